@@ -14,8 +14,8 @@ from PIL import Image, ImageChops
 from build import BUILD, size_of
 from loopback import serving
 from prune import prune
+from tests.fakes.window_process import opened
 from tests.frame.displays import program as installed
-from tests.whole_app.window import opened
 
 Check = tuple[str, bool, str]
 ROUNDS = 7

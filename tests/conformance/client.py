@@ -11,7 +11,7 @@ from desktop_agent.tools.tool import AnyTool, RunningCall
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import ToolFailed
 from desktop_agent.types.mcp import CLIENT_SECRET, ElicitationAnswer, ElicitationRequest, ServerRequestHandlers
-from tests.desktop_agent.engine.stand import Stand, at, stand
+from tests.fakes.mcp_servers import Stand, at, stand
 from tests.frame.patience import PATIENCE
 
 DOCUMENT = "https://conformance-test.local/client-metadata.json"

@@ -15,6 +15,8 @@ from desktop_agent.types.messages import Message
 from tests.desktop_agent.agent.desk import tool
 from tests.desktop_agent.engine.stage import Shaky, Stage, shaky_store
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.agent_run import tool
+from tests.fakes.session import Shaky, Stage, shaky_store
 
 
 class Machine:

@@ -27,6 +27,10 @@ from tests.desktop_agent.api.acting import Gate, blocks_of, listed
 from tests.desktop_agent.engine.stage import Stage
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 from tests.fakes.scripted_provider import Turn, Wait
+from tests.fakes.agent_run import Desk, call
+from tests.fakes.http_server import Loopback, Reply, chunk, sse
+from tests.fakes.library import Gate, blocks_of, listed
+from tests.fakes.session import Stage
 
 HELPER = Specialist(name="helper", description="Helps.", system_prompt="You help.", tools=("look",))
 

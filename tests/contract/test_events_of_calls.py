@@ -16,6 +16,9 @@ from tests.desktop_agent.agent.desk import Desk, Words, call, tool
 from tests.desktop_agent.api.acting import Gate
 from tests.desktop_agent.engine.stage import Stage, results_of
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.agent_run import Desk, Words, call, tool
+from tests.fakes.library import Gate
+from tests.fakes.session import Stage, results_of
 
 
 async def test_tool_call_pending__comes_when_the_turn_has_ended_and_knows_the_class() -> None:

@@ -40,6 +40,10 @@ from tests.desktop_agent.agent.team import Team, ask, specialist
 from tests.desktop_agent.engine.stage import check_invariants
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
+from tests.fakes.agent_run import Desk, call, tool
+from tests.fakes.http_server import Loopback, Reply
+from tests.fakes.session import check_invariants
+from tests.fakes.specialist_run import Team, ask, specialist
 
 
 @pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "anthropic", "gemini"])

@@ -34,6 +34,9 @@ from tests.desktop_agent.agent.desk import Desk, call, tool
 from tests.desktop_agent.api.acting import Gate
 from tests.desktop_agent.engine.stage import check_invariants
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.agent_run import Desk, call, tool
+from tests.fakes.library import Gate
+from tests.fakes.session import check_invariants
 
 
 @pytest.mark.parametrize("ticks", [0, 1, 2, 3, 5, 8, 13, 21, 34, 55])

@@ -40,6 +40,7 @@ from desktop_agent.types.tool_calls import (
 )
 from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, call, listed, says, sent
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.library import LIMIT, Gate, acting, adder, blocks_of, call, listed, says, sent
 
 ASK = Rule(effect=RuleEffect.ASK, tool="add", scope=RuleScope.ALWAYS)
 POLICY = PromptPolicy(id="brief", text="Be brief.")

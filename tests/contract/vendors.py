@@ -7,7 +7,7 @@ from desktop_agent.api.client import Client
 from desktop_agent.types.blocks import Text, ToolResult, ToolUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.providers import Dialect
-from tests.desktop_agent.providers.loopback import Loopback, Reply, Request
+from tests.fakes.http_server import Loopback, Reply, Request
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 MODELS = {"anthropic": "claude-opus-5", "openai-responses": "gpt-6.1", "gemini": "gemini-4-argon", "openai-chat": "m"}

@@ -14,9 +14,9 @@ from desktop_agent.types.engine_events import ApprovalRequested, ToolStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import ACCEPT_EDITS_MODE, ArgumentsPattern, Pattern, Rule, RuleEffect, RuleScope
 from desktop_agent.types.tool_calls import AllowAlways, Decision, Deny
-from tests.desktop_agent.engine.stage import LIMIT, results_of
 from tests.desktop_agent.engine.test_taking_back import Office
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.session import LIMIT, results_of
 
 BAIT = "bait"
 ATTACK = "attack"

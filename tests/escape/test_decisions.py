@@ -26,10 +26,10 @@ from desktop_agent.types.tool_calls import (
     UntrustedSource,
 )
 from tests.desktop_agent.engine.test_taking_back import card
-from tests.desktop_agent.tools.web.servers import RawServer, answer, sending
 from tests.escape.attack import ATTACK, BAIT, Trial, allows, fetch, run, write
 from tests.escape.test_web import ANY, Net
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.web_servers import RawServer, answer, sending
 
 LS = allows("run_command", CommandPattern(words=("ls",)))
 PAGE = UntrustedSource("web", "evil.example")

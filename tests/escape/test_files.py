@@ -10,8 +10,8 @@ import pytest
 from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.permissions import CommandPattern, PathPattern, RuleEffect
 from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce
-from tests.desktop_agent.engine.stage import results_of
 from tests.escape.attack import ATTACK, BAIT, Attempting, Trial, allows, one_end_to_end, run, write
+from tests.fakes.session import results_of
 
 SECRET = "only for me"
 

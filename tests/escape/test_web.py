@@ -13,8 +13,8 @@ from desktop_agent.tools.web.pages import FetchLimits
 from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.permissions import HostPattern, Rule
 from desktop_agent.types.tool_calls import AllowOnce, Decision
-from tests.desktop_agent.tools.web.servers import PUBLIC, Detour, Names, RawServer, answer, endless, sending
 from tests.escape.attack import ATTACK, Trial, allows, fetch
+from tests.fakes.web_servers import PUBLIC, Detour, Names, RawServer, answer, endless, sending
 
 DOCS = allows("fetch_page", HostPattern(host="docs.example.org"))
 ANY = allows("fetch_page")

@@ -10,6 +10,7 @@ from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta
 from desktop_agent.types.providers import ImageLimits, ModelInfo
 from tests.desktop_agent.providers.canon import simple_request
 from tests.fakes.scripted_provider import Expect, ScriptBroken, ScriptedProvider, Turn, Wait
+from tests.fakes.recordings import simple_request
 from tests.frame.patience import PATIENCE
 
 

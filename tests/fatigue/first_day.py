@@ -28,9 +28,9 @@ from desktop_agent.types.engine_events import ToolFinished
 from desktop_agent.types.permissions import RuleScope
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.tool_calls import AllowAlways, AllowForConversation, Decision, Deny
-from tests.desktop_agent.tools.web.servers import RawServer, answer, sending, way_of
 from tests.escape.attack import Trial
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
+from tests.fakes.web_servers import RawServer, answer, sending, way_of
 
 DATA = tomllib.loads((Path(__file__).parent / "first_day.toml").read_text(encoding="utf-8"))
 _GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main")

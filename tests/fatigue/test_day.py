@@ -16,9 +16,9 @@ from desktop_agent.types.engine_events import ToolFinished
 from desktop_agent.types.permissions import CommandsPattern, PathPattern, Rule, RuleScope
 from desktop_agent.types.policies import Limits, Specialist
 from desktop_agent.types.tool_calls import AllowAlways, AllowForConversation, Decision, Deny
-from tests.desktop_agent.tools.web.servers import RawServer, answer, sending, way_of
 from tests.escape.attack import Trial, is_for_more_than_this
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.web_servers import RawServer, answer, sending, way_of
 from tests.fatigue.day import Step, day
 
 REVIEWER = Specialist(

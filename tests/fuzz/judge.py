@@ -33,7 +33,7 @@ from desktop_agent.types.provider_events import (
     Usage,
 )
 from desktop_agent.types.providers import ModelRequest
-from tests.desktop_agent.providers.vendor_streams import ROOTS
+from tests.fakes.vendor_streams import ROOTS
 
 SMALL_LIMIT = 64 * 1024
 """The size limit of one event for nearly all streams: so that endless lines are cheap."""

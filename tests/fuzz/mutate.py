@@ -8,8 +8,8 @@ from random import Random
 from typing import Any
 
 from desktop_agent.providers.transport.sse import MAX_EVENT_SIZE
-from tests.desktop_agent.providers import vendor_streams as streams
-from tests.desktop_agent.providers.canon import recordings
+from tests.fakes import vendor_streams as streams
+from tests.fakes.recordings import recordings
 from tests.fuzz.judge import SMALL_LIMIT
 
 DIALECTS = streams.DIALECTS

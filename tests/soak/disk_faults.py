@@ -34,7 +34,7 @@ from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import DatabaseDamaged
 from desktop_agent.types.messages import Message
-from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
+from tests.fakes.http_server import Loopback, Reply, Request, chunk, sse
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTORS = ("ask", "continue", "window")

@@ -32,7 +32,7 @@ from desktop_agent.types.blocks import ToolResult
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from desktop_agent.types.providers import Endpoint
-from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
+from tests.fakes.http_server import Loopback, Reply, Request, chunk, sse
 from tests.soak.driven_window import PRESSED_ALLOW
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from desktop_agent.types.errors import TimedOut
 from desktop_agent.types.providers import Timeouts
-from tests.desktop_agent.providers.quiet_server import SIGNS_OF_LIFE, Pause, heard, quiet_server
-from tests.desktop_agent.providers.vendor_streams import DIALECTS
+from tests.fakes.silent_server import SIGNS_OF_LIFE, Pause, heard, quiet_server
+from tests.fakes.vendor_streams import DIALECTS
 
 
 @dataclass(frozen=True)

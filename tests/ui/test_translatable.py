@@ -59,8 +59,8 @@ from desktop_agent.types.provider_events import (
 )
 from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Capabilities, ModelInfo, Price
 from desktop_agent.types.tool_calls import DiffPreview, Effect, ToolClass
+from tests.fakes.transcript_feed import Feed, NoPictures
 from tests.ui.texts import ROOT, modules, sentence_templates, untranslated
-from tests.ui.transcript.feeding import Feed, NoPictures
 from ui.bridge.desktop import AddressOpener
 from ui.style.list_rows import RowRole
 from ui.style.text import translate_sentence

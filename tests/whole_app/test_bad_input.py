@@ -13,9 +13,9 @@ import pytest
 from PIL import Image
 
 from desktop_agent.storage.opening import DATABASE_NAME
+from tests.fakes.threaded_model_server import MODEL, Asked, ModelServer, Plain, Story, error, pieces_of
+from tests.fakes.window_process import Screen, opened, wait_until
 from tests.frame.selection import few
-from tests.whole_app.model_server import MODEL, Asked, ModelServer, Plain, Story, error, pieces_of
-from tests.whole_app.window import Screen, opened, wait_until
 
 LOGIN_PAGE = b"<!doctype html><html><head><title>Sign in</title></head><body>Please sign in.</body></html>"
 GOOD = Story(pieces_of("All is well again."))

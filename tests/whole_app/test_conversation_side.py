@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tests.whole_app.model_server import MODEL, ModelServer, Story, numbered
-from tests.whole_app.window import opened, wait_until
+from tests.fakes.threaded_model_server import MODEL, ModelServer, Story, numbered
+from tests.fakes.window_process import opened, wait_until
 
 
 def test_the_settings_of_a_conversation_reach_the_server(real_display: dict[str, str], tmp_path: Path) -> None:

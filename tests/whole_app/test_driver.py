@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.whole_app.model_server import MODEL, ModelServer, Story, numbered
-from tests.whole_app.window import Program, Screen, opened, wait_until
+from tests.fakes.threaded_model_server import MODEL, ModelServer, Story, numbered
+from tests.fakes.window_process import Program, Screen, opened, wait_until
 
 PRESSES = 5
 

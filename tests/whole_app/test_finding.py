@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from desktop_agent.api.command_line import program_version
-from tests.whole_app.window import Program, Screen, opened, wait_until
+from tests.fakes.window_process import Program, Screen, opened, wait_until
 
 Desk = tuple[Program, Screen]
 

@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.whole_app.model_server import MODEL, ModelServer, Story, numbered
-from tests.whole_app.window import opened, wait_until
+from tests.fakes.threaded_model_server import MODEL, ModelServer, Story, numbered
+from tests.fakes.window_process import opened, wait_until
 
 ROOT = Path(__file__).parents[2]
 

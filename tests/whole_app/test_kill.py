@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.storage.opening import DATABASE_NAME
-from tests.whole_app.model_server import MODEL, ModelServer, Story, Stream, numbered
-from tests.whole_app.window import opened, wait_until
+from tests.fakes.threaded_model_server import MODEL, ModelServer, Story, Stream, numbered
+from tests.fakes.window_process import opened, wait_until
 
 KILLS = int(os.environ.get("DESKTOP_AGENT_KILLS", "4"))
 MARK = "Not finished"

@@ -20,10 +20,7 @@ from desktop_agent.storage.secrets import SERVICE
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import Message
 from desktop_agent.types.providers import ModelRequest, ProviderConfig, Timeouts
-from tests.frame.displays import keyring
-from tests.frame.patience import PATIENCE
-from tests.frame.selection import few
-from tests.whole_app.model_server import (
+from tests.fakes.threaded_model_server import (
     MODEL,
     Answer,
     ModelServer,
@@ -33,7 +30,10 @@ from tests.whole_app.model_server import (
     error,
     pieces_of,
 )
-from tests.whole_app.window import Program, Screen, wait_until
+from tests.fakes.window_process import Program, Screen, wait_until
+from tests.frame.displays import keyring
+from tests.frame.patience import PATIENCE
+from tests.frame.selection import few
 
 KEY = "sk-planted-Zx7Qw9Lk3Vb5Nm1Ty8Pr2"
 FORMS = (KEY.encode(), b64encode(KEY.encode()), KEY[::-1].encode(), KEY.encode("utf-16-le"), KEY[3:].encode())

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.threaded_model_server import MODEL, ModelServer, Plain, Story
+from tests.fakes.window_process import Screen, opened, wait_until
 from tests.frame import displays
-from tests.whole_app.model_server import MODEL, ModelServer, Plain, Story
-from tests.whole_app.window import Screen, opened, wait_until
 
 TITLE = "Is <b>3 < 4</b> & true?"
 

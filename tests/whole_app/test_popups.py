@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.whole_app.model_server import MODEL, ModelServer, Story, numbered
-from tests.whole_app.window import Screen, opened, wait_until
+from tests.fakes.threaded_model_server import MODEL, ModelServer, Story, numbered
+from tests.fakes.window_process import Screen, opened, wait_until
 
 
 @pytest.fixture(scope="module")

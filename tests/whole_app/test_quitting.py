@@ -3,8 +3,8 @@
 import shutil
 from pathlib import Path
 
-from tests.whole_app.model_server import MODEL, ModelServer, Story, pieces_of
-from tests.whole_app.window import Program, Screen, wait_until
+from tests.fakes.threaded_model_server import MODEL, ModelServer, Story, pieces_of
+from tests.fakes.window_process import Program, Screen, wait_until
 
 
 def test_quitting_without_saving_is_no_success(real_display: dict[str, str], tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageChops, ImageGrab
 
+from tests.fakes.threaded_model_server import MODEL, ModelServer, Story, Stream
+from tests.fakes.window_process import Screen, opened, wait_until
 from tests.frame.displays import program
 from tests.frame.patience import PATIENCE
-from tests.whole_app.model_server import MODEL, ModelServer, Story, Stream
-from tests.whole_app.window import Screen, opened, wait_until
 
 WORDS = "One of **many** words that `arrive` one by one, and [a link](https://x.org/a) among them. "
 PACE = 0.02

@@ -4,10 +4,10 @@ import os
 import signal
 from pathlib import Path
 
+from tests.fakes.threaded_model_server import MODEL, ModelServer, Story
+from tests.fakes.window_process import Program, Screen, opened, wait_until
 from tests.frame.displays import SERVER, accessibility, base_environment, display, session_bus
-from tests.whole_app.model_server import MODEL, ModelServer, Story
 from tests.whole_app.test_kill import MARK, Pausing
-from tests.whole_app.window import Program, Screen, opened, wait_until
 
 
 def test_what_is_said_and_written_survives_the_screen(real_display: dict[str, str], tmp_path: Path) -> None:

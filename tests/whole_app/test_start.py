@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.threaded_model_server import MODEL, ModelServer, Story, numbered
+from tests.fakes.window_process import Program, alive, opened, wait_until
 from tests.frame.displays import program
 from tests.frame.patience import PATIENCE
 from tests.frame.selection import few
-from tests.whole_app.model_server import MODEL, ModelServer, Story, numbered
-from tests.whole_app.window import Program, alive, opened, wait_until
 
 COMMAND = [sys.executable, "-m", "ui"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from tests.desktop_agent.providers.vendor_streams import PATHS, ROOTS
+from tests.fakes.vendor_streams import PATHS, ROOTS
 
 Reading = AbstractAsyncContextManager[AsyncIterator[Any]]
 """Entered, it is ready to ask; iterated, it asks and gives events."""

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache, partial
 
-from tests.desktop_agent.providers.vendor_streams import dialect_of, events
+from tests.fakes.vendor_streams import dialect_of, events
 
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 _END = b"0\r\n\r\n"

@@ -25,6 +25,11 @@ from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of
 from tests.desktop_agent.api.acting import call as sum_of
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.agent_run import Desk, call, tool
+from tests.fakes.http_server import Loopback, Reply, chunk, sse
+from tests.fakes.library import LIMIT, Gate, acting, adder, blocks_of, listed, says
+from tests.fakes.library import call as sum_of
+from tests.fakes.specialist_run import Team, ask
 
 
 async def test_never_a_lost_stop__between_two_turns_the_model_is_not_asked_again() -> None:

@@ -22,9 +22,9 @@ from desktop_agent.types.options import AgentOptions
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import Dialect, ProviderConfig, Timeouts
 from tests.contract.vendors import MODELS, answers_like, history_of
-from tests.desktop_agent.api.acting import LIMIT, adder
-from tests.desktop_agent.api.serving import DIALECTS
-from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
+from tests.fakes.demo_server import DIALECTS
+from tests.fakes.http_server import Loopback, Reply, Request, chunk, sse
+from tests.fakes.library import LIMIT, adder
 
 KEY = "sk-planted-0123456789abcdef"
 WHOLE = sse(chunk({"content": "Hello"}), chunk(finish="stop"))

@@ -33,6 +33,7 @@ from desktop_agent.types.tool_calls import (
 from tests.contract.scenes import ACT, DONE, LOOK, answer_all, decided, in_folder, on_disk, one, only, until, write
 from tests.desktop_agent.agent.desk import Desk, call, tool
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.agent_run import Desk, call, tool
 
 FETCH = replace(tool("fetch", read_only=True), effects=frozenset({Effect.NETWORK}))
 

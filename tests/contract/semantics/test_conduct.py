@@ -43,6 +43,10 @@ from tests.desktop_agent.agent.team import Team, ask, specialist
 from tests.desktop_agent.api.acting import Gate
 from tests.desktop_agent.engine.stage import Stage, check_invariants, results_of
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.agent_run import Desk, call
+from tests.fakes.library import Gate
+from tests.fakes.session import Stage, check_invariants, results_of
+from tests.fakes.specialist_run import Team, ask, specialist
 
 
 def instructions(desk: Desk) -> list[list[str]]:

@@ -31,6 +31,9 @@ from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.agent.team import Team, ask, specialist
 from tests.desktop_agent.engine.stage import Stage, check_invariants, results_of
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.agent_run import call, tool
+from tests.fakes.session import Stage, check_invariants, results_of
+from tests.fakes.specialist_run import Team, ask, specialist
 
 
 async def waiting(stage: Stage, count: int = 1) -> None:

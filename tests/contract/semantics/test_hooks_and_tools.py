@@ -41,6 +41,9 @@ from tests.desktop_agent.agent.desk import Desk, call, tool
 from tests.desktop_agent.api.acting import acting, blocks_of, says
 from tests.desktop_agent.engine.stage import Stage, shaky_store
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.agent_run import Desk, call, tool
+from tests.fakes.library import acting, blocks_of, says
+from tests.fakes.session import Stage, shaky_store
 
 Verdict = Any
 

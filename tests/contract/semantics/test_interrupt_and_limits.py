@@ -38,6 +38,10 @@ from tests.desktop_agent.api.acting import Gate
 from tests.desktop_agent.engine.stage import LIMIT, check_invariants
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
+from tests.fakes.agent_run import Desk, call, tool
+from tests.fakes.http_server import Loopback, Reply, chunk, sse
+from tests.fakes.library import Gate
+from tests.fakes.session import LIMIT, check_invariants
 
 
 class Hanging:

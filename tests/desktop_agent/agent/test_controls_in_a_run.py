@@ -27,6 +27,7 @@ from desktop_agent.types.policies import Guard, GuardContinue, GuardMoment, Guar
 from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.agent.desk import Desk, call, tool
 from tests.fakes.scripted_provider import Turn, Wait
+from tests.fakes.agent_run import Desk, call, tool
 
 
 def with_tools(desk: Desk, *tools: object) -> Desk:

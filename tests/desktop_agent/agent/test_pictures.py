@@ -17,6 +17,7 @@ from desktop_agent.types.provider_events import ContentDelta, RequestAdjusted
 from desktop_agent.types.providers import Capabilities, ImageLimits, ModelInfo
 from tests.desktop_agent.agent.desk import Desk
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.agent_run import Desk
 
 
 def png(width: int = 60, height: int = 40) -> bytes:

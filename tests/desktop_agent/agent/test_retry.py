@@ -29,6 +29,7 @@ from desktop_agent.types.provider_events import (
 )
 from tests.desktop_agent.agent.desk import Desk, call
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.agent_run import Desk, call
 
 ASKED_AGAIN = {
     errors.ConnectionFailed,

@@ -27,6 +27,8 @@ from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny
 from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.agent.team import Team, ask, specialist
 from tests.fakes.scripted_provider import Turn, Wait
+from tests.fakes.agent_run import call, tool
+from tests.fakes.specialist_run import Team, ask, specialist
 
 DONE = Turn(ContentDelta("Done."))
 

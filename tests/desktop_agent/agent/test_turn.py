@@ -25,6 +25,7 @@ from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta
 from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny, DenyAndStop
 from tests.desktop_agent.agent.desk import Desk, call, tool
 from tests.fakes.scripted_provider import Turn, Wait
+from tests.fakes.agent_run import Desk, call, tool
 
 
 async def test_an_answer_is_streamed_and_committed() -> None:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.desktop_agent.api.asking import Asker
+from tests.fakes.ask_command import Asker
 
 
 @pytest.fixture

@@ -26,6 +26,8 @@ from desktop_agent.types.providers import ReasoningBudget, ReasoningDisabled, Re
 from tests.desktop_agent.api.asking import ROOT, Asker, finished, serving
 from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
+from tests.fakes.ask_command import ROOT, Asker, finished, serving
+from tests.fakes.http_server import Loopback, Reply, Request, chunk, sse
 from tests.frame.patience import PATIENCE
 
 JSON = {"content-type": "application/json"}

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from desktop_agent.agent.run_context import MAX_RETRY_AFTER, RetryPolicy
-from tests.desktop_agent.api.asking import Asker, serving
-from tests.desktop_agent.providers.canon import RECORDINGS, cut_at, expected, matches, pieces, recordings, splits
-from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.fakes.ask_command import Asker, serving
+from tests.fakes.http_server import Loopback, Reply
+from tests.fakes.recordings import RECORDINGS, cut_at, expected, matches, pieces, recordings, splits
 from tests.frame.selection import few
 
 DIALECTS = ("openai-chat", "compat", "openai-responses", "anthropic", "gemini")

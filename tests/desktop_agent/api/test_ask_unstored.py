@@ -17,6 +17,8 @@ from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.api.asking import ROOT, Asked, Asker, finished, serving
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
+from tests.fakes.ask_command import ROOT, Asked, Asker, finished, serving
+from tests.fakes.http_server import Loopback, Reply, chunk, sse
 
 LARGEST_KB = 400
 

@@ -9,6 +9,7 @@ from desktop_agent.types.errors import DuplicateToolResult, StaleToolCall, Unkno
 from desktop_agent.types.messages import Role
 from tests.desktop_agent.api.acting import acting, adder, blocks_of, call, says, sent
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.library import acting, adder, blocks_of, call, says, sent
 
 
 def results_in(message_blocks: object) -> list[tuple[str, Outcome]]:

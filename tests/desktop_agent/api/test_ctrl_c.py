@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from tests.desktop_agent.api.asking import LIMIT, ROOT, finished
+from tests.fakes.ask_command import LIMIT, ROOT, finished
 
 # Each kind of foreign code holds up the event loop in the main thread, where Python handles signals.
 PROGRAM = """

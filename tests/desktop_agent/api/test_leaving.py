@@ -12,6 +12,8 @@ from desktop_agent.types.messages import Message
 from tests.desktop_agent.api.acting import LIMIT, Gate, acting, says
 from tests.desktop_agent.api.serving import demo
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.demo_server import demo
+from tests.fakes.library import LIMIT, Gate, acting, says
 
 
 async def test_a_loop_that_ends_and_cancels_everything_does_not_keep_it_open(monkeypatch: pytest.MonkeyPatch) -> None:

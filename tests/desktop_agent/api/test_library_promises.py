@@ -37,6 +37,9 @@ from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of
 from tests.desktop_agent.api.serving import demo
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
+from tests.fakes.demo_server import demo
+from tests.fakes.http_server import Loopback, Reply, chunk, sse
+from tests.fakes.library import LIMIT, Gate, acting, adder, blocks_of, call, says
 
 ROOT = Path(__file__).parents[3]
 KEY = "sk-of-the-environment"

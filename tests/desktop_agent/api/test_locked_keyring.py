@@ -15,8 +15,8 @@ import pytest
 from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from desktop_agent.types.providers import Endpoint
-from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 from tests.desktop_agent.storage import test_secrets
+from tests.fakes.http_server import Loopback, Reply, chunk, sse
 from tests.frame.patience import PATIENCE
 from tests.frame.selection import few
 

@@ -18,6 +18,8 @@ from desktop_agent.types.providers import Dialect
 from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, call, says
 from tests.desktop_agent.api.serving import DIALECTS, demo
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.demo_server import DIALECTS, demo
+from tests.fakes.library import LIMIT, Gate, acting, adder, blocks_of, call, says
 
 
 async def conversation(client: Client, prompt: str, run: Callable[[ToolUse], Any]) -> list[Block]:

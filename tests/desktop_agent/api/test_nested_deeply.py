@@ -19,6 +19,7 @@ from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.policies import HookEdit, Hooks, PreToolUse
 from tests.desktop_agent.api.acting import acting, adder, call, listed, says
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.library import acting, adder, call, listed, says
 
 
 def nested(levels: int) -> dict[str, Any]:

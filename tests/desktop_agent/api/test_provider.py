@@ -26,6 +26,9 @@ from tests.desktop_agent.api.acting import LIMIT, Gate, call, says, sent
 from tests.desktop_agent.api.serving import DIALECTS, KEY, demo
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
+from tests.fakes.demo_server import DIALECTS, KEY, demo
+from tests.fakes.http_server import Loopback, Reply, chunk, sse
+from tests.fakes.library import LIMIT, Gate, call, says, sent
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

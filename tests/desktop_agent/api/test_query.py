@@ -16,6 +16,9 @@ from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, call, lis
 from tests.desktop_agent.api.asking import ROOT
 from tests.desktop_agent.api.serving import DIALECTS, demo
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.ask_command import ROOT
+from tests.fakes.demo_server import DIALECTS, demo
+from tests.fakes.library import LIMIT, Gate, acting, adder, call, listed, says, sent
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from tests.desktop_agent.api.acting import LIMIT
-from tests.desktop_agent.api.asking import ROOT
-from tests.desktop_agent.api.serving import demo
+from tests.fakes.ask_command import ROOT
+from tests.fakes.demo_server import demo
+from tests.fakes.library import LIMIT
 
 SECTION = re.search(
     r"^## As a library$(.*?)^## ", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL

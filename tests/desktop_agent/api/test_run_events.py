@@ -7,7 +7,7 @@ from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.types.blocks import Block, Text, ToolResult
 from desktop_agent.types.engine_events import ToolCallPending, ToolFinished
 from desktop_agent.types.tool_calls import ToolClass
-from tests.desktop_agent.api.acting import call, says
+from tests.fakes.library import call, says
 
 
 def test_what_is_open_is_finished_without_making_a_message_of_it_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from desktop_agent.types.policies import HookAsk, HookEdit, Hooks, PreToolUse, S
 from desktop_agent.types.tool_calls import AllowOnce, Decision, Deny, DenyAndStop
 from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, call, listed, says
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
+from tests.fakes.library import LIMIT, Gate, acting, adder, call, listed, says
 
 ASK = Rule(effect=RuleEffect.ASK, tool="add", scope=RuleScope.ALWAYS)
 

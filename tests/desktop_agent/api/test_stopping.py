@@ -17,6 +17,8 @@ from desktop_agent.types.providers import Dialect
 from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, call, listed, says
 from tests.desktop_agent.api.serving import DIALECTS, demo
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.demo_server import DIALECTS, demo
+from tests.fakes.library import LIMIT, Gate, acting, adder, blocks_of, call, listed, says
 
 
 def in_thread(handle: InterruptHandle, times: int = 1) -> None:

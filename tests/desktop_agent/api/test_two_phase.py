@@ -17,6 +17,8 @@ from desktop_agent.types.providers import Dialect
 from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, call, listed, says, sent
 from tests.desktop_agent.api.serving import DIALECTS, demo
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.demo_server import DIALECTS, demo
+from tests.fakes.library import LIMIT, Gate, acting, adder, call, listed, says, sent
 
 
 def results(needs: NeedsToolExecution, text: str = "3") -> Message:

@@ -37,7 +37,7 @@ from desktop_agent.types.providers import (
     ProviderState,
     TokenCount,
 )
-from tests.desktop_agent.engine.stage import record
+from tests.fakes.session import record
 
 PATIENCE = 60
 """Seconds until a run that does not end fails its test."""

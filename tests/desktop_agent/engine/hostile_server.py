@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, Self
 
 from tests.desktop_agent.engine.enemy import FINE
-from tests.desktop_agent.providers.loopback import chunk, sse
+from tests.fakes.http_server import chunk, sse
 
 _HEAD = "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n"
 

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from desktop_agent.storage.files import write_atomically
 from desktop_agent.tools.tool import RunningCall
-from tests.desktop_agent.engine.stand import Memory, Stand, at, stand
+from tests.fakes.mcp_servers import Memory, Stand, at, stand
 
 
 class InFile(Memory):

@@ -26,8 +26,6 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.options import AgentOptions
 from desktop_agent.types.permissions import Rule, RuleEffect
 from desktop_agent.types.providers import ProviderConfig
-from tests.desktop_agent.engine.stage import LIMIT, check_invariants, record
-from tests.desktop_agent.engine.stop_server import Server
 from tests.desktop_agent.engine.stop_states import (
     DEAF,
     INNER,
@@ -38,6 +36,8 @@ from tests.desktop_agent.engine.stop_states import (
     connections_to,
     pids_of,
 )
+from tests.fakes.session import LIMIT, check_invariants, record
+from tests.fakes.stopping_server import Server
 
 Way = Literal["loop", "thread"]
 WAYS: tuple[Way, ...] = ("loop", "thread")

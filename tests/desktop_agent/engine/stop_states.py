@@ -21,7 +21,7 @@ from desktop_agent.types.engine_events import ApprovalRequested, RetryScheduled,
 from desktop_agent.types.policies import Hooks, PreToolUse, Specialist
 from desktop_agent.types.provider_events import ContentDelta, ToolArgsDelta
 from desktop_agent.types.tool_calls import Effect, ToolClass
-from tests.desktop_agent.engine.stop_server import (
+from tests.fakes.stopping_server import (
     SILENCE,
     Answer,
     FullListener,

@@ -21,12 +21,12 @@ from desktop_agent.tools.tool import AnyTool, RunningCall
 from desktop_agent.tools.workspace import FolderEntry, Workspace, WorkspacePath
 from desktop_agent.types.engine_events import QuestionAsked, ToolProgress
 from desktop_agent.types.policies import Hooks, PostToolUse, Specialist
-from tests.desktop_agent.engine.stage import LIMIT
-from tests.desktop_agent.engine.stop_server import Answer, calls
 from tests.desktop_agent.engine.stop_stand import BySession, Stand, until
-from tests.desktop_agent.mcp.stage import address, program
 from tests.desktop_agent.mcp.test_reference_servers import free_port
-from tests.desktop_agent.tools.web.servers import RawServer, answer, endless, sending
+from tests.fakes.mcp_client import address, program
+from tests.fakes.session import LIMIT
+from tests.fakes.stopping_server import Answer, calls
+from tests.fakes.web_servers import RawServer, answer, endless, sending
 
 READS = "It only reads: nothing was changed."
 NOTHING = "No file was changed."

@@ -46,7 +46,6 @@ from desktop_agent.types.provider_events import (
 )
 from desktop_agent.types.providers import ModelRequest
 from desktop_agent.types.tool_calls import AllowOnce
-from tests.desktop_agent.agent.desk import call, tool
 from tests.desktop_agent.engine.enemy import (
     END,
     SMALL,
@@ -59,7 +58,8 @@ from tests.desktop_agent.engine.enemy import (
     said,
     without_end,
 )
-from tests.desktop_agent.engine.stage import results_of
+from tests.fakes.agent_run import call, tool
+from tests.fakes.session import results_of
 from tests.frame.selection import few
 
 READ = tool("read", read_only=True)

@@ -16,7 +16,6 @@ from desktop_agent.types.engine_events import RunEnd, ToolFinished, ToolStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.providers import Timeouts
-from tests.desktop_agent.agent.desk import tool
 from tests.desktop_agent.engine.enemy import SMALL, Arena, Outcome, Peak, arena
 from tests.desktop_agent.engine.hostile_server import (
     HostileServer,
@@ -27,7 +26,8 @@ from tests.desktop_agent.engine.hostile_server import (
     repeated,
     these,
 )
-from tests.desktop_agent.providers.loopback import chunk, sse
+from tests.fakes.agent_run import tool
+from tests.fakes.http_server import chunk, sse
 from tests.frame.selection import few
 
 READ = tool("read", read_only=True)

@@ -39,6 +39,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import Effect, ToolClass
 from tests.desktop_agent.engine.stage import Shaky, Stage, shaky_store
 from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
+from tests.fakes.session import Shaky, Stage, shaky_store
 
 ALWAYS = Rule(effect=RuleEffect.ALLOW, tool="act", scope=RuleScope.ALWAYS)
 GIVEN = Rule(effect=RuleEffect.DENY, tool="other", scope=RuleScope.ALWAYS)

@@ -26,9 +26,9 @@ from desktop_agent.types.errors import (
 )
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from desktop_agent.types.providers import Endpoint, ImageLimits, ModelInfo
-from tests.desktop_agent.engine.servers import endpoint, keys_seen, listing, model_server, refusal
-from tests.desktop_agent.providers.canon import ask
-from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.fakes.http_server import Loopback, Reply
+from tests.fakes.model_server import endpoint, keys_seen, listing, model_server, refusal
+from tests.fakes.recordings import ask
 
 
 class Setting:

@@ -23,7 +23,7 @@ from desktop_agent.types.errors import ConversationInUse, DatabaseBusy
 from desktop_agent.types.messages import Message
 from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.api.test_ask import calls, says
-from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+from tests.fakes.http_server import Loopback, Reply, chunk, sse
 from tests.frame.patience import PATIENCE
 
 

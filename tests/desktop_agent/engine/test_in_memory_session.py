@@ -18,6 +18,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ProviderConfig
 from tests.desktop_agent.agent.desk import call, tool
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
+from tests.fakes.agent_run import call, tool
 
 
 async def no_picture(source: StoredSource) -> bytes:

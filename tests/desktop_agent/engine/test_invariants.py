@@ -20,6 +20,8 @@ from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny
 from tests.desktop_agent.agent.desk import tool
 from tests.desktop_agent.engine.stage import Stage, check_invariants, shaky_store
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
+from tests.fakes.agent_run import tool
+from tests.fakes.session import Stage, check_invariants, shaky_store
 from tests.frame.examples import examples
 
 MUTATING = ("act", "break")

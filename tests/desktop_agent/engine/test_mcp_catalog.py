@@ -19,8 +19,8 @@ from desktop_agent.types.mcp import (
     StdioConnection,
     UsageListener,
 )
-from tests.desktop_agent.engine.stand import Stand, own, stand
-from tests.desktop_agent.mcp.stage import until
+from tests.fakes.mcp_client import until
+from tests.fakes.mcp_servers import Stand, own, stand
 
 RAW = Path(__file__).parents[1] / "mcp/raw_server.py"
 

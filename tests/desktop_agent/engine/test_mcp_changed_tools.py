@@ -9,8 +9,8 @@ import pytest
 from desktop_agent.engine.mcp_tools import MAX_NAMES, ToolDigestStore
 from desktop_agent.types.mcp import McpServer, McpToolInfo
 from desktop_agent.types.tool_calls import ToolClass
-from tests.desktop_agent.engine.stand import Stand, own, stand
-from tests.desktop_agent.mcp.stage import until
+from tests.fakes.mcp_client import until
+from tests.fakes.mcp_servers import Stand, own, stand
 from tests.frame.selection import few
 
 READ, CHANGE = ToolClass.READ_ONLY, ToolClass.MUTATING

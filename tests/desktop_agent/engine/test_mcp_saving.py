@@ -10,7 +10,7 @@ from desktop_agent.engine.mcp_servers import McpServers
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.types.errors import SecretsUnavailable, StorageFailed, ToolFailed, WrongUse
 from desktop_agent.types.mcp import CLIENT_SECRET, StdioConnection
-from tests.desktop_agent.engine.stand import at, own, stand
+from tests.fakes.mcp_servers import at, own, stand
 
 
 def with_secrets(*names: str):

@@ -21,6 +21,7 @@ from desktop_agent.types.providers import Endpoint
 from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.mcp.stage import own_server, until
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
+from tests.fakes.mcp_client import own_server, until
 from tests.frame.patience import PATIENCE
 
 SCRIPTED = Endpoint(id="scripted", title="Scripted", base_url="http://127.0.0.1:9/v1")

@@ -9,10 +9,10 @@ from desktop_agent.mcp.oauth_records import OAuthRecord
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.types.errors import KeyringLocked
 from desktop_agent.types.mcp import HttpConnection
-from tests.desktop_agent.engine.stand import Stand, own, stand
 from tests.desktop_agent.engine.test_mcp_sign_in import door, signed_in
-from tests.desktop_agent.mcp.site import Answer, Asked, Site, as_json
-from tests.desktop_agent.mcp.stage import until
+from tests.fakes.mcp_client import until
+from tests.fakes.mcp_servers import Stand, own, stand
+from tests.fakes.mcp_site import Answer, Asked, Site, as_json
 
 
 def rotating(there: Site) -> list[str]:

@@ -17,9 +17,9 @@ from desktop_agent.mcp.oauth_records import OAuthRecord
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.types.errors import ToolFailed
 from desktop_agent.types.mcp import CLIENT_SECRET, McpServerState, SignInPageTexts
-from tests.desktop_agent.engine.stand import Stand, at, stand
-from tests.desktop_agent.mcp.site import ENDLESS, Answer, Asked, Site, as_json, site
-from tests.desktop_agent.mcp.stage import until
+from tests.fakes.mcp_client import until
+from tests.fakes.mcp_servers import Stand, at, stand
+from tests.fakes.mcp_site import ENDLESS, Answer, Asked, Site, as_json, site
 from tests.frame.patience import PATIENCE
 
 SECRETS = ("access-secret", "refresh-secret", "client-secret", "the-code")

@@ -12,11 +12,11 @@ from pydantic import SecretStr
 from desktop_agent.mcp.oauth_records import OAuthRecord
 from desktop_agent.storage.conversation_locks import process_lock
 from tests.desktop_agent.engine.shared_keyring import look, share
-from tests.desktop_agent.engine.stand import Stand, stand
 from tests.desktop_agent.engine.test_mcp_shared_sign_in import rotating
 from tests.desktop_agent.engine.test_mcp_sign_in import door, signed_in
-from tests.desktop_agent.mcp.site import Site
-from tests.desktop_agent.mcp.stage import until
+from tests.fakes.mcp_client import until
+from tests.fakes.mcp_servers import Stand, stand
+from tests.fakes.mcp_site import Site
 
 NAME = "mcp/web/ sign-in"
 

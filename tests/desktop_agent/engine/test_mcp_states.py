@@ -8,8 +8,8 @@ from desktop_agent.engine.mcp_tools import DynamicToolRegistry
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.mcp import McpServer, StdioConnection
 from desktop_agent.types.tool_calls import ToolClass, UntrustedSource
-from tests.desktop_agent.engine.stand import Stand, own, stand
-from tests.desktop_agent.mcp.stage import until
+from tests.fakes.mcp_client import until
+from tests.fakes.mcp_servers import Stand, own, stand
 from tests.frame.patience import PATIENCE
 
 READ, CHANGE = ToolClass.READ_ONLY, ToolClass.MUTATING

@@ -7,9 +7,9 @@ import psutil
 
 from desktop_agent.types.mcp import McpServer, StdioConnection
 from desktop_agent.types.tool_calls import ToolClass
-from tests.desktop_agent.engine.stand import at, own, stand
-from tests.desktop_agent.mcp.site import site
-from tests.desktop_agent.mcp.stage import OWN_SERVER
+from tests.fakes.mcp_client import OWN_SERVER
+from tests.fakes.mcp_servers import at, own, stand
+from tests.fakes.mcp_site import site
 from tests.frame.patience import PATIENCE
 
 

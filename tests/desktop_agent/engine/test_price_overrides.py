@@ -8,7 +8,7 @@ from desktop_agent.engine.engine import Engine
 from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from desktop_agent.types.providers import Price
-from tests.desktop_agent.engine.servers import endpoint, model_server
+from tests.fakes.model_server import endpoint, model_server
 
 
 async def test_a_price_is_written_used_and_taken_back(tmp_path: Path) -> None:

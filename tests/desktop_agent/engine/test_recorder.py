@@ -22,7 +22,7 @@ from desktop_agent.types.engine_events import (
 )
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
-from tests.desktop_agent.engine.stage import Shaky, record, shaky_store
+from tests.fakes.session import Shaky, record, shaky_store
 
 
 class Desk:

@@ -15,8 +15,8 @@ from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import When
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
-from tests.desktop_agent.engine.servers import JSON, answer, endpoint, keys_seen, listing
-from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
+from tests.fakes.http_server import Loopback, Reply, Request, chunk, sse
+from tests.fakes.model_server import JSON, answer, endpoint, keys_seen, listing
 from tests.frame.patience import PATIENCE
 
 

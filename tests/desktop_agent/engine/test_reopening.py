@@ -7,7 +7,7 @@ from desktop_agent.engine.engine import Engine
 from desktop_agent.types.engine_events import RunStarted, TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
-from tests.desktop_agent.engine.stage import DISK, Shaky, envelope
+from tests.fakes.session import DISK, Shaky, envelope
 
 
 async def left_behind(engine: Engine) -> str:

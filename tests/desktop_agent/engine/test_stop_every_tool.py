@@ -14,8 +14,6 @@ from desktop_agent.tools.builtin_tools import builtin_tools
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import Outcome, ToolResult
 from desktop_agent.types.engine_events import RunEnd, RunFinished, ToolFinished
-from tests.desktop_agent.engine.stage import LIMIT, check_invariants, results_of
-from tests.desktop_agent.engine.stop_server import FINE, Server, calls
 from tests.desktop_agent.engine.stop_stand import Before, BySession, Stand, by_session, port_of, until
 from tests.desktop_agent.engine.stop_states import Plain, State, begun
 from tests.desktop_agent.engine.stop_tools import (
@@ -30,6 +28,8 @@ from tests.desktop_agent.engine.stop_tools import (
     own_tools,
     workspace_in,
 )
+from tests.fakes.session import LIMIT, check_invariants, results_of
+from tests.fakes.stopping_server import FINE, Server, calls
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="commands need a shell that the program can read")
 

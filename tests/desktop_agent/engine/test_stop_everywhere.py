@@ -13,10 +13,10 @@ from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.types.blocks import Outcome, Text, ToolResult
 from desktop_agent.types.engine_events import RunEnd, RunFinished, ToolFinished, ToolProgress
 from desktop_agent.types.policies import StopTool
-from tests.desktop_agent.engine.stage import LIMIT, check_invariants, results_of
-from tests.desktop_agent.engine.stop_server import SILENCE, Answer, calls, says
 from tests.desktop_agent.engine.stop_stand import WAYS, BySession, Stand, Way, by, by_session, stopped, until
 from tests.desktop_agent.engine.stop_states import DEAF, STATES, Plain, State, Word, begun, waiting_tool
+from tests.fakes.session import LIMIT, check_invariants, results_of
+from tests.fakes.stopping_server import SILENCE, Answer, calls, says
 
 # What is measured is told, and may be so many times the grace on a machine that is busy with something else.
 FACTOR = 5

@@ -20,6 +20,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, Deny, Effect
 from tests.desktop_agent.engine.stage import LIMIT, results_of
 from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
+from tests.fakes.session import LIMIT, results_of
 
 WRITES = Rule(effect=RuleEffect.ALLOW, tool="write_file", scope=RuleScope.ALWAYS)
 READ_A_PAGE = Sentence("A page from the web was read.")

@@ -1,8 +1,8 @@
 """A server behind TLS: its certificate is looked at, and a refusal names it."""
 
-from tests.desktop_agent.engine.stand import at, stand
 from tests.desktop_agent.mcp.certificates import certificate, served
-from tests.desktop_agent.mcp.site import site
+from tests.fakes.mcp_servers import at, stand
+from tests.fakes.mcp_site import site
 
 
 async def test_a_certificate_is_trusted_or_the_server_is_refused(tmp_path, monkeypatch):

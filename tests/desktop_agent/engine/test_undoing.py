@@ -19,6 +19,7 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.engine.stage import Shaky, Stage, results_of, shaky_store
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.session import Shaky, Stage, results_of, shaky_store
 
 USE = ToolUse(id="1", name="book", input={"city": "Oslo"})
 Undo = Callable[[dict[str, Any]], Awaitable[str]]

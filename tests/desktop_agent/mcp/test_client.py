@@ -13,7 +13,7 @@ from desktop_agent.mcp.diagnostics import MAX_LINES, MAX_LOG_LINE_LENGTH
 from desktop_agent.mcp.limits import OpenRequests
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import ToolFailed, ToolInputInvalid
-from tests.desktop_agent.mcp.stage import called, own_server, program, until
+from tests.fakes.mcp_client import called, own_server, program, until
 
 
 async def test_arguments_are_checked_before_the_server_sees_them(tmp_path):

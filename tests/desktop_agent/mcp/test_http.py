@@ -10,8 +10,8 @@ from desktop_agent.mcp.client import McpClient
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import ToolFailed
-from tests.desktop_agent.mcp.site import Answer, Asked, Site, as_json, site
-from tests.desktop_agent.mcp.stage import address
+from tests.fakes.mcp_client import address
+from tests.fakes.mcp_site import Answer, Asked, Site, as_json, site
 
 EVENTS = {"content-type": "text/event-stream"}
 ENDED = "ended while it was asked"

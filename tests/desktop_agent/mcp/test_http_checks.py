@@ -7,7 +7,7 @@ from desktop_agent.mcp.diagnostics import ServerLog
 from desktop_agent.mcp.host_policy import HttpTarget, allowed_private_hosts, is_private_host
 from desktop_agent.mcp.http import MAX_METADATA_BYTES, RedirectRefused, make_http_client
 from desktop_agent.network.hosts import PrivateHost
-from tests.desktop_agent.mcp.site import ENDLESS, site
+from tests.fakes.mcp_site import ENDLESS, site
 
 
 def resolver(*answers: list[str]):

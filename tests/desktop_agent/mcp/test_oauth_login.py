@@ -4,6 +4,8 @@ import asyncio
 
 from desktop_agent.mcp.oauth_login import CallbackListener
 from tests.desktop_agent.mcp.stage import until
+from desktop_agent.mcp.oauth_login import listen_for_callback
+from tests.fakes.mcp_client import until
 
 
 async def test_who_only_holds_connections_open_keeps_the_answer_from_none():

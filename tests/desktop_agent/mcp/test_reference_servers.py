@@ -24,7 +24,7 @@ from desktop_agent.types.mcp import (
 )
 from desktop_agent.types.tool_calls import ToolClass, UntrustedSource
 from tests.desktop_agent.mcp.reference_servers import node_server, python_server
-from tests.desktop_agent.mcp.stage import address, called, program, until
+from tests.fakes.mcp_client import address, called, program, until
 from tests.frame.patience import PATIENCE
 from tests.frame.selection import few
 

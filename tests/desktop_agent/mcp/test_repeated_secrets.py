@@ -8,7 +8,7 @@ from desktop_agent.engine.mcp_tools import load_tool_offer
 from desktop_agent.mcp.stdio import ServerCommand
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.types.errors import ToolFailed
-from tests.desktop_agent.mcp.stage import program
+from tests.fakes.mcp_client import program
 
 SECRET = "s3cret-t0ken"
 PARROT = """

@@ -14,8 +14,8 @@ import pytest
 from desktop_agent.engine.mcp_tools import load_tool_offer
 from desktop_agent.mcp.diagnostics import ServerLog
 from desktop_agent.mcp.stdio import ServerCommand, stdio_streams
-from tests.desktop_agent.mcp.stage import own_server, program, until
 from tests.desktop_agent.tools.commands.test_staying import AWAY, nobody_left, running
+from tests.fakes.mcp_client import own_server, program, until
 from tests.frame.children import Children
 from tests.frame.patience import PATIENCE
 

@@ -10,7 +10,7 @@ import pytest
 
 from desktop_agent.network.fetch import MAX_IMAGE_BYTES, MAX_REDIRECTS, FetchTimeouts, PrivateImageHost, fetch_image
 from desktop_agent.types.errors import ImageRefused
-from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.fakes.http_server import Loopback, Reply
 from tests.frame.patience import PATIENCE
 
 HERE = frozenset({"127.0.0.1"})

@@ -41,9 +41,9 @@ from desktop_agent.types.messages import Message, MessageState, Role, now
 from desktop_agent.types.provider_events import StopReason
 from desktop_agent.types.providers import ModelRequest
 from desktop_agent.types.tool_calls import ToolSpec
-from tests.desktop_agent.providers.canon import recordings
-from tests.desktop_agent.providers.loopback import Loopback, Reply, Request
 from tests.desktop_agent.providers.sdk_types import judge
+from tests.fakes.http_server import Loopback, Reply, Request
+from tests.fakes.recordings import recordings
 from tests.frame.examples import examples
 
 DIALECTS = ("anthropic", "openai-responses", "gemini", "openai-chat")

@@ -41,6 +41,7 @@ from desktop_agent.types.provider_events import (
 from desktop_agent.types.providers import ModelInfo, ModelRequest
 from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
 from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
+from tests.fakes.http_server import Loopback, Reply, chunk, sse
 
 STARTED = AnswerStarted(Origin(provider="p"))
 HELLO = Turn(STARTED, ContentDelta("Hello"))

@@ -13,9 +13,9 @@ from desktop_agent.types.engine_events import RunEnd
 from desktop_agent.types.messages import MessageState
 from desktop_agent.types.provider_events import AnswerNamed
 from desktop_agent.types.providers import Dialect
-from tests.desktop_agent.api.serving import DIALECTS
-from tests.desktop_agent.providers.loopback import Loopback, Reply
-from tests.desktop_agent.providers.vendor_streams import ROOTS, said
+from tests.fakes.demo_server import DIALECTS
+from tests.fakes.http_server import Loopback, Reply
+from tests.fakes.vendor_streams import ROOTS, said
 from tests.frame.patience import PATIENCE
 
 

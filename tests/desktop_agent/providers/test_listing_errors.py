@@ -10,8 +10,8 @@ from desktop_agent.providers.provider import make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.types.errors import AuthenticationFailed, InvalidRequest, ProviderError, UnreadableAnswer
 from desktop_agent.types.providers import ModelInfo
-from tests.desktop_agent.providers.loopback import Loopback, Reply
-from tests.desktop_agent.providers.vendor_streams import DIALECTS, ROOTS
+from tests.fakes.http_server import Loopback, Reply
+from tests.fakes.vendor_streams import DIALECTS, ROOTS
 
 JSON = {"content-type": "application/json"}
 WORDS = "no such plan"

@@ -10,8 +10,8 @@ from desktop_agent.providers.provider import catalogue_vendor, make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS
-from tests.desktop_agent.providers.canon import ask
-from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+from tests.fakes.http_server import Loopback, Reply, chunk, sse
+from tests.fakes.recordings import ask
 from tests.frame.patience import PATIENCE
 
 

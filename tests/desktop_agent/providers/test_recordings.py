@@ -21,7 +21,8 @@ from desktop_agent.providers.provider import make_provider
 from desktop_agent.providers.text_builder import ThinkTags
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.providers.transport.sse import Frame, SseDecoder
-from tests.desktop_agent.providers.canon import (
+from tests.fakes.http_server import Loopback, Reply
+from tests.fakes.recordings import (
     ask,
     counted_ids,
     cut_at,
@@ -32,8 +33,7 @@ from tests.desktop_agent.providers.canon import (
     recordings,
     splits,
 )
-from tests.desktop_agent.providers.loopback import Loopback, Reply
-from tests.desktop_agent.providers.vendor_streams import ROOTS
+from tests.fakes.vendor_streams import ROOTS
 
 READERS: dict[str, tuple[str, Callable[..., Any]]] = {
     "openai-chat": ("openai-compat", ChatReader),

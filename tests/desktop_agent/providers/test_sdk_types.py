@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.desktop_agent.providers.deviations import ALLOWED, PAGE, Allowance, page
-from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.desktop_agent.providers.sdk_types import findings, judge, judge_bytes
 from tests.desktop_agent.providers.wire_shapes import misfits
+from tests.fakes.http_server import Loopback, Reply
 
 Json = dict[str, Any]
 CHAT, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
@@ -280,7 +280,7 @@ async def test_the_loopback_server_fails_what_the_judge_refuses() -> None:
 
 def test_the_sdks_are_loaded_only_when_somebody_is_judged() -> None:
     code = (
-        "import sys, tests.desktop_agent.providers.loopback, tests.whole_app.model_server,"
+        "import sys, tests.fakes.http_server, tests.fakes.threaded_model_server,"
         " tests.desktop_agent.providers.sdk_types as judge;"
         "loaded = {'openai', 'anthropic', 'google.genai'} & set(sys.modules); assert not loaded, loaded"
     )

@@ -17,8 +17,8 @@ from desktop_agent.types.errors import ProviderError
 from desktop_agent.types.messages import Message, MessageState, now
 from desktop_agent.types.options import AgentOptions
 from desktop_agent.types.provider_events import ContentDelta, Done, ThinkingDelta
-from tests.desktop_agent.providers.canon import simple_request
-from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.fakes.http_server import Loopback, Reply
+from tests.fakes.recordings import simple_request
 from tests.frame.patience import PATIENCE
 
 WORDS = ["one ", "zwei ", "trois ", "четыре ", "五 ", "😀 ", "\n\n", "<b>", "seven "]

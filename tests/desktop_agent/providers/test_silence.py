@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from desktop_agent.types.errors import TimedOut
-from tests.desktop_agent.providers.quiet_server import SIGNS_OF_LIFE, Pause, heard, quiet_server
-from tests.desktop_agent.providers.vendor_streams import DIALECTS
+from tests.fakes.silent_server import SIGNS_OF_LIFE, Pause, heard, quiet_server
+from tests.fakes.vendor_streams import DIALECTS
 from tests.frame.selection import few
 
 IDLE = 0.5

@@ -27,9 +27,9 @@ from desktop_agent.types.providers import (
     ReasoningEffort,
     Timeouts,
 )
-from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
-from tests.desktop_agent.providers.quiet_server import SIGNS_OF_LIFE, Pause, heard, quiet_server
-from tests.desktop_agent.providers.vendor_streams import DIALECTS, ROOTS
+from tests.fakes.http_server import Loopback, Reply, chunk, sse
+from tests.fakes.silent_server import SIGNS_OF_LIFE, Pause, heard, quiet_server
+from tests.fakes.vendor_streams import DIALECTS, ROOTS
 from tests.frame.patience import PATIENCE
 from tests.frame.selection import few
 

@@ -23,8 +23,8 @@ from desktop_agent.types.errors import (
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ModelRequest
-from tests.desktop_agent.providers.loopback import chunk, sse
-from tests.desktop_agent.providers.vendor_streams import DIALECTS, ROOTS, dialect_of, events
+from tests.fakes.http_server import chunk, sse
+from tests.fakes.vendor_streams import DIALECTS, ROOTS, dialect_of, events
 from tests.frame.patience import PATIENCE
 
 HELLO = sse(chunk({"content": "Hel"}), chunk({"content": "lo"}), chunk(finish="stop"))

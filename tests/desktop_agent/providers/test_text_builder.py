@@ -18,8 +18,8 @@ from desktop_agent.types.errors import Truncated
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ModelRequest
-from tests.desktop_agent.providers.loopback import chunk, sse
 from tests.desktop_agent.providers.test_strange_servers import answer_of, failure_of, head, raw
+from tests.fakes.http_server import chunk, sse
 from tests.frame.examples import examples
 
 LINE = "I will not talk in class.\n"

@@ -17,7 +17,7 @@ from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import Rule, RuleEffect
 from desktop_agent.types.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta
-from tests.desktop_agent.engine.stage import DISK, Shaky, envelope, record, shaky_store
+from tests.fakes.session import DISK, Shaky, envelope, record, shaky_store
 from tests.frame.examples import examples
 from tests.frame.patience import PATIENCE
 

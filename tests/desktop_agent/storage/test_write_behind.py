@@ -9,7 +9,7 @@ import pytest
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.messages import Message
-from tests.desktop_agent.engine.stage import DISK, record, shaky_store
+from tests.fakes.session import DISK, record, shaky_store
 from tests.frame.another_loop import raised_on_another_loop
 
 

@@ -1,3 +1,3 @@
-from tests.ui.bridge.in_loop import in_loop
+from tests.fakes.qt_loop import in_loop
 
 __all__ = ["in_loop"]

@@ -12,6 +12,8 @@ from desktop_agent.types.tool_calls import AllowOnce, DiffPreview, TextPreview
 from tests.desktop_agent.agent.desk import call
 from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.bridge.in_loop import Bridge, Heard, until
+from tests.fakes.agent_run import call
+from tests.fakes.qt_loop import Bridge, Heard, until
 from ui.bridge.conversation import OpenConversation
 
 

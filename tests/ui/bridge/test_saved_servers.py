@@ -4,8 +4,8 @@ from pydantic import SecretStr
 
 from desktop_agent.types.errors import KeyringLocked
 from desktop_agent.types.providers import Endpoint, ModelInfo
-from tests.desktop_agent.engine.servers import endpoint, keys_seen, model_server
-from tests.ui.bridge.in_loop import Heard
+from tests.fakes.model_server import endpoint, keys_seen, model_server
+from tests.fakes.qt_loop import Heard
 from tests.ui.bridge.test_servers import run, states_of
 
 KEY = SecretStr("sk-right")

@@ -8,9 +8,9 @@ from pydantic import SecretStr
 from desktop_agent.engine import connections
 from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.providers import Capabilities, Endpoint
-from tests.desktop_agent.engine.servers import endpoint, keys_seen, model_server
-from tests.desktop_agent.providers.loopback import Loopback, Reply
-from tests.ui.bridge.in_loop import SCRIPTED, Bridge, Heard, until
+from tests.fakes.http_server import Loopback, Reply
+from tests.fakes.model_server import endpoint, keys_seen, model_server
+from tests.fakes.qt_loop import SCRIPTED, Bridge, Heard, until
 
 
 def run(in_loop, folder, work, *, connected=False):

@@ -9,6 +9,7 @@ from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message
 from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.bridge.in_loop import Bridge, Heard, until
+from tests.fakes.qt_loop import Bridge, Heard, until
 
 PICTURE = Image(source=UrlSource(url="https://example.org/a.png"))
 

@@ -8,8 +8,8 @@ from desktop_agent.engine.engine import Engine
 from desktop_agent.types.mcp import McpServer, StdioConnection
 from desktop_agent.types.permissions import Rule, RuleEffect
 from desktop_agent.types.preferences import McpPreferences, Preferences
-from tests.desktop_agent.mcp.stage import own_server
-from tests.ui.bridge.in_loop import Heard
+from tests.fakes.mcp_client import own_server
+from tests.fakes.qt_loop import Heard
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.rule_text import rule_sentence
 from ui.bridge.settings import AvailableTools

@@ -3,7 +3,7 @@
 import pytest
 
 from desktop_agent.types.errors import ImageRefused
-from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.fakes.http_server import Loopback, Reply
 from tests.ui.transcript.test_pictures import png
 from ui.bridge.storage import WebPictures
 

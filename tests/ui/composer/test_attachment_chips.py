@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.ui.bridge.in_loop import in_loop, until
+from tests.fakes.qt_loop import in_loop, until
 from ui.composer.attachment_chips import AttachmentChip, AttachmentEntry, AttachmentRow
 from ui.style.theme import ThemeSource
 

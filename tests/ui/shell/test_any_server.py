@@ -11,6 +11,9 @@ from tests.desktop_agent.engine.servers import JSON, answer, endpoint, listing, 
 from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import until
+from tests.fakes.http_server import Loopback, Reply
+from tests.fakes.model_server import JSON, answer, endpoint, listing, model_server, refusal
+from tests.fakes.qt_loop import until
 
 
 def without_listing(status=404):

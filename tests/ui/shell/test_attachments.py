@@ -9,9 +9,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton
 
 from desktop_agent.types.blocks import Base64Source, Image
-from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.fakes.http_server import Loopback, Reply
+from tests.fakes.qt_loop import until
 from tests.frame.patience import PATIENCE
-from tests.ui.bridge.in_loop import until
 from tests.ui.shell.told import told
 from tests.ui.transcript.test_pictures import png
 from ui.shell.attachments import safe_file_name

@@ -18,6 +18,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.api.test_ask import png
 from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import LIMIT, until
+from tests.fakes.qt_loop import LIMIT, until
 from ui.composer.attachment_items import PendingPicture
 
 

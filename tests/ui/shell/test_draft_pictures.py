@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QToolButton
 
 from desktop_agent.types.blocks import Image
 from desktop_agent.types.messages import Message
-from tests.ui.bridge.in_loop import until
+from tests.fakes.qt_loop import until
 from tests.ui.shell.test_drafts import _new as new_conversation
 from tests.ui.shell.test_drafts import answers, composer, details, png, show
 

@@ -17,6 +17,7 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.bridge.in_loop import until
+from tests.fakes.qt_loop import until
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.drafts import ComposerDraft, Draft
 from ui.bridge.storage import PictureStore

@@ -9,7 +9,7 @@ from desktop_agent.storage import conversation_rows as database
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import DiskFull, WrongUse
 from desktop_agent.types.messages import Message
-from tests.ui.bridge.in_loop import until
+from tests.fakes.qt_loop import until
 from tests.ui.shell.test_drafts import _new as new_conversation
 from tests.ui.shell.test_drafts import answers, composer, png, show
 from ui.bridge.drafts import ComposerDraft, Draft

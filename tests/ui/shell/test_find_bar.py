@@ -14,6 +14,8 @@ from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import until
 from tests.ui.transcript.feeding import NoPictures
+from tests.fakes.qt_loop import until
+from tests.fakes.transcript_feed import NoPictures
 from ui.shell import find_and_caret
 from ui.shell.find_and_caret import FindBar
 from ui.style.theme import ThemeSource

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QLabel, QListView, QListWidget, QPushButton, QWidg
 
 from desktop_agent.api.command_line import program_version
 from resources import resource_path
+from tests.fakes.qt_loop import until
 from tests.ui.bridge.fake_opener import fake_opener
-from tests.ui.bridge.in_loop import until
 from ui.bridge.desktop import AddressOpener
 from ui.shell.command_palette import mark_numbered
 from ui.shell.help_dialog import AboutPage, HelpDialog, ShortcutsPage

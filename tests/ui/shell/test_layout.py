@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QListView, QToolButton
 
-from tests.ui.bridge.in_loop import until
+from tests.fakes.qt_loop import until
 
 WAY = "Show or hide the conversations"
 

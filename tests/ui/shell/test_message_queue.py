@@ -13,6 +13,7 @@ from desktop_agent.types.errors import ConnectionFailed
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.bridge.in_loop import until
+from tests.fakes.qt_loop import until
 from tests.ui.shell.test_drafts import _new as new_conversation
 from tests.ui.shell.test_drafts import show
 

@@ -14,9 +14,9 @@ from desktop_agent.types.errors import ConversationInUse
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from desktop_agent.types.providers import Capabilities, ModelInfo, ReasoningDisabled, ReasoningEffort
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
+from tests.fakes.qt_loop import until
 from tests.frame.patience import PATIENCE
 from tests.ui.bridge.fake_opener import fake_opener
-from tests.ui.bridge.in_loop import until
 
 MAX = ReasoningEffort(level="max")
 ABLE = Capabilities(reasoning_modes=frozenset({"disabled", "effort"}), efforts=("low", "max"))

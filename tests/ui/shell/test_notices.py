@@ -8,6 +8,7 @@ from desktop_agent.types.errors import StorageFailed, WrongUse
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import until
+from tests.fakes.qt_loop import until
 
 LONG = "\n\n".join(f"Paragraph {number}." for number in range(120))
 

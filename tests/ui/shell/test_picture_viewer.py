@@ -6,7 +6,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
-from tests.ui.transcript.feeding import NoPictures
+from tests.fakes.transcript_feed import NoPictures
 from tests.ui.transcript.test_pictures import png, stored
 from ui.shell import picture_canvas, picture_viewer
 from ui.shell.picture_canvas import ViewerPicture, decode_picture

@@ -14,6 +14,7 @@ from desktop_agent.types.policies import HookDeny, Hooks
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import until
+from tests.fakes.qt_loop import until
 
 
 class Doorkeeper:

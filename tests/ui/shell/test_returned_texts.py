@@ -8,8 +8,8 @@ from PySide6.QtTest import QTest
 
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.qt_loop import until
 from tests.frame.patience import PATIENCE
-from tests.ui.bridge.in_loop import until
 from tests.ui.shell.test_drafts import _new as new_conversation
 from tests.ui.shell.test_drafts import show
 from tests.ui.shell.test_message_queue import Held, editor_in, prompts, steer

@@ -11,6 +11,7 @@ from desktop_agent.types.preferences import SpecialistPreferences
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import until
+from tests.fakes.qt_loop import until
 from ui.approval.approval_dialog import ApprovalDialog
 
 TASK = ToolUse(id="r", name="reviewer", input={"task": "look"})

@@ -9,8 +9,8 @@ import threading
 import pytest
 from PySide6.QtCore import QTimer
 
+from tests.fakes.qt_loop import in_loop
 from tests.frame.patience import PATIENCE
-from tests.ui.bridge.in_loop import in_loop
 from ui.__main__ import remove_feature_import_hook
 from ui.shell.startup_loading import import_in_slices, import_in_thread
 

@@ -14,8 +14,9 @@ from desktop_agent.types.preferences import AppearancePreferences, ChatPreferenc
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.in_loop import in_loop, until
+from tests.fakes.qt_loop import in_loop, until
+from tests.fakes.window import Screen, on_screen
 from tests.ui.shell.conftest import no_pause
-from tests.ui.shell.screen import Screen, on_screen
 from ui.__main__ import _load
 from ui.shell.startup_loading import show_startup_error
 from ui.shell.startup_window import StartupWindow, run_until_painted

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QDialog, QFrame, QListWidget, QPushButton
 
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import WrongUse
-from tests.ui.bridge.in_loop import until
+from tests.fakes.qt_loop import until
 
 
 async def stored(screen, *titles):

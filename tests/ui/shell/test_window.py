@@ -23,6 +23,10 @@ from tests.desktop_agent.engine.servers import endpoint, model_server
 from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.bridge.in_loop import until
 from tests.ui.shell.screen import Screen
+from tests.fakes.agent_run import call
+from tests.fakes.model_server import endpoint, model_server
+from tests.fakes.qt_loop import until
+from tests.fakes.window import Screen
 from ui.approval.approval_dialog import ApprovalDialog
 from ui.bridge.drafts import ComposerDraft, Draft
 from ui.shell.banners import BannerFrame

@@ -17,7 +17,7 @@ from desktop_agent.types.engine_events import ApprovalRequested, ToolFinished, T
 from desktop_agent.types.errors import RemedyAction, Sentence
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
-from tests.ui.transcript.feeding import Feed, NoPictures
+from tests.fakes.transcript_feed import Feed, NoPictures
 from ui.style.theme import ThemeSource
 from ui.transcript.view import TranscriptView
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.ui.transcript.feeding import NoPictures
+from tests.fakes.transcript_feed import NoPictures
 from ui.style.theme import LIGHT
 from ui.transcript import clipboard
 from ui.transcript.blocks.code.highlighter import Highlighter

@@ -11,6 +11,7 @@ from desktop_agent.types.blocks import Image, StoredSource, Text
 from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
+from tests.fakes.transcript_view import LEFT, Standing
 from tests.ui.transcript.clipboard.safe_html import SafeReader
 from tests.ui.transcript.copied import html_of, markdown_of, plain_of
 from tests.ui.transcript.standing import LEFT, Standing

@@ -12,6 +12,7 @@ from desktop_agent.types.blocks import Summary, Text, ToolResult
 from desktop_agent.types.messages import Message, Role
 from tests.ui.transcript.copied import plain_of
 from tests.ui.transcript.feeding import NoPictures
+from tests.fakes.transcript_feed import NoPictures
 from ui.style.theme import ThemeSource
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.rows.row_factory import make_row

@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.blocks import Base64Source, Image, StoredSource, Text, UrlSource
 from desktop_agent.types.messages import Message
-from tests.ui.transcript.feeding import NoPictures
+from tests.fakes.transcript_feed import NoPictures
 from ui.style.theme import ThemeSource
 from ui.transcript.blocks import image_store as pictures_module
 from ui.transcript.blocks.image_store import ThumbnailCache, decode_image, encoded_image_size, image_size

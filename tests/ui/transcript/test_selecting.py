@@ -10,8 +10,8 @@ from PySide6.QtTest import QTest
 from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
+from tests.fakes.transcript_view import LEFT, Standing
 from tests.frame.examples import examples
-from tests.ui.transcript.standing import LEFT, Standing
 from ui.transcript.viewport.selection import TextPosition
 
 TEXT = (

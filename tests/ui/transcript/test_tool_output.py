@@ -6,7 +6,7 @@ from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.blocks import Image, Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import ToolFinished, ToolProgress, ToolStarted, TurnStarted
-from tests.ui.transcript.feeding import Feed, NoPictures
+from tests.fakes.transcript_feed import Feed, NoPictures
 from tests.ui.transcript.test_pictures import stored
 from ui.style.theme import ReadingStyle, ThemeSource
 from ui.transcript.blocks.code.terminal_output import OutputBlock, OutputTailBlock

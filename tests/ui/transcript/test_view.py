@@ -20,7 +20,7 @@ from desktop_agent.types.engine_events import (
 from desktop_agent.types.errors import RemedyAction, Sentence
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
-from tests.ui.transcript.standing import Standing
+from tests.fakes.transcript_view import Standing
 from ui.style.theme import DARK, LIGHT
 
 PARAGRAPHS = "\n\n".join(f"Paragraph {number}, with a few words in it." for number in range(40))

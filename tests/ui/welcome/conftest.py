@@ -1,4 +1,4 @@
-from tests.ui.bridge.in_loop import in_loop
-from tests.ui.shell.screen import on_screen
+from tests.fakes.qt_loop import in_loop
+from tests.fakes.window import on_screen
 
 __all__ = ["in_loop", "on_screen"]

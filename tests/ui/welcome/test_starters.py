@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from desktop_agent.providers.demo.script import Call, ReceivedRequest
 from desktop_agent.providers.demo.scripted_model import play
-from tests.ui.bridge.in_loop import until
+from tests.fakes.qt_loop import until
 from ui.shell.conversation_page import DEMO_STARTERS, StarterMessages
 
 

@@ -16,6 +16,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, Deny, ToolClass
 from tests.desktop_agent.engine.stage import Stage, check_invariants, results_of, shaky_store
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.session import Stage, check_invariants, results_of, shaky_store
 
 
 def nested(levels: int) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from desktop_agent.types.errors import OutsideWorkspace, ToolFailed
 from desktop_agent.types.permissions import ACCEPT_EDITS_MODE, Rule, RuleEffect
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.tool_calls import AllowOnce, ToolClass
-from tests.desktop_agent.agent.tool_calls.rounds import Desk, Stubborn, Words, call, tool, until
+from tests.fakes.tool_batch import Desk, Stubborn, Words, call, tool, until
 
 
 class Mute(ToolFailed):

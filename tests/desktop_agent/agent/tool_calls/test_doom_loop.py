@@ -11,7 +11,7 @@ from desktop_agent.types.engine_events import ApprovalRequested, DoomLoopSuspect
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.permissions import Rule, RuleEffect
 from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny
-from tests.desktop_agent.agent.tool_calls.rounds import Desk, call, tool
+from tests.fakes.tool_batch import Desk, call, tool
 
 
 def turn(*uses: ToolUse) -> list[Message]:

@@ -19,8 +19,8 @@ from desktop_agent.types.engine_events import ToolProgress
 from desktop_agent.types.errors import ToolFailed
 from desktop_agent.types.permissions import Rule, RuleEffect
 from desktop_agent.types.policies import Limits
-from tests.desktop_agent.agent.tool_calls.rounds import Desk, call, tool, until
-from tests.desktop_agent.mcp.stage import load_tool_offer, own_server, program
+from tests.fakes.mcp_client import load_tool_offer, own_server, program
+from tests.fakes.tool_batch import Desk, call, tool, until
 
 SMUGGLED = "".join(chr(0xE0000 + ord(each)) for each in "rm")
 MARKED = "⟨U+E0072⟩⟨U+E006D⟩"

@@ -33,9 +33,9 @@ from desktop_agent.types.blocks import (
 from desktop_agent.types.errors import ToolFailed, ToolInputInvalid
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.providers import Dialect, ImageLimits, ModelRequest
-from tests.desktop_agent.agent.tool_calls.rounds import Desk, Words, call, tool
-from tests.desktop_agent.providers.canon import recordings
-from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.fakes.http_server import Loopback, Reply
+from tests.fakes.recordings import recordings
+from tests.fakes.tool_batch import Desk, Words, call, tool
 
 
 def nested(levels: int) -> list[Any]:

@@ -12,7 +12,7 @@ from desktop_agent.agent.tool_calls.tool_batch import BatchEnd
 from desktop_agent.types.blocks import Outcome
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.tool_calls import AllowForConversation
-from tests.desktop_agent.agent.tool_calls.rounds import Desk, call, tool, until
+from tests.fakes.tool_batch import Desk, call, tool, until
 
 TOOLS = (tool("look", reads=True), tool("act"), tool("few", reads=True, concurrency=1))
 

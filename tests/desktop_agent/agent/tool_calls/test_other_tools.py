@@ -10,7 +10,7 @@ from desktop_agent.types.blocks import Outcome
 from desktop_agent.types.engine_events import ApprovalResolved, ToolStarted
 from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny, Effect, ToolClass
-from tests.desktop_agent.agent.tool_calls.rounds import Desk, call, tool, until
+from tests.fakes.tool_batch import Desk, call, tool, until
 
 ALLOWED = Rule(effect=RuleEffect.ALLOW, tool="t", scope=RuleScope.ALWAYS)
 

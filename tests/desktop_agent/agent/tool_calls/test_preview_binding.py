@@ -18,7 +18,7 @@ from desktop_agent.types.tool_calls import (
     DiffPreview,
     Preview,
 )
-from tests.desktop_agent.agent.tool_calls.rounds import Desk, Words, call, tool, until
+from tests.fakes.tool_batch import Desk, Words, call, tool, until
 
 
 class Page:

@@ -20,7 +20,7 @@ from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.permissions import BUILT_IN_MODES, Rule, RuleEffect
 from desktop_agent.types.policies import HookAsk, HookDeny, HookEdit, Hooks, PreToolUse
 from desktop_agent.types.tool_calls import AllowAlways, AllowForConversation, AllowOnce, Deny, DenyAndStop, Effect
-from tests.desktop_agent.agent.tool_calls.rounds import Desk, call, tool
+from tests.fakes.tool_batch import Desk, call, tool
 from tests.frame.examples import examples
 
 NAMES = ("look", "few", "fetch", "act", "one", "hand", "none")

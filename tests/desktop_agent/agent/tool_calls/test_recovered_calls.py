@@ -14,7 +14,7 @@ from desktop_agent.types.engine_events import ApprovalRequested, ApprovalResolve
 from desktop_agent.types.permissions import Rule, RuleEffect
 from desktop_agent.types.policies import Hooks, PreToolUse
 from desktop_agent.types.tool_calls import AllowOnce, call_digest
-from tests.desktop_agent.agent.tool_calls.rounds import Desk, call, tool
+from tests.fakes.tool_batch import Desk, call, tool
 
 DIGEST = call_digest("act", {"word": "x"})
 

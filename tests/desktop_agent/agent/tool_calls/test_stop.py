@@ -18,7 +18,7 @@ from desktop_agent.types.engine_events import ApprovalResolved, ToolFinished, To
 from desktop_agent.types.permissions import ACCEPT_EDITS_MODE
 from desktop_agent.types.policies import Hooks, PostToolUse, PreToolUse
 from desktop_agent.types.tool_calls import AllowOnce, Effect
-from tests.desktop_agent.agent.tool_calls.rounds import Desk, Stubborn, Words, call, tool, until
+from tests.fakes.tool_batch import Desk, Stubborn, Words, call, tool, until
 
 
 @pytest.fixture

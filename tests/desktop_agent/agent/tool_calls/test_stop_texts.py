@@ -12,7 +12,7 @@ from desktop_agent.types.blocks import Outcome
 from desktop_agent.types.engine_events import ToolFinished
 from desktop_agent.types.permissions import ACCEPT_EDITS_MODE
 from desktop_agent.types.tool_calls import Effect, FileChanges, ToolClass
-from tests.desktop_agent.agent.tool_calls.rounds import Desk, Work, call, tool
+from tests.fakes.tool_batch import Desk, Work, call, tool
 
 CHANGES = FileChanges(created=("a",), count=1)
 

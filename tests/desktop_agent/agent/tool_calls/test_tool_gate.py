@@ -25,7 +25,7 @@ from desktop_agent.types.permissions import (
 )
 from desktop_agent.types.policies import HookAsk, HookDeny, HookEdit, Hooks, PostToolUse, PreToolUse
 from desktop_agent.types.tool_calls import AllowOnce, Effect, ToolClass
-from tests.desktop_agent.agent.tool_calls.rounds import Desk, Words, call, tool, until
+from tests.fakes.tool_batch import Desk, Words, call, tool, until
 
 
 class Hearing:

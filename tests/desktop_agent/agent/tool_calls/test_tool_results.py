@@ -18,7 +18,7 @@ from desktop_agent.types.errors import DiskFull, OutsideWorkspace
 from desktop_agent.types.permissions import ACCEPT_EDITS_MODE, DEFAULT_MODE, PLAN_MODE
 from desktop_agent.types.policies import HookDeny, HookEdit, Hooks, Limits, PostToolUse
 from desktop_agent.types.tool_calls import AllowOnce
-from tests.desktop_agent.agent.tool_calls.rounds import Desk, Words, call, tool, until
+from tests.fakes.tool_batch import Desk, Words, call, tool, until
 
 
 async def test_nothing_runs_when_the_start_cannot_be_journalled() -> None:

@@ -20,7 +20,7 @@ from desktop_agent.types.engine_events import (
 )
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.tool_calls import AllowOnce, Deny, DenyAndStop, Effect, ToolClass
-from tests.desktop_agent.agent.tool_calls.rounds import Desk, call, tool, until
+from tests.fakes.tool_batch import Desk, call, tool, until
 
 
 class Watch:

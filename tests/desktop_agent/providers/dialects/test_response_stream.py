@@ -46,7 +46,7 @@ from desktop_agent.types.provider_events import (
     UsageUpdate,
 )
 from desktop_agent.types.providers import Price, ProviderState, Timeouts
-from tests.desktop_agent.providers.loopback import Loopback, Reply, sse
+from tests.fakes.http_server import Loopback, Reply, sse
 from tests.frame.patience import PATIENCE
 
 KEY = "sk-very-secret-0123456789"

@@ -21,7 +21,7 @@ from desktop_agent.providers.transport.http_client import HttpClient, HttpReques
 from desktop_agent.providers.transport.httpx_transport import ChunkedBody
 from desktop_agent.types.errors import AgentError, TimedOut, Truncated
 from desktop_agent.types.providers import Timeouts
-from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.fakes.http_server import Loopback, Reply
 from tests.frame.examples import examples
 from tests.frame.patience import PATIENCE
 

@@ -14,7 +14,7 @@ from desktop_agent.providers.transport.error_responses import (
     not_a_model_server_error,
 )
 from desktop_agent.types.errors import InvalidRequest, TimedOut
-from tests.desktop_agent.providers.canon import RECORDINGS
+from tests.fakes.recordings import RECORDINGS
 
 ROWS = json.loads((RECORDINGS / "http_errors.json").read_text("utf-8"))
 

@@ -32,7 +32,7 @@ from desktop_agent.types.errors import (
     WrongUse,
 )
 from desktop_agent.types.providers import ProviderState, Timeouts
-from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.fakes.http_server import Loopback, Reply
 from tests.frame.patience import PATIENCE
 
 KEY = "sk-very-secret-0123456789"

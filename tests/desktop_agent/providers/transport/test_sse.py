@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from desktop_agent.providers.transport import sse
 from desktop_agent.providers.transport.sse import DONE, Frame, SseDecoder
 from desktop_agent.types.errors import UnreadableAnswer
-from tests.desktop_agent.providers.canon import cut_at, pieces
+from tests.fakes.recordings import cut_at, pieces
 from tests.frame.examples import examples
 
 

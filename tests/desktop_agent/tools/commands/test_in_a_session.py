@@ -9,9 +9,9 @@ from desktop_agent.types.engine_events import ToolFinished, ToolProgress
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, CommandPreview, FileChanges, Preview, Risk
-from tests.desktop_agent.engine.stage import LIMIT, results_of
 from tests.desktop_agent.engine.test_taking_back import Office, card
 from tests.fakes.scripted_provider import Turn
+from tests.fakes.session import LIMIT, results_of
 from tests.frame.children import Children
 
 

@@ -13,7 +13,7 @@ from desktop_agent.tools.web.pages import PART_LENGTH, FetchLimits
 from desktop_agent.types.errors import ToolFailed, ToolInputInvalid
 from desktop_agent.types.permissions import HostSubject
 from desktop_agent.types.tool_calls import Effect, NetworkPreview, ToolClass, UntrustedSource
-from tests.desktop_agent.tools.web.servers import RawServer, answer, sending, way_of
+from tests.fakes.web_servers import RawServer, answer, sending, way_of
 
 CALL = RunningCall("call", lambda _text: None)
 HTML = {"content_type": "text/html; charset=utf-8"}

@@ -3,7 +3,7 @@
 import asyncio
 
 from desktop_agent.types.mcp import ElicitationAnswer, ElicitationRequest, SamplingAnswer, SamplingRequest
-from tests.ui.bridge.in_loop import Heard
+from tests.fakes.qt_loop import Heard
 from ui.bridge.mcp_requests import McpRequests
 
 FORM = ElicitationRequest("Notes", "Who?")

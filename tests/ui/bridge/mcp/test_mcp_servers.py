@@ -7,8 +7,8 @@ import pytest
 from pydantic import SecretStr
 
 from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
-from tests.desktop_agent.mcp.stage import own_server
-from tests.ui.bridge.in_loop import Bridge, Heard, until
+from tests.fakes.mcp_client import own_server
+from tests.fakes.qt_loop import Bridge, Heard, until
 from ui.bridge.mcp_servers import McpServerSettings
 
 

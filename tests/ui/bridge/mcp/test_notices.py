@@ -1,7 +1,7 @@
 """What servers make the person be told, each once."""
 
 from desktop_agent.types.errors import Sentence
-from tests.ui.bridge.in_loop import Bridge, Heard
+from tests.fakes.qt_loop import Bridge, Heard
 from ui.bridge.mcp_servers import McpNotices
 
 

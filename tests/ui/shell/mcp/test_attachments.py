@@ -7,7 +7,7 @@ from PIL import Image as Picture
 from desktop_agent.conversation.picture_preparation import import_picture_async
 from desktop_agent.types.blocks import Image, Text
 from desktop_agent.types.tool_calls import UntrustedSource
-from tests.ui.bridge.in_loop import Bridge, until
+from tests.fakes.qt_loop import Bridge, until
 from ui.composer.attachment_items import PendingPicture, PendingResource, PromptSource, ServerPicture
 from ui.composer.composer import Composer
 from ui.shell.drafts import from_draft, to_blocks, to_draft, untrusted_sources

@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QListView
 from desktop_agent.mcp.oauth_records import OAuthRecord
 from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
 from desktop_agent.types.tool_calls import ToolClass
-from tests.desktop_agent.mcp.site import site
-from tests.desktop_agent.mcp.stage import own_server
-from tests.ui.bridge.in_loop import until
+from tests.fakes.mcp_client import own_server
+from tests.fakes.mcp_site import site
+from tests.fakes.qt_loop import until
 
 
 class Page:

@@ -16,7 +16,7 @@ from desktop_agent.types.engine_events import (
 )
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.provider_events import ContentDelta, ThinkingDelta
-from tests.ui.transcript.feeding import Feed
+from tests.fakes.transcript_feed import Feed
 from ui.transcript.accessibility.tree import Announcer
 from ui.transcript.viewport.row_list import RowList
 from ui.transcript.viewport.scroll_controller import ScrollController

@@ -12,6 +12,7 @@ from desktop_agent.types.blocks import Text
 from desktop_agent.types.engine_events import TurnStarted
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.transcript_feed import Feed, NoPictures
 from tests.ui.transcript.blocks.diagram_stand_in import make
 from tests.ui.transcript.copied import plain_of
 from tests.ui.transcript.feeding import Feed, NoPictures

@@ -9,6 +9,7 @@ from PySide6.QtTest import QTest
 
 from desktop_agent.types.blocks import Base64Source, Citation, Image, Text
 from desktop_agent.types.messages import Message, Role
+from tests.fakes.transcript_view import Standing
 from tests.ui.transcript.clipboard.safe_html import SafeReader
 from tests.ui.transcript.copied import plain_of
 from tests.ui.transcript.standing import Standing

@@ -9,7 +9,7 @@ from desktop_agent.types.blocks import Image, Text, UrlSource
 from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta
-from tests.ui.transcript.feeding import Feed, NoPictures
+from tests.fakes.transcript_feed import Feed, NoPictures
 from tests.ui.transcript.test_pictures import png
 from ui.style.theme import LIGHT, ThemeSource
 from ui.transcript.blocks import image_store

@@ -3,7 +3,7 @@
 import pytest
 
 from desktop_agent.types.messages import Message
-from tests.ui.transcript.feeding import read_all
+from tests.fakes.transcript_feed import read_all
 from tests.ui.transcript.find.test_finder import Stand
 from ui.transcript.find.matches import SearchOrigin
 from ui.transcript.rows.block_factory import LazySection

@@ -11,7 +11,7 @@ from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
-from tests.ui.transcript.feeding import Feed, NoPictures
+from tests.fakes.transcript_feed import Feed, NoPictures
 from ui.style.theme import LIGHT, ThemeSource
 from ui.transcript.view import TranscriptView
 from ui.transcript.viewport.selection import TextPosition

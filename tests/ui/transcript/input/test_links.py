@@ -4,7 +4,7 @@ import pytest
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.messages import Message
-from tests.ui.transcript.standing import Standing
+from tests.fakes.transcript_view import Standing
 from ui.transcript.input import links
 from ui.transcript.markdown.inline import FOOTNOTE_TARGET
 from ui.transcript.rows.block_factory import LazySection, SplittingSection

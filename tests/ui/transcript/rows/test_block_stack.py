@@ -11,6 +11,7 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.transcript.copied import plain_of
 from tests.ui.transcript.feeding import Feed, NoPictures, read_all
+from tests.fakes.transcript_feed import Feed, NoPictures, read_all
 from ui.style.theme import ThemeSource
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.table_cells import CellRuler

@@ -9,7 +9,7 @@ from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.blocks import Json, Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import ToolFinished, ToolStarted, TurnStarted
-from tests.ui.transcript.feeding import Feed, NoPictures
+from tests.fakes.transcript_feed import Feed, NoPictures
 from ui.style.theme import DARK, ThemeSource
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.code.terminal_output import OutputBlock, OutputTailBlock

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from desktop_agent.types.engine_events import TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
-from tests.ui.transcript.standing import Standing
+from tests.fakes.transcript_view import Standing
 
 LINES = [f"value_{number} = call({number})\n" for number in range(2_000)]
 

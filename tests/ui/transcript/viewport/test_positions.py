@@ -7,7 +7,7 @@ from PySide6.QtCore import QPoint
 
 from desktop_agent.types.blocks import Citation, Text
 from desktop_agent.types.messages import Message, Role
-from tests.ui.transcript.standing import Standing
+from tests.fakes.transcript_view import Standing
 from ui.style.theme import DARK, LIGHT, ReadingStyle
 from ui.transcript.rows.block_factory import LazySection
 from ui.transcript.viewport.selection import TextPosition

@@ -6,7 +6,7 @@ import pytest
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.messages import Message
-from tests.ui.transcript.feeding import NoPictures
+from tests.fakes.transcript_feed import NoPictures
 from ui.style.theme import ThemeSource
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.rows.block_stack import BlockStack

@@ -23,7 +23,6 @@ from desktop_agent.types.errors import (
 from desktop_agent.types.messages import Message, now
 from desktop_agent.types.provider_events import AnswerStarted, UsageUpdate
 from desktop_agent.types.providers import ModelRequest, PromptCaching, ReasoningEffort
-from tests.desktop_agent.providers.canon import ask
 from tests.desktop_agent.providers.dialects.anthropic.bodies import (
     TABLE,
     answer,
@@ -34,7 +33,8 @@ from tests.desktop_agent.providers.dialects.anthropic.bodies import (
     results,
     thought,
 )
-from tests.desktop_agent.providers.loopback import Loopback, Reply
+from tests.fakes.http_server import Loopback, Reply
+from tests.fakes.recordings import ask
 from tests.frame.patience import PATIENCE
 
 KEY = "sk-ant-0123456789abcdef"

@@ -22,7 +22,7 @@ from desktop_agent.types.provider_events import (
     Usage,
     UsageUpdate,
 )
-from tests.desktop_agent.providers.canon import counted_ids, fold_with, pieces
+from tests.fakes.recordings import counted_ids, fold_with, pieces
 
 Json = dict[str, Any]
 HEAD: Json = {"type": "message_start", "message": {"id": "msg_1", "content": [], "usage": {"input_tokens": 5}}}

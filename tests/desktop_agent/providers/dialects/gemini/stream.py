@@ -13,7 +13,7 @@ from desktop_agent.types.blocks import ServerStep, Unknown
 from desktop_agent.types.errors import ProviderError
 from desktop_agent.types.messages import Message, MessageState
 from desktop_agent.types.provider_events import AnswerStarted, MessageDelta, Origin, ProviderEvent, TextClosed
-from tests.desktop_agent.providers.canon import counted_ids, fold_with
+from tests.fakes.recordings import counted_ids, fold_with
 
 MODEL = "gemini-3.8-flash"
 ROOT = "http://127.0.0.1:1/v1beta"

@@ -32,11 +32,11 @@ from desktop_agent.types.errors import (
 from desktop_agent.types.messages import Message, MessageState
 from desktop_agent.types.provider_events import AnswerStarted, ContentDelta, StopReason, UsageUpdate
 from desktop_agent.types.providers import ModelRequest, ProviderConfig, ReasoningDisabled, Timeouts
-from tests.desktop_agent.providers.canon import RECORDINGS, ask
 from tests.desktop_agent.providers.dialects.gemini.stream import MODEL, NOON, USAGE, chunk, sse
 from tests.desktop_agent.providers.dialects.gemini.test_request import TOOL
-from tests.desktop_agent.providers.loopback import Loopback, Reply
 from tests.desktop_agent.providers.sdk_types import judge_bytes
+from tests.fakes.http_server import Loopback, Reply
+from tests.fakes.recordings import RECORDINGS, ask
 from tests.frame.patience import PATIENCE
 
 KEY = "AIza-very-secret-0123456789"

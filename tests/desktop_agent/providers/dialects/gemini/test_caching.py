@@ -20,11 +20,11 @@ from desktop_agent.types.errors import (
 )
 from desktop_agent.types.messages import Message
 from desktop_agent.types.providers import ModelRequest, ProviderConfig, ToolChoice
-from tests.desktop_agent.providers.canon import ask
 from tests.desktop_agent.providers.dialects.gemini.stream import MODEL, chunk, sse
 from tests.desktop_agent.providers.dialects.gemini.test_request import TOOL
-from tests.desktop_agent.providers.loopback import Loopback, Reply, Request
 from tests.desktop_agent.providers.sdk_types import judge_bytes
+from tests.fakes.http_server import Loopback, Reply, Request
+from tests.fakes.recordings import ask
 from tests.frame.patience import PATIENCE
 
 JSON = {"content-type": "application/json"}

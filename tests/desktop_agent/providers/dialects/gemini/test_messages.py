@@ -33,8 +33,8 @@ from desktop_agent.types.blocks import (
 from desktop_agent.types.errors import ImageRefused, WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import Origin, StopReason
-from tests.desktop_agent.providers.canon import RECORDINGS
 from tests.desktop_agent.providers.dialects.gemini.stream import ACCOUNT, MODEL, OWN, answer, chunk, sse
+from tests.fakes.recordings import RECORDINGS
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"0" * 40).decode()
 GIF = base64.b64encode(b"GIF89a" + b"0" * 40).decode()

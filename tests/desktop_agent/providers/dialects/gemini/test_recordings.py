@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.desktop_agent.providers.canon import expected, recordings
 from tests.desktop_agent.providers.dialects.gemini.stream import ending
+from tests.fakes.recordings import expected, recordings
 
 
 @pytest.mark.parametrize("path", recordings("gemini"), ids=lambda path: path.stem)

@@ -9,8 +9,8 @@ from desktop_agent.providers.dialects.gemini.response_stream import FrameReader
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.types.blocks import ServerStep, ToolUse, Unknown
 from desktop_agent.types.provider_events import AnswerNamed, ContentDelta, StopReason, UsageUpdate
-from tests.desktop_agent.providers.canon import cut_at, matches, pieces
 from tests.desktop_agent.providers.dialects.gemini.stream import USAGE, blocks, chunk, ending, fold, read, sse
+from tests.fakes.recordings import cut_at, matches, pieces
 
 Events = list[dict[str, Any]]
 

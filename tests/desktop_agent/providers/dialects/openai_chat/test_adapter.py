@@ -31,8 +31,8 @@ from desktop_agent.types.provider_events import (
     ToolArgsDelta,
 )
 from desktop_agent.types.providers import JsonFormat, ProviderConfig, Timeouts
-from tests.desktop_agent.providers.canon import ask, simple_request
-from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
+from tests.fakes.http_server import Loopback, Reply, chunk, sse
+from tests.fakes.recordings import ask, simple_request
 from tests.frame.patience import PATIENCE
 
 KEY = "sk-very-secret-0123456789"

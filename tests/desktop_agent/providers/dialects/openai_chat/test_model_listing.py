@@ -11,8 +11,8 @@ from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.types.errors import ImagesNotSupported, ProviderError, UnreadableAnswer
 from desktop_agent.types.messages import Message
 from desktop_agent.types.providers import Capabilities, ModelInfo, Price
-from tests.desktop_agent.providers.canon import simple_request
-from tests.desktop_agent.providers.loopback import Loopback, Reply, Request
+from tests.fakes.http_server import Loopback, Reply, Request
+from tests.fakes.recordings import simple_request
 
 JSON = {"content-type": "application/json"}
 

@@ -12,8 +12,8 @@ from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.sse import SseDecoder
 from desktop_agent.types.blocks import Citation, Unknown
 from desktop_agent.types.provider_events import ContentDelta, StopReason, TextClosed
-from tests.desktop_agent.providers.canon import cut_at, fold, normal, pieces
-from tests.desktop_agent.providers.loopback import chunk, sse
+from tests.fakes.http_server import chunk, sse
+from tests.fakes.recordings import cut_at, fold, normal, pieces
 from tests.frame.examples import examples
 
 Events = list[dict[str, Any]]

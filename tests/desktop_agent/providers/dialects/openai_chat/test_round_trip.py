@@ -16,7 +16,7 @@ from desktop_agent.providers.transport.sse import SseDecoder
 from desktop_agent.types.blocks import Text, ToolResult
 from desktop_agent.types.messages import Message, MessageState, now
 from desktop_agent.types.providers import ModelRequest
-from tests.desktop_agent.providers.loopback import chunk, sse
+from tests.fakes.http_server import chunk, sse
 from tests.frame.examples import examples
 
 Wire = dict[str, Any]

@@ -7,7 +7,7 @@ from desktop_agent.providers.dialects.openai_responses.response_stream import Fr
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.sse import SseDecoder
 from desktop_agent.types.provider_events import ProviderEvent
-from tests.desktop_agent.providers.canon import counted_ids, pieces
+from tests.fakes.recordings import counted_ids, pieces
 
 PROVIDER = "openai-responses"
 Event = dict[str, Any]

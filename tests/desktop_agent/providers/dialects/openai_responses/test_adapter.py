@@ -30,7 +30,6 @@ from desktop_agent.types.errors import (
 from desktop_agent.types.messages import Message, MessageState, now
 from desktop_agent.types.provider_events import AnswerStarted, ContentDelta, Done, ProviderEvent
 from desktop_agent.types.providers import ModelRequest, ProviderConfig, TokenCount
-from tests.desktop_agent.providers.canon import ask, simple_request
 from tests.desktop_agent.providers.dialects.openai_responses.events import (
     completed,
     done,
@@ -39,7 +38,8 @@ from tests.desktop_agent.providers.dialects.openai_responses.events import (
     reasoning,
     stream,
 )
-from tests.desktop_agent.providers.loopback import Loopback, Reply, Request
+from tests.fakes.http_server import Loopback, Reply, Request
+from tests.fakes.recordings import ask, simple_request
 from tests.frame.patience import PATIENCE
 
 KEY = "sk-very-secret-0123456789"

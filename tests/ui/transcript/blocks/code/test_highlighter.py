@@ -5,8 +5,8 @@ from PySide6.QtCore import QTimer
 
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.messages import Message, Role
+from tests.fakes.transcript_view import Standing
 from tests.ui.transcript.blocks.code.lexed_words import words_by_line
-from tests.ui.transcript.standing import Standing
 from ui.style.theme import LIGHT
 from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
 from ui.transcript.blocks.code.highlighter_protocol import HighlightSlice

@@ -9,7 +9,7 @@ from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
-from tests.ui.transcript.feeding import Feed, NoPictures
+from tests.fakes.transcript_feed import Feed, NoPictures
 from ui.style.theme import DARK, LIGHT, ThemeSource
 from ui.transcript.blocks.block import PaintContext
 from ui.transcript.blocks.math import formulas as formulas_module

@@ -3,7 +3,7 @@
 import json
 
 from desktop_agent.types.providers import Endpoint
-from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
+from tests.fakes.http_server import Loopback, Reply, Request, chunk, sse
 
 JSON = {"content-type": "application/json"}
 

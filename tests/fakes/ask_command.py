@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from desktop_agent.__main__ import main
-from tests.desktop_agent.providers.loopback import Loopback
+from tests.fakes.http_server import Loopback
 from tests.frame.patience import PATIENCE
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 LIMIT = PATIENCE
 """Seconds until a child that does not end fails its test."""
 

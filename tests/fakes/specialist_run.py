@@ -7,6 +7,7 @@ from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.policies import Specialist
 from tests.desktop_agent.agent.desk import Desk, Memory, Words
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
+from tests.fakes.agent_run import Desk, Memory, Words
 
 
 def specialist(name: str = "researcher", **more: Any) -> Specialist:

@@ -20,7 +20,7 @@ from desktop_agent.types.blocks import JsonObject, ResultPart
 from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
 from tests.frame.patience import PATIENCE
 
-OWN_SERVER = Path(__file__).with_name("own_server.py")
+OWN_SERVER = Path(__file__).with_name("own_mcp_server.py")
 LIMIT = PATIENCE
 """Seconds until a test that waits in vain fails."""
 

@@ -18,7 +18,7 @@ from desktop_agent.types.errors import ProviderError
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ModelRequest, ProviderConfig, Timeouts
-from tests.desktop_agent.providers.vendor_streams import ROOTS, dialect_of, events
+from tests.fakes.vendor_streams import ROOTS, dialect_of, events
 
 SIGNS_OF_LIFE = {
     "comment": b": keep-alive\n\n",

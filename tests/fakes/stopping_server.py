@@ -16,7 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.desktop_agent.providers.loopback import chunk, sse
+from tests.fakes.http_server import chunk, sse
 
 
 @dataclass(frozen=True)

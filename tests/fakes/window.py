@@ -13,6 +13,7 @@ from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from tests.fakes.scripted_provider import ScriptedProvider
 from tests.ui.bridge.in_loop import SCRIPTED, Heard, until
+from tests.fakes.qt_loop import SCRIPTED, Heard, until
 from ui.app import AppController
 from ui.shell.startup_window import StartupWindow
 from ui.style.theme import ThemeSource

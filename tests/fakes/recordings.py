@@ -30,7 +30,7 @@ from desktop_agent.types.provider_events import (
 )
 from desktop_agent.types.providers import ModelRequest
 
-RECORDINGS = Path(__file__).parents[2] / "recordings"
+RECORDINGS = Path(__file__).parents[1] / "recordings"
 GENERATED = "call_generated"
 
 

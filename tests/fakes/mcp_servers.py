@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from desktop_agent.engine.mcp_servers import McpServers
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.types.mcp import HttpConnection, McpServer, ServerRequestHandlers, StdioConnection
-from tests.desktop_agent.mcp.stage import own_server
+from tests.fakes.mcp_client import own_server
 
 
 class Memory(SecretStore):
