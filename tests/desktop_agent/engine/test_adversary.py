@@ -119,7 +119,7 @@ FLOODS: dict[str, Callable[[int], Any]] = {
 }
 
 
-@pytest.mark.parametrize("flood", few(FLOODS, 8, "the same limit"))
+@pytest.mark.parametrize("flood", few(FLOODS, 4, "the same limit"))
 async def test_a_flood_of_anything_ends_at_the_length_of_one_answer(tmp_path: Path, flood: str) -> None:
     outcome, place = await fought(tmp_path, lambda *_: without_end(FLOODS[flood]))
     assert outcome == ONE_ANSWER

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.frame import displays
+from tests.frame.selection import few
 
 LARGE_TEXT = "229"
 """Percent of 10.5 points that are 24 points."""
@@ -36,7 +37,9 @@ SCENES = {
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="private displays are built for Linux")
-@pytest.mark.parametrize("zoom", SCENES)
+@pytest.mark.parametrize(
+    "zoom", few(SCENES, 1, "tests/ui/approval/test_dialog_layout.py, tests/ui/preferences/test_narrow.py")
+)
 def test_every_screen_fits(zoom, tmp_path):
     command = [sys.executable, "-m", "tests.gallery", "--theme=light", "--scale=1", "--room=480x600", f"--zoom={zoom}"]
     environment = displays.base_environment(tmp_path)
