@@ -20,8 +20,6 @@ from typing import Any
 
 from tests.bench.parsing import server
 from tests.bench.parsing.clients import SDKS, Client, bytes_only, canonical, library
-from tests.desktop_agent.providers.vendor_streams import DIALECTS
-from tests.bench.parsing.clients import SDKS, Client, bytes_only, canonical
 from tests.fakes.vendor_streams import DIALECTS
 
 EVENTS = 50_000

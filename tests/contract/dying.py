@@ -12,10 +12,8 @@ from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.messages import Message
-from tests.desktop_agent.agent.desk import tool
-from tests.desktop_agent.engine.stage import Shaky, Stage, shaky_store
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import tool
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import Shaky, Stage, shaky_store
 
 

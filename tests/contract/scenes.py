@@ -14,10 +14,8 @@ from desktop_agent.types.engine_events import RunEnd
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import Decision
-from tests.desktop_agent.agent.desk import Desk, tool
-from tests.desktop_agent.engine.stage import LIMIT, Stage, shaky_store
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import Desk, tool
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import LIMIT, Stage, shaky_store
 
 LOOK = tool("look", read_only=True)

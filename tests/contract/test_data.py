@@ -41,13 +41,10 @@ from desktop_agent.types.providers import (
     ReasoningEffort,
     Timeouts,
 )
-from tests.desktop_agent.agent.desk import Desk
-from tests.desktop_agent.api.acting import Gate, acting, adder
-from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import Desk
 from tests.fakes.http_server import Loopback, Reply, chunk, sse
 from tests.fakes.library import Gate, acting, adder
+from tests.fakes.scripted_provider import Turn
 
 
 def picture(kind: str) -> bytes:

@@ -22,14 +22,10 @@ from desktop_agent.types.policies import Guard, GuardAbort, GuardContinue, Guard
 from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason, Usage, UsageUpdate
 from desktop_agent.types.providers import Capabilities, ModelInfo
 from tests.contract.scenes import DONE, LOOK, on_disk, one, only
-from tests.desktop_agent.agent.desk import Desk, call
-from tests.desktop_agent.api.acting import Gate, blocks_of, listed
-from tests.desktop_agent.engine.stage import Stage
-from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
-from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.agent_run import Desk, call
 from tests.fakes.http_server import Loopback, Reply, chunk, sse
 from tests.fakes.library import Gate, blocks_of, listed
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.session import Stage
 
 HELPER = Specialist(name="helper", description="Helps.", system_prompt="You help.", tools=("look",))

@@ -12,12 +12,9 @@ from desktop_agent.types.policies import Hooks, PreToolUse
 from desktop_agent.types.provider_events import ContentDelta, MessageDelta
 from desktop_agent.types.tool_calls import AllowOnce, Deny, ToolClass
 from tests.contract.scenes import ACT, DONE, LOOK, answer_all, decided, in_folder, on_disk, one, only, until, write
-from tests.desktop_agent.agent.desk import Desk, Words, call, tool
-from tests.desktop_agent.api.acting import Gate
-from tests.desktop_agent.engine.stage import Stage, results_of
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import Desk, Words, call, tool
 from tests.fakes.library import Gate
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import Stage, results_of
 
 

@@ -47,13 +47,10 @@ from desktop_agent.types.provider_events import (
 )
 from desktop_agent.types.providers import Capabilities, Dialect, ModelInfo
 from tests.contract.scenes import one, only
-from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, call, listed, says, sent
-from tests.desktop_agent.api.serving import DIALECTS, KEY, demo
-from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.demo_server import DIALECTS, KEY, demo
 from tests.fakes.http_server import Loopback, Reply, chunk, sse
 from tests.fakes.library import LIMIT, Gate, acting, adder, blocks_of, call, listed, says, sent
+from tests.fakes.scripted_provider import Turn
 
 
 def result(call_id: str, text: str = "3") -> ToolResult:

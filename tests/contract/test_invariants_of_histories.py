@@ -35,13 +35,9 @@ from tests.contract.scenes import (
     write,
 )
 from tests.contract.vendors import MODELS, answers_like, history_of, recorded
-from tests.desktop_agent.agent.desk import Desk, call, tool
-from tests.desktop_agent.agent.team import Team, ask, specialist
-from tests.desktop_agent.engine.stage import check_invariants
-from tests.desktop_agent.providers.loopback import Loopback, Reply
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.agent_run import Desk, call, tool
 from tests.fakes.http_server import Loopback, Reply
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.session import check_invariants
 from tests.fakes.specialist_run import Team, ask, specialist
 

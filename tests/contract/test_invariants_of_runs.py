@@ -30,12 +30,9 @@ from tests.contract.scenes import (
     shown,
     until,
 )
-from tests.desktop_agent.agent.desk import Desk, call, tool
-from tests.desktop_agent.api.acting import Gate
-from tests.desktop_agent.engine.stage import check_invariants
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import Desk, call, tool
 from tests.fakes.library import Gate
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import check_invariants
 
 

@@ -38,9 +38,8 @@ from desktop_agent.types.tool_calls import (
     Decision,
     Deny,
 )
-from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, call, listed, says, sent
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.library import LIMIT, Gate, acting, adder, blocks_of, call, listed, says, sent
+from tests.fakes.scripted_provider import Turn
 
 ASK = Rule(effect=RuleEffect.ASK, tool="add", scope=RuleScope.ALWAYS)
 POLICY = PromptPolicy(id="brief", text="Be brief.")

@@ -18,10 +18,9 @@ from desktop_agent.types.policies import Specialist
 from desktop_agent.types.preferences import McpPreferences
 from desktop_agent.types.tool_calls import AllowOnce, Deny, ToolClass
 from tests.desktop_agent.engine.test_mcp_servers import engine_with
-from tests.desktop_agent.mcp.stage import until
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.mcp_client import until
 from tests.fakes.mcp_servers import own
+from tests.fakes.scripted_provider import Turn
 from tests.frame.patience import PATIENCE
 
 TURN = "own__turn"

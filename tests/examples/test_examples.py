@@ -18,9 +18,9 @@ import pytest
 from desktop_agent.types.options import AgentOptions
 from desktop_agent.types.providers import Dialect
 from tests.examples.scripted_model import ScriptedModel
-from tests.fakes.strict_server import demo_endpoint, strict_server
 from tests.fakes.demo_server import DIALECTS
 from tests.fakes.library import LIMIT
+from tests.fakes.strict_server import demo_endpoint, strict_server
 from tests.frame.selection import few
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "docs" / "examples").glob("*.py"))

@@ -8,10 +8,9 @@ from typing import Any
 
 from desktop_agent.types.options import AgentOptions
 from desktop_agent.types.providers import Dialect
-from tests.desktop_agent.api.acting import LIMIT
+from tests.fakes.library import LIMIT
 from tests.fakes.recording_server import RecordingServer
 from tests.fakes.strict_server import demo_endpoint, strict_server
-from tests.fakes.library import LIMIT
 
 DIALECTS: tuple[Dialect, ...] = ("openai-chat", "openai-responses", "anthropic", "gemini")
 KEY = "demo-key-of-nobody-0123456789"

@@ -5,9 +5,8 @@ from typing import Any
 from desktop_agent.tools.tool import Tool
 from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.policies import Specialist
-from tests.desktop_agent.agent.desk import Desk, Memory, Words
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.agent_run import Desk, Memory, Words
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 
 def specialist(name: str = "researcher", **more: Any) -> Specialist:

@@ -8,9 +8,8 @@ from desktop_agent.types.errors import CachingNotSupported, RateLimited
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason, Usage, UsageUpdate
 from desktop_agent.types.providers import ImageLimits, ModelInfo
-from tests.desktop_agent.providers.canon import simple_request
-from tests.fakes.scripted_provider import Expect, ScriptBroken, ScriptedProvider, Turn, Wait
 from tests.fakes.recordings import simple_request
+from tests.fakes.scripted_provider import Expect, ScriptBroken, ScriptedProvider, Turn, Wait
 from tests.frame.patience import PATIENCE
 
 

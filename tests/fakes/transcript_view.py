@@ -8,9 +8,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 
 from desktop_agent.conversation.transcript import Transcript
-from tests.ui.transcript.copied import selected_text
-from tests.ui.transcript.feeding import Feed, NoPictures
 from tests.fakes.transcript_feed import Feed, NoPictures
+from tests.ui.transcript.copied import selected_text
 from ui.style.theme import ThemeSource
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.view import TranscriptView

@@ -11,9 +11,8 @@ from desktop_agent.api.command_line import LaunchOptions
 from desktop_agent.conversation.items import AnswerItem
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
-from tests.fakes.scripted_provider import ScriptedProvider
-from tests.ui.bridge.in_loop import SCRIPTED, Heard, until
 from tests.fakes.qt_loop import SCRIPTED, Heard, until
+from tests.fakes.scripted_provider import ScriptedProvider
 from ui.app import AppController
 from ui.shell.startup_window import StartupWindow
 from ui.style.theme import ThemeSource

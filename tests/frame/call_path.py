@@ -29,7 +29,6 @@ from tests.bench.engine import calling_server
 from tests.bench.engine.sessions import Noting, kept, say, set_up
 from tests.bench.parsing import server as streaming_server
 from tests.bench.window import server as window_server
-from tests.desktop_agent.providers.vendor_streams import ROOTS
 from tests.fakes.vendor_streams import ROOTS
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from collections.abc import Generator
 from functools import partial
 from itertools import cycle, islice
 
-from tests.desktop_agent.providers.vendor_streams import said
+from tests.fakes.vendor_streams import said
 
 RATE = 200
 """Pieces a second."""

@@ -19,16 +19,11 @@ from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta
 from desktop_agent.types.providers import Capabilities, ModelInfo
 from desktop_agent.types.tool_calls import ToolClass
 from tests.contract.scenes import DONE, LOOK, one, until
-from tests.desktop_agent.agent.desk import Desk, call, tool
-from tests.desktop_agent.agent.team import Team, ask
-from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, listed, says
-from tests.desktop_agent.api.acting import call as sum_of
-from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import Desk, call, tool
 from tests.fakes.http_server import Loopback, Reply, chunk, sse
 from tests.fakes.library import LIMIT, Gate, acting, adder, blocks_of, listed, says
 from tests.fakes.library import call as sum_of
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.specialist_run import Team, ask
 
 

@@ -31,9 +31,8 @@ from desktop_agent.types.tool_calls import (
     call_digest,
 )
 from tests.contract.scenes import ACT, DONE, LOOK, answer_all, decided, in_folder, on_disk, one, only, until, write
-from tests.desktop_agent.agent.desk import Desk, call, tool
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import Desk, call, tool
+from tests.fakes.scripted_provider import Turn
 
 FETCH = replace(tool("fetch", read_only=True), effects=frozenset({Effect.NETWORK}))
 

@@ -38,13 +38,9 @@ from desktop_agent.types.policies import (
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, Deny
 from tests.contract.scenes import ACT, DONE, LOOK, decided, on_disk, one
-from tests.desktop_agent.agent.desk import Desk, call
-from tests.desktop_agent.agent.team import Team, ask, specialist
-from tests.desktop_agent.api.acting import Gate
-from tests.desktop_agent.engine.stage import Stage, check_invariants, results_of
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import Desk, call
 from tests.fakes.library import Gate
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import Stage, check_invariants, results_of
 from tests.fakes.specialist_run import Team, ask, specialist
 

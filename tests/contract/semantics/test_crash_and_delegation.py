@@ -27,11 +27,8 @@ from desktop_agent.types.providers import ProviderConfig
 from desktop_agent.types.tool_calls import AllowOnce, Deny
 from tests.contract.dying import Machine
 from tests.contract.scenes import ACT, DONE, LOOK, on_disk, one, until
-from tests.desktop_agent.agent.desk import call, tool
-from tests.desktop_agent.agent.team import Team, ask, specialist
-from tests.desktop_agent.engine.stage import Stage, check_invariants, results_of
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import call, tool
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import Stage, check_invariants, results_of
 from tests.fakes.specialist_run import Team, ask, specialist
 

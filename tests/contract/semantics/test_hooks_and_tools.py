@@ -37,12 +37,9 @@ from desktop_agent.types.policies import (
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason
 from desktop_agent.types.tool_calls import AllowOnce, DiffPreview, Effect, ToolClass
 from tests.contract.scenes import ACT, DONE, LOOK, answer_all, in_folder, on_disk, one, only, until, write
-from tests.desktop_agent.agent.desk import Desk, call, tool
-from tests.desktop_agent.api.acting import acting, blocks_of, says
-from tests.desktop_agent.engine.stage import Stage, shaky_store
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import Desk, call, tool
 from tests.fakes.library import acting, blocks_of, says
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import Stage, shaky_store
 
 Verdict = Any

@@ -33,14 +33,10 @@ from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta
 from desktop_agent.types.providers import ProviderConfig
 from desktop_agent.types.tool_calls import ToolClass
 from tests.contract.scenes import ACT, DONE, LOOK, on_disk, one, only, until
-from tests.desktop_agent.agent.desk import Desk, call, tool
-from tests.desktop_agent.api.acting import Gate
-from tests.desktop_agent.engine.stage import LIMIT, check_invariants
-from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.agent_run import Desk, call, tool
 from tests.fakes.http_server import Loopback, Reply, chunk, sse
 from tests.fakes.library import Gate
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.session import LIMIT, check_invariants
 
 

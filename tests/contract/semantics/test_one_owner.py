@@ -16,10 +16,9 @@ from desktop_agent.types.messages import Message, Role, now
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.api.test_ask import calls, says
-from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.ask_command import Asker, finished
 from tests.fakes.http_server import Loopback, Reply, chunk, sse
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.frame.another_loop import raised_on_another_loop
 
 # Long enough for a loaded machine.

@@ -26,8 +26,8 @@ from desktop_agent.types.policies import Hooks, PreToolUse
 from desktop_agent.types.tool_calls import AllowOnce, Effect, ToolClass
 from tests.contract.scenes import ACT, DONE, LOOK, on_disk, one, until
 from tests.desktop_agent.permissions.conftest import open_tool
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import Desk, call, tool
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.specialist_run import Team, ask, specialist
 
 ALLOW, ASK, DENY = RuleEffect.ALLOW, RuleEffect.ASK, RuleEffect.DENY

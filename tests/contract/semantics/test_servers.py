@@ -35,16 +35,11 @@ from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta
 from desktop_agent.types.providers import Capabilities, Dialect, ModelInfo, ProviderConfig, Timeouts
 from tests.contract.scenes import DONE, LOOK, on_disk, one, only
 from tests.contract.vendors import MODELS, answers_like, history_of, recorded, result_of
-from tests.desktop_agent.agent.desk import Desk, call
-from tests.desktop_agent.api.acting import acting, says
-from tests.desktop_agent.api.serving import DIALECTS, demo
-from tests.desktop_agent.engine.stage import check_invariants
-from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import Desk, call
 from tests.fakes.demo_server import DIALECTS, demo
 from tests.fakes.http_server import Loopback, Reply, Request, chunk, sse
 from tests.fakes.library import acting, says
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import check_invariants
 
 NUMBERS = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}

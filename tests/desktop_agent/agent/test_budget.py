@@ -11,10 +11,8 @@ from desktop_agent.types.permissions import Rule, RuleEffect
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.provider_events import ContentDelta, Usage
 from desktop_agent.types.tool_calls import AllowOnce
-from tests.desktop_agent.agent.desk import call, tool
-from tests.desktop_agent.agent.team import Team, ask, specialist
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import call, tool
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.specialist_run import Team, ask, specialist
 
 

@@ -25,9 +25,8 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import ACCEPT_EDITS_MODE, PLAN_MODE
 from desktop_agent.types.policies import Guard, GuardContinue, GuardMoment, GuardVerdict, Limits
 from desktop_agent.types.provider_events import ContentDelta
-from tests.desktop_agent.agent.desk import Desk, call, tool
-from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.agent_run import Desk, call, tool
+from tests.fakes.scripted_provider import Turn, Wait
 
 
 def with_tools(desk: Desk, *tools: object) -> Desk:

@@ -19,9 +19,8 @@ from desktop_agent.types.provider_events import (
     Usage,
     UsageUpdate,
 )
-from tests.desktop_agent.agent.desk import Desk, call, tool
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import Desk, call, tool
+from tests.fakes.scripted_provider import Turn
 
 PAUSE = MessageDelta(StopReason.PAUSE_TURN)
 MISWRITTEN = MessageDelta(StopReason.MALFORMED_TOOL_CALL, "MALFORMED_FUNCTION_CALL", {"finishMessage": "print("})

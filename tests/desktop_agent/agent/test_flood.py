@@ -4,9 +4,8 @@ import asyncio
 
 from desktop_agent.types.engine_events import RunEnd
 from desktop_agent.types.provider_events import ContentDelta
-from tests.desktop_agent.agent.desk import Desk
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import Desk
+from tests.fakes.scripted_provider import Turn
 
 
 async def test_others_have_their_turn_while_a_flood_comes() -> None:

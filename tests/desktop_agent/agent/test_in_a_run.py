@@ -20,10 +20,8 @@ from desktop_agent.types.provider_events import (
     UsageUpdate,
 )
 from desktop_agent.types.providers import Capabilities, ModelInfo, ModelRequest
-from tests.desktop_agent.agent.desk import Desk, call, tool
-from tests.desktop_agent.agent.team import Team, ask, specialist
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.agent_run import Desk, call, tool
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.specialist_run import Team, ask, specialist
 
 FULL = UsageUpdate(Usage(input_tokens=9_000, output_tokens=500))

@@ -15,9 +15,8 @@ from desktop_agent.types.errors import AgentError, ImageRefused, ImagesNotSuppor
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, RequestAdjusted
 from desktop_agent.types.providers import Capabilities, ImageLimits, ModelInfo
-from tests.desktop_agent.agent.desk import Desk
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import Desk
+from tests.fakes.scripted_provider import Turn
 
 
 def png(width: int = 60, height: int = 40) -> bytes:

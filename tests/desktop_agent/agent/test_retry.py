@@ -27,9 +27,8 @@ from desktop_agent.types.provider_events import (
     ThinkingDelta,
     ToolArgsDelta,
 )
-from tests.desktop_agent.agent.desk import Desk, call
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import Desk, call
+from tests.fakes.scripted_provider import Turn
 
 ASKED_AGAIN = {
     errors.ConnectionFailed,

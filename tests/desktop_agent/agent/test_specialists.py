@@ -24,10 +24,8 @@ from desktop_agent.types.policies import HookDeny, Hooks, Limits, PreToolUse, St
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from desktop_agent.types.providers import PromptCaching, ProviderConfig, Timeouts
 from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny, DenyAndStop
-from tests.desktop_agent.agent.desk import call, tool
-from tests.desktop_agent.agent.team import Team, ask, specialist
-from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.agent_run import call, tool
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.specialist_run import Team, ask, specialist
 
 DONE = Turn(ContentDelta("Done."))

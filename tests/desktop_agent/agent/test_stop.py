@@ -14,9 +14,8 @@ from desktop_agent.types.errors import ConnectionFailed
 from desktop_agent.types.messages import Message, MessageState
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason
 from desktop_agent.types.tool_calls import DenyAndStop, Effect
-from tests.desktop_agent.agent.desk import Desk, call, tool
-from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.agent_run import Desk, call, tool
+from tests.fakes.scripted_provider import Turn, Wait
 
 SECRET = "sk-" + "secret"
 

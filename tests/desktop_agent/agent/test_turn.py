@@ -23,9 +23,8 @@ from desktop_agent.types.errors import ConnectionFailed, ImageRefused, QuotaExha
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason
 from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny, DenyAndStop
-from tests.desktop_agent.agent.desk import Desk, call, tool
-from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.agent_run import Desk, call, tool
+from tests.fakes.scripted_provider import Turn, Wait
 
 
 async def test_an_answer_is_streamed_and_committed() -> None:

@@ -42,9 +42,8 @@ from desktop_agent.types.policies import (
 )
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason, Usage, UsageUpdate
 from desktop_agent.types.providers import Capabilities, ModelInfo
-from tests.desktop_agent.agent.desk import Desk, call, tool
-from tests.fakes.scripted_provider import Expect, Turn, Wait
 from tests.fakes.agent_run import Desk, call, tool
+from tests.fakes.scripted_provider import Expect, Turn, Wait
 from tests.frame.patience import PATIENCE
 
 

@@ -9,9 +9,8 @@ from desktop_agent.agent import provider_stream
 from desktop_agent.types.engine_events import AnswerAwaited, RetryScheduled, RunEnd, RunFinished
 from desktop_agent.types.errors import Overloaded
 from desktop_agent.types.provider_events import AnswerStarted, ContentDelta, Origin
-from tests.desktop_agent.agent.desk import Desk
-from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.agent_run import Desk
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.frame.patience import PATIENCE
 
 STARTED = AnswerStarted(Origin(provider="p"))

@@ -23,11 +23,9 @@ from desktop_agent.types.engine_events import ApprovalRequested, Envelope, RunSt
 from desktop_agent.types.messages import Message, Role, now
 from desktop_agent.types.policies import QueuedMessage
 from desktop_agent.types.providers import ReasoningBudget, ReasoningDisabled, ReasoningEffort
-from tests.desktop_agent.api.asking import ROOT, Asker, finished, serving
-from tests.desktop_agent.providers.loopback import Loopback, Reply, Request, chunk, sse
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.ask_command import ROOT, Asker, finished, serving
 from tests.fakes.http_server import Loopback, Reply, Request, chunk, sse
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.frame.patience import PATIENCE
 
 JSON = {"content-type": "application/json"}

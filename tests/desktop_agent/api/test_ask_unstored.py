@@ -14,11 +14,9 @@ from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
-from tests.desktop_agent.api.asking import ROOT, Asked, Asker, finished, serving
-from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.ask_command import ROOT, Asked, Asker, finished, serving
 from tests.fakes.http_server import Loopback, Reply, chunk, sse
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 LARGEST_KB = 400
 

@@ -7,9 +7,8 @@ from desktop_agent.types.blocks import Json, Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import RunEnd
 from desktop_agent.types.errors import DuplicateToolResult, StaleToolCall, UnknownToolCall, WrongUse
 from desktop_agent.types.messages import Role
-from tests.desktop_agent.api.acting import acting, adder, blocks_of, call, says, sent
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.library import acting, adder, blocks_of, call, says, sent
+from tests.fakes.scripted_provider import Turn
 
 
 def results_in(message_blocks: object) -> list[tuple[str, Outcome]]:

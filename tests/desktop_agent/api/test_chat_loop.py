@@ -21,11 +21,9 @@ from desktop_agent.types.policies import PromptPolicy, When
 from desktop_agent.types.provider_events import ContentDelta, StopReason, ThinkingDelta, Usage, UsageUpdate
 from desktop_agent.types.providers import Dialect
 from desktop_agent.types.tool_calls import ToolSpec
-from tests.desktop_agent.api.acting import LIMIT, Gate, adder, call, listed, says
-from tests.desktop_agent.api.serving import DIALECTS, KEY, demo
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.demo_server import DIALECTS, KEY, demo
 from tests.fakes.library import LIMIT, Gate, adder, call, listed, says
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 ADD = ToolSpec("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}})
 

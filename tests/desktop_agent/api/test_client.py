@@ -25,9 +25,8 @@ from desktop_agent.types.policies import (
     UserPromptSubmit,
 )
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason, ThinkingDelta
-from tests.desktop_agent.api.acting import Gate, acting, adder, blocks_of, call, listed, says, sent
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.library import Gate, acting, adder, blocks_of, call, listed, says, sent
+from tests.fakes.scripted_provider import Turn
 from tests.frame.patience import PATIENCE
 
 

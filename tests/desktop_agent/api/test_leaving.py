@@ -9,11 +9,9 @@ from desktop_agent.api.responses import _CLOSING_TASKS, abandon_soon, close_soon
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.types.engine_events import RunEnd
 from desktop_agent.types.messages import Message
-from tests.desktop_agent.api.acting import LIMIT, Gate, acting, says
-from tests.desktop_agent.api.serving import demo
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.demo_server import demo
 from tests.fakes.library import LIMIT, Gate, acting, says
+from tests.fakes.scripted_provider import Turn
 
 
 async def test_a_loop_that_ends_and_cancels_everything_does_not_keep_it_open(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,13 +33,10 @@ from desktop_agent.types.options import AgentOptions
 from desktop_agent.types.policies import Specialist
 from desktop_agent.types.provider_events import ContentDelta, Done, MessageDelta, StopReason, Usage, UsageUpdate
 from desktop_agent.types.providers import ProviderConfig
-from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, call, says
-from tests.desktop_agent.api.serving import demo
-from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.demo_server import demo
 from tests.fakes.http_server import Loopback, Reply, chunk, sse
 from tests.fakes.library import LIMIT, Gate, acting, adder, blocks_of, call, says
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 ROOT = Path(__file__).parents[3]
 KEY = "sk-of-the-environment"

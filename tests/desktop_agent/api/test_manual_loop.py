@@ -15,11 +15,9 @@ from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.policies import StopTurn
 from desktop_agent.types.provider_events import Done, MessageDelta, StopReason
 from desktop_agent.types.providers import Dialect
-from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, call, says
-from tests.desktop_agent.api.serving import DIALECTS, demo
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.demo_server import DIALECTS, demo
 from tests.fakes.library import LIMIT, Gate, acting, adder, blocks_of, call, says
+from tests.fakes.scripted_provider import Turn
 
 
 async def conversation(client: Client, prompt: str, run: Callable[[ToolUse], Any]) -> list[Block]:

@@ -17,9 +17,8 @@ from desktop_agent.types.engine_events import RunEnd, ToolFinished
 from desktop_agent.types.errors import AgentError, WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.policies import HookEdit, Hooks, PreToolUse
-from tests.desktop_agent.api.acting import acting, adder, call, listed, says
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.library import acting, adder, call, listed, says
+from tests.fakes.scripted_provider import Turn
 
 
 def nested(levels: int) -> dict[str, Any]:

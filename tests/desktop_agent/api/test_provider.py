@@ -22,13 +22,10 @@ from desktop_agent.types.errors import (
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from desktop_agent.types.providers import Capabilities, Dialect, ModelInfo, ModelRequest, ProviderConfig
-from tests.desktop_agent.api.acting import LIMIT, Gate, call, says, sent
-from tests.desktop_agent.api.serving import DIALECTS, KEY, demo
-from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.demo_server import DIALECTS, KEY, demo
 from tests.fakes.http_server import Loopback, Reply, chunk, sse
 from tests.fakes.library import LIMIT, Gate, call, says, sent
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

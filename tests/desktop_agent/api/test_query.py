@@ -12,13 +12,10 @@ from desktop_agent.types.blocks import Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.errors import AuthenticationFailed, ConnectionFailed, Truncated, WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.providers import Dialect
-from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, call, listed, says, sent
-from tests.desktop_agent.api.asking import ROOT
-from tests.desktop_agent.api.serving import DIALECTS, demo
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.ask_command import ROOT
 from tests.fakes.demo_server import DIALECTS, demo
 from tests.fakes.library import LIMIT, Gate, acting, adder, call, listed, says, sent
+from tests.fakes.scripted_provider import Turn
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -13,9 +13,8 @@ from desktop_agent.types.options import AgentOptions
 from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.policies import HookAsk, HookEdit, Hooks, PreToolUse, Specialist
 from desktop_agent.types.tool_calls import AllowOnce, Decision, Deny, DenyAndStop
-from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, call, listed, says
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.library import LIMIT, Gate, acting, adder, call, listed, says
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 ASK = Rule(effect=RuleEffect.ASK, tool="add", scope=RuleScope.ALWAYS)
 

@@ -14,11 +14,9 @@ from desktop_agent.types.messages import MessageState, Role
 from desktop_agent.types.policies import HookAllow, HookDeny, Hooks, UserPromptSubmit
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import Dialect
-from tests.desktop_agent.api.acting import LIMIT, Gate, acting, adder, blocks_of, call, listed, says
-from tests.desktop_agent.api.serving import DIALECTS, demo
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.demo_server import DIALECTS, demo
 from tests.fakes.library import LIMIT, Gate, acting, adder, blocks_of, call, listed, says
+from tests.fakes.scripted_provider import Turn
 
 
 def in_thread(handle: InterruptHandle, times: int = 1) -> None:

@@ -16,14 +16,10 @@ from desktop_agent.types.errors import OutputInvalid, WrongUse
 from desktop_agent.types.messages import Role
 from desktop_agent.types.policies import Hooks, UserPromptSubmit
 from desktop_agent.types.providers import Dialect
-from tests.desktop_agent.api.acting import Gate, acting, adder, call, says
-from tests.desktop_agent.api.serving import DIALECTS
-from tests.desktop_agent.providers.loopback import Loopback, Reply
-from tests.desktop_agent.providers.vendor_streams import ROOTS, said
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.demo_server import DIALECTS
 from tests.fakes.http_server import Loopback, Reply
 from tests.fakes.library import Gate, acting, adder, call, says
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.vendor_streams import ROOTS, said
 
 

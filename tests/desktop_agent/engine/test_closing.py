@@ -37,7 +37,6 @@ from desktop_agent.types.policies import (
 )
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import Effect, ToolClass
-from tests.desktop_agent.engine.stage import Shaky, Stage, shaky_store
 from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.fakes.session import Shaky, Stage, shaky_store
 

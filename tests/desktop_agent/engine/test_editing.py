@@ -25,10 +25,8 @@ from desktop_agent.types.errors import QuotaExhausted, WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason
 from desktop_agent.types.tool_calls import Effect
-from tests.desktop_agent.agent.desk import call, tool
-from tests.desktop_agent.engine.stage import DISK, Shaky, Stage, check_invariants, shaky_store
-from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.agent_run import call, tool
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.session import DISK, Shaky, Stage, check_invariants, shaky_store
 
 

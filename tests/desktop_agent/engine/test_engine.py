@@ -37,11 +37,9 @@ from desktop_agent.types.providers import (
     ReasoningEffort,
     Timeouts,
 )
-from tests.desktop_agent.agent.desk import tool
-from tests.desktop_agent.engine.servers import answer, endpoint, keys_seen, model_server
-from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.fakes.agent_run import tool
 from tests.fakes.model_server import answer, endpoint, keys_seen, model_server
+from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.frame.patience import PATIENCE
 
 SCRIPTED = Endpoint(id="scripted", title="Scripted", base_url="http://127.0.0.1:9/v1")

@@ -16,9 +16,8 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ProviderConfig
-from tests.desktop_agent.agent.desk import call, tool
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.agent_run import call, tool
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 
 async def no_picture(source: StoredSource) -> bytes:

@@ -17,10 +17,8 @@ from desktop_agent.types.errors import QuotaExhausted, Truncated
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason, ThinkingDelta
 from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny, DenyAndStop
-from tests.desktop_agent.agent.desk import tool
-from tests.desktop_agent.engine.stage import Stage, check_invariants, shaky_store
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.agent_run import tool
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.session import Stage, check_invariants, shaky_store
 from tests.frame.examples import examples
 

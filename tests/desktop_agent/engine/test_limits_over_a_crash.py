@@ -36,8 +36,8 @@ from desktop_agent.types.policies import Guard, GuardContinue, GuardMoment, Limi
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.engine.test_resuming import Life, copied
-from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.agent_run import call
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.session import Shaky, results_of, shaky_store
 
 FINDER = Specialist(name="finder", description="Finds.", system_prompt="You find.", tools=("look",), share=1.0)

@@ -18,9 +18,8 @@ from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from desktop_agent.types.tool_calls import AllowOnce, ToolSpec
 from tests.desktop_agent.engine.test_mcp_sampling import Person
 from tests.desktop_agent.engine.test_mcp_servers import engine_with, own
-from tests.desktop_agent.mcp.stage import until
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.mcp_client import until
+from tests.fakes.scripted_provider import Turn
 
 SERVER = str(Path(__file__).parents[1] / "mcp" / "raw_server.py")
 

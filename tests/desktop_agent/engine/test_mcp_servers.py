@@ -19,9 +19,8 @@ from desktop_agent.types.preferences import McpPreferences, Preferences, Provide
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import Endpoint
 from desktop_agent.types.tool_calls import AllowOnce
-from tests.desktop_agent.mcp.stage import own_server, until
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.mcp_client import own_server, until
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.frame.patience import PATIENCE
 
 SCRIPTED = Endpoint(id="scripted", title="Scripted", base_url="http://127.0.0.1:9/v1")

@@ -41,10 +41,8 @@ from desktop_agent.types.provider_events import (
     UsageUpdate,
 )
 from desktop_agent.types.tool_calls import AllowOnce
-from tests.desktop_agent.agent.desk import call, tool
-from tests.desktop_agent.engine.stage import DISK, Stage, calls_of, envelope, results_of, shaky_store
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import call, tool
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import DISK, Stage, calls_of, envelope, results_of, shaky_store
 from tests.frame.examples import examples
 

@@ -17,7 +17,6 @@ from desktop_agent.types.messages import Message, MessageState
 from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import ToolClass
-from tests.desktop_agent.engine.stage import Shaky, Stage, shaky_store
 from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import Shaky, Stage, shaky_store
 

@@ -31,10 +31,8 @@ from desktop_agent.types.engine_events import (
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, Deny
-from tests.desktop_agent.agent.desk import call, tool
-from tests.desktop_agent.engine.stage import LIMIT, Shaky, Stage, calls_of, results_of, shaky_store
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.agent_run import call, tool
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.session import LIMIT, Shaky, Stage, calls_of, results_of, shaky_store
 
 

@@ -37,10 +37,8 @@ from desktop_agent.types.provider_events import (
     UsageUpdate,
 )
 from desktop_agent.types.tool_calls import AllowForConversation, AllowOnce, Deny
-from tests.desktop_agent.agent.desk import call, tool
-from tests.desktop_agent.engine.stage import DISK, Shaky, Stage, check_invariants, results_of, shaky_store
-from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.agent_run import call, tool
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.session import DISK, Shaky, Stage, check_invariants, results_of, shaky_store
 from tests.frame.patience import PATIENCE
 

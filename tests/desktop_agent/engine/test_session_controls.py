@@ -25,10 +25,8 @@ from desktop_agent.types.permissions import (
 )
 from desktop_agent.types.policies import Limits, PromptPolicy, QueuedMessage, Specialist
 from desktop_agent.types.provider_events import ContentDelta
-from tests.desktop_agent.agent.desk import call, tool
-from tests.desktop_agent.engine.stage import Shaky, Stage, results_of, shaky_store
-from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.agent_run import call, tool
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.session import Shaky, Stage, results_of, shaky_store
 
 ALLOWS = Rule(effect=RuleEffect.ALLOW, tool="*", scope=RuleScope.ALWAYS)

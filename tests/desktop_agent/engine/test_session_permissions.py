@@ -18,10 +18,8 @@ from desktop_agent.types.engine_events import ApprovalRequested
 from desktop_agent.types.messages import Message, now
 from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.tool_calls import AllowAlways, AllowForConversation, Deny
-from tests.desktop_agent.agent.desk import call, tool
-from tests.desktop_agent.engine.stage import DISK, Shaky, Stage, record, results_of, shaky_store
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import call, tool
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import DISK, Shaky, Stage, record, results_of, shaky_store
 
 

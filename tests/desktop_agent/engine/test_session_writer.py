@@ -26,10 +26,8 @@ from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta, ToolArgsDelta, Usage, UsageUpdate
 from desktop_agent.types.tool_calls import AllowOnce
-from tests.desktop_agent.agent.desk import call, tool
-from tests.desktop_agent.engine.stage import DISK, Shaky, Stage, record, shaky_store
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import call, tool
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import DISK, Shaky, Stage, record, shaky_store
 
 

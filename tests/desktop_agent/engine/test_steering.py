@@ -32,10 +32,8 @@ from desktop_agent.types.policies import (
     When,
 )
 from desktop_agent.types.provider_events import ContentDelta
-from tests.desktop_agent.agent.desk import call, tool
-from tests.desktop_agent.engine.stage import Shaky, Stage, check_invariants, shaky_store
-from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.agent_run import call, tool
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.session import Shaky, Stage, check_invariants, shaky_store
 from tests.frame.patience import PATIENCE
 

@@ -18,7 +18,6 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, Deny, Effect
-from tests.desktop_agent.engine.stage import LIMIT, results_of
 from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.fakes.session import LIMIT, results_of
 

@@ -17,7 +17,6 @@ from desktop_agent.types.engine_events import CheckpointRestored
 from desktop_agent.types.errors import StorageFailed, ToolFailed
 from desktop_agent.types.messages import Message
 from desktop_agent.types.tool_calls import AllowOnce
-from tests.desktop_agent.engine.stage import Shaky, Stage, results_of, shaky_store
 from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import Shaky, Stage, results_of, shaky_store
 

@@ -3,8 +3,6 @@
 import asyncio
 
 from desktop_agent.mcp.oauth_login import CallbackListener
-from tests.desktop_agent.mcp.stage import until
-from desktop_agent.mcp.oauth_login import listen_for_callback
 from tests.fakes.mcp_client import until
 
 

@@ -39,9 +39,8 @@ from desktop_agent.types.provider_events import (
     UsageUpdate,
 )
 from desktop_agent.types.providers import ModelInfo, ModelRequest
-from tests.desktop_agent.providers.loopback import Loopback, Reply, chunk, sse
-from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.fakes.http_server import Loopback, Reply, chunk, sse
+from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 
 STARTED = AnswerStarted(Origin(provider="p"))
 HELLO = Turn(STARTED, ContentDelta("Hello"))

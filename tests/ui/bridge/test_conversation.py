@@ -9,11 +9,9 @@ from desktop_agent.types.engine_events import ApprovalRequested, RunEnd, RunFini
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from desktop_agent.types.tool_calls import AllowOnce, DiffPreview, TextPreview
-from tests.desktop_agent.agent.desk import call
-from tests.fakes.scripted_provider import Turn, Wait
-from tests.ui.bridge.in_loop import Bridge, Heard, until
 from tests.fakes.agent_run import call
 from tests.fakes.qt_loop import Bridge, Heard, until
+from tests.fakes.scripted_provider import Turn, Wait
 from ui.bridge.conversation import OpenConversation
 
 

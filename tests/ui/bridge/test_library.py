@@ -18,11 +18,9 @@ from desktop_agent.types.messages import Message, now
 from desktop_agent.types.policies import QueuedMessage
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, UntrustedSource
-from tests.desktop_agent.agent.desk import call
-from tests.fakes.scripted_provider import Turn, Wait
-from tests.ui.bridge.in_loop import Bridge, Heard, until
 from tests.fakes.agent_run import call
 from tests.fakes.qt_loop import Bridge, Heard, until
+from tests.fakes.scripted_provider import Turn, Wait
 from ui.bridge.drafts import ComposerDraft, Draft, DraftResource
 
 NOTES = DraftResource("Notes", "Week 12", "notes://12", "decided")

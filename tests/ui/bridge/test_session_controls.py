@@ -7,9 +7,8 @@ import pytest
 from desktop_agent.types.blocks import Image, Text, UrlSource
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message
-from tests.fakes.scripted_provider import Turn, Wait
-from tests.ui.bridge.in_loop import Bridge, Heard, until
 from tests.fakes.qt_loop import Bridge, Heard, until
+from tests.fakes.scripted_provider import Turn, Wait
 
 PICTURE = Image(source=UrlSource(url="https://example.org/a.png"))
 

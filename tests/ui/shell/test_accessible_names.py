@@ -6,9 +6,8 @@ from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
-from tests.fakes.scripted_provider import Turn
-from tests.ui.bridge.in_loop import until
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 
 MARKUP = re.compile(r"</?(qt|b|i|br|p|html|span)\b[^>]*>")
 SPENT = UsageUpdate(Usage(input_tokens=100, output_tokens=5, total_tokens=105, cost=0.25))

@@ -7,13 +7,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QLineEdit
 
 from desktop_agent.types.provider_events import ContentDelta
-from tests.desktop_agent.engine.servers import JSON, answer, endpoint, listing, model_server, refusal
-from tests.desktop_agent.providers.loopback import Loopback, Reply
-from tests.fakes.scripted_provider import Turn
-from tests.ui.bridge.in_loop import until
 from tests.fakes.http_server import Loopback, Reply
 from tests.fakes.model_server import JSON, answer, endpoint, listing, model_server, refusal
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 
 
 def without_listing(status=404):

@@ -5,11 +5,9 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QPushButton, QR
 from desktop_agent.types.permissions import CommandPattern, CommandsPattern, Rule, RuleEffect, RuleScope
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowAlways, AllowOnce
-from tests.desktop_agent.agent.desk import call
-from tests.fakes.scripted_provider import Turn
-from tests.ui.bridge.in_loop import until
 from tests.fakes.agent_run import call
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 from ui.bridge.permissions import offer_rules
 
 DONE = Turn(ContentDelta("Done"))

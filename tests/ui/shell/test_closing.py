@@ -16,9 +16,8 @@ from desktop_agent.engine import connections
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.api.test_ask import png
-from tests.fakes.scripted_provider import Turn
-from tests.ui.bridge.in_loop import LIMIT, until
 from tests.fakes.qt_loop import LIMIT, until
+from tests.fakes.scripted_provider import Turn
 from ui.composer.attachment_items import PendingPicture
 
 

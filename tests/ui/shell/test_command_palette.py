@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QListView, QListW
 
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ModelInfo
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 from tests.frame.selection import few
 from ui.preferences.settings_dialog import SettingsDialog
 from ui.shell.command_palette import (

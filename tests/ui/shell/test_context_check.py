@@ -6,9 +6,8 @@ from PySide6.QtWidgets import QApplication, QPushButton
 
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from desktop_agent.types.providers import Capabilities, ModelInfo
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
-from tests.ui.bridge.in_loop import until
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 
 MODELS = (ModelInfo("m", "Small", Capabilities(context_window=4_000)), ModelInfo("n", "Unknown"))
 LARGER = (ModelInfo("m", "Larger", Capabilities(context_window=20_000)),)

@@ -6,9 +6,8 @@ from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QPl
 
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ConversationParameters
-from tests.fakes.scripted_provider import Turn
-from tests.ui.bridge.in_loop import until
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 
 SET = ConversationParameters(temperature=0.2, max_tokens=500, system_prompt="Be brief.")
 

@@ -6,8 +6,8 @@ from desktop_agent.engine import session_opening
 from desktop_agent.storage import database_thread
 from desktop_agent.storage.guarded_database import NO_DAMAGE
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 from tests.frame.disks import remount
 from ui.bridge import storage
 from ui.shell.storage import DISK_BANNER_KEY

@@ -15,9 +15,8 @@ from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import DiskFull
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.scripted_provider import Turn, Wait
-from tests.ui.bridge.in_loop import until
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn, Wait
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.drafts import ComposerDraft, Draft
 from ui.bridge.storage import PictureStore

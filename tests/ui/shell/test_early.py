@@ -6,10 +6,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog
 
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.scripted_provider import Turn
-from tests.ui.bridge.in_loop import until
-from tests.ui.shell.screen import Screen
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.window import Screen
 from ui.composer.message_editor import MAX_TEXT_LENGTH
 from ui.shell.command_palette import CommandPalette

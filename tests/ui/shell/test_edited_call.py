@@ -3,11 +3,9 @@
 from desktop_agent.conversation.items import ToolCallItem
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce
-from tests.desktop_agent.agent.desk import call
-from tests.fakes.scripted_provider import Turn
-from tests.ui.bridge.in_loop import until
 from tests.fakes.agent_run import call
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 
 ASKED = {"path": "hello.txt", "content": "Hello"}
 RAN = {"path": "adam.txt", "content": "Goodbye"}

@@ -11,10 +11,8 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QToolButton, QVBoxLayout,
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.scripted_provider import Turn
-from tests.ui.bridge.in_loop import until
-from tests.ui.transcript.feeding import NoPictures
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.transcript_feed import NoPictures
 from ui.shell import find_and_caret
 from ui.shell.find_and_caret import FindBar

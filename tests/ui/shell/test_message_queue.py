@@ -11,9 +11,8 @@ from desktop_agent.conversation.items import UserItem
 from desktop_agent.engine import session_lifecycle
 from desktop_agent.types.errors import ConnectionFailed
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.scripted_provider import Turn, Wait
-from tests.ui.bridge.in_loop import until
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.shell.test_drafts import _new as new_conversation
 from tests.ui.shell.test_drafts import show
 

@@ -13,8 +13,8 @@ from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.types.errors import ConversationInUse
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from desktop_agent.types.providers import Capabilities, ModelInfo, ReasoningDisabled, ReasoningEffort
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.frame.patience import PATIENCE
 from tests.ui.bridge.fake_opener import fake_opener
 

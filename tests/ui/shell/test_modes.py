@@ -12,9 +12,8 @@ from desktop_agent.engine.engine import RunDefaults
 from desktop_agent.types.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.types.permissions import BUILT_IN_MODES, Mode, Rule
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.scripted_provider import Turn, Wait
-from tests.ui.bridge.in_loop import until
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn, Wait
 from ui.approval.approval_dialog import ApprovalDialog
 
 OWN = Mode(name="careful", title="Careful & slow", mutating="deny")

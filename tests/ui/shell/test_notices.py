@@ -6,9 +6,8 @@ from PySide6.QtWidgets import QLabel, QToolButton
 
 from desktop_agent.types.errors import StorageFailed, WrongUse
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.scripted_provider import Turn
-from tests.ui.bridge.in_loop import until
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 
 LONG = "\n\n".join(f"Paragraph {number}." for number in range(120))
 

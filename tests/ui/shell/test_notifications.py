@@ -5,11 +5,9 @@ import asyncio
 from PySide6.QtWidgets import QListView
 
 from desktop_agent.types.provider_events import ContentDelta
-from tests.desktop_agent.agent.desk import call
-from tests.fakes.scripted_provider import Turn, Wait
-from tests.ui.bridge.in_loop import until
 from tests.fakes.agent_run import call
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn, Wait
 from ui.approval.approval_dialog import ApprovalDialog
 from ui.style.list_rows import RowRole
 

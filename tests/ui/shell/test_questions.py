@@ -8,9 +8,8 @@ from PySide6.QtWidgets import QAbstractButton, QCheckBox, QFrame, QPlainTextEdit
 from desktop_agent.engine.engine import RunDefaults
 from desktop_agent.types.blocks import ToolResult, ToolUse
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.scripted_provider import Turn
-from tests.ui.bridge.in_loop import until
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 
 ASKS = RunDefaults(questions=True)
 COLOURS = {"question": "Which colour?", "choices": ["red", "green", "blue"]}

@@ -6,9 +6,8 @@ from contextlib import closing
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.types.errors import DatabaseReplaced
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.scripted_provider import Turn
-from tests.ui.bridge.in_loop import until
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 from tests.ui.shell.test_disk_notices import shown
 
 

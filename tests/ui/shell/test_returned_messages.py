@@ -12,9 +12,8 @@ from desktop_agent.conversation.items import NoticeItem, UserItem
 from desktop_agent.conversation.picture_preparation import import_picture_async
 from desktop_agent.types.policies import HookDeny, Hooks
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.scripted_provider import Turn
-from tests.ui.bridge.in_loop import until
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 
 
 class Doorkeeper:

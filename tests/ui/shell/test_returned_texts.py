@@ -7,8 +7,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 from tests.frame.patience import PATIENCE
 from tests.ui.shell.test_drafts import _new as new_conversation
 from tests.ui.shell.test_drafts import show

@@ -9,9 +9,8 @@ from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.policies import Specialist
 from desktop_agent.types.preferences import SpecialistPreferences
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.scripted_provider import Turn
-from tests.ui.bridge.in_loop import until
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 from ui.approval.approval_dialog import ApprovalDialog
 
 TASK = ToolUse(id="r", name="reviewer", input={"task": "look"})

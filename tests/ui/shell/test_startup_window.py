@@ -12,9 +12,8 @@ from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.preferences import AppearancePreferences, ChatPreferences, Preferences
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.scripted_provider import Turn
-from tests.ui.bridge.in_loop import in_loop, until
 from tests.fakes.qt_loop import in_loop, until
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.window import Screen, on_screen
 from tests.ui.shell.conftest import no_pause
 from ui.__main__ import _load

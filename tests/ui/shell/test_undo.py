@@ -16,9 +16,8 @@ from desktop_agent.types.permissions import Rule
 from desktop_agent.types.policies import Specialist
 from desktop_agent.types.preferences import SpecialistPreferences
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.scripted_provider import Turn, Wait
-from tests.ui.bridge.in_loop import until
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn, Wait
 from ui.approval.code_view import CodeView
 from ui.approval.dialog_layout import ShrinkingScrollArea
 from ui.bridge.session_controls import CheckpointUndo, UndoRequest

@@ -18,14 +18,10 @@ from desktop_agent.types.engine_events import Envelope, ErrorOccurred
 from desktop_agent.types.errors import DiskFull, QuotaExhausted, RemedyAction, WrongUse
 from desktop_agent.types.messages import Role, now
 from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason, Usage, UsageUpdate
-from tests.desktop_agent.agent.desk import call
-from tests.desktop_agent.engine.servers import endpoint, model_server
-from tests.fakes.scripted_provider import Turn, Wait
-from tests.ui.bridge.in_loop import until
-from tests.ui.shell.screen import Screen
 from tests.fakes.agent_run import call
 from tests.fakes.model_server import endpoint, model_server
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.window import Screen
 from ui.approval.approval_dialog import ApprovalDialog
 from ui.bridge.drafts import ComposerDraft, Draft

@@ -12,9 +12,9 @@ from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
-from tests.ui.transcript.copied import plain_of
 from tests.fakes.transcript_feed import Feed, NoPictures, read_all
 from tests.frame.examples import examples
+from tests.ui.transcript.copied import plain_of
 from tests.ui.transcript.random_markdown import cut_up, markdown
 from ui.style.theme import ThemeSource
 from ui.transcript.blocks.math.formulas import RenderQueue

@@ -8,9 +8,9 @@ from PySide6.QtGui import QPainter, QPixmap
 
 from desktop_agent.conversation.items import AnswerItem, CallState, StreamedText, ToolCallItem, UserItem
 from desktop_agent.types.blocks import Image, UrlSource
-from tests.ui.transcript.copied import plain_of
 from tests.fakes.transcript_feed import read_all
 from tests.frame.selection import few
+from tests.ui.transcript.copied import plain_of
 from ui.transcript.blocks.text_layout import TextLayout
 from ui.transcript.markdown import stream as stream_module
 from ui.transcript.markdown.inline import LINE_BREAK, Line, parse_inline

@@ -10,9 +10,8 @@ from desktop_agent.conversation.items import CallState, NoticeItem, StreamedText
 from desktop_agent.conversation.transcript import COMPACTED, Transcript
 from desktop_agent.types.blocks import Summary, Text, ToolResult
 from desktop_agent.types.messages import Message, Role
-from tests.ui.transcript.copied import plain_of
-from tests.ui.transcript.feeding import NoPictures
 from tests.fakes.transcript_feed import NoPictures
+from tests.ui.transcript.copied import plain_of
 from ui.style.theme import ThemeSource
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.rows.row_factory import make_row

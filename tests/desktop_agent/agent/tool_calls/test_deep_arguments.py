@@ -14,7 +14,6 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import HookEdit, Hooks, PreToolUse
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, Deny, ToolClass
-from tests.desktop_agent.engine.stage import Stage, check_invariants, results_of, shaky_store
 from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import Stage, check_invariants, results_of, shaky_store
 

@@ -10,10 +10,8 @@ from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.permissions import HostPattern, Rule, RuleEffect
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, NetworkPreview
-from tests.desktop_agent.agent.desk import Desk
-from tests.desktop_agent.tools.web.servers import RawServer, answer, sending, way_of
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.agent_run import Desk
+from tests.fakes.scripted_provider import Turn
 from tests.fakes.web_servers import RawServer, answer, sending, way_of
 from tests.frame.patience import PATIENCE
 

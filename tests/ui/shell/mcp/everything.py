@@ -7,9 +7,8 @@ from desktop_agent.types.mcp import McpServer, StdioConnection
 from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.preferences import McpPreferences
 from tests.desktop_agent.mcp.reference_servers import node_server
-from tests.fakes.scripted_provider import Turn
-from tests.ui.bridge.in_loop import until
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 
 TITLE = "Everything"
 

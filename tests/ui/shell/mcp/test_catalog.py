@@ -10,10 +10,9 @@ from desktop_agent.types.mcp import McpServer, StdioConnection
 from desktop_agent.types.preferences import McpPreferences
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import UntrustedSource
-from tests.desktop_agent.mcp.stage import own_server
-from tests.fakes.scripted_provider import Turn
 from tests.fakes.mcp_client import own_server
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 from tests.frame.patience import PATIENCE
 from tests.ui.shell.mcp.everything import TITLE, turn_on
 

@@ -11,9 +11,8 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QLineEdit, QPlainTe
 
 from desktop_agent.types.mcp import ElicitationRequest
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.scripted_provider import Turn, Wait
-from tests.ui.bridge.in_loop import until
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.shell.mcp.everything import TITLE, calls, command, dialog, result, turn_on
 
 DONE = Turn(ContentDelta("done"))

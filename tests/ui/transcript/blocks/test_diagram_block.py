@@ -15,7 +15,6 @@ from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.transcript_feed import Feed, NoPictures
 from tests.ui.transcript.blocks.diagram_stand_in import make
 from tests.ui.transcript.copied import plain_of
-from tests.ui.transcript.feeding import Feed, NoPictures
 from ui.style.theme import DARK, ThemeSource
 from ui.transcript.blocks.diagram_block import DiagramBlock, diagram_error_sentence
 from ui.transcript.blocks.diagram_renderer import DiagramError, DiagramErrorReason, DiagramRenderer

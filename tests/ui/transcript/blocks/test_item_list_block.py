@@ -12,7 +12,6 @@ from desktop_agent.types.messages import Message, Role
 from tests.fakes.transcript_view import Standing
 from tests.ui.transcript.clipboard.safe_html import SafeReader
 from tests.ui.transcript.copied import plain_of
-from tests.ui.transcript.standing import Standing
 from tests.ui.transcript.test_pictures import png
 from ui.transcript.clipboard import CopyExtract, CopyFormats
 from ui.transcript.markdown.stream import parse_leaves

@@ -7,9 +7,8 @@ from PySide6.QtTest import QTest
 from desktop_agent.types.blocks import Citation, Text
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason, TextClosed
-from tests.ui.transcript.copied import plain_of
-from tests.ui.transcript.standing import Standing
 from tests.fakes.transcript_view import Standing
+from tests.ui.transcript.copied import plain_of
 from ui.transcript.blocks.sources_block import SourcesBlock, cited_sources
 
 CITED = (

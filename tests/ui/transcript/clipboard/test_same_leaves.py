@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.messages import Message
-from tests.ui.transcript import copied
 from tests.frame.examples import examples
+from tests.ui.transcript import copied
 from tests.ui.transcript.clipboard.any_leaf import html_of, markdown_of
 from tests.ui.transcript.random_markdown import markdown, orderly
 from ui.transcript.clipboard import CopiedBlock, HtmlWriter, MarkdownWriter

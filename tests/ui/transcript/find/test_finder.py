@@ -11,9 +11,8 @@ from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import RunEnd, RunFinished, ToolFinished, TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta, ToolArgsDelta
-from tests.ui.transcript.copied import plain_of
-from tests.ui.transcript.feeding import Feed, NoPictures
 from tests.fakes.transcript_feed import Feed, NoPictures
+from tests.ui.transcript.copied import plain_of
 from ui.style.theme import LIGHT, ThemeSource
 from ui.transcript.find import matches, searchable_text
 from ui.transcript.find.finder import FindStatus

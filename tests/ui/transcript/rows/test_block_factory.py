@@ -5,13 +5,10 @@ from math import inf
 import pytest
 
 from desktop_agent.types.messages import Message
-from tests.ui.transcript.copied import copy_formats_of, markdown_of, plain_of
-from tests.ui.transcript.feeding import read_all
-from tests.ui.transcript.standing import Standing
-from ui.transcript.clipboard import EMPTY_EXTRACT
 from tests.fakes.transcript_feed import read_all
 from tests.fakes.transcript_view import Standing
-from ui.transcript.clipboard import EMPTY_EXTRACT, copy_formats_of
+from tests.ui.transcript.copied import copy_formats_of, markdown_of, plain_of
+from ui.transcript.clipboard import EMPTY_EXTRACT
 from ui.transcript.markdown.stream import parse_leaves
 from ui.transcript.rows import block_factory
 from ui.transcript.rows.block_factory import LazySection, SplittingSection

@@ -9,9 +9,8 @@ from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
-from tests.ui.transcript.copied import plain_of
-from tests.ui.transcript.feeding import Feed, NoPictures, read_all
 from tests.fakes.transcript_feed import Feed, NoPictures, read_all
+from tests.ui.transcript.copied import plain_of
 from ui.style.theme import ThemeSource
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.table_cells import CellRuler

@@ -16,10 +16,9 @@ from PySide6.QtGui import QColor, QImage, QPainter
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.processes.worker import Worker
 from desktop_agent.types.messages import Message
+from tests.fakes.transcript_feed import NoPictures
 from tests.frame.patience import PATIENCE
 from tests.ui.transcript.blocks.math.typeset_here import typeset
-from tests.ui.transcript.feeding import NoPictures
-from tests.fakes.transcript_feed import NoPictures
 from ui.style.theme import DARK, LIGHT, ThemeSource
 from ui.transcript.blocks.block import PaintContext
 from ui.transcript.blocks.math import formulas as formulas_module
