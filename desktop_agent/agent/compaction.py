@@ -11,7 +11,7 @@ from time import monotonic
 
 from desktop_agent.agent.model_request import RunSettings
 from desktop_agent.agent.provider_stream import AnswerSize, validated_events
-from desktop_agent.agent.run_context import Budget, RunContext, token_count
+from desktop_agent.agent.run_context import Budget, RunContext, tokens_used
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.conversation.history import (
     COMPACTION_AUTHOR,
@@ -22,7 +22,7 @@ from desktop_agent.conversation.history import (
     normalised_history,
 )
 from desktop_agent.processes.foreign_code import Fault
-from desktop_agent.providers.catalogue.catalogue import ESTIMATE_MARGIN, estimate_tokens
+from desktop_agent.providers.catalogue.catalogue import ESTIMATE_MARGIN, estimate_token_count
 from desktop_agent.providers.provider import Provider
 from desktop_agent.types.blocks import Block, Image, Json, ServerStep, Summary, Text, ToolResult, ToolUse
 from desktop_agent.types.errors import AgentError
@@ -229,10 +229,10 @@ the above."""
 def is_compaction_due(usage: Usage | None, capabilities: Capabilities, share: float) -> bool:
     """Return whether the last answer and what was read for it fill this share of the model's window, if known."""
     window = capabilities.context_window
-    return usage is not None and window is not None and token_count(usage) >= window * share
+    return usage is not None and window is not None and tokens_used(usage) >= window * share
 
 
-class Compactor:
+class Compaction:
     """Summarises the history of one run. Its token use counts in the run's budget; it emits no events."""
 
     def __init__(self, context: RunContext, settings: RunSettings, budget: Budget) -> None:
@@ -277,7 +277,7 @@ class Compactor:
         stays = [message for message in sent[:begin] if message.role is Role.SYSTEM or message is split.prompt]
         context = ModelRequest(self._settings.model, (), self._tools.specs(), config=self._settings.config)
         weights = sum(map(self._tokens_of, (*stays, *split.kept)))
-        return estimate_tokens(context, provider.dialect).tokens + weights <= window
+        return estimate_token_count(context, provider.dialect).tokens + weights <= window
 
     def _tokens_of(self, message: Message) -> int:
         return self._token_counts[message.id]
@@ -296,7 +296,7 @@ class Compactor:
     def _request(self, split: HistorySplit, sent: Sequence[Message], provider: Provider) -> ModelRequest:
         """Return the request for the summary; it fits into the model's window even where the estimate is too low."""
         settings, known = self._settings, provider.model_info(self._settings.model).capabilities
-        proven = max((token_count(message.usage) for message in sent if message.usage), default=0)
+        proven = max((tokens_used(message.usage) for message in sent if message.usage), default=0)
         window = known.context_window or max(proven, _ASSUMED_WINDOW)
         longest = min(MAX_SUMMARY_TOKENS, window // 4, known.max_output_tokens or MAX_SUMMARY_TOKENS)
         config = ProviderConfig(
@@ -320,7 +320,7 @@ class Compactor:
         )
 
     def _tokens(self, provider: Provider, messages: tuple[Message, ...]) -> int:
-        return estimate_tokens(ModelRequest(self._settings.model, messages), provider.dialect).tokens
+        return estimate_token_count(ModelRequest(self._settings.model, messages), provider.dialect).tokens
 
     async def _request_summary(self, provider: Provider, request: ModelRequest) -> Message:
         """Return the model's answer, marked as interrupted where it failed."""

@@ -7,11 +7,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
+from desktop_agent.agent.agent_loop import AgentLoop
 from desktop_agent.agent.model_request import RunSettings
-from desktop_agent.agent.run_context import LESS_GRACE_PER_LEVEL, Budget, RunContext, long_wait_remedy
-from desktop_agent.agent.specialists import SubRun, specialist_tools
+from desktop_agent.agent.retry import long_retry_remedy
+from desktop_agent.agent.run_context import LESS_GRACE_PER_LEVEL, Budget, RunContext
+from desktop_agent.agent.specialists import SpecialistRun, specialist_tools
 from desktop_agent.agent.tool_calls.tool_execution import RecoveredCalls
-from desktop_agent.agent.turn import TurnLoop
 from desktop_agent.processes.foreign_code import safe_traceback
 from desktop_agent.types.engine_events import ErrorOccurred, LimitReached, RunEnd, RunFinished, RunStarted
 from desktop_agent.types.errors import AgentError, Sentence
@@ -41,7 +42,7 @@ class Run:
     ) -> None:
         self._budget = budget or Budget(settings.limits)
         self._only_compacts = only_compacts
-        self._sub_runs: list[SubRun] = []
+        self._sub_runs: list[SpecialistRun] = []
         if context.specialists:
             delegates = specialist_tools(context, settings, self._budget, Run, self._tracking, self.interrupt)
             context = replace(context, tools=context.tools.with_tools(*delegates))
@@ -53,7 +54,7 @@ class Run:
         self._work: asyncio.Task[RunEnd] | None = None
         # Why it failed, if it did.
         self.error: AgentError | None = None
-        self._turns = TurnLoop(context, settings, self._budget, self._stop_requested.is_set)
+        self._turns = AgentLoop(context, settings, self._budget, self._stop_requested.is_set)
 
     @property
     def turn_id(self) -> str | None:
@@ -144,7 +145,7 @@ class Run:
                 # Stopping is what made it fail.
                 return RunEnd.CANCELLED
             self.error, occurred = error, ErrorOccurred.of(error)
-            self._recorder.emit(replace(occurred, remedy=long_wait_remedy(error) or occurred.remedy))
+            self._recorder.emit(replace(occurred, remedy=long_retry_remedy(error) or occurred.remedy))
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError) and self._stop_requested.is_set():
                 raise
@@ -156,7 +157,7 @@ class Run:
         return RunEnd.FAILED
 
     @contextmanager
-    def _tracking(self, sub_run: SubRun) -> Generator[None]:
+    def _tracking(self, sub_run: SpecialistRun) -> Generator[None]:
         self._sub_runs.append(sub_run)
         try:
             if self._stop_requested.is_set():

@@ -1,7 +1,6 @@
-"""What a run works with (recorder, retry policy, slots), and its budget: what it may still use."""
+"""What a run works with (recorder, slots), and its budget: what it may still use."""
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any, Protocol
 from desktop_agent.agent.continuation import Guards, SteeringQueue
 from desktop_agent.agent.model_request import PictureReader, PreparedHistory
 from desktop_agent.agent.modes import ModeSwitch, PromptPolicies
+from desktop_agent.agent.retry import RetryPolicy
 from desktop_agent.conversation.picture_preparation import PictureFitter
 from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.policy import PermissionPolicy
@@ -18,7 +18,6 @@ from desktop_agent.providers.provider import Provider
 from desktop_agent.tools.checkpoints.checkpointer import Checkpointer
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.engine_events import Event
-from desktop_agent.types.errors import AgentError, ProviderError, QuotaExhausted, Sentence
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import Hooks, Limits, Specialist
 from desktop_agent.types.provider_events import Usage
@@ -52,48 +51,6 @@ class Recorder(Protocol):
         Its messages are kept in memory while it works, and are not part of the conversation.
         """
         ...
-
-
-# The vendors' own clients wait at most this long for a hint; a longer wait is the person's choice. In seconds.
-MAX_RETRY_AFTER = 120.0
-_WEEK_SECONDS = 7 * 24 * 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """Exponential backoff with jitter, in seconds. A server's own hint goes first."""
-
-    attempts: int = 3
-    first_delay: float = 0.5
-    max_delay: float = 8.0
-
-    def delay(self, error: AgentError, attempt: int) -> float | None:
-        """Return the seconds to wait before attempt `attempt` + 1, or None to give up. Attempts count from 1."""
-        if not isinstance(error, ProviderError) or not error.retryable or attempt >= self.attempts:
-            return None
-        # Whatever a proxy's headers say: an empty account does not fill up by waiting.
-        if isinstance(error, QuotaExhausted):
-            return None
-        if error.retry_after:
-            return error.retry_after if error.retry_after <= MAX_RETRY_AFTER else None
-        ceiling = min(self.first_delay * 2 ** (attempt - 1), self.max_delay)
-        return ceiling * (1 - 0.25 * random.random())  # noqa: S311 - spreads clients out, protects nothing
-
-
-def long_wait_remedy(error: AgentError) -> Sentence | None:
-    """Return the remedy for an error whose server asks for a longer wait than the retry policy allows; else None."""
-    if not isinstance(error, ProviderError) or isinstance(error, QuotaExhausted):
-        return None
-    seconds = error.retry_after or 0.0
-    if not error.retryable or seconds <= MAX_RETRY_AFTER:
-        return None
-    if seconds > _WEEK_SECONDS:
-        return Sentence("The server asks for a wait of more than a week; choose another model or server.")
-    if seconds < 2 * 3600:
-        return Sentence(
-            "The server asks to wait {minutes} minutes; try again then.", {"minutes": f"{seconds / 60:.0f}"}
-        )
-    return Sentence("The server asks to wait {hours} hours; try again then.", {"hours": f"{seconds / 3600:.0f}"})
 
 
 # What a turn of a run below piles up however little is said in it, in characters: else runs that only start runs below
@@ -174,7 +131,7 @@ class Budget:
         """Add what an answer used, here and above."""
         if usage is None:
             return
-        self._tokens += token_count(usage)
+        self._tokens += tokens_used(usage)
         if usage.cost is not None:
             self.cost = (self.cost or 0.0) + usage.cost
         if self._parent is not None:
@@ -275,7 +232,7 @@ def _current_task() -> "asyncio.Task[Any] | None":
         return None
 
 
-def token_count(usage: Usage) -> int:
+def tokens_used(usage: Usage) -> int:
     """Return the tokens that an answer used: the server's total, or the sum of the known parts."""
     if usage.total_tokens is not None:
         return usage.total_tokens

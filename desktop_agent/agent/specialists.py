@@ -204,7 +204,7 @@ _REMEDY = "Go on without it, or call it again with another task."
 _INHERITED_SETTINGS = ("timeouts", "caching", "show_reasoning")
 
 
-class SubRun(Protocol):
+class SpecialistRun(Protocol):
     """A run that works on a specialist's task."""
 
     @property
@@ -219,8 +219,8 @@ class SubRun(Protocol):
         ...
 
 
-CreateRun = Callable[[RunContext, RunSettings, Budget], SubRun]
-TrackRun = Callable[[SubRun], AbstractContextManager[None]]
+CreateRun = Callable[[RunContext, RunSettings, Budget], SpecialistRun]
+TrackRun = Callable[[SpecialistRun], AbstractContextManager[None]]
 
 
 class Task(BaseModel):
@@ -245,12 +245,12 @@ def specialist_tools(
     `track` lets interrupts reach a run while it works. `stop` ends the calling run: a person who denies a call of a
     specialist and stops wants all of it to stop.
     """
-    delegation = _Delegation(context, settings, budget, make_run, track, stop, SpecialistTurns())
+    delegation = _SpecialistTool(context, settings, budget, make_run, track, stop, SpecialistTurns())
     return tuple(delegation.tool(specialist) for specialist in context.specialists)
 
 
 @dataclass(frozen=True)
-class _Delegation:
+class _SpecialistTool:
     """The delegation of one run to its specialists."""
 
     context: RunContext
@@ -293,10 +293,12 @@ class _Delegation:
             budget = self.budget.nested(specialist.limits, specialist.share)
             run = self.create_run(context, self._settings_for(specialist, budget), budget)
             with self.track(run):
-                end = await _run_to_end(run, self._prompt(task))
+                end = await _run_specialist(run, self._prompt(task))
             return self._text(specialist.name, end, run, recorder, has_tools=bool(tools or context.specialists))
 
-    def _text(self, name: str, end: RunEnd, run: SubRun, recorder: SpecialistRecorder, *, has_tools: bool) -> str:
+    def _text(
+        self, name: str, end: RunEnd, run: SpecialistRun, recorder: SpecialistRecorder, *, has_tools: bool
+    ) -> str:
         if recorder.called_tools and not has_tools:
             what = Sentence("The specialist “{name}” has no tools, but asked for one.", {"name": name})
             raise SpecialistHasNoTools(_with_answers(what, recorder.answers_text))
@@ -305,7 +307,7 @@ class _Delegation:
             return text
         if end is RunEnd.CANCELLED:
             self.stop()
-        raise ToolFailed(_with_answers(_failure_reason(name, end, recorder), recorder.answers_text), _REMEDY)
+        raise ToolFailed(_with_answers(_specialist_failure(name, end, recorder), recorder.answers_text), _REMEDY)
 
     def _context_for(
         self, specialist: Specialist, recorder: SpecialistRecorder, mode: Mode | None, tools: tuple[AnyTool, ...]
@@ -363,7 +365,7 @@ class _Delegation:
         return Message.user(text).model_copy(update={"injected_by": sender})
 
 
-async def _run_to_end(run: SubRun, prompt: Message) -> RunEnd:
+async def _run_specialist(run: SpecialistRun, prompt: Message) -> RunEnd:
     """Wait for the run. A cancel stops it, waits until it has closed what it opened, and only then is passed on."""
     working = asyncio.create_task(run.execute(prompt))
     try:
@@ -379,7 +381,7 @@ async def _run_to_end(run: SubRun, prompt: Message) -> RunEnd:
         raise
 
 
-def _failure_reason(name: str, end: RunEnd, recorder: SpecialistRecorder) -> Sentence:
+def _specialist_failure(name: str, end: RunEnd, recorder: SpecialistRecorder) -> Sentence:
     match end:
         case RunEnd.LIMIT:
             values = {"name": name, "which": recorder.limit or "what its model can read"}

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Literal
 
-from desktop_agent.agent.compaction import Compactor, is_compaction_due
+from desktop_agent.agent.compaction import Compaction, is_compaction_due
 from desktop_agent.agent.hooks import PromptRuling, run_prompt_hooks
 from desktop_agent.agent.model_request import RunSettings
 from desktop_agent.agent.run_context import Budget, RunContext
@@ -34,7 +34,7 @@ class TurnBoundary:
         self._recorder = context.recorder
         self._settings = settings
         self._budget = budget
-        self._compactor = Compactor(context, settings, budget)
+        self._compactor = Compaction(context, settings, budget)
         self._applied: tuple[PromptPolicy, ...] = ()
         self._is_prompt_settled = False
         self._hook_task: asyncio.Task[PromptRuling] | None = None

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Sequence
 
-from desktop_agent.agent.run_context import token_count
+from desktop_agent.agent.run_context import tokens_used
 from desktop_agent.conversation.history import compacted_view, normalised_history, summary_of
 from desktop_agent.engine.session_controls import SessionSetup
 from desktop_agent.engine.session_writer import SessionWriter
-from desktop_agent.providers.catalogue.catalogue import estimate_text_tokens, estimate_tokens
+from desktop_agent.providers.catalogue.catalogue import estimate_token_count, text_token_count
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.providers import ModelRequest
@@ -28,7 +28,7 @@ class ContextSize:
     def tokens(self, texts: Sequence[str] = ()) -> int:
         """Return about how many tokens the next request has if these texts are sent with it."""
         known, unread = self._counted_and_rest()
-        self._text_weights = {text: self._text_weights.get(text) or estimate_text_tokens(text) for text in texts}
+        self._text_weights = {text: self._text_weights.get(text) or text_token_count(text) for text in texts}
         written = math.ceil(sum(self._text_weights.values()))
         return (self._fixed_tokens() if known is None else known) + sum(map(self._message_tokens, unread)) + written
 
@@ -39,14 +39,14 @@ class ContextSize:
             message = history[index]
             if summary_of(message) is not None:
                 break
-            if message.role is Role.ASSISTANT and message.usage is not None and (used := token_count(message.usage)):
+            if message.role is Role.ASSISTANT and message.usage is not None and (used := tokens_used(message.usage)):
                 return used, history[index + 1 :]
         return None, compacted_view(normalised_history(history))
 
     def _message_tokens(self, message: Message) -> int:
         known = self._message_weights.get(message.id)
         if known is None:
-            known = self._message_weights[message.id] = estimate_tokens(ModelRequest("", (message,))).tokens
+            known = self._message_weights[message.id] = estimate_token_count(ModelRequest("", (message,))).tokens
         return known
 
     def _fixed_tokens(self) -> int:
@@ -55,7 +55,7 @@ class ContextSize:
         config = self._setup.config_for(record)
         key = (record.workspace, config.system_prompt)
         if self._fixed_part is None or self._fixed_part[0] != key:
-            self._fixed_part = key, estimate_tokens(ModelRequest("", (), self._tools(), config=config)).tokens
+            self._fixed_part = key, estimate_token_count(ModelRequest("", (), self._tools(), config=config)).tokens
         return self._fixed_part[1]
 
     def _tools(self) -> tuple[ToolSpec, ...]:

@@ -51,17 +51,17 @@ class ServerSecrets:
     async def get(self, server: McpServer, name: str) -> SecretStr | None:
         """Return the value, or None. Raises SecretsUnavailable for a keyring that cannot be read."""
         with suppress(KeyringMissing):
-            return await self.store.get(server.keyring_name(name))
+            return await self.store.get(server.secret_name(name))
         return None
 
     async def write(self, server: McpServer, values: Mapping[str, SecretStr | None]) -> None:
         """Store these values; None deletes. Raises SecretsUnavailable."""
         for name, value in values.items():
             if value is not None:
-                await self.store.set(server.keyring_name(name), value)
+                await self.store.set(server.secret_name(name), value)
                 continue
             with suppress(KeyringMissing):
-                await self.store.delete(server.keyring_name(name))
+                await self.store.delete(server.secret_name(name))
 
     async def restore(self, server: McpServer, values: Mapping[str, SecretStr | None]) -> None:
         """Put back what was there before (None: nothing), as far as the keyring allows it."""
@@ -182,7 +182,7 @@ class OAuthManager:
         target = replace(self.http_target(connection.url), allows_other_servers=True)
         identity = ClientIdentity(self._client_document, connection.client_id or None)
         if identity.client_id:
-            identity = replace(identity, client_secret=await self._secrets.get(server.keyring_name(CLIENT_SECRET)))
+            identity = replace(identity, client_secret=await self._secrets.get(server.secret_name(CLIENT_SECRET)))
         session = self._session_of(server, target.url)
         store = replace(self._record_store(server), set=session.replace_with)
         await OAuthLogin(target, store, session.challenge, identity, page_texts).run(open_page)
@@ -194,8 +194,8 @@ class OAuthManager:
         connection, secret = server.connection, None
         # Without a keyring nothing can lie there.
         with suppress(KeyringMissing):
-            secret = await self._secrets.get(server.sign_in_keyring_name)
-            await self._secrets.delete(server.sign_in_keyring_name)
+            secret = await self._secrets.get(server.sign_in_secret_name)
+            await self._secrets.delete(server.sign_in_secret_name)
         self._has_record[server.id] = False
         return OAuthRecordStore.read(secret, connection.url) if isinstance(connection, HttpConnection) else None
 
@@ -222,7 +222,7 @@ class OAuthManager:
             session.end()
 
     def _record_store(self, server: McpServer) -> OAuthRecordStore:
-        name = server.sign_in_keyring_name
+        name = server.sign_in_secret_name
         lock = partial(process_lock, f"mcp-{server.id}", _LOCK_TIMEOUT)
         return OAuthRecordStore(partial(self._secrets.get, name), partial(self._secrets.set, name), lock)
 
@@ -273,7 +273,7 @@ class TransportFactory:
         return partial(http_streams, replace(target, on_unauthorized=on_unauthorized), log)
 
     async def _secret(self, server: McpServer, name: str) -> str:
-        value = await self._secrets.get(server.keyring_name(name))
+        value = await self._secrets.get(server.secret_name(name))
         if value is None:
             sentence = Sentence("The value of “{name}” is not in the keyring.", {"name": name})
             raise ToolFailed(sentence, "Enter it again in the settings of the server.")

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from desktop_agent.agent.run_context import NO_PRIOR_USE, PriorUse, token_count
+from desktop_agent.agent.run_context import NO_PRIOR_USE, PriorUse, tokens_used
 from desktop_agent.agent.tool_calls.tool_execution import OUTCOME_UNKNOWN, RecoveredCalls
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.conversation.history import missing_result, summary_of, unanswered_calls
@@ -186,7 +186,7 @@ def _prior_use(run_id: str, messages: Sequence[Message], journal: Sequence[Envel
     # Failed attempts are only in the reported costs, and later turns only in the sum.
     cost = max((sum(costs), *reported)) if costs or reported else None
     tool_batches = sum(isinstance(event, ToolResultsReceived) for event in own)
-    return PriorUse(len(turns), tool_batches, sum(map(token_count, usages)), cost, _seconds_at_work(run_id, journal))
+    return PriorUse(len(turns), tool_batches, sum(map(tokens_used, usages)), cost, _seconds_at_work(run_id, journal))
 
 
 def _turn_usages(journal: Sequence[Envelope], known: Container[str | None]) -> Iterable[Usage]:

@@ -42,7 +42,7 @@ def import_servers(text: str, taken_ids: Collection[str] = ()) -> ImportedServer
         server, values = _build_server(name, entry, ids)
         ids.add(server.id)
         servers.append(server)
-        secrets |= {server.keyring_name(secret_name): value for secret_name, value in values.items()}
+        secrets |= {server.secret_name(secret_name): value for secret_name, value in values.items()}
     return ImportedServers(tuple(servers), secrets)
 
 

@@ -13,8 +13,8 @@ from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ToolsListChanged
 
-from desktop_agent.mcp.client_features import ServerRequestHandler
 from desktop_agent.mcp.diagnostics import ConnectionLost, ServerLog, first_error
+from desktop_agent.mcp.elicitation_and_sampling import ServerRequestHandler
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.mcp import UsageListener
 
@@ -162,7 +162,7 @@ class ServerConnection:
             cache=None,
             client_info=mcp_types.Implementation(name="desktop-agent", title="Desktop Agent", version="0.1.0"),
             list_roots_callback=handler.roots,
-            elicitation_callback=handler.elicit,
+            elicitation_callback=handler.answer_elicitation,
             sampling_callback=handler.sample if handler.can_sample else None,
             sampling_capabilities=mcp_types.SamplingCapability(tools=mcp_types.SamplingToolsCapability()),
             logging_callback=handler.on_log_message,

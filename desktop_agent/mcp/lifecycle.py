@@ -202,8 +202,8 @@ class ServerLifecycle:
         return connection
 
     def _make_connection(self, transport: Transport) -> "ServerConnection":
-        from desktop_agent.mcp.client_features import ServerRequestHandler
         from desktop_agent.mcp.connection import ServerConnection
+        from desktop_agent.mcp.elicitation_and_sampling import ServerRequestHandler
 
         context, log = self._context, self._log
         request_handler = ServerRequestHandler(

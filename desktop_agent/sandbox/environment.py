@@ -130,7 +130,7 @@ Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class CleanedSettings:
+class CleanedConfig:
     """What is passed on of a settings file; `is_whole` if there is nothing else in it."""
 
     text: str
@@ -158,7 +158,7 @@ def _may_hold_secret(value: str) -> bool:
     return bool("?" in address or "@" in address or _TOKEN.search(address))
 
 
-def clean_settings(file: Path, form: str, allowed_keys: AllowedKeys) -> CleanedSettings | None:
+def clean_config(file: Path, form: str, allowed_keys: AllowedKeys) -> CleanedConfig | None:
     """Clean the text of a settings file. None where it cannot be read."""
     text = read_text(file)
     if is_too_long(file):
@@ -169,14 +169,14 @@ def clean_settings(file: Path, form: str, allowed_keys: AllowedKeys) -> CleanedS
             for line in text.splitlines()
             if "=" in line and allowed_keys.allows((line.partition("=")[0].strip(),), line)
         ]
-        return CleanedSettings("".join(f"{line}\n" for line in lines), lines == text.splitlines())
+        return CleanedConfig("".join(f"{line}\n" for line in lines), lines == text.splitlines())
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return None
     part: dict[str, Any] = _allowed_part(tables, allowed_keys, ()) or {}
     is_whole = part == tables and not _SECRET_IN_COMMENT.search(text)
-    return CleanedSettings("".join(f"{_toml(key)} = {_toml(value)}\n" for key, value in part.items()), is_whole)
+    return CleanedConfig("".join(f"{_toml(key)} = {_toml(value)}\n" for key, value in part.items()), is_whole)
 
 
 def _allowed_part(value: Any, allowed_keys: AllowedKeys, key: Key) -> Any:
@@ -210,7 +210,7 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-class GitSettingsCopies:
+class GitConfigCopies:
     """Copies of git's settings, each with copies of what it includes.
 
     `real_of` returns the real path of a file, or None where it must not be read.

@@ -134,7 +134,7 @@ class GitConfig:
     included: tuple[Path, ...]
 
 
-def read_settings(file: Path) -> tuple[GitSetting, ...]:
+def read_config_file(file: Path) -> tuple[GitSetting, ...]:
     """Return name and value of each setting, as `section.name` in lower case; none where the file cannot be read."""
     return tuple((f"{section}.{name}", value or "") for section, _, name, value in read_entries(file))
 
@@ -153,7 +153,7 @@ def read_config(files: Iterable[Path]) -> GitConfig:
         file = waiting.pop(0)
         if file not in seen:
             seen[file] = None
-            own_settings = read_settings(file)
+            own_settings = read_config_file(file)
             settings += own_settings
             waiting += included_files(own_settings, file)
     return GitConfig(tuple(settings), tuple(seen_file for seen_file in seen if seen_file not in given_files))

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.sandbox.environment import AllowedKeys, GitSettingsCopies, clean_settings, program_paths
+from desktop_agent.sandbox.environment import AllowedKeys, GitConfigCopies, clean_config, program_paths
 from desktop_agent.sandbox.startup_files import home_startup_files
 
 # XDG Base Directory Specification.
@@ -133,22 +133,22 @@ def readable_paths(writable: tuple[Path, ...], copies: Path | None = None) -> Re
 
     if copies is not None:
         readable.places[copies] = None
-        _copy_settings(readable, copies, real_of)
+        _copy_config(readable, copies, real_of)
     return readable
 
 
-def _copy_settings(readable: ReadablePaths, folder: Path, real_of: Callable[[Path], Path | None]) -> None:
+def _copy_config(readable: ReadablePaths, folder: Path, real_of: Callable[[Path], Path | None]) -> None:
     for number, known in enumerate(path_lists()["settings"]):
         # Tools look in one place: where it was moved to, or below the home folder that the environment names.
         places = [list(_below(name, home_folders()[:1], _moved_folders()))[-1] for name in known["files"]]
         files = [place for place in places if real_of(place) is not None]
         allowed, variable = AllowedKeys(known["keys"]), known.get("variable")
         if files and known["form"] == "git":
-            readable.variables[variable] = str(GitSettingsCopies(folder, allowed, real_of).copy(files))
+            readable.variables[variable] = str(GitConfigCopies(folder, allowed, real_of).copy(files))
             continue
         for file in files:
             real, links = resolve_links(file, ())
-            if real is None or (copy := clean_settings(real, known["form"], allowed)) is None:
+            if real is None or (copy := clean_config(real, known["form"], allowed)) is None:
                 continue
             # For sandboxes that cannot put the copy in its place.
             readable.add(real if copy.is_whole else None, links)

@@ -101,7 +101,7 @@ class SecretStore:
         """Return the secret if it is kept in memory; the keyring is not asked."""
         return self._session.get(name)
 
-    async def find_backend(self) -> str:
+    async def find_keyring(self) -> str:
         """Find the keyring and return its name. Raises KeyringMissing, KeyringLocked, SecretsUnavailable."""
         return await self._call_keyring(_name_of_backend)
 

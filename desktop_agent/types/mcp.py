@@ -96,12 +96,12 @@ class McpServer(FrozenModel):
         is_known = isinstance(connection, HttpConnection) and connection.client_id
         return (*self.secret_names, CLIENT_SECRET) if is_known else self.secret_names
 
-    def keyring_name(self, name: str) -> str:
+    def secret_name(self, name: str) -> str:
         """Return the keyring's name for the value of a variable or header."""
         return f"mcp/{self.id}/{name}"
 
     @property
-    def sign_in_keyring_name(self) -> str:
+    def sign_in_secret_name(self) -> str:
         """The keyring's name for the tokens; no variable and no header can have it."""
         return f"mcp/{self.id}/ sign-in"
 

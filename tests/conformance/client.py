@@ -25,7 +25,7 @@ async def act(scenario: str, url: str, context: JsonObject, folder: Path) -> Non
     server = at(url, sign_in=scenario.startswith("auth/"), client_id=str(context.get("client_id", "")))
     async with stand(folder, server, people=ServerRequestHandlers(elicit=_agreed), document=DOCUMENT) as there:
         if "client_secret" in context:
-            await there.secrets.set(server.keyring_name(CLIENT_SECRET), SecretStr(str(context["client_secret"])))
+            await there.secrets.set(server.secret_name(CLIENT_SECRET), SecretStr(str(context["client_secret"])))
         await _Person(there).use_all()
 
 

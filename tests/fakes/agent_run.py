@@ -8,8 +8,9 @@ from pydantic import BaseModel
 
 from desktop_agent.agent.model_request import RunSettings
 from desktop_agent.agent.modes import ModeSwitch
+from desktop_agent.agent.retry import RetryPolicy
 from desktop_agent.agent.run import Run
-from desktop_agent.agent.run_context import RetryPolicy, RunContext
+from desktop_agent.agent.run_context import RunContext
 from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.policy import PermissionPolicy
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool, ToolRegistry

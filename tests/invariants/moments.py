@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 
-from desktop_agent.agent.turn import MAX_PAUSES
+from desktop_agent.agent.agent_loop import MAX_PAUSES
 from desktop_agent.types.engine_events import (
     Envelope,
     RunFinished,

@@ -87,7 +87,7 @@ late = {late!r}
 print([name for name in sys.modules if any(name == each or name.startswith(each + ".") for each in late)])
 """
 LATE = (
-    "desktop_agent.agent.turn",
+    "desktop_agent.agent.agent_loop",
     "desktop_agent.engine.session",
     "desktop_agent.engine.session_writer",
     "desktop_agent.permissions.gate",

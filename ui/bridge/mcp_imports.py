@@ -102,7 +102,7 @@ class ImportPreview:
     def only(self, ids: Collection[str]) -> ImportedServers:
         """Return a preview of these servers alone, with their secrets."""
         servers = tuple(candidate.server for candidate in self.found if candidate.server.id in ids)
-        names = {server.keyring_name(name) for server in servers for name in server.secret_names}
+        names = {server.secret_name(name) for server in servers for name in server.secret_names}
         secrets = {name: value for name, value in self.imported.secrets.items() if name in names}
         return ImportedServers(servers, secrets)
 
@@ -239,9 +239,9 @@ def _preview(whole: ImportedServers, refused: tuple[Sentence, ...]) -> ImportPre
     for server in whole.servers:
         placeholders: list[str] = []
         for name in server.secret_names:
-            if _PLACEHOLDER.search(secrets[server.keyring_name(name)].get_secret_value()):
+            if _PLACEHOLDER.search(secrets[server.secret_name(name)].get_secret_value()):
                 placeholders.append(name)
-                del secrets[server.keyring_name(name)]
+                del secrets[server.secret_name(name)]
         candidates.append(
             ImportCandidate(
                 server, tuple(placeholders), tuple(text for text in _strings(server) if _PLACEHOLDER.search(text))

@@ -102,7 +102,7 @@ class SavedServers:
 
     async def keyring_name(self) -> str:
         """Return the name of the keyring for the person. Raises SecretsUnavailable."""
-        return await self._engine.secrets.find_backend()
+        return await self._engine.secrets.find_keyring()
 
     @property
     def _providers(self) -> ProviderPreferences:

@@ -53,7 +53,7 @@ class ModeCard(Card):
             layout.addWidget(label(self.tr("And {0} more rules").format(hidden), "muted"))
 
 
-class ModesForm(ItemsForm[Mode, ModeEditor]):
+class ModeSettings(ItemsForm[Mode, ModeEditor]):
     """The page of modes. Answer `changed` with `show_items`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:

@@ -134,7 +134,7 @@ class PermissionDryRun(QWidget):
 MAX_CARDS = 200
 
 
-class RulesForm(QWidget):
+class RuleSettings(QWidget):
     """The page of rules, and a dry run of them. Answer with `show_rules`."""
 
     revoke_requested = Signal(str)
@@ -178,7 +178,7 @@ _MAX_LINE_LENGTH = 200
 _DETAILS_HEIGHT = 180
 
 
-class AuditLogForm(QWidget):
+class AuditLogSettings(QWidget):
     """One row for each call, newest first; the selected one in full below."""
 
     more_requested = Signal()

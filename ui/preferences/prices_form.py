@@ -144,7 +144,7 @@ TABLE_HEIGHT = 300
 COLUMN_WIDTHS = {0: 92, 2: 68, 3: 68, 4: 96, 5: 96}
 
 
-class PricesForm(QWidget):
+class PriceSettings(QWidget):
     """The prices, edited in place (F2 or double click), with a reset to what is shipped."""
 
     price_changed = Signal(str, str, object)

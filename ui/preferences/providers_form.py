@@ -114,7 +114,7 @@ class EndpointEditor(CardEditor):
 class EndpointCard(QFrame):
     """The card of one endpoint; what its buttons request is emitted by the page."""
 
-    def __init__(self, themes: ThemeSource, endpoint: Endpoint, page: "ProvidersForm") -> None:
+    def __init__(self, themes: ThemeSource, endpoint: Endpoint, page: "ProviderSettings") -> None:
         super().__init__()
         title = endpoint.title
         self._endpoint = endpoint
@@ -215,7 +215,7 @@ class EndpointCard(QFrame):
             self._field.setFocus()
 
 
-class ProvidersForm(QWidget):
+class ProviderSettings(QWidget):
     """The page of providers. Answer its requests with `show_state`, `show_endpoints` and `show_keys`."""
 
     key_submitted = Signal(str, object)

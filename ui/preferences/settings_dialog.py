@@ -25,12 +25,12 @@ from desktop_agent.types.preferences import Preferences
 from ui.forms.form import SETTINGS, Form
 from ui.forms.model_fields import add_model_fields, translate_preference
 from ui.preferences.mcp_servers.mcp_servers_form import McpServersForm
-from ui.preferences.modes_form import ModesForm
-from ui.preferences.permissions import AuditLogForm, RulesForm
-from ui.preferences.prices_form import PricesForm
-from ui.preferences.providers_form import ProvidersForm
-from ui.preferences.specialists_form import SpecialistsForm
-from ui.preferences.storage_form import StorageForm
+from ui.preferences.modes_form import ModeSettings
+from ui.preferences.permissions import AuditLogSettings, RuleSettings
+from ui.preferences.prices_form import PriceSettings
+from ui.preferences.providers_form import ProviderSettings
+from ui.preferences.specialists_form import SpecialistSettings
+from ui.preferences.storage_form import StorageSettings
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, button, label
 from ui.style.layouts import FlowRows
@@ -110,14 +110,14 @@ class SettingsDialog(QDialog):
         self._themes = themes
         self._preferences = preferences
         self._forms: dict[str, Form] = {}
-        self.providers = ProvidersForm(themes)
-        self.prices = PricesForm(themes)
-        self.modes = ModesForm()
-        self.specialists = SpecialistsForm()
+        self.providers = ProviderSettings(themes)
+        self.prices = PriceSettings(themes)
+        self.modes = ModeSettings()
+        self.specialists = SpecialistSettings()
         self.mcp_servers = McpServersForm(themes)
-        self.rules = RulesForm(themes)
-        self.decisions = AuditLogForm(themes)
-        self.storage = StorageForm(themes)
+        self.rules = RuleSettings(themes)
+        self.decisions = AuditLogSettings(themes)
+        self.storage = StorageSettings(themes)
         self._problem = StatusLine(themes)
         self._pages_by_name: list[str] = []
         self._list = QListWidget()

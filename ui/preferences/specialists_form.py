@@ -58,7 +58,7 @@ class SpecialistCard(Card):
 RESERVED_NAMES = ("ask_user", "change_mode")
 
 
-class SpecialistsForm(ItemsForm[Specialist, SpecialistEditor]):
+class SpecialistSettings(ItemsForm[Specialist, SpecialistEditor]):
     """The page of specialists. Answer `changed` with `show_items`."""
 
     def __init__(self, parent: QWidget | None = None) -> None:

@@ -14,7 +14,7 @@ from ui.style.text_display import exact_date
 from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 
 
-class StorageForm(QWidget):
+class StorageSettings(QWidget):
     """The data folder, its last check, and a button that checks it."""
 
     check_requested = Signal()

@@ -32,7 +32,7 @@ from ui.style.text import plain_tooltip
 from ui.style.theme import ThemeSource
 
 if TYPE_CHECKING:
-    from ui.approval.elicitation.request_dialog import ServerRequestDialog
+    from ui.approval.server_requests.request_dialog import ServerRequestDialog
     from ui.composer.completion_popup import CompletionPopup, PromptArgumentsDialog
 
 
@@ -77,7 +77,7 @@ class ElicitationPresenter(QObject):
     @property
     def _dialog(self) -> "ServerRequestDialog":
         if self._created_dialog is None:
-            from ui.approval.elicitation.request_dialog import ServerRequestDialog
+            from ui.approval.server_requests.request_dialog import ServerRequestDialog
 
             self._created_dialog = ServerRequestDialog(self._themes, self._window)
             self._created_dialog.answered.connect(self._answer)

@@ -131,7 +131,7 @@ class ToolRunner:
             paths = changed
         arguments = None if tool.undo is None else call.input
         try:
-            checkpoint = await keeper.save_before(
+            checkpoint = await keeper.create_checkpoint(
                 call.use.id, batch.message_id, paths, tool=tool.identity, arguments=arguments
             )
         except Exception as error:  # noqa: BLE001 - whatever keeps them from being saved keeps the call from running
@@ -314,7 +314,7 @@ class ToolRunner:
         if call.started_at is None or outcome is Outcome.FAILED:
             took_effect = False
         try:
-            await keeper.record_after(checkpoint, succeeded=took_effect)
+            await keeper.complete_checkpoint(checkpoint, succeeded=took_effect)
         except Exception as error:  # noqa: BLE001 - the call took place; only its files are uncertain
             _log.error("it could not be noted how a call left its files: %s", safe_traceback(error))
 

@@ -213,25 +213,25 @@ def _character_weights() -> tuple[bytes, tuple[float, ...]]:
     return bytes(classes), tuple(row["tokens"] for row in rows)
 
 
-def estimate_tokens(request: ModelRequest, vendor: str = "", *, useful_edge: int | None = None) -> TokenCount:
+def estimate_token_count(request: ModelRequest, vendor: str = "", *, useful_edge: int | None = None) -> TokenCount:
     """Estimate the tokens of instructions, tools and messages; `margin` says how far off the estimate may be.
 
     `vendor` as in the catalogue; `useful_edge`: ImageLimits.downscale_edge, if it depends on the model.
     """
-    text = estimate_text_tokens(request.config.system_prompt or "")
-    text += sum(estimate_text_tokens(dumps([tool.name, tool.description, tool.input_schema])) for tool in request.tools)
+    text = text_token_count(request.config.system_prompt or "")
+    text += sum(text_token_count(dumps([tool.name, tool.description, tool.input_schema])) for tool in request.tools)
     table = _estimates()
     tokens = float(len(request.messages) * table["per_message"] + len(request.tools) * table["per_tool"])
     for message in request.messages:
         for part in _weights_and_images(message.blocks):
             if isinstance(part, Image):
-                tokens += estimate_image_tokens(part, vendor, useful_edge)
+                tokens += image_token_count(part, vendor, useful_edge)
             else:
                 text += part
     return TokenCount(math.ceil(tokens + text * table["text_factors"].get(vendor, 1.0)), ESTIMATE_MARGIN)
 
 
-def estimate_text_tokens(text: str | bytes) -> float:
+def text_token_count(text: str | bytes) -> float:
     """Estimate the tokens of a text by its kinds of characters; takes some nanoseconds for each."""
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     class_of_byte, weights = _character_weights()
@@ -239,7 +239,7 @@ def estimate_text_tokens(text: str | bytes) -> float:
     return sum(classes.count(number) * weight for number, weight in enumerate(weights))
 
 
-def estimate_image_tokens(image: Image, vendor: str = "", useful_edge: int | None = None) -> int:
+def image_token_count(image: Image, vendor: str = "", useful_edge: int | None = None) -> int:
     """Estimate the tokens of one picture, by its size if that is known."""
     table = _estimates()
     if vendor in table["per_image"]:
@@ -260,16 +260,16 @@ def _weights_and_images(blocks: tuple[Block, ...]) -> Iterator[float | Image]:
             case Image():
                 yield block
             case Text() | Summary():
-                yield estimate_text_tokens(block.text)
+                yield text_token_count(block.text)
             case Thinking():
-                yield estimate_text_tokens(block.text) or len(dumps(block.metadata)) / _estimates()["sealed"]
+                yield text_token_count(block.text) or len(dumps(block.metadata)) / _estimates()["sealed"]
             case ToolUse():
-                yield estimate_text_tokens(block.name) + estimate_text_tokens(block.malformed or dumps(block.input))
+                yield text_token_count(block.name) + text_token_count(block.malformed or dumps(block.input))
             case ToolResult():
                 for part in block.content:
-                    yield part if isinstance(part, Image) else estimate_text_tokens(_text_of(part))
+                    yield part if isinstance(part, Image) else text_token_count(_text_of(part))
             case ServerStep() | Unknown():
-                yield estimate_text_tokens(dumps(block.raw))
+                yield text_token_count(dumps(block.raw))
 
 
 def _text_of(part: Text | Json) -> str | bytes:

@@ -141,7 +141,7 @@ async def stream_events(
     opened = await opening()
     answer, builder, reader, decoder = opened.answer, opened.builder, opened.reader, SseDecoder()
     builder.redact_key = answer.redact_key
-    chunks: _ChunksUntilSilent | None = None
+    chunks: _StreamChunks | None = None
     failure: ProviderError | None = None
     ready: Iterator[ProviderEvent] = iter(())
     try:
@@ -149,7 +149,7 @@ async def stream_events(
         async with answer.body() as body:
             yield _answer_started(opened)
             progress = -1
-            chunks = _ChunksUntilSilent(body, reader, builder)
+            chunks = _StreamChunks(body, reader, builder)
             async for chunk in chunks:
                 ready = iter(_read_events(decoder.feed(chunk), opened))
                 for event in ready:
@@ -169,8 +169,8 @@ async def stream_events(
         raise
     except (Truncated, TimedOut, UnreadableAnswer) as error:
         failure = error
-    failure = _final_error(opened, decoder, failure, was_silent=chunks is not None and chunks.was_silent)
-    for event in _last_events(opened, state, damaged=decoder.bad_events, failed=failure is not None):
+    failure = _stream_end_error(opened, decoder, failure, was_silent=chunks is not None and chunks.was_silent)
+    for event in _final_stream_events(opened, state, damaged=decoder.bad_events, failed=failure is not None):
         yield event
     if failure is not None:
         # Not chained, and without the last bytes: an echoed key must not appear in a traceback.
@@ -181,7 +181,7 @@ async def stream_events(
     yield Done()
 
 
-def _final_error(
+def _stream_end_error(
     opened: OpenedStream, decoder: SseDecoder, failure: ProviderError | None, *, was_silent: bool
 ) -> ProviderError | None:
     """Return the error that the end of the bytes means, given the connection's `failure`; None: the answer is whole."""
@@ -195,7 +195,7 @@ def _final_error(
         # After its end mark an answer is whole; after a finish reason only if the connection ended well.
         failure = None
     else:
-        failure = failure or _truncation_error(reader, decoder, opened.answer)
+        failure = failure or _truncated_stream_error(reader, decoder, opened.answer)
     return reader.failure or failure
 
 
@@ -254,7 +254,9 @@ def _answer_started(opened: OpenedStream) -> AnswerStarted:
     return AnswerStarted(origin, opened.adjustments)
 
 
-def _last_events(opened: OpenedStream, state: ProviderState, *, damaged: int, failed: bool) -> list[ProviderEvent]:
+def _final_stream_events(
+    opened: OpenedStream, state: ProviderState, *, damaged: int, failed: bool
+) -> list[ProviderEvent]:
     if failed:
         opened.builder.close_parts()
     else:
@@ -278,7 +280,7 @@ def _add_usage(event: ProviderEvent, pricing: Pricing | None, state: ProviderSta
     return event
 
 
-class _ChunksUntilSilent:
+class _StreamChunks:
     """Yields all chunks, with a limit after the end. A server that reported a finish and keeps the response open is
     waited for END_TIMEOUT after its last content; one that sent its end mark only until the rest that is on its way
     arrives.
@@ -295,7 +297,7 @@ class _ChunksUntilSilent:
         self._until = 0.0
         self._is_done = False
 
-    def __aiter__(self) -> "_ChunksUntilSilent":
+    def __aiter__(self) -> "_StreamChunks":
         return self
 
     async def __anext__(self) -> bytes:
@@ -369,7 +371,7 @@ def _damaged_sentence(count: int) -> Sentence:
     )
 
 
-def _truncation_error(reader: BaseFrameReader, decoder: SseDecoder, answer: HttpResponse) -> ProviderError:
+def _truncated_stream_error(reader: BaseFrameReader, decoder: SseDecoder, answer: HttpResponse) -> ProviderError:
     """Return the error for an end without an end mark."""
     if not reader.recognised and (decoder.frames or decoder.unexpected_line):
         return not_a_model_server_error(answer.headers, answer.redact_key(decoder.unexpected_line))

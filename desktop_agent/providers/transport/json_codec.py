@@ -66,7 +66,7 @@ def offset_in(data: dict[str, Any], name: str) -> int | None:
     return value if type(value) is int and value >= 0 else None
 
 
-def token_count(value: Any) -> int | None:
+def read_count(value: Any) -> int | None:
     """Return a number of tokens; None for what is missing, negative or no number."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -346,7 +346,7 @@ class Checkpointer:
         self._save_checkpoint = save_checkpoint
         self._conversation_id = conversation_id
 
-    async def save_before(
+    async def create_checkpoint(
         self,
         tool_use_id: str,
         message_id: str,
@@ -381,7 +381,7 @@ class Checkpointer:
         await self._save_checkpoint(checkpoint)
         return checkpoint
 
-    async def record_after(self, checkpoint: Checkpoint, *, succeeded: bool | None = None) -> Checkpoint:
+    async def complete_checkpoint(self, checkpoint: Checkpoint, *, succeeded: bool | None = None) -> Checkpoint:
         """Note how the call left the files, whatever became of it. Finishes even when cancelled.
 
         `succeeded` None: whether it took effect is not known. Raises StorageFailed; it is then not known how the call

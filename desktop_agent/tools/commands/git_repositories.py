@@ -24,7 +24,7 @@ from desktop_agent.sandbox.git_config import (
     is_too_long,
     program_files,
     read_config,
-    read_settings,
+    read_config_file,
     read_text,
     resolve_path,
     subfolders,
@@ -174,7 +174,7 @@ def is_suspicious(repositories: ProtectedRepositories, place: Path, known: set[P
         return True
     if place.name == "commondir":
         return resolve_path(place.parent / first_line(place)) not in known
-    return place.name != _GIT_ENTRY and not is_default(read_settings(place))
+    return place.name != _GIT_ENTRY and not is_default(read_config_file(place))
 
 
 class _RepositorySearch:
@@ -189,7 +189,7 @@ class _RepositorySearch:
         config = read_config(person)
         self._everywhere = config.settings
         for file in (*person, *config.included):
-            self._add_settings(file, file)
+            self._add_config(file, file)
         for hooks in hook_folders(config.settings, Path(os.sep)):
             self._add_hook_folder(hooks, hooks)
         for program in program_files(config.settings, Path(os.sep)):
@@ -225,9 +225,9 @@ class _RepositorySearch:
         # A further working tree has hooks of its own where the settings that all of them have name a folder in it.
         config = read_config((common / "config", folder / "config", folder / "config.worktree"))
         for name in ("config", "config.worktree", "commondir"):
-            self._add_settings(folder / name, folder)
+            self._add_config(folder / name, folder)
         for file in config.included:
-            self._add_settings(file, folder)
+            self._add_config(file, folder)
         result.pending |= {folder / list_name: folder for list_name in _PENDING_LISTS if self._is_writable(folder)}
         self._add_hooks(folder, top, config.settings, is_whole=is_whole)
         if not is_whole:
@@ -261,7 +261,7 @@ class _RepositorySearch:
         self.result.is_cut |= is_cut
         return folders
 
-    def _add_settings(self, file: Path, owner: Path) -> None:
+    def _add_config(self, file: Path, owner: Path) -> None:
         """Add a settings file, or the path where one would be read."""
         if is_file(file):
             self._add_file(file, owner)

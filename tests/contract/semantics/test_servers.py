@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.run_context import MAX_RETRY_AFTER, RetryPolicy
+from desktop_agent.agent.retry import MAX_RETRY_AFTER, RetryPolicy
 from desktop_agent.api.client import Client
 from desktop_agent.api.provider import Provider
 from desktop_agent.conversation.history import compacted_view

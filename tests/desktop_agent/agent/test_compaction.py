@@ -12,17 +12,18 @@ from desktop_agent.agent.compaction import (
     INSTRUCTIONS,
     MAX_FAILURES,
     MAX_SUMMARY_TOKENS,
-    Compactor,
+    Compaction,
     conversation_as_text,
     is_compaction_due,
 )
 from desktop_agent.agent.model_request import RunSettings
 from desktop_agent.agent.modes import ModeSwitch
-from desktop_agent.agent.run_context import Budget, RetryPolicy, RunContext
+from desktop_agent.agent.retry import RetryPolicy
+from desktop_agent.agent.run_context import Budget, RunContext
 from desktop_agent.conversation.history import compacted_view
 from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.policy import PermissionPolicy
-from desktop_agent.providers.catalogue.catalogue import ESTIMATE_MARGIN, estimate_tokens
+from desktop_agent.providers.catalogue.catalogue import ESTIMATE_MARGIN, estimate_token_count
 from desktop_agent.tools.builtin_tools import calculate
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.blocks import Summary, ToolUse
@@ -65,7 +66,7 @@ class Desk:
             read_picture=self._nobody,
             retry=RetryPolicy(first_delay=0.001, max_delay=0.001),
         )
-        self.compactor = Compactor(context, self.settings, self.budget)
+        self.compactor = Compaction(context, self.settings, self.budget)
 
     async def _nobody(self, _: object) -> Any:
         raise AssertionError("nobody should be asked for this")
@@ -145,7 +146,7 @@ async def test_the_question_fits_however_long_the_conversation_is(window: int) -
     message = await desk.compact(*said, *KEPT)
     (request,) = desk.provider.requests
     assert request.config.max_tokens is not None
-    assert estimate_tokens(request).tokens * (1 + ESTIMATE_MARGIN) + request.config.max_tokens <= window
+    assert estimate_token_count(request).tokens * (1 + ESTIMATE_MARGIN) + request.config.max_tokens <= window
     assert "older parts of the conversation are left out" in request.messages[0].text
     first_kept = first_kept_of(message)
     cut = next((place for place, each in enumerate(said) if each.id == first_kept), len(said))
@@ -159,7 +160,7 @@ async def test_without_a_known_window_it_asks_for_what_was_read_before() -> None
     desk = Desk(SAID, window=None)
     assert await desk.compact(*long, *KEPT) is not None
     (request,) = desk.provider.requests
-    assert 20_000 < estimate_tokens(request).tokens < 60_000 - MAX_SUMMARY_TOKENS
+    assert 20_000 < estimate_token_count(request).tokens < 60_000 - MAX_SUMMARY_TOKENS
 
 
 async def test_what_must_stay_and_cannot_be_read_is_not_summarised_around() -> None:
@@ -194,9 +195,9 @@ async def test_what_was_weighed_is_not_weighed_again(monkeypatch: pytest.MonkeyP
 
     def counted(request: ModelRequest, vendor: str = "") -> TokenCount:
         weighed.extend(request.messages)
-        return estimate_tokens(request, vendor)
+        return estimate_token_count(request, vendor)
 
-    monkeypatch.setattr(compaction, "estimate_tokens", counted)
+    monkeypatch.setattr(compaction, "estimate_token_count", counted)
     desk, more = Desk(), answer("And more.")
     assert await desk.compact(*KEPT) is None
     assert weighed == KEPT

@@ -2,7 +2,7 @@
 
 import pytest
 
-from desktop_agent.agent.turn import MAX_PAUSES
+from desktop_agent.agent.agent_loop import MAX_PAUSES
 from desktop_agent.types.blocks import Outcome, Text
 from desktop_agent.types.engine_events import LimitReached, RetryScheduled, RunEnd, ToolStarted, TurnStarted
 from desktop_agent.types.errors import Sentence

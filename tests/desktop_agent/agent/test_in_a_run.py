@@ -6,7 +6,7 @@ import pytest
 
 from desktop_agent.agent.compaction import INSTRUCTIONS
 from desktop_agent.conversation.history import COMPACTION_AUTHOR, ConversationUsage, normalised_history
-from desktop_agent.providers.catalogue.catalogue import estimate_tokens
+from desktop_agent.providers.catalogue.catalogue import estimate_token_count
 from desktop_agent.types.blocks import Outcome, Summary
 from desktop_agent.types.engine_events import ContextCompacted, CostUpdated, Event, RunEnd
 from desktop_agent.types.errors import ContextLengthExceeded
@@ -83,7 +83,7 @@ async def test_a_long_run_on_one_prompt_goes_on_beyond_the_window() -> None:
 
         async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent]:
             self.requests.append(request)
-            read = estimate_tokens(request).tokens
+            read = estimate_token_count(request).tokens
             if read > WINDOW:
                 raise ContextLengthExceeded("too long")
             yield UsageUpdate(Usage(input_tokens=read, output_tokens=10))

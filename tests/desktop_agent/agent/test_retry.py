@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from desktop_agent.agent.run_context import MAX_RETRY_AFTER, RetryPolicy, long_wait_remedy
+from desktop_agent.agent.retry import MAX_RETRY_AFTER, RetryPolicy, long_retry_remedy
 from desktop_agent.providers.transport.error_responses import error_from_status
 from desktop_agent.types import errors
 from desktop_agent.types.engine_events import ErrorOccurred, RetryScheduled, RunEnd
@@ -75,7 +75,7 @@ def test_every_status(status: int, body: str, again: bool) -> None:
 
 def test_nobody_waits_for_an_empty_account() -> None:
     assert RetryPolicy().delay(QuotaExhausted("no credit", retryable=True, retry_after=1), 1) is None
-    assert long_wait_remedy(QuotaExhausted("no credit", retryable=True, retry_after=1000)) is None
+    assert long_retry_remedy(QuotaExhausted("no credit", retryable=True, retry_after=1000)) is None
 
 
 def test_waits_grow_are_spread_and_end() -> None:
@@ -116,7 +116,7 @@ async def test_a_wait_that_is_left_to_the_person_is_said(hint: float, words: str
     "error", [RateLimited("slow", retry_after=2), CapabilityMissing("no"), QuotaExhausted("no", retry_after=900)]
 )
 def test_where_no_wait_is_asked_for_none_is_said(error: AgentError) -> None:
-    assert long_wait_remedy(error) is None
+    assert long_retry_remedy(error) is None
 
 
 START = AnswerStarted(Origin(provider="p"))

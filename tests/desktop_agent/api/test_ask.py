@@ -184,7 +184,7 @@ def test_without_a_command_it_says_how(ask: Asker, capsys: pytest.CaptureFixture
 
 
 def test_no_server_there_is_an_error(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("desktop_agent.agent.run_context.RetryPolicy.delay", lambda *_: None)
+    monkeypatch.setattr("desktop_agent.agent.retry.RetryPolicy.delay", lambda *_: None)
     asked = ask("--base-url", "http://127.0.0.1:9/v1", "--model", "m", "hi")
     assert asked.code == 1
     assert "could not be reached" in asked.err

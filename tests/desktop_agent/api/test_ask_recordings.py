@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.run_context import MAX_RETRY_AFTER, RetryPolicy
+from desktop_agent.agent.retry import MAX_RETRY_AFTER, RetryPolicy
 from tests.fakes.ask_command import Asker, serving
 from tests.fakes.http_server import Loopback, Reply
 from tests.fakes.recordings import RECORDINGS, cut_at, expected, matches, pieces, recordings, splits

@@ -110,7 +110,7 @@ async def test_everything_is_closed_at_the_end_and_after_an_error() -> None:
 
 
 async def test_nobody_there_is_an_error_and_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("desktop_agent.agent.run_context.RetryPolicy.delay", lambda *_: None)
+    monkeypatch.setattr("desktop_agent.agent.retry.RetryPolicy.delay", lambda *_: None)
     async with demo() as served:
         options = served.options()
     with pytest.raises(ConnectionFailed):

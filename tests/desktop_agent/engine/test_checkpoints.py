@@ -51,10 +51,10 @@ class Desk:
     async def write(self, name: str, text: str, message_id: str = "") -> Checkpoint:
         """What a call does that writes a file."""
         keeper = self.checkpoints.file_keeper(Workspace(self.folder))
-        checkpoint = await keeper.save_before("call", message_id or self.messages[-1].id, (name,))
+        checkpoint = await keeper.create_checkpoint("call", message_id or self.messages[-1].id, (name,))
         assert checkpoint is not None
         (self.folder / name).write_text(text)
-        return await keeper.record_after(checkpoint)
+        return await keeper.complete_checkpoint(checkpoint)
 
     def texts(self) -> dict[str, str]:
         return {path.name: path.read_text() for path in self.folder.iterdir()}
@@ -189,7 +189,7 @@ async def main():
     data, work, conversation = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     store = await Store.open(data)
     checkpoints = Checkpoints(store, conversation, history=lambda: (), refuse=lambda: None, emit=print)
-    await checkpoints.file_keeper(Workspace(work)).save_before("call", "message", ("touched", "untouched", "new"))
+    await checkpoints.file_keeper(Workspace(work)).create_checkpoint("call", "message", ("touched", "untouched", "new"))
     (work / "touched").write_text("half")
     print("in the middle", flush=True)
     time.sleep(60)

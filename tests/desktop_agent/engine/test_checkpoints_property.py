@@ -191,7 +191,7 @@ class CheckpointMachine(RuleBasedStateMachine):
     def call(self, paths: set[str], change: Any, *, crash: bool) -> None:
         before = tree_of(self.folder)
         message = self.messages[-1].id
-        checkpoint = self.do(self.file_keeper.save_before("call", message, tuple(sorted(paths))))
+        checkpoint = self.do(self.file_keeper.create_checkpoint("call", message, tuple(sorted(paths))))
         assert checkpoint is not None
         change()
         after = tree_of(self.folder)
@@ -199,7 +199,7 @@ class CheckpointMachine(RuleBasedStateMachine):
             self.reload()
             self.snapshots.clear()
         else:
-            checkpoint = self.do(self.file_keeper.record_after(checkpoint))
+            checkpoint = self.do(self.file_keeper.complete_checkpoint(checkpoint))
         missing = {folder for path in paths for folder in parents_of(path) if folder not in before}
         self.deeds[checkpoint.id] = Deed(
             len(self.messages) - 1,

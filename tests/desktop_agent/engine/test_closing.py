@@ -274,10 +274,10 @@ async def test_nothing_is_restored_in_a_closed_one(shaky: Shaky, tmp_path: Path)
     checkpoints = stage.session.checkpoints
     assert checkpoints is not None
     keeper = checkpoints.file_keeper(Workspace(work))
-    checkpoint = await keeper.save_before("call", stage.session.history[-1].id, ("a",))
+    checkpoint = await keeper.create_checkpoint("call", stage.session.history[-1].id, ("a",))
     assert checkpoint is not None
     (work / "a").write_text("1")
-    await keeper.record_after(checkpoint)
+    await keeper.complete_checkpoint(checkpoint)
     await stage.session.close()
     assert [each.id for each in await checkpoints.list()] == [checkpoint.id]
     for restoring in (checkpoints.restore(checkpoint.id), checkpoints.restore_since(stage.session.history[0].id)):

@@ -306,11 +306,11 @@ async def test_killed_between_saving_and_restoring_the_saved_copy_is_found_again
     for name in ("a", "b"):
         (desk.folder / name).write_text("old")
     keeper = desk.checkpoints.file_keeper(Workspace(desk.folder))
-    checkpoint = await keeper.save_before("call", desk.messages[0].id, ("a", "b"))
+    checkpoint = await keeper.create_checkpoint("call", desk.messages[0].id, ("a", "b"))
     assert checkpoint is not None
     for name in ("a", "b"):
         change(desk.folder / name, "new")
-    await keeper.record_after(checkpoint)
+    await keeper.complete_checkpoint(checkpoint)
     (desk.folder / "a").write_text("mine")
     conversation_id = (await store.list_conversations())[0].id
     await store.close()
@@ -363,11 +363,11 @@ async def test_what_was_only_partly_undone_and_redone_is_undone_again(desk: Desk
     for name in "ab":
         (desk.folder / name).write_text("0")
     keeper = desk.checkpoints.file_keeper(Workspace(desk.folder))
-    checkpoint = await keeper.save_before("call", desk.messages[-1].id, ("a", "b"))
+    checkpoint = await keeper.create_checkpoint("call", desk.messages[-1].id, ("a", "b"))
     assert checkpoint is not None
     for name in "ab":
         (desk.folder / name).write_text("1")
-    await keeper.record_after(checkpoint)
+    await keeper.complete_checkpoint(checkpoint)
     (desk.folder / "b").write_text("mine")
     restored = await desk.checkpoints.restore(checkpoint.id)
     assert (restored.restored, restored.conflicts) == (("a",), ("b",))

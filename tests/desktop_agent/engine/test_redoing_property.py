@@ -103,11 +103,11 @@ class World:
     async def call(self) -> None:
         paths = self.chance.sample(PATHS, self.chance.randint(1, 2))
         before, keeper = self.tree(), self.desk.checkpoints.file_keeper(Workspace(self.desk.folder))
-        checkpoint = await keeper.save_before(f"call {len(self.model.saved)}", self.messages[-1].id, tuple(paths))
+        checkpoint = await keeper.create_checkpoint(f"call {len(self.model.saved)}", self.messages[-1].id, tuple(paths))
         assert checkpoint is not None
         for path in paths:
             self.change(path)
-        await keeper.record_after(checkpoint)
+        await keeper.complete_checkpoint(checkpoint)
         after, at = self.tree(), len(self.model.saved)
         files = {path: (before[path], after[path]) for path in paths}
         self.model.saved.append(Saved(at, len(self.messages) - 1, files))

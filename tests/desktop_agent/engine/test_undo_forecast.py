@@ -44,10 +44,10 @@ async def forecast(desk: Desk) -> RestorePlan:
 async def call(desk: Desk, path: str, text: str | None) -> None:
     """A call that writes a file, or deletes one."""
     keeper = desk.checkpoints.file_keeper(Workspace(desk.folder))
-    checkpoint = await keeper.save_before("call", desk.messages[0].id, (path,))
+    checkpoint = await keeper.create_checkpoint("call", desk.messages[0].id, (path,))
     assert checkpoint is not None
     change(desk.folder / path, text)
-    await keeper.record_after(checkpoint)
+    await keeper.complete_checkpoint(checkpoint)
 
 
 def change(place: Path, text: str | None) -> None:
@@ -291,9 +291,9 @@ async def test_an_unknown_checkpoint_is_wrong_use(desk: Desk) -> None:
 
 async def test_what_a_tool_would_undo_is_said_or_why_not(desk: Desk) -> None:
     keeper = desk.checkpoints.file_keeper(None)
-    checkpoint = await keeper.save_before("call", desk.messages[0].id, (), tool="book @ x", arguments={})
+    checkpoint = await keeper.create_checkpoint("call", desk.messages[0].id, (), tool="book @ x", arguments={})
     assert checkpoint is not None
-    await keeper.record_after(Checkpoint.model_validate(checkpoint.model_dump()), succeeded=True)
+    await keeper.complete_checkpoint(Checkpoint.model_validate(checkpoint.model_dump()), succeeded=True)
     found = await forecast(desk)
     assert found.undo_tools == ()
     assert "is not there any more" in str(found.undo_refusals[0])

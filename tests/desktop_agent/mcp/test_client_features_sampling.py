@@ -14,7 +14,7 @@ from mcp_types import (
     ToolUseContent,
 )
 
-from desktop_agent.mcp.client_features import (
+from desktop_agent.mcp.elicitation_and_sampling import (
     MAX_SAMPLING_LENGTH,
     MAX_SAMPLING_TOOLS,
     make_sampling_result,

@@ -6,8 +6,8 @@ import pytest
 from mcp_types import ElicitRequestURLParams
 
 from desktop_agent.mcp.client import McpClient
-from desktop_agent.mcp.client_features import ServerRequestHandler
 from desktop_agent.mcp.diagnostics import ServerLog
+from desktop_agent.mcp.elicitation_and_sampling import ServerRequestHandler
 from desktop_agent.mcp.lifecycle import ServerContext
 from desktop_agent.types.mcp import (
     ElicitationAnswer,
@@ -60,5 +60,7 @@ async def test_a_page_of_a_question(url, public, own, program):
         may_open=found[0].lifecycle._may_open,
     )
     answering.set_active_calls(1)
-    await answering.elicit(None, ElicitRequestURLParams(mode="url", message="Open", url=url, elicitation_id="1"))
+    await answering.answer_elicitation(
+        None, ElicitRequestURLParams(mode="url", message="Open", url=url, elicitation_id="1")
+    )
     assert [each.may_open_url for each in requests] == [public]

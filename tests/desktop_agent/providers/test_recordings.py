@@ -15,7 +15,7 @@ import pytest
 from desktop_agent.providers.dialects.anthropic.response_stream import FrameReader as AnthropicReader
 from desktop_agent.providers.dialects.gemini.response_stream import FrameReader as GeminiReader
 from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader as ChatReader
-from desktop_agent.providers.dialects.openai_responses.response_stream import FrameReader as ResponsesReader
+from desktop_agent.providers.dialects.openai_responses.response_stream import ResponsesReader
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.provider import make_provider
 from desktop_agent.providers.text_builder import ThinkTags

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.agent.run_context import RetryPolicy
+from desktop_agent.agent.retry import RetryPolicy
 from desktop_agent.providers.dialects.response_stream import request_timeouts
 from desktop_agent.providers.provider import Failover, Provider, make_provider
 from desktop_agent.providers.transport import http_client

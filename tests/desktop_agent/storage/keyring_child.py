@@ -52,7 +52,7 @@ async def keep() -> dict[str, Any]:
     await store.delete("key")
     said["after_deleting"] = plain(await store.get("key"))
     said["deleting_again"] = await error_name(store.delete("key"))
-    said["backend"] = await store.find_backend()
+    said["backend"] = await store.find_keyring()
     return said
 
 

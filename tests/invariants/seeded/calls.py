@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
+from desktop_agent.agent.agent_loop import AgentLoop
 from desktop_agent.agent.run import Run
 from desktop_agent.agent.tool_calls import tool_batch, tool_runner
 from desktop_agent.agent.tool_calls.tool_batch import ToolBatch
 from desktop_agent.agent.tool_calls.tool_execution import ToolExecution
 from desktop_agent.agent.tool_calls.tool_gate import ApprovalFlow
 from desktop_agent.agent.tool_calls.tool_runner import ToolRunner
-from desktop_agent.agent.turn import TurnLoop
 from desktop_agent.engine import recovery
 from desktop_agent.engine.session_runs import RunRecorder
 from desktop_agent.permissions import gate, policy
@@ -27,7 +27,7 @@ def _loses_a_result(real: Any) -> Any:
 
 
 def _leaves_refused_calls_open(real: Any) -> Any:
-    async def act_upon(self: TurnLoop, answer: Any) -> Any:
+    async def act_upon(self: AgentLoop, answer: Any) -> Any:
         if answer.stop_reason is StopReason.REFUSAL:
             self._batch = None
         return await real(self, answer)
@@ -217,7 +217,7 @@ _NO_LOOK_AT_ALL = together(
 
 OF_CALLS = (
     Fault("a result is lost", (1,), replaced(ToolBatch, "close", _loses_a_result)),
-    Fault("calls of a refused answer stay open", (1,), replaced(TurnLoop, "_act_on", _leaves_refused_calls_open)),
+    Fault("calls of a refused answer stay open", (1,), replaced(AgentLoop, "_act_on", _leaves_refused_calls_open)),
     Fault(
         "an answer gets the results of another with the same ids",
         (1,),

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QListWidget, QPlainTextEdit, QPushButton
 from desktop_agent.types.blocks import Outcome
 from desktop_agent.types.permissions import AuditEntry
 from tests.ui.drawn_order import from_left, rows_of
-from ui.preferences.permissions import AuditLogForm
+from ui.preferences.permissions import AuditLogSettings
 from ui.style.list_rows import RowRole
 from ui.style.theme import ThemeSource
 
@@ -32,7 +32,7 @@ ENTRY = AuditEntry(
 
 @pytest.fixture
 def form(qtbot):
-    made = AuditLogForm(ThemeSource())
+    made = AuditLogSettings(ThemeSource())
     qtbot.addWidget(made)
     made.show()
     return made
@@ -118,7 +118,7 @@ def test_without_calls_there_is_nothing_to_export(form):
 
 def test_a_theme_that_changes_after_it_is_gone_finds_nothing_of_it(qtbot):
     themes = ThemeSource()
-    form = AuditLogForm(themes)
+    form = AuditLogSettings(themes)
     shiboken6.delete(form)
     with qtbot.captureExceptions() as failures:
         themes.changed.emit()

@@ -13,7 +13,7 @@ from desktop_agent.types.permissions import Mode, Rule, RuleEffect, RuleScope
 from ui.bridge.permissions import RuleSummary
 from ui.preferences import permissions
 from ui.preferences.modes_form import ModeCard
-from ui.preferences.permissions import RulesForm
+from ui.preferences.permissions import RuleSettings
 from ui.style.theme import ThemeSource
 
 MADE = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -36,7 +36,7 @@ def rule(id_="1", **changes):
 
 class Driver:
     def __init__(self, qtbot):
-        self.form = RulesForm(ThemeSource())
+        self.form = RuleSettings(ThemeSource())
         qtbot.addWidget(self.form)
         self.revoked, self.wanted = [], []
         self.form.revoke_requested.connect(self.revoked.append)

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QTableView
 
 from desktop_agent.types.providers import Price
-from ui.preferences.prices_form import PricesForm, parse_price
+from ui.preferences.prices_form import PriceSettings, parse_price
 from ui.style.theme import ThemeSource
 
 
@@ -29,7 +29,7 @@ MODELS = (
 class Driver:
     def __init__(self, qtbot):
         self.bot = qtbot
-        self.form = PricesForm(ThemeSource())
+        self.form = PriceSettings(ThemeSource())
         qtbot.addWidget(self.form)
         self.changes = []
         self.form.price_changed.connect(lambda *given: self.changes.append(given))

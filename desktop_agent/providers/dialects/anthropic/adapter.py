@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from desktop_agent.providers.catalogue.catalogue import Catalogue, estimate_tokens
+from desktop_agent.providers.catalogue.catalogue import Catalogue, estimate_token_count
 from desktop_agent.providers.dialects.anthropic.model_listing import fetch_models, picture_limits_for
 from desktop_agent.providers.dialects.anthropic.request import RequestBody, build_body
 from desktop_agent.providers.dialects.anthropic.response_stream import PROVIDER, FrameReader, UsageCounter
@@ -16,7 +16,7 @@ from desktop_agent.providers.dialects.response_stream import EVENT_STREAM, Opene
 from desktop_agent.providers.dialects.server_adapter import ServerAdapter
 from desktop_agent.providers.dialects.server_families import api_root, join_url
 from desktop_agent.providers.transport.http_client import LISTING_LIMIT, HttpClient, HttpRequest, HttpResponse
-from desktop_agent.providers.transport.json_codec import dumps, is_object, loads, object_in, token_count
+from desktop_agent.providers.transport.json_codec import dumps, is_object, loads, object_in, read_count
 from desktop_agent.types.errors import (
     CachingNotSupported,
     InvalidRequest,
@@ -87,9 +87,11 @@ class Anthropic(ServerAdapter):
             answer = loads(await self._http.exchange(call))
         except (NotFound, ValueError):
             answer = None
-        tokens = token_count(answer.get("input_tokens")) if is_object(answer) else None
+        tokens = read_count(answer.get("input_tokens")) if is_object(answer) else None
         if tokens is None:
-            return estimate_tokens(request, PROVIDER, useful_edge=self.picture_limits(request.model).downscale_edge)
+            return estimate_token_count(
+                request, PROVIDER, useful_edge=self.picture_limits(request.model).downscale_edge
+            )
         return TokenCount(tokens)
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = _SHORT_LIFETIME) -> CachedPrompt:

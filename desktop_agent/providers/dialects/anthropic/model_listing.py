@@ -20,8 +20,8 @@ from desktop_agent.providers.transport.json_codec import (
     loads,
     object_in,
     objects_in,
+    read_count,
     repair_text,
-    token_count,
 )
 from desktop_agent.types.blocks import Base64Source, Image, UrlSource, decode_base64, read_image_size
 from desktop_agent.types.errors import CapabilityMissing, ImageRefused, ImagesNotSupported, Sentence, WrongUse
@@ -87,14 +87,14 @@ def _parse_page(body: bytes) -> dict[str, Any]:
 def _capabilities(entry: dict[str, Any]) -> Capabilities:
     capabilities = object_in(entry, "capabilities")
     thinking, effort = object_in(capabilities, "thinking"), object_in(capabilities, "effort")
-    longest = token_count(entry.get("max_tokens")) or None
+    longest = read_count(entry.get("max_tokens")) or None
     modes = _modes(thinking, effort)
     efforts: tuple[Effort, ...] = tuple(level for level in _LISTED_EFFORTS if _supported(effort, level))
     can_budget = modes is not None and "budget" in modes and longest is not None and longest > MIN_BUDGET
     return Capabilities(
         images=_supported(capabilities, "image_input"),
         reasoning=flag_in(thinking, "supported"),
-        context_window=token_count(entry.get("max_input_tokens")) or None,
+        context_window=read_count(entry.get("max_input_tokens")) or None,
         max_output_tokens=longest,
         reasoning_modes=modes,
         efforts=efforts or None,
@@ -134,7 +134,7 @@ _OFF_UP_TO_HIGH = frozenset({"claude-opus-5"})
 
 
 @dataclass(frozen=True, slots=True)
-class ThinkingSetting:
+class ThinkingOptions:
     """The `thinking` field and the effort to send, None for neither, and notes about what was changed."""
 
     thinking: dict[str, Any] | None = None
@@ -183,26 +183,26 @@ class ThinkingAbility:
         return tuple(level for level in EFFORTS if level in known) if self.takes("effort") else ()
 
 
-def thinking_setting(reasoning: Reasoning | None, ability: ThinkingAbility) -> ThinkingSetting:
+def thinking_options(reasoning: Reasoning | None, ability: ThinkingAbility) -> ThinkingOptions:
     """Return what to send for this reasoning."""
     match reasoning:
         case None:
-            return _default_setting(ability)
+            return _default_options(ability)
         case ReasoningDisabled():
-            return _off_setting(ability)
+            return _off_options(ability)
         case ReasoningEffort():
-            return _effort_setting(reasoning.level, ability)
+            return _effort_options(reasoning.level, ability)
         case ReasoningAdaptive():
-            return _adaptive_setting(ability)
+            return _adaptive_options(ability)
         case ReasoningBetweenTools():
-            return _between_tools_setting(ability)
+            return _between_tools_options(ability)
         case ReasoningBudget():
-            return _budget_setting(reasoning.tokens, ability)
+            return _budget_options(reasoning.tokens, ability)
 
 
 def resolve_conflicts(
-    setting: ThinkingSetting, ability: ThinkingAbility, *, forced: bool, effort: str | None
-) -> ThinkingSetting:
+    setting: ThinkingOptions, ability: ThinkingAbility, *, forced: bool, effort: str | None
+) -> ThinkingOptions:
     """Adapt the setting to a forced call, and to an `effort` that the person put into the body."""
     if forced and setting.kind in ("adaptive", "enabled") and ability.known.reasons_by_default is not True:
         setting = _with_adjustments(replace(setting, thinking=None), _NO_THINKING_WHEN_FORCED)
@@ -224,65 +224,65 @@ _NO_ROOM = Sentence("The answer's limit leaves no room for reasoning, so none wa
 _NO_THINKING_WHEN_FORCED = Sentence("No reasoning was asked for, because the model must call a tool.")
 
 
-def _with_adjustments(setting: ThinkingSetting, *sentences: Sentence) -> ThinkingSetting:
+def _with_adjustments(setting: ThinkingOptions, *sentences: Sentence) -> ThinkingOptions:
     return replace(setting, adjustments=(*setting.adjustments, *sentences))
 
 
-def _default_setting(ability: ThinkingAbility) -> ThinkingSetting:
+def _default_options(ability: ThinkingAbility) -> ThinkingOptions:
     """Ask a model that thinks anyway to show it; switch nothing else on or off."""
     by_default = ability.known.reasons_by_default
     thinks = ability.always_thinks if by_default is None else by_default
     if ability.shows and thinks and ability.modes is not None and "adaptive" in ability.modes:
-        return ThinkingSetting(ability.adaptive)
-    return ThinkingSetting()
+        return ThinkingOptions(ability.adaptive)
+    return ThinkingOptions()
 
 
-def _off_setting(ability: ThinkingAbility) -> ThinkingSetting:
+def _off_options(ability: ThinkingAbility) -> ThinkingOptions:
     if ability.takes("disabled"):
-        return ThinkingSetting({"type": "disabled"})
+        return ThinkingOptions({"type": "disabled"})
     if ability.takes("between_tools"):
-        return ThinkingSetting({"type": "between_tools"}, adjustments=(_BETWEEN,))
+        return ThinkingOptions({"type": "between_tools"}, adjustments=(_BETWEEN,))
     if not ability.always_thinks:
-        return ThinkingSetting()
-    return ThinkingSetting(ability.adaptive, next(iter(ability.levels), None), (_NOT_OFF,))
+        return ThinkingOptions()
+    return ThinkingOptions(ability.adaptive, next(iter(ability.levels), None), (_NOT_OFF,))
 
 
-def _adaptive_setting(ability: ThinkingAbility) -> ThinkingSetting:
+def _adaptive_options(ability: ThinkingAbility) -> ThinkingOptions:
     if ability.takes("adaptive"):
-        return ThinkingSetting(ability.adaptive)
+        return ThinkingOptions(ability.adaptive)
     if ability.takes("budget"):
-        return _with_adjustments(_budget_setting(_BUDGETS["medium"], ability), _AS_A_BUDGET)
-    return ThinkingSetting(adjustments=(_NO_REASONING,))
+        return _with_adjustments(_budget_options(_BUDGETS["medium"], ability), _AS_A_BUDGET)
+    return ThinkingOptions(adjustments=(_NO_REASONING,))
 
 
-def _between_tools_setting(ability: ThinkingAbility) -> ThinkingSetting:
+def _between_tools_options(ability: ThinkingAbility) -> ThinkingOptions:
     if ability.takes("between_tools"):
-        return ThinkingSetting({"type": "between_tools"})
-    setting = _adaptive_setting(ability)
+        return ThinkingOptions({"type": "between_tools"})
+    setting = _adaptive_options(ability)
     return _with_adjustments(setting, _AS_IT_LIKES) if setting.thinking is not None else setting
 
 
-def _effort_setting(level: Effort, ability: ThinkingAbility) -> ThinkingSetting:
-    budget = _budget_setting(_BUDGETS[level], ability) if ability.takes("budget") else None
+def _effort_options(level: Effort, ability: ThinkingAbility) -> ThinkingOptions:
+    budget = _budget_options(_BUDGETS[level], ability) if ability.takes("budget") else None
     if not ability.levels:
         if ability.takes("adaptive"):
-            return ThinkingSetting(ability.adaptive, adjustments=(_AS_IT_LIKES,))
+            return ThinkingOptions(ability.adaptive, adjustments=(_AS_IT_LIKES,))
         if budget is None:
-            return ThinkingSetting(adjustments=(_NO_REASONING,))
+            return ThinkingOptions(adjustments=(_NO_REASONING,))
         return budget if budget.thinking is None else replace(budget, adjustments=(_AS_A_BUDGET,))
     sent = nearest_effort(level, ability.levels)
     changed = () if sent == level else (Sentence(_LEVEL, {"level": level, "sent": sent}),)
     if ability.modes is None:
-        return ThinkingSetting(None, sent, changed)
+        return ThinkingOptions(None, sent, changed)
     thinking = ability.adaptive if "adaptive" in ability.modes else budget and budget.thinking
-    return ThinkingSetting(thinking, sent, changed)
+    return ThinkingOptions(thinking, sent, changed)
 
 
-def _budget_setting(tokens: int, ability: ThinkingAbility) -> ThinkingSetting:
+def _budget_options(tokens: int, ability: ThinkingAbility) -> ThinkingOptions:
     if not ability.takes("budget"):
         if not ability.levels:
-            return _adaptive_setting(ability)
-        setting = _effort_setting(effort_for_tokens(tokens), ability)
+            return _adaptive_options(ability)
+        setting = _effort_options(effort_for_tokens(tokens), ability)
         return replace(
             setting, adjustments=(Sentence(_LEVEL, {"level": f"{tokens} tokens", "sent": setting.effort or ""}),)
         )
@@ -291,10 +291,10 @@ def _budget_setting(tokens: int, ability: ThinkingAbility) -> ThinkingSetting:
     # Leave some tokens for the answer itself.
     most = min(max(most, least), ability.room - 1 if ability.room <= 2 * MIN_BUDGET else ability.room - MIN_BUDGET)
     if most < least:
-        return ThinkingSetting(adjustments=(_NO_ROOM,))
+        return ThinkingOptions(adjustments=(_NO_ROOM,))
     fit = min(max(tokens, least), most)
     changed = () if fit == tokens else (Sentence(_BUDGET_CHANGED, {"tokens": str(fit)}),)
-    return ThinkingSetting({"type": "enabled", "budget_tokens": fit}, adjustments=changed)
+    return ThinkingOptions({"type": "enabled", "budget_tokens": fit}, adjustments=changed)
 
 
 # The limit is for base64 text, so a file may have three quarters of it.

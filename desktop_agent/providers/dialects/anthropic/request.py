@@ -16,9 +16,9 @@ from desktop_agent.providers.dialects.anthropic.messages import (
 )
 from desktop_agent.providers.dialects.anthropic.model_listing import (
     ThinkingAbility,
-    ThinkingSetting,
+    ThinkingOptions,
     resolve_conflicts,
-    thinking_setting,
+    thinking_options,
 )
 from desktop_agent.providers.dialects.request_building import PrefixDigest
 from desktop_agent.providers.transport.json_codec import is_array, is_object, object_in
@@ -181,14 +181,14 @@ def _token_limit(config: ProviderConfig, known: Capabilities) -> tuple[int, tupl
 
 def _thinking(
     request: ModelRequest, ability: ThinkingAbility, written: EncodedHistory, extra: dict[str, Any]
-) -> ThinkingSetting:
-    setting = thinking_setting(request.config.reasoning, ability)
+) -> ThinkingOptions:
+    setting = thinking_options(request.config.reasoning, ability)
     is_forced = bool(request.tools) and request.tool_choice.mode in ("required", "named") and ability.takes_forced_calls
     own_effort = object_in(extra, "output_config").get("effort")
     effort = own_effort if isinstance(own_effort, str) else setting.effort
     setting = resolve_conflicts(setting, ability, forced=is_forced, effort=effort)
     if written.is_bare and setting.kind == "enabled":
-        return ThinkingSetting(None, setting.effort, (*setting.adjustments, _BARE_LOOP))
+        return ThinkingOptions(None, setting.effort, (*setting.adjustments, _BARE_LOOP))
     return setting
 
 
@@ -205,7 +205,7 @@ def _tool_choice(request: ModelRequest, ability: ThinkingAbility) -> tuple[dict[
     return {"tool_choice": {"type": "tool", "name": wire_name(choice.name)}}, ()
 
 
-def _output(config: ProviderConfig, setting: ThinkingSetting) -> dict[str, Any]:
+def _output(config: ProviderConfig, setting: ThinkingOptions) -> dict[str, Any]:
     config_fields: dict[str, Any] = {}
     if setting.effort is not None:
         config_fields["effort"] = setting.effort

@@ -19,9 +19,9 @@ from desktop_agent.providers.transport.json_codec import (
     nonempty_text,
     object_in,
     objects_in,
+    read_count,
     repair_json,
     text_in,
-    token_count,
 )
 from desktop_agent.providers.transport.sse import Frame
 from desktop_agent.types.blocks import Citation, ServerStep, Unknown
@@ -38,8 +38,8 @@ class UsageCounter:
 
     def take(self, report: Mapping[str, Any]) -> Usage | None:
         """Add one report. None while nothing is known."""
-        counts = {name: token_count(report.get(name)) for name in _USAGE_FIELDS}
-        counts["thinking"] = token_count(object_in(report, "output_tokens_details").get("thinking_tokens"))
+        counts = {name: read_count(report.get(name)) for name in _USAGE_FIELDS}
+        counts["thinking"] = read_count(object_in(report, "output_tokens_details").get("thinking_tokens"))
         self._counts |= {name: value for name, value in counts.items() if value is not None}
         return self._usage() if self._counts else None
 

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import SecretStr
 
-from desktop_agent.providers.catalogue.catalogue import Catalogue, estimate_tokens
+from desktop_agent.providers.catalogue.catalogue import Catalogue, estimate_token_count
 from desktop_agent.providers.dialects.gemini.messages import PICTURE_LIMITS
 from desktop_agent.providers.dialects.gemini.request import (
     RequestBody,
@@ -318,7 +318,7 @@ class Gemini(ServerAdapter):
             _log.info("the server does not count tokens (%s)", type(error).__name__)
             answer = None
         tokens = answer.get("totalTokens") if is_object(answer) else None
-        return TokenCount(tokens) if type(tokens) is int and tokens >= 0 else estimate_tokens(request, PROVIDER)
+        return TokenCount(tokens) if type(tokens) is int and tokens >= 0 else estimate_token_count(request, PROVIDER)
 
     async def prompt_cache(self, request: ModelRequest, *, seconds: int = 300) -> CachedPrompt:
         """Cache everything before the last question, in cachedContents.
@@ -328,7 +328,7 @@ class Gemini(ServerAdapter):
         """
         body, model = self._body(request), bare_model_name(request.model)
         minimum = self._capabilities(model).cache_minimum
-        size = estimate_tokens(replace(request, messages=messages_before_question(request.messages)), PROVIDER)
+        size = estimate_token_count(replace(request, messages=messages_before_question(request.messages)), PROVIDER)
         if minimum is not None and size.tokens * (1 + size.margin) < minimum:
             raise CachingNotSupported(f"{model} keeps no prompts of fewer than {minimum} tokens.", "Nothing is lost.")
         return await self._caches.create(model, body.fields, body.settled, seconds)

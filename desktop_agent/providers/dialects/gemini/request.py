@@ -65,7 +65,7 @@ class ThinkingAbility:
 
 
 @dataclass(frozen=True, slots=True)
-class ThinkingSetting:
+class ThinkingOptions:
     """The `thinkingConfig` to send, empty for none, and notes about what was changed."""
 
     config: dict[str, Any]
@@ -95,32 +95,32 @@ def _ability_by_name(model: str) -> ThinkingAbility:
     return ThinkingAbility(row["way"], budget=(least, most), can_be_off=row["can_be_off"])
 
 
-def thinking_setting(config: ProviderConfig, model: str, ability: ThinkingAbility) -> ThinkingSetting:
+def thinking_options(config: ProviderConfig, model: str, ability: ThinkingAbility) -> ThinkingOptions:
     """Return what to send for the requested reasoning."""
     reasoning = config.reasoning
     if ability.way == "none":
         is_asked = not (reasoning is None or isinstance(reasoning, ReasoningDisabled))
         note = Sentence("{model} does not think, so it was not asked to.", {"model": model})
-        return ThinkingSetting({}, (note,) if is_asked else ())
+        return ThinkingOptions({}, (note,) if is_asked else ())
     if isinstance(reasoning, ReasoningBetweenTools):
         note = Sentence("{model} cannot think between tools only; it decides by itself.", {"model": model})
-        setting = ThinkingSetting({}, (note,))
+        setting = ThinkingOptions({}, (note,))
     else:
         choose = _by_level if ability.way == "level" else _by_budget
         setting = choose(reasoning, model, ability)
     if config.show_reasoning and setting.config.get("thinkingBudget") != 0:
-        return ThinkingSetting({"includeThoughts": True, **setting.config}, setting.adjustments)
+        return ThinkingOptions({"includeThoughts": True, **setting.config}, setting.adjustments)
     return setting
 
 
 _Choice = ReasoningDisabled | ReasoningEffort | ReasoningAdaptive | ReasoningBudget | None
 
 
-def _by_level(reasoning: _Choice, model: str, ability: ThinkingAbility) -> ThinkingSetting:
+def _by_level(reasoning: _Choice, model: str, ability: ThinkingAbility) -> ThinkingOptions:
     words, asked = "", ""
     match reasoning:
         case None | ReasoningAdaptive():
-            return ThinkingSetting({})
+            return ThinkingOptions({})
         case ReasoningDisabled():
             level = min(ability.levels, key=EFFORTS.index)
             words = "{model} cannot stop thinking; it was asked for its lowest level, {level}."
@@ -131,15 +131,15 @@ def _by_level(reasoning: _Choice, model: str, ability: ThinkingAbility) -> Think
             level, asked = nearest_effort(reasoning.level, ability.levels), reasoning.level
             words = "" if level == asked else "{model} has no thinking level {asked}; it was asked for {level}."
     note = Sentence(words, {"model": model, "asked": asked, "level": level})
-    return ThinkingSetting({"thinkingLevel": level.upper()}, (note,) if words else ())
+    return ThinkingOptions({"thinkingLevel": level.upper()}, (note,) if words else ())
 
 
-def _by_budget(reasoning: _Choice, model: str, ability: ThinkingAbility) -> ThinkingSetting:
+def _by_budget(reasoning: _Choice, model: str, ability: ThinkingAbility) -> ThinkingOptions:
     least, most = ability.budget
     words, asked = "", ""
     match reasoning:
         case None:
-            return ThinkingSetting({})
+            return ThinkingOptions({})
         case ReasoningAdaptive():
             tokens = _DYNAMIC
         case ReasoningDisabled() if ability.can_be_off:
@@ -155,7 +155,7 @@ def _by_budget(reasoning: _Choice, model: str, ability: ThinkingAbility) -> Thin
             tokens, asked = min(max(_TOKENS.get(reasoning.level, most), least), most), reasoning.level
             words = "{model} has no thinking levels; for {asked} it was given {tokens} tokens."
     values = {"model": model, "asked": asked, "least": str(least), "most": str(most), "tokens": str(tokens)}
-    return ThinkingSetting({"thinkingBudget": tokens}, (Sentence(words, values),) if words else ())
+    return ThinkingOptions({"thinkingBudget": tokens}, (Sentence(words, values),) if words else ())
 
 
 MAX_STOP_SEQUENCES = 5  # ai.google.dev/api/generate-content, GenerationConfig
@@ -187,7 +187,7 @@ def build_body(request: ModelRequest, account: str, known: Capabilities) -> Requ
     written = encode_history(request.messages, Recipient(model, account, ability.checks_signatures))
     if not written.items:
         raise WrongUse("There is nothing to answer: the conversation has no words yet.", "Write a message first.")
-    thinking = thinking_setting(request.config, model, ability)
+    thinking = thinking_options(request.config, model, ability)
     limit, cut = answer_limit(request, known)
     generation = _generation(request.config, known, limit)
     if thinking.config:

@@ -22,8 +22,8 @@ from desktop_agent.providers.transport.json_codec import (
     is_object,
     nonempty_text,
     object_in,
+    read_count,
     repair_text,
-    token_count,
 )
 from desktop_agent.providers.transport.sse import Frame
 from desktop_agent.types.provider_events import StopReason, Usage
@@ -35,9 +35,9 @@ def parse_usage(data: dict[str, Any]) -> Usage:
     The server leaves zeros out, so in a report that counts the prompt a missing part of the prompt or of the answer is
     0. Whether anything was thought or cached is unknown if it is not reported. Output is billed with its thoughts.
     """
-    prompt, tool_use = token_count(data.get("promptTokenCount")), token_count(data.get("toolUsePromptTokenCount"))
-    answer, thoughts = token_count(data.get("candidatesTokenCount")), token_count(data.get("thoughtsTokenCount"))
-    total = token_count(data.get("totalTokenCount"))
+    prompt, tool_use = read_count(data.get("promptTokenCount")), read_count(data.get("toolUsePromptTokenCount"))
+    answer, thoughts = read_count(data.get("candidatesTokenCount")), read_count(data.get("thoughtsTokenCount"))
+    total = read_count(data.get("totalTokenCount"))
     read = None if prompt is tool_use is None else (prompt or 0) + (tool_use or 0)
     written = None if read is answer is thoughts is None else (answer or 0) + (thoughts or 0)
     if total is None and read is not None and written is not None:
@@ -45,7 +45,7 @@ def parse_usage(data: dict[str, Any]) -> Usage:
     return Usage(
         input_tokens=read,
         output_tokens=written,
-        cache_read_tokens=token_count(data.get("cachedContentTokenCount")),
+        cache_read_tokens=read_count(data.get("cachedContentTokenCount")),
         reasoning_tokens=thoughts,
         total_tokens=total,
     )

@@ -8,10 +8,10 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from desktop_agent.providers.catalogue.catalogue import estimate_tokens
+from desktop_agent.providers.catalogue.catalogue import estimate_token_count
 from desktop_agent.providers.dialects.gemini.request import thinking_ability
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient, encode_messages
-from desktop_agent.providers.dialects.openai_chat.reasoning import ReasoningSetting, reasoning_setting
+from desktop_agent.providers.dialects.openai_chat.reasoning import ReasoningOptions, reasoning_options
 from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader
 from desktop_agent.providers.dialects.openai_server import OpenAIServer, droppable_fields
 from desktop_agent.providers.dialects.request_building import (
@@ -40,7 +40,7 @@ class OpenAIChat(OpenAIServer):
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
         """Return an estimate: this dialect has no way to ask."""
-        return estimate_tokens(request, self._vendor)
+        return estimate_token_count(request, self._vendor)
 
     async def _open(self, request: ModelRequest) -> OpenedStream:
         quirks = self._quirks
@@ -74,7 +74,7 @@ _JSON_BY_SCHEMA = "Answer with a JSON object and nothing else. It must fit this 
 
 
 @dataclass(frozen=True, slots=True)
-class FormatSetting:
+class FormatOptions:
     """The field to send, what is added to the instructions, and notes."""
 
     fields: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -82,13 +82,13 @@ class FormatSetting:
     adjustments: tuple[Sentence, ...] = ()
 
 
-def format_setting(
+def format_options(
     request: ModelRequest, quirks: ServerQuirks, known: Capabilities, *, refused: bool = False
-) -> FormatSetting:
+) -> FormatOptions:
     """Return how to ask for the requested format; `refused`: this server does not take the field."""
     json_format = request.config.response_format
     if json_format is None:
-        return FormatSetting()
+        return FormatOptions()
     takes = "none" if refused or known.structured_output is False else quirks.structured
     schema = (
         None
@@ -99,15 +99,15 @@ def format_setting(
     if takes == "none":
         values = {"model": request.model}
         note = Sentence("“{model}” is asked in words to answer in JSON: nothing makes sure that it does.", values)
-        return FormatSetting({}, extra_instructions, (note,))
+        return FormatOptions({}, extra_instructions, (note,))
     if schema is not None and takes == "object":
         values = {"model": request.model}
         note = Sentence("“{model}” is told the schema in words: only that it is JSON is made sure.", values)
-        return FormatSetting({"response_format": {"type": "json_object"}}, extra_instructions, (note,))
+        return FormatOptions({"response_format": {"type": "json_object"}}, extra_instructions, (note,))
     if schema is None and takes != "only_schema":
         # OpenAI and others refuse the mode unless the word JSON is in the messages.
-        return FormatSetting({"response_format": {"type": "json_object"}}, extra_instructions)
-    return FormatSetting({"response_format": _schema_format(json_format, schema or {"type": "object"}, quirks)})
+        return FormatOptions({"response_format": {"type": "json_object"}}, extra_instructions)
+    return FormatOptions({"response_format": _schema_format(json_format, schema or {"type": "object"}, quirks)})
 
 
 def _schema_format(json_format: JsonFormat, schema: JsonObject, quirks: ServerQuirks) -> JsonObject:
@@ -184,8 +184,8 @@ def build_body(
     """
     check_capabilities(request, known)
     quirks = recipient.quirks
-    setting = reasoning_setting(request, quirks, known)
-    format_fields = format_setting(request, quirks, known, refused="response_format" in without)
+    setting = reasoning_options(request, quirks, known)
+    format_fields = format_options(request, quirks, known, refused="response_format" in without)
     notes = [*setting.adjustments, *format_fields.adjustments]
     recipient = replace(recipient, checks_signatures=_checks_signatures(request, quirks, known))
     fields: dict[str, Any] = {"model": request.model, "messages": _messages(request, recipient, setting, format_fields)}
@@ -219,7 +219,7 @@ def refused_fields(error: ProviderError, body: RequestBody) -> frozenset[str]:
 
 
 def _messages(
-    request: ModelRequest, recipient: Recipient, setting: ReasoningSetting, format_fields: FormatSetting
+    request: ModelRequest, recipient: Recipient, setting: ReasoningOptions, format_fields: FormatOptions
 ) -> list[dict[str, Any]]:
     developer = recipient.quirks.family == "openai" and setting.is_reasoning_model
     written = encode_messages(

@@ -42,7 +42,7 @@ _RESPONSES_ONLY = re.compile(r"(gpt-\d|o\d)[\w.]*-(?:\w+-)*pro\b")
 
 
 @dataclass(frozen=True, slots=True)
-class ReasoningSetting:
+class ReasoningOptions:
     """Fields to send, fields of the rest of the body that this model would refuse, and notes."""
 
     fields: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -51,31 +51,31 @@ class ReasoningSetting:
     adjustments: tuple[Sentence, ...] = ()
 
 
-def reasoning_setting(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> ReasoningSetting:
+def reasoning_options(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> ReasoningOptions:
     """Return what to send for this request. Raises CapabilityMissing or ToolCallingNotSupported."""
     match quirks.switch:
         case "openai":
-            setting = _openai_setting(request, known)
+            setting = _openai_options(request, known)
         case "xai":
-            setting = _xai_setting(request)
+            setting = _xai_options(request)
         case "openrouter":
-            setting = _openrouter_setting(request, known)
+            setting = _openrouter_options(request, known)
         case "deepseek":
-            setting = _deepseek_setting(request)
+            setting = _deepseek_options(request)
         case "llamacpp":
-            setting = _llama_cpp_setting(request)
+            setting = _llama_cpp_options(request)
         case _ if quirks.family == "mistral":
             setting = _uncontrollable(request)
         case _:
             # The person asked for it, so it is sent; a server that refuses the field is asked again without it.
             effort, notes = choose_effort(request, known.efforts, can_be_off=True)
-            setting = ReasoningSetting(_fields(effort) | _hide_reasoning(request, quirks, known), adjustments=notes)
+            setting = ReasoningOptions(_fields(effort) | _hide_reasoning(request, quirks, known), adjustments=notes)
     if isinstance(request.config.reasoning, ReasoningBetweenTools):
         return replace(setting, adjustments=(*setting.adjustments, BETWEEN_TOOLS_IGNORED))
     return setting
 
 
-def _openrouter_setting(request: ModelRequest, known: Capabilities) -> ReasoningSetting:
+def _openrouter_options(request: ModelRequest, known: Capabilities) -> ReasoningOptions:
     reasoning = request.config.reasoning
     if known.reasoning is False:
         return _uncontrollable(request)
@@ -90,50 +90,50 @@ def _openrouter_setting(request: ModelRequest, known: Capabilities) -> Reasoning
         fields = {"effort": effort}
     if not request.config.show_reasoning and fields.get("enabled", True):
         fields["exclude"] = True
-    return ReasoningSetting({"reasoning": fields} if fields else {}, adjustments=notes)
+    return ReasoningOptions({"reasoning": fields} if fields else {}, adjustments=notes)
 
 
-def _deepseek_setting(request: ModelRequest) -> ReasoningSetting:
+def _deepseek_options(request: ModelRequest) -> ReasoningOptions:
     """Send only the server's own three words: it reads minimal as low and medium as high."""
     reasoning = request.config.reasoning
     if isinstance(reasoning, ReasoningDisabled):
-        return ReasoningSetting({"thinking": {"type": "disabled"}})
+        return ReasoningOptions({"thinking": {"type": "disabled"}})
     if isinstance(reasoning, ReasoningAdaptive):
-        return ReasoningSetting({"thinking": {"type": "enabled"}})
+        return ReasoningOptions({"thinking": {"type": "enabled"}})
     if not isinstance(reasoning, ReasoningEffort | ReasoningBudget):
-        return ReasoningSetting()
+        return ReasoningOptions()
     wanted = effort_for(reasoning)
     level = "low" if wanted in ("minimal", "low") else "high" if wanted in ("medium", "high") else "max"
     notes = level_adjustments(request, reasoning, level)
-    return ReasoningSetting({"thinking": {"type": "enabled"}, "reasoning_effort": level}, adjustments=notes)
+    return ReasoningOptions({"thinking": {"type": "enabled"}, "reasoning_effort": level}, adjustments=notes)
 
 
-def _llama_cpp_setting(request: ModelRequest) -> ReasoningSetting:
+def _llama_cpp_options(request: ModelRequest) -> ReasoningOptions:
     if isinstance(request.config.reasoning, ReasoningDisabled):
-        return ReasoningSetting({"chat_template_kwargs": {"enable_thinking": False}})
+        return ReasoningOptions({"chat_template_kwargs": {"enable_thinking": False}})
     return _uncontrollable(request)
 
 
-def _uncontrollable(request: ModelRequest) -> ReasoningSetting:
+def _uncontrollable(request: ModelRequest) -> ReasoningOptions:
     """Return the setting for a server or model that cannot be told how to reason."""
     reasoning = request.config.reasoning
     values = {"model": request.model}
     if isinstance(reasoning, ReasoningEffort | ReasoningBudget):
-        return ReasoningSetting(adjustments=effort_ignored(request))
+        return ReasoningOptions(adjustments=effort_ignored(request))
     if isinstance(reasoning, ReasoningDisabled):
         note = Sentence("Whether “{model}” reasons cannot be chosen here, so it does as it does by itself.", values)
-        return ReasoningSetting(adjustments=(note,))
-    return ReasoningSetting()
+        return ReasoningOptions(adjustments=(note,))
+    return ReasoningOptions()
 
 
-def _xai_setting(request: ModelRequest) -> ReasoningSetting:
+def _xai_options(request: ModelRequest) -> ReasoningOptions:
     """A model that reasons takes no stop sequences."""
     effort, notes = choose_xai_effort(request, always_reasons_since=(4, 0))
     reasons = grok_version(request.model) >= (4, 0)
-    return ReasoningSetting(_fields(effort), _STOP if reasons else frozenset(), reasons, notes)
+    return ReasoningOptions(_fields(effort), _STOP if reasons else frozenset(), reasons, notes)
 
 
-def _openai_setting(request: ModelRequest, known: Capabilities) -> ReasoningSetting:
+def _openai_options(request: ModelRequest, known: Capabilities) -> ReasoningOptions:
     name = request.model.rpartition("/")[2].lower()
     if _RESPONSES_ONLY.match(name):
         raise CapabilityMissing(
@@ -146,12 +146,12 @@ def _openai_setting(request: ModelRequest, known: Capabilities) -> ReasoningSett
         if request.tools:
             return _uncontrollable(request)
         effort, notes = choose_effort(request, None, can_be_off=True)
-        return ReasoningSetting(_fields(effort), adjustments=notes)
+        return ReasoningOptions(_fields(effort), adjustments=notes)
     if not facts.efforts:
-        return ReasoningSetting(adjustments=choose_openai_effort(request, replace(facts, reasons_by_default=False))[1])
+        return ReasoningOptions(adjustments=choose_openai_effort(request, replace(facts, reasons_by_default=False))[1])
     effort, notes = _effort_beside_tools(request, facts) if request.tools else choose_openai_effort(request, facts)
     refused = _STOP if facts.sampling and not facts.reasons_at(effort) else _STOP | _SAMPLING
-    return ReasoningSetting(_fields(effort), refused, is_reasoning_model=True, adjustments=notes)
+    return ReasoningOptions(_fields(effort), refused, is_reasoning_model=True, adjustments=notes)
 
 
 def _model_facts(name: str, known: Capabilities) -> OpenAIModelFacts | None:

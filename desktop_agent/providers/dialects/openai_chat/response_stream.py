@@ -18,9 +18,9 @@ from desktop_agent.providers.transport.json_codec import (
     nonempty_text,
     object_in,
     offset_in,
+    read_count,
     repair_json,
     repair_text,
-    token_count,
 )
 from desktop_agent.providers.transport.sse import DONE, Frame
 from desktop_agent.types.blocks import Citation, Unknown
@@ -38,18 +38,18 @@ def parse_usage(data: dict[str, Any]) -> Usage:
         object_in(data, "prompt_tokens_details"),
         object_in(data, "completion_tokens_details"),
     )
-    prompt, completion = token_count(data.get("prompt_tokens")), token_count(data.get("completion_tokens"))
-    total, reasoning = token_count(data.get("total_tokens")), token_count(completion_details.get("reasoning_tokens"))
+    prompt, completion = read_count(data.get("prompt_tokens")), read_count(data.get("completion_tokens"))
+    total, reasoning = read_count(data.get("total_tokens")), read_count(completion_details.get("reasoning_tokens"))
     if prompt is not None and completion is not None:
         if reasoning and total == prompt + completion + reasoning:
             completion += reasoning
         total = prompt + completion if total is None else total
-    cached = token_count(prompt_details.get("cached_tokens"))
+    cached = read_count(prompt_details.get("cached_tokens"))
     return Usage(
         input_tokens=prompt,
         output_tokens=completion,
-        cache_read_tokens=token_count(data.get("prompt_cache_hit_tokens")) if cached is None else cached,
-        cache_write_tokens=token_count(prompt_details.get("cache_write_tokens")),
+        cache_read_tokens=read_count(data.get("prompt_cache_hit_tokens")) if cached is None else cached,
+        cache_write_tokens=read_count(prompt_details.get("cache_write_tokens")),
         reasoning_tokens=reasoning,
         total_tokens=total,
         cost=_parse_cost(data),
@@ -58,7 +58,7 @@ def parse_usage(data: dict[str, Any]) -> Usage:
 
 def _parse_cost(data: dict[str, Any]) -> float | None:
     """Parse US dollars: OpenRouter's `cost`, xAI's ticks."""
-    ticks = token_count(data.get("cost_in_usd_ticks"))
+    ticks = read_count(data.get("cost_in_usd_ticks"))
     cost = data.get("cost") if ticks is None else ticks
     if not isinstance(cost, (int, float)) or isinstance(cost, bool):
         return None

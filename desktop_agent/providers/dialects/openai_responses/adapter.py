@@ -8,10 +8,10 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from desktop_agent.providers.catalogue.catalogue import estimate_tokens
+from desktop_agent.providers.catalogue.catalogue import estimate_token_count
 from desktop_agent.providers.dialects.openai_responses.messages import Recipient, encode_input, instructions_for
 from desktop_agent.providers.dialects.openai_responses.output_items import PROVIDER
-from desktop_agent.providers.dialects.openai_responses.response_stream import FrameReader
+from desktop_agent.providers.dialects.openai_responses.response_stream import ResponsesReader
 from desktop_agent.providers.dialects.openai_server import OpenAIServer, droppable_fields
 from desktop_agent.providers.dialects.request_building import (
     BETWEEN_TOOLS_IGNORED,
@@ -63,18 +63,18 @@ class OpenAIResponses(OpenAIServer):
                 tokens = None
             if type(tokens) is int and tokens >= 0:
                 return TokenCount(tokens)
-        return estimate_tokens(request, self._vendor)
+        return estimate_token_count(request, self._vendor)
 
     async def _open(self, request: ModelRequest) -> OpenedStream:
         answer, body, adjustments = await self._ask(request)
         builder = self._part_builder(PROVIDER, has_think_tags=self._quirks.think_tags, keeps_arguments=True)
-        reader = FrameReader(builder, answer.headers, self._redact_key)
+        reader = ResponsesReader(builder, answer.headers, self._redact_key)
         is_long = "ttl" in body.fields.get("prompt_cache_options", ())
         return self._opened_stream(
             request, answer, builder, reader, adjustments, prefix=body.prefix, long_lived=is_long
         )
 
-    async def _ask(self, request: ModelRequest) -> tuple[HttpResponse, "RequestBody", tuple[Sentence, ...]]:
+    async def _ask(self, request: ModelRequest) -> tuple[HttpResponse, "ResponsesRequest", tuple[Sentence, ...]]:
         """Return the head of a good answer, and what was asked in the end. Raises the server's error."""
         without, forgotten = self._refused.get(request.model, frozenset[str]()), frozenset[str]()
         dropped = False
@@ -102,7 +102,7 @@ class OpenAIResponses(OpenAIServer):
 
     def _body(
         self, request: ModelRequest, without: frozenset[str] = frozenset(), forgotten: frozenset[str] = frozenset()
-    ) -> "RequestBody":
+    ) -> "ResponsesRequest":
         known = self._capabilities(request.model)
         recipient = Recipient(
             self._quirks,
@@ -114,7 +114,7 @@ class OpenAIResponses(OpenAIServer):
 
 
 @dataclass(frozen=True, slots=True)
-class ReasoningSetting:
+class ReasoningOptions:
     """What goes into `reasoning`, and whether temperature and top_p may accompany it."""
 
     reasoning: dict[str, str] = field(default_factory=dict[str, str])
@@ -122,17 +122,17 @@ class ReasoningSetting:
     adjustments: tuple[Sentence, ...] = ()
 
 
-def reasoning_setting(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> ReasoningSetting:
+def reasoning_options(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> ReasoningOptions:
     """Return what to send for this request. `known` is believed before the table of names."""
     match quirks.switch:
         case "openai":
-            setting = _openai_setting(request, _model_facts(request.model, known), known)
+            setting = _openai_options(request, _model_facts(request.model, known), known)
         case "xai":
             effort, notes = choose_xai_effort(request, always_reasons_since=(4, 5))
-            setting = ReasoningSetting(_fields(effort), adjustments=notes)
+            setting = ReasoningOptions(_fields(effort), adjustments=notes)
         case _:
             effort, notes = choose_effort(request, known.efforts, can_be_off=True)
-            setting = ReasoningSetting(_fields(effort), known.sampling is not False, notes)
+            setting = ReasoningOptions(_fields(effort), known.sampling is not False, notes)
     if isinstance(request.config.reasoning, ReasoningBetweenTools):
         return replace(setting, adjustments=(*setting.adjustments, BETWEEN_TOOLS_IGNORED))
     return setting
@@ -156,7 +156,7 @@ def _model_facts(model: str, known: Capabilities) -> OpenAIModelFacts | None:
     )
 
 
-def _openai_setting(request: ModelRequest, facts: OpenAIModelFacts | None, known: Capabilities) -> ReasoningSetting:
+def _openai_options(request: ModelRequest, facts: OpenAIModelFacts | None, known: Capabilities) -> ReasoningOptions:
     summary = {"summary": "auto"} if request.config.show_reasoning else {}
     if facts is None:
         effort, notes = choose_effort(request, None, can_be_off=True)
@@ -165,7 +165,7 @@ def _openai_setting(request: ModelRequest, facts: OpenAIModelFacts | None, known
         effort, notes = choose_openai_effort(request, facts)
         reasons = facts.reasons_at(effort)
         sampling = facts.sampling and not reasons
-    return ReasoningSetting(_fields(effort) | (summary if reasons else {}), sampling, notes)
+    return ReasoningOptions(_fields(effort) | (summary if reasons else {}), sampling, notes)
 
 
 def _fields(effort: str | None) -> dict[str, Any]:
@@ -176,7 +176,7 @@ DROPPABLE_FIELDS = droppable_fields("responses")
 
 
 @dataclass(frozen=True, slots=True)
-class RequestBody:
+class ResponsesRequest:
     """The body, what may be dropped from it, notes about changes, its digest, and the keys of reasoning in it."""
 
     fields: dict[str, Any]
@@ -188,7 +188,7 @@ class RequestBody:
 
 def build_body(
     request: ModelRequest, recipient: Recipient, known: Capabilities, without: frozenset[str] = frozenset()
-) -> RequestBody:
+) -> ResponsesRequest:
     """Build the body; `without` names what this server refused before. `extra_options` are merged last and win.
 
     Raises ImagesNotSupported and ToolCallingNotSupported if the server's listing says so, ImageRefused, and WrongUse
@@ -196,7 +196,7 @@ def build_body(
     """
     check_capabilities(request, known)
     quirks, extra_options = recipient.quirks, request.config.extra_options
-    setting = reasoning_setting(request, quirks, known)
+    setting = reasoning_options(request, quirks, known)
     limit, cut = answer_limit(request, known)
     adjustments = [*setting.adjustments, *cut]
     fields: dict[str, Any] = {"model": request.model, "stream": True, "store": False}
@@ -223,10 +223,10 @@ def build_body(
         name for name in DROPPABLE_FIELDS if name.partition(".")[0] not in extra_options and _has_field(fields, name)
     )
     body = {**fields, "input": extra_options.get("input", written.items)}
-    return RequestBody(body, droppable, tuple(adjustments), written.prefix, written.reasoning)
+    return ResponsesRequest(body, droppable, tuple(adjustments), written.prefix, written.reasoning)
 
 
-def refused_fields(error: ProviderError, body: RequestBody) -> frozenset[str]:
+def refused_fields(error: ProviderError, body: ResponsesRequest) -> frozenset[str]:
     """Return what the next attempt should omit: the field that the error names, else one in its words."""
     named = re.search(r'"param"\s*:\s*"([^"]+)"', error.detail)
     if named is not None:
@@ -243,7 +243,7 @@ def refused_fields(error: ProviderError, body: RequestBody) -> frozenset[str]:
     return (words & body.droppable) - about_items
 
 
-def count_fields(body: RequestBody) -> dict[str, Any]:
+def count_fields(body: ResponsesRequest) -> dict[str, Any]:
     """Return the fields that the endpoint for counting takes (POST /responses/input_tokens)."""
     names = ("model", "input", "instructions", "reasoning", "text", "tool_choice", "tools", "truncation")
     return {name: body.fields[name] for name in names if name in body.fields}
@@ -266,7 +266,7 @@ def _format(json_format: JsonFormat) -> JsonObject:
     }
 
 
-def _reasoning_fields(setting: ReasoningSetting, model: str, quirks: ServerQuirks) -> dict[str, Any]:
+def _reasoning_fields(setting: ReasoningOptions, model: str, quirks: ServerQuirks) -> dict[str, Any]:
     fields: dict[str, Any] = {"reasoning": setting.reasoning} if setting.reasoning else {}
     facts = openai_model_facts(model)
     # A model that does not reason refuses this field.
@@ -275,7 +275,7 @@ def _reasoning_fields(setting: ReasoningSetting, model: str, quirks: ServerQuirk
     return fields
 
 
-def _sampling(request: ModelRequest, setting: ReasoningSetting, adjustments: list[Sentence]) -> dict[str, Any]:
+def _sampling(request: ModelRequest, setting: ReasoningOptions, adjustments: list[Sentence]) -> dict[str, Any]:
     config = request.config
     options = {"temperature": config.temperature, "top_p": config.top_p}
     values: dict[str, Any] = {name: value for name, value in options.items() if value is not None}

@@ -237,7 +237,7 @@ _ITEM_CUT = "output_item.cut"  # ours: the answer ended without the item's own e
 _REPORTED_FIELDS = ("input_transformations", "prompt_cache_diagnostics")
 
 
-class FrameReader(BaseFrameReader):
+class ResponsesReader(BaseFrameReader):
     """Reads the frames of one answer."""
 
     end_mark = "response.completed"

@@ -8,9 +8,9 @@ from PIL import Image as Picture
 
 from desktop_agent.providers.catalogue.catalogue import (
     ESTIMATE_MARGIN,
-    estimate_image_tokens,
-    estimate_text_tokens,
-    estimate_tokens,
+    estimate_token_count,
+    image_token_count,
+    text_token_count,
 )
 from desktop_agent.types.blocks import (
     Base64Source,
@@ -51,24 +51,24 @@ def encoded(width: int, height: int, form: str = "PNG", **options: object) -> Ba
 
 
 def test_prose_is_near_what_vendors_say() -> None:
-    assert 4 * (1 - ESTIMATE_MARGIN) < len(PROSE) / estimate_text_tokens(PROSE) < 4 * (1 + ESTIMATE_MARGIN)
-    anthropic = estimate_tokens(request(Text(text=PROSE * 20)), "anthropic").tokens
+    assert 4 * (1 - ESTIMATE_MARGIN) < len(PROSE) / text_token_count(PROSE) < 4 * (1 + ESTIMATE_MARGIN)
+    anthropic = estimate_token_count(request(Text(text=PROSE * 20)), "anthropic").tokens
     for characters in (3.5, 3.5 / 1.3):  # up to 4.6, and from 4.7 on
         assert abs(len(PROSE * 20) / characters / anthropic - 1) < ESTIMATE_MARGIN
 
 
 def test_other_kinds_of_text_are_denser() -> None:
     def density(text: str) -> float:
-        return estimate_text_tokens(text) / len(text)
+        return text_token_count(text) / len(text)
 
     assert density(PROSE) < density(CODE) < density('{"a":[1,2,{"b":"c"}],"d":null}') < density(CHINESE)
     assert density("мы идём домой") > density("we go home now")
-    assert estimate_text_tokens("") == 0
-    assert estimate_text_tokens("\ud800") > 0
+    assert text_token_count("") == 0
+    assert text_token_count("\ud800") > 0
 
 
 def test_everything_that_is_sent_counts() -> None:
-    empty = estimate_tokens(request()).tokens
+    empty = estimate_token_count(request()).tokens
     assert empty == 0
     spec = ToolSpec("look", "Looks closely at a thing.", {"type": "object", "properties": {"at": {"type": "string"}}})
     sealed = Thinking(text="", provider="p", metadata={"data": "x" * 600})
@@ -84,15 +84,15 @@ def test_everything_that_is_sent_counts() -> None:
         request(Unknown(raw={"a": PROSE})),
     ]
     for each in bigger:
-        assert estimate_tokens(each).tokens > 20
-        assert estimate_tokens(each).margin == ESTIMATE_MARGIN
+        assert estimate_token_count(each).tokens > 20
+        assert estimate_token_count(each).margin == ESTIMATE_MARGIN
 
 
 def test_a_picture_counts_by_its_size_and_not_by_its_bytes() -> None:
     picture = Image(source=encoded(560, 280))
-    alone = estimate_tokens(request(picture), "anthropic").tokens - 4
+    alone = estimate_token_count(request(picture), "anthropic").tokens - 4
     assert alone == 20 * 10
-    within = estimate_tokens(request(ToolResult(tool_use_id="1", content=(picture,))), "anthropic").tokens - 4
+    within = estimate_token_count(request(ToolResult(tool_use_id="1", content=(picture,))), "anthropic").tokens - 4
     assert within == alone
 
 
@@ -111,19 +111,19 @@ def test_a_picture_counts_by_its_size_and_not_by_its_bytes() -> None:
 )
 def test_the_formulas_of_vendors(width: int, height: int, vendor: str, edge: int | None, tokens: int) -> None:
     source = StoredSource(digest="0" * 64, media_type="image/png", size=1, width=width, height=height)
-    assert estimate_image_tokens(Image(source=source), vendor, edge) == tokens
+    assert image_token_count(Image(source=source), vendor, edge) == tokens
 
 
 def test_less_detail_costs_less_where_it_is_offered() -> None:
     source = encoded(640, 640, "JPEG")
-    assert estimate_image_tokens(Image(source=source, detail=ImageDetail.LOW), "openai") == 85
-    assert estimate_image_tokens(Image(source=source, detail=ImageDetail.LOW), "anthropic") == 23 * 23
+    assert image_token_count(Image(source=source, detail=ImageDetail.LOW), "openai") == 85
+    assert image_token_count(Image(source=source, detail=ImageDetail.LOW), "anthropic") == 23 * 23
 
 
 def test_sizes_behind_long_headers_and_sizes_nobody_knows() -> None:
     profile = encoded(320, 320, "JPEG", icc_profile=b"x" * 60_000)
-    assert estimate_image_tokens(Image(source=profile)) == 100
-    unknown = estimate_image_tokens(Image(source=UrlSource(url="https://example.org/a.png")))
+    assert image_token_count(Image(source=profile)) == 100
+    unknown = image_token_count(Image(source=UrlSource(url="https://example.org/a.png")))
     broken = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
-    damaged = estimate_image_tokens(Image(source=Base64Source(media_type="image/png", data=broken)))
+    damaged = image_token_count(Image(source=Base64Source(media_type="image/png", data=broken)))
     assert unknown == damaged == 32 * 32

@@ -236,7 +236,7 @@ async def test_text_long_after_the_first_finish_counts(monkeypatch: pytest.Monke
     source = Waiting(monkeypatch, *steps)
     builder, decoder = PartBuilder("plain"), SseDecoder()
     reader = Plain(builder)
-    chunks = response_stream._ChunksUntilSilent(source, reader, builder)
+    chunks = response_stream._StreamChunks(source, reader, builder)
     limits: list[float | None] = []
     real = asyncio.timeout
     monkeypatch.setattr(asyncio, "timeout", lambda limit: limits.append(limit) or real(None))
@@ -254,7 +254,7 @@ async def test_signs_of_life_are_no_content(monkeypatch: pytest.MonkeyPatch) -> 
     limits: list[float | None] = []
     real = asyncio.timeout
     monkeypatch.setattr(asyncio, "timeout", lambda limit: limits.append(limit) or real(None))
-    async for chunk in response_stream._ChunksUntilSilent(source, reader, builder):
+    async for chunk in response_stream._StreamChunks(source, reader, builder):
         for frame in decoder.feed(chunk):
             reader.read(frame)
         builder.take_events()

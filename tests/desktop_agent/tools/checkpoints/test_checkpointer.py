@@ -43,10 +43,10 @@ class Desk:
         self.kept[checkpoint.id] = Checkpoint.model_validate(checkpoint.model_dump())
 
     async def call(self, *paths: str, does: Callable[[], object]) -> Checkpoint:
-        checkpoint = await self.file_keeper.save_before("call", "message", paths)
+        checkpoint = await self.file_keeper.create_checkpoint("call", "message", paths)
         assert checkpoint is not None
         does()
-        return await self.file_keeper.record_after(checkpoint)
+        return await self.file_keeper.complete_checkpoint(checkpoint)
 
     async def restore(self, checkpoint: Checkpoint, *, even_if_changed: bool = False) -> RestoreReport:
         """Restore twice; the second time must find nothing to do and report the same."""
@@ -244,7 +244,7 @@ async def test_a_call_that_never_ended_is_compared_with_what_was_before(desk: De
     changed, untouched = desk.folder / "changed", desk.folder / "untouched"
     changed.write_bytes(b"old")
     untouched.write_bytes(b"old")
-    checkpoint = await desk.file_keeper.save_before("call", "message", ("changed", "untouched", "new/a.txt"))
+    checkpoint = await desk.file_keeper.create_checkpoint("call", "message", ("changed", "untouched", "new/a.txt"))
     assert checkpoint is not None
     changed.write_bytes(b"half")
     (desk.folder / "new").mkdir()
@@ -268,7 +268,7 @@ async def test_the_bytes_are_durable_before_the_checkpoint_and_the_checkpoint_be
         seen.append(await desk.blobs.get(checkpoint.files[0].before.digest or ""))
 
     keeper = Checkpointer(Workspace(desk.folder), desk.blobs, keep, "conversation")
-    checkpoint = await keeper.save_before("call", "message", ("a.txt",))
+    checkpoint = await keeper.create_checkpoint("call", "message", ("a.txt",))
     assert seen == [b"old"]
     assert checkpoint is not None
     assert (checkpoint.tool_use_id, checkpoint.message_id, checkpoint.conversation_id, checkpoint.workspace) == (
@@ -288,9 +288,9 @@ async def test_what_cannot_be_written_down_is_raised_and_harms_nothing(desk: Des
     checkpoint = await desk.call("a.txt", does=lambda: file.write_bytes(b"new"))
     refused = Checkpointer(Workspace(desk.folder), desk.blobs, refuse, "conversation")
     with pytest.raises(DiskFull):
-        await refused.save_before("call", "message", ("a.txt",))
+        await refused.create_checkpoint("call", "message", ("a.txt",))
     with pytest.raises(DiskFull):
-        await refused.record_after(checkpoint)
+        await refused.complete_checkpoint(checkpoint)
     with pytest.raises(DiskFull):
         await refused.restore(checkpoint)
     assert file.read_bytes() == b"new"  # what cannot be saved first is not put back
@@ -298,8 +298,8 @@ async def test_what_cannot_be_written_down_is_raised_and_harms_nothing(desk: Des
 
 
 async def test_there_is_nothing_to_save_of_no_file(desk: Desk) -> None:
-    assert await desk.file_keeper.save_before("call", "message", ()) is None
-    assert await desk.file_keeper.save_before("call", "message", (".", str(desk.folder))) is None
+    assert await desk.file_keeper.create_checkpoint("call", "message", ()) is None
+    assert await desk.file_keeper.create_checkpoint("call", "message", (".", str(desk.folder))) is None
     assert desk.kept == {}
 
 
@@ -308,7 +308,7 @@ async def test_a_file_with_several_names_is_saved_once(desk: Desk) -> None:
     (desk.folder / "inner/a.txt").write_bytes(b"old")
     (desk.folder / "link").symlink_to("inner")
     paths = ("inner/a.txt", "./inner//a.txt", "link/a.txt", str(desk.folder / "inner/a.txt"))
-    checkpoint = await desk.file_keeper.save_before("call", "message", paths)
+    checkpoint = await desk.file_keeper.create_checkpoint("call", "message", paths)
     assert checkpoint is not None
     assert [file.path for file in checkpoint.files] == ["inner/a.txt"]
 
@@ -318,7 +318,7 @@ async def test_a_path_that_leads_out_is_refused_before_anything_is_written(desk:
     (desk.folder / "a.txt").write_bytes(b"old")
     (desk.folder / "out").symlink_to("/")
     with pytest.raises(OutsideWorkspace):
-        await desk.file_keeper.save_before("call", "message", ("a.txt", path))
+        await desk.file_keeper.create_checkpoint("call", "message", ("a.txt", path))
     assert desk.kept == {}
 
 
@@ -545,7 +545,7 @@ async def test_a_file_that_is_written_to_while_it_is_saved_is_read_again(desk: D
     (desk.folder / "a.log").write_bytes(b"line")
     workspace = Busy(desk.folder)
     workspace.times = 2
-    checkpoint = await desk.keeper_of(workspace).save_before("call", "message", ("a.log",))
+    checkpoint = await desk.keeper_of(workspace).create_checkpoint("call", "message", ("a.log",))
     assert checkpoint is not None
     assert checkpoint.files[0].before.digest == hashlib.sha256(b"line++").hexdigest()
 
@@ -555,7 +555,7 @@ async def test_a_file_that_never_rests_is_refused_with_a_sentence(desk: Desk) ->
     workspace = Busy(desk.folder)
     workspace.times = 1000
     with pytest.raises(ToolFailed, match="being written to by another program"):
-        await desk.keeper_of(workspace).save_before("call", "message", ("a.log",))
+        await desk.keeper_of(workspace).create_checkpoint("call", "message", ("a.log",))
 
 
 async def test_a_large_file_is_not_saved_and_restoring_says_so(desk: Desk) -> None:
@@ -633,7 +633,7 @@ async def test_a_folder_that_is_gone_is_said_and_nothing_is_made_in_its_place(de
     checkpoint = await desk.call("a.txt", "b.txt", does=lambda: (desk.folder / "a.txt").write_bytes(b"new"))
     shutil.rmtree(desk.folder)
     with pytest.raises(ToolFailed, match="is not there any more"):
-        await desk.file_keeper.save_before("call", "message", ("a.txt",))
+        await desk.file_keeper.create_checkpoint("call", "message", ("a.txt",))
     restored = await desk.file_keeper.restore(checkpoint, even_if_changed=True)
     assert restored.failed == ("a.txt", "b.txt")
     assert all("is not there any more" in str(each.why) for each in restored.left_alone)
@@ -659,10 +659,10 @@ async def test_the_files_of_another_folder_are_none_of_its_business(desk: Desk, 
 async def test_a_cancelled_call_is_noted_all_the_same(desk: Desk) -> None:
     file = desk.folder / "a.txt"
     file.write_bytes(b"old")
-    checkpoint = await desk.file_keeper.save_before("call", "message", ("a.txt",))
+    checkpoint = await desk.file_keeper.create_checkpoint("call", "message", ("a.txt",))
     assert checkpoint is not None
     file.write_bytes(b"new")
-    noting = asyncio.create_task(desk.file_keeper.record_after(checkpoint))
+    noting = asyncio.create_task(desk.file_keeper.complete_checkpoint(checkpoint))
     await asyncio.sleep(0)
     noting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -673,7 +673,7 @@ async def test_a_cancelled_call_is_noted_all_the_same(desk: Desk) -> None:
 
 async def test_a_cancelled_saving_leaves_no_checkpoint(desk: Desk) -> None:
     (desk.folder / "a.txt").write_bytes(b"old")
-    saving = asyncio.create_task(desk.file_keeper.save_before("call", "message", ("a.txt",)))
+    saving = asyncio.create_task(desk.file_keeper.create_checkpoint("call", "message", ("a.txt",)))
     await asyncio.sleep(0)
     saving.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -723,7 +723,7 @@ async def test_a_full_data_folder_keeps_the_call_from_starting(small_disk: Path,
     (tmp_path / "work/a.bin").write_bytes(os.urandom(2_000_000))
     desk = Desk(small_disk, Workspace(tmp_path / "work"))
     with pytest.raises(DiskFull):
-        await desk.file_keeper.save_before("call", "message", ("a.bin",))
+        await desk.file_keeper.create_checkpoint("call", "message", ("a.bin",))
     assert desk.kept == {}
 
 
@@ -795,7 +795,7 @@ async def test_the_event_loop_goes_on_while_a_file_is_saved(desk: Desk) -> None:
             await asyncio.sleep(0)
 
     counting = asyncio.create_task(count())
-    await desk.file_keeper.save_before("call", "message", ("a.bin",))
+    await desk.file_keeper.create_checkpoint("call", "message", ("a.bin",))
     counting.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await counting

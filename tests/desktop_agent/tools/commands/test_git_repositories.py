@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.sandbox.backends import Sandbox, no_sandbox
-from desktop_agent.sandbox.git_config import hook_folders, included_files, is_default, read_settings
+from desktop_agent.sandbox.git_config import hook_folders, included_files, is_default, read_config_file
 from desktop_agent.tools.commands.git_repositories import MAX_REPOSITORIES, find_repositories, repository_state
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
@@ -208,7 +208,7 @@ def test_settings_are_read_as_git_reads_them(tmp_path: Path) -> None:
         '[core]\n\tbare = false ; no\n\tHooksPath = "my hooks"\n[include] path = more\n'
         '[includeIf "gitdir:~/x"]\n\tpath=~/other\n# path = no\n[remote "o"]\n\turl = x\n\tfetch\n[a] b = c\\\nd\n?!\n'
     )
-    settings = read_settings(file)
+    settings = read_config_file(file)
     assert settings == (
         ("core.bare", "false"),
         ("core.hookspath", "my hooks"),
@@ -222,7 +222,7 @@ def test_settings_are_read_as_git_reads_them(tmp_path: Path) -> None:
     assert list(hook_folders(settings, tmp_path)) == [tmp_path / "my hooks"]
     assert list(included_files(settings, file)) == [tmp_path / "more", Path.home() / "other"]
     assert not is_default(settings)
-    assert read_settings(tmp_path / "nothing") == ()
+    assert read_config_file(tmp_path / "nothing") == ()
 
 
 def test_what_leads_nowhere_or_in_circles_is_passed_over(tmp_path: Path) -> None:

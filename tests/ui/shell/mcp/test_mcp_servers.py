@@ -233,7 +233,7 @@ def test_a_sign_in_that_is_kept_can_be_ended_before_the_server_was_started(on_sc
         connection = HttpConnection(url="http://127.0.0.1:9/mcp", sign_in=True)
         server = McpServer(id="web", title="Web", connection=connection)
         record = OAuthRecord(url=connection.url, tokens={"access_token": "t0ken"}, client={"client_id": "c"})
-        kept[server.sign_in_keyring_name] = record.model_dump_json()
+        kept[server.sign_in_secret_name] = record.model_dump_json()
         await screen.desk.mcp_servers.imports.save((server,))
         page = Page(screen)
         await page.wait_for(QPushButton, "Sign out of Web")

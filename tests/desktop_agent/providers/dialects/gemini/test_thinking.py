@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.dialects.gemini.request import ThinkingAbility, thinking_ability, thinking_setting
+from desktop_agent.providers.dialects.gemini.request import ThinkingAbility, thinking_ability, thinking_options
 from desktop_agent.types.providers import (
     Capabilities,
     ProviderConfig,
@@ -21,7 +21,7 @@ NOBODY = Capabilities()
 
 
 def config(wish: Reasoning | None, ability: ThinkingAbility, *, show: bool = False) -> tuple[dict[str, Any], int]:
-    found = thinking_setting(ProviderConfig(reasoning=wish, show_reasoning=show), "m", ability)
+    found = thinking_options(ProviderConfig(reasoning=wish, show_reasoning=show), "m", ability)
     assert all(str(each).endswith(".") for each in found.adjustments)
     return found.config, len(found.adjustments)
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from desktop_agent.providers.dialects.openai_responses.response_stream import FrameReader
+from desktop_agent.providers.dialects.openai_responses.response_stream import ResponsesReader
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.sse import SseDecoder
 from desktop_agent.types.provider_events import ProviderEvent
@@ -72,7 +72,7 @@ class Folded:
 
     def __init__(self, data: bytes, size: int = 0) -> None:
         self.builder = PartBuilder(PROVIDER, call_id=counted_ids(), keeps_arguments=True)
-        self.reader = FrameReader(self.builder, {})
+        self.reader = ResponsesReader(self.builder, {})
         self.client: list[list[ProviderEvent]] = []
         decoder = SseDecoder()
         frames = [frame for chunk in pieces(data, size) for frame in decoder.feed(chunk)] + decoder.finish()

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers.dialects.openai_responses.adapter import ReasoningSetting, reasoning_setting
+from desktop_agent.providers.dialects.openai_responses.adapter import ReasoningOptions, reasoning_options
 from desktop_agent.providers.dialects.server_families import FAMILIES
 from desktop_agent.types.messages import Message
 from desktop_agent.types.providers import (
@@ -23,9 +23,9 @@ NOTHING = Capabilities()
 
 def switched(
     model: str, wish: Reasoning | None, family: str = "openai", known: Capabilities = NOTHING, **config: Any
-) -> ReasoningSetting:
+) -> ReasoningOptions:
     request = ModelRequest(model, (Message.user("hi"),), config=ProviderConfig(reasoning=wish, **config))
-    return reasoning_setting(request, FAMILIES[family], known)
+    return reasoning_options(request, FAMILIES[family], known)
 
 
 def effort(level: Any) -> ReasoningEffort:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.providers.dialects.openai_responses.adapter import (
-    RequestBody,
+    ResponsesRequest,
     build_body,
     count_fields,
     refused_fields,
@@ -41,7 +41,7 @@ def body(
     known: Capabilities = NOTHING,
     without: frozenset[str] = frozenset(),
     **more: Any,
-) -> RequestBody:
+) -> ResponsesRequest:
     config = ProviderConfig(**more.pop("config", {}))
     request = ModelRequest(**{"model": model, "messages": (ASKED,), "config": config, **more})
     found = build_body(request, Recipient(FAMILIES[family], "acc"), known, without)
@@ -49,7 +49,7 @@ def body(
     return found
 
 
-def said(found: RequestBody) -> str:
+def said(found: ResponsesRequest) -> str:
     return " ".join(map(str, found.adjustments))
 
 

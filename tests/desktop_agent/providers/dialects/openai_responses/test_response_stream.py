@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.providers.dialects.openai_responses.response_stream import FrameReader
+from desktop_agent.providers.dialects.openai_responses.response_stream import ResponsesReader
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.types.blocks import Citation, ServerStep, Text, ToolUse, Unknown
 from desktop_agent.types.errors import ContextLengthExceeded, InvalidRequest, ProviderError, RateLimited, TimedOut
@@ -437,7 +437,7 @@ def test_nothing_is_lost_when_the_answer_fails() -> None:
 
 def test_an_error_does_not_show_the_key_that_a_server_echoed() -> None:
     builder = PartBuilder(PROVIDER)
-    reader = FrameReader(builder, {}, lambda data: json.loads(json.dumps(data).replace("sk-1", "[key]")))
+    reader = ResponsesReader(builder, {}, lambda data: json.loads(json.dumps(data).replace("sk-1", "[key]")))
     reader.read(("error", {"type": "error", "message": "bad key sk-1", "code": None}))
     assert reader.failure is not None
     assert "sk-1" not in str(reader.failure) + reader.failure.detail
@@ -607,7 +607,7 @@ def test_halves_of_a_pair_are_joined_across_pieces() -> None:
 )
 def test_nonsense_never_raises(odd: Any) -> None:
     builder = PartBuilder(PROVIDER)
-    reader = FrameReader(builder, {})
+    reader = ResponsesReader(builder, {})
     reader.read(("", odd))
     for frame in (added(0, **BEGUN), text(0, "m1", "Hi"), done(0, **message("m1", "Hi")), completed()):
         if reader.failure is None:

@@ -6,8 +6,8 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from desktop_agent.types.mcp import ElicitationRequest
-from ui.approval.elicitation.form_fields import FieldValue, FormField, parse_fields, parse_value, validate_value
-from ui.approval.elicitation.request_views import RequestView
+from ui.approval.server_requests.form_fields import FieldValue, FormField, parse_fields, parse_value, validate_value
+from ui.approval.server_requests.request_views import RequestView
 from ui.approval.untrusted_text import ServerText, ServerTextFrame, quote_name
 from ui.forms.controls import Control, check_box, check_boxes, menu, text_line
 from ui.forms.form import REQUEST, FieldRow, Form

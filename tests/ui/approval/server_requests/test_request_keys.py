@@ -6,7 +6,7 @@ from PySide6.QtGui import QAccessible, QShortcut
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QPlainTextEdit, QWidget
 
 from desktop_agent.types.mcp import ElicitationAnswer, SamplingAnswer
-from tests.ui.approval.elicitation.test_request_dialog import REVIEW, Driver, form, page
+from tests.ui.approval.server_requests.test_request_dialog import REVIEW, Driver, form, page
 from ui.bridge.mcp_requests import PendingSampling
 
 CONTROL = Qt.KeyboardModifier.ControlModifier

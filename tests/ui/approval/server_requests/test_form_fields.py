@@ -2,7 +2,7 @@
 
 import pytest
 
-from ui.approval.elicitation.form_fields import (
+from ui.approval.server_requests.form_fields import (
     MAX_CHECKBOXES,
     MAX_CHOICES,
     MAX_FIELDS,

@@ -207,23 +207,24 @@ class ServerRequestHandler:
         folder = self._workspace
         return ListRootsResult(roots=[Root(uri=FileUrl(folder.as_uri()), name=folder.name)] if folder else [])
 
-    async def elicit(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002 - named by the library
+    async def answer_elicitation(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002 - named by the library
         """Ask the person; declined where nobody is there."""
-        elicit, declined = self._handlers().elicit, ElicitResult(action="decline")
-        if elicit is None or not self._may_ask:
-            return declined
-        form: dict[str, Any] = getattr(params, "requested_schema", {})
-        url: str | None = getattr(params, "url", None)
-        if url is not None and (len(url) > MAX_URL_LENGTH or not url.lower().startswith(("https://", "http://"))):
-            return declined
-        if len(params.message) > MAX_MESSAGE_LENGTH or len(json.dumps(form, default=str)) > MAX_FORM_LENGTH:
-            # The person must see all that they are asked about.
-            return declined
-        may_open = url is None or self._may_open(url)
-        request = ElicitationRequest(self._title(), params.message, form, url, may_open)
+        elicit, request = self._handlers().elicit, self._elicitation_request(params)
+        if elicit is None or request is None or not self._may_ask:
+            return ElicitResult(action="decline")
         answer = await self._wait_for_answer(elicit(request)) or ElicitationAnswer("cancel")
         self._count_refusals(agreed=answer.action == "accept")
         return ElicitResult(action=answer.action, content=answer.content if answer.action == "accept" else None)
+
+    def _elicitation_request(self, params: ElicitRequestParams) -> ElicitationRequest | None:
+        """Return what the person is asked; None for what is not shown: they must see all that they are asked about."""
+        form: dict[str, Any] = getattr(params, "requested_schema", {})
+        url: str | None = getattr(params, "url", None)
+        if url is not None and (len(url) > MAX_URL_LENGTH or not url.lower().startswith(("https://", "http://"))):
+            return None
+        if len(params.message) > MAX_MESSAGE_LENGTH or len(json.dumps(form, default=str)) > MAX_FORM_LENGTH:
+            return None
+        return ElicitationRequest(self._title(), params.message, form, url, url is None or self._may_open(url))
 
     async def sample(
         self,

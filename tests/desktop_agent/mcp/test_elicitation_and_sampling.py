@@ -12,7 +12,8 @@ from mcp_types import (
     TextContent,
 )
 
-from desktop_agent.mcp.client_features import (
+from desktop_agent.mcp.diagnostics import ServerLog
+from desktop_agent.mcp.elicitation_and_sampling import (
     MAX_MESSAGE_LENGTH,
     MAX_REFUSALS,
     MAX_SAMPLING_LENGTH,
@@ -20,7 +21,6 @@ from desktop_agent.mcp.client_features import (
     MAX_URL_LENGTH,
     ServerRequestHandler,
 )
-from desktop_agent.mcp.diagnostics import ServerLog
 from desktop_agent.types.errors import Overloaded
 from desktop_agent.types.mcp import ElicitationAnswer, SamplingAnswer, ServerRequestHandlers
 from desktop_agent.types.provider_events import Usage
@@ -111,7 +111,7 @@ async def test_a_model_that_fails_is_told_without_its_reasons_which_stand_in_the
 async def test_words_of_a_form_are_shown_whole_or_not_at_all(length, action):
     told = Told()
     params = ElicitRequestFormParams(message="x" * length, requested_schema={"type": "object", "properties": {}})
-    assert (await told.request_handler.elicit(None, params)).action == action
+    assert (await told.request_handler.answer_elicitation(None, params)).action == action
     assert [len(each.message) for each in told.requests] == ([length] if action == "accept" else [])
 
 
@@ -120,7 +120,7 @@ async def test_an_address_that_cannot_be_shown_is_not_asked_about(length, action
     told = Told()
     url = "https://a.example/".ljust(length, "x")
     params = ElicitRequestURLParams(message="m", url=url, elicitation_id="1")
-    assert (await told.request_handler.elicit(None, params)).action == action
+    assert (await told.request_handler.answer_elicitation(None, params)).action == action
     assert len(told.requests) == (1 if action == "accept" else 0)
 
 
@@ -131,11 +131,11 @@ async def test_nothing_is_asked_while_nothing_was_asked_of_the_server():
     told = Told()
     answering = told.request_handler
     answering.set_active_calls(0)
-    assert (await answering.elicit(None, FORM)).action == "decline"
+    assert (await answering.answer_elicitation(None, FORM)).action == "decline"
     assert isinstance(await answering.sample(None, asked(message(text("x")))), ErrorData)
     assert told.requests == []
     answering.set_active_calls(1)
-    assert (await answering.elicit(None, FORM)).action == "accept"
+    assert (await answering.answer_elicitation(None, FORM)).action == "accept"
 
 
 async def test_whoever_asked_the_server_first_pays_for_the_model():
@@ -156,11 +156,11 @@ async def test_who_says_no_three_times_is_not_asked_again_in_that_call(action):
     told.action = action
     answering = told.request_handler
     for _ in range(10):
-        assert (await answering.elicit(None, FORM)).action in {action, "decline"}
+        assert (await answering.answer_elicitation(None, FORM)).action in {action, "decline"}
     assert isinstance(await answering.sample(None, asked(message(text("x")))), ErrorData)
     assert len(told.requests) == MAX_REFUSALS
     answering.set_active_calls(0)
     answering.set_active_calls(1)
     told.action = "accept"
     for _ in range(10):
-        assert (await answering.elicit(None, FORM)).action == "accept"
+        assert (await answering.answer_elicitation(None, FORM)).action == "accept"

@@ -16,8 +16,8 @@ from desktop_agent.types.mcp import (
 )
 from desktop_agent.types.provider_events import Usage
 from desktop_agent.types.providers import Price
-from ui.approval.elicitation import request_dialog
-from ui.approval.elicitation.request_dialog import ServerRequestDialog
+from ui.approval.server_requests import request_dialog
+from ui.approval.server_requests.request_dialog import ServerRequestDialog
 from ui.approval.untrusted_text import FOLD_MARK
 from ui.bridge.mcp_requests import PendingElicitation, PendingSampling
 from ui.style.theme import ThemeSource

@@ -7,7 +7,7 @@ from desktop_agent.types.mcp import SamplingAnswer, SamplingModel, SamplingReque
 from desktop_agent.types.providers import Price
 from desktop_agent.types.tool_calls import ToolSpec
 from tests.ui.test_translatable import bare_texts, marked
-from ui.approval.elicitation.request_views import SamplingView, describe_model
+from ui.approval.server_requests.request_views import SamplingView, describe_model
 
 __all__ = ["marked"]
 

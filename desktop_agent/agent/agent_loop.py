@@ -1,6 +1,6 @@
 """The turn: ask the model, execute the tools that it calls, ask again. The only such loop.
 
-`TurnLoop` is the loop; `ModelCall` is one request and its answer, retried where that is safe and may help.
+`AgentLoop` is the loop; `ModelCall` is one request and its answer, retried where that is safe and may help.
 """
 
 import asyncio
@@ -125,7 +125,7 @@ _INTERRUPTED_ENDS = TRUNCATED_STOP_REASONS | {StopReason.MALFORMED_TOOL_CALL}
 _CALLS_IGNORED = TRUNCATED_STOP_REASONS | {StopReason.REFUSAL}
 
 
-class TurnLoop:
+class AgentLoop:
     """The turns of one run. `close` ends what is open, whatever ended the work."""
 
     def __init__(

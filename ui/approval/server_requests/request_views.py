@@ -15,7 +15,7 @@ from desktop_agent.types.mcp import (
     SamplingRequest,
     tool_result_text,
 )
-from ui.approval.elicitation.form_fields import FieldValue
+from ui.approval.server_requests.form_fields import FieldValue
 from ui.approval.untrusted_text import ServerText, ServerTextFrame, parse_address, quote_name, unusual_letters
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label, set_style_property

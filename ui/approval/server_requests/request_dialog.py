@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QWidget
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import ElicitationAnswer
 from ui.approval.dialog_layout import NARROW_WIDTH
-from ui.approval.elicitation.form_view import ElicitationForm
-from ui.approval.elicitation.request_views import RequestView, SamplingView, UrlElicitationView
 from ui.approval.guarded_dialog import INPUT_DELAY_MS, GuardedDialog, ShortcutBar, is_typing_in
+from ui.approval.server_requests.form_view import ElicitationForm
+from ui.approval.server_requests.request_views import RequestView, SamplingView, UrlElicitationView
 from ui.approval.untrusted_text import quote_name
 from ui.approval.waiting_list import WaitingItem, WaitingList
 from ui.bridge.mcp_requests import McpRequest, PendingElicitation, PendingSampling
