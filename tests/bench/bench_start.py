@@ -81,7 +81,7 @@ class Seen(QObject):
         transcript.viewport().installEventFilter(self)
 
     def eventFilter(self, watched, event):
-        if event.type() == QEvent.Type.Paint and len(self.transcript.surface.rows):
+        if event.type() == QEvent.Type.Paint and len(self.transcript.row_viewport.rows):
             QTimer.singleShot(0, lambda: setattr(self, "is_seen", True))
         return False
 """
