@@ -22,7 +22,6 @@ def focused(screen: Screen) -> set[str]:
     return {each["name"] for each in screen.tree() if "focused" in each["states"]}
 
 
-@pytest.mark.exhaustive("tests/ui/shell/test_layout.py")
 def test_the_row_at_the_bottom_leads_to_the_settings(desk: Desk) -> None:
     _, screen = desk
     for name in ("Settings", "Trash", "Commands", "Help"):
@@ -33,7 +32,6 @@ def test_the_row_at_the_bottom_leads_to_the_settings(desk: Desk) -> None:
     wait_until("the settings go", lambda: screen.find("Settings", "dialog") is None)
 
 
-@pytest.mark.exhaustive("tests/ui/shell/test_help_dialog.py")
 def test_help_names_the_version_and_the_data_folder(desk: Desk) -> None:
     program, screen = desk
     screen.click("Help")
@@ -44,7 +42,6 @@ def test_help_names_the_version_and_the_data_folder(desk: Desk) -> None:
     wait_until("the help goes", lambda: screen.find("Help", "dialog") is None)
 
 
-@pytest.mark.exhaustive("tests/ui/shell/test_help_dialog.py")
 def test_f1_opens_the_guide_from_the_message(desk: Desk) -> None:
     _, screen = desk
     screen.focus("Message")
@@ -55,7 +52,6 @@ def test_f1_opens_the_guide_from_the_message(desk: Desk) -> None:
     wait_until("the help goes", lambda: screen.find("Help", "dialog") is None)
 
 
-@pytest.mark.exhaustive("tests/ui/shell/test_command_palette.py")
 def test_keys_find_a_conversation_by_its_title(desk: Desk) -> None:
     _, screen = desk
     for prompt in ("What is 6 * 7?", "Tell me who you are"):

@@ -57,7 +57,6 @@ def test_an_open_menu_is_found_with_its_rows(screen: Screen, start: str, keys: s
     close(screen, name, "popup menu")
 
 
-@pytest.mark.exhaustive("tests/ui/shell/test_accessible_names.py")
 def test_the_folders_menu_has_a_name(screen: Screen) -> None:
     screen.focus("Message")
     screen.press("Workspace folder")
@@ -66,7 +65,6 @@ def test_the_folders_menu_has_a_name(screen: Screen) -> None:
     close(screen, "Workspace folder", "popup menu")
 
 
-@pytest.mark.exhaustive("tests/ui/shell/test_accessible_names.py")
 def test_the_menu_of_a_text_field_has_a_name_and_its_rows_have_no_keys_in_theirs(screen: Screen) -> None:
     screen.focus("Message")
     screen.keys("Menu")
@@ -75,7 +73,6 @@ def test_the_menu_of_a_text_field_has_a_name_and_its_rows_have_no_keys_in_theirs
     close(screen, "Menu: Text", "popup menu")
 
 
-@pytest.mark.exhaustive("tests/ui/shell/test_accessible_names.py")
 def test_the_list_of_models_is_found(screen: Screen) -> None:
     screen.focus("Message")
     screen.keys("ctrl+m")
