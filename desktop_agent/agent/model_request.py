@@ -278,13 +278,13 @@ async def build_request(
         model=settings.model,
         messages=tuple(messages),
         tools=tools,
-        config=_with_addenda(settings.config, addenda),
+        config=_extended_system_prompt(settings.config, addenda),
         conversation_id=settings.conversation_id,
     )
     return BuiltRequest(request, tuple(adjustments))
 
 
-def _with_addenda(config: ProviderConfig, addenda: Sequence[str]) -> ProviderConfig:
+def _extended_system_prompt(config: ProviderConfig, addenda: Sequence[str]) -> ProviderConfig:
     if not addenda:
         return config
     parts = [part for part in (config.system_prompt, *addenda) if part]

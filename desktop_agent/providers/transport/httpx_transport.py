@@ -274,7 +274,7 @@ STREAM_EXTENSION = "desktop_agent.stream"
 _POOL_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=60.0)
 
 
-class RoutingTransport(httpx.AsyncBaseTransport):
+class ProxyTransport(httpx.AsyncBaseTransport):
     """Direct for loopback and for hosts that the proxy settings exempt; otherwise through the proxy of the scheme.
 
     Proxies come from the environment, or from the system's settings on macOS and Windows. `read_interval`: see
@@ -354,7 +354,7 @@ def create_client(read_interval: float = 0.0) -> httpx.AsyncClient:
         if logger.level == logging.NOTSET:
             # At debug level they log response heads, in which a server may echo the key.
             logger.setLevel(logging.INFO)
-    return httpx.AsyncClient(transport=RoutingTransport(read_interval), follow_redirects=False, trust_env=False)
+    return httpx.AsyncClient(transport=ProxyTransport(read_interval), follow_redirects=False, trust_env=False)
 
 
 def _keep_alive_options() -> list[tuple[int, int, int]]:

@@ -32,14 +32,14 @@ from desktop_agent.tools.tool import RunningCall
 from desktop_agent.types.errors import Sentence, ToolFailed
 
 if TYPE_CHECKING:
+    from desktop_agent.network.command_proxy import CommandProxy
     from desktop_agent.network.fetch import Resolver
-    from desktop_agent.network.host_proxy import HostProxy
 
 
 class CommandNetwork:
     """The network of one command; the launcher sends over `channel` a socket that listens in there."""
 
-    def __init__(self, proxy: "HostProxy") -> None:
+    def __init__(self, proxy: "CommandProxy") -> None:
         self._proxy = proxy
         self._here, self._there = socket.socketpair()
         self._loop = asyncio.SelectorEventLoop()
@@ -114,13 +114,13 @@ async def open_command_network(
         await run_in_thread(lambda _token: _close_all(networks))
 
 
-def _build_proxy(hosts: Sequence[str], private: frozenset[str], resolve: "Resolver | None") -> "HostProxy":
+def _build_proxy(hosts: Sequence[str], private: frozenset[str], resolve: "Resolver | None") -> "CommandProxy":
     # What speaks HTTP takes a tenth of a second to load, and most commands never need it.
+    from desktop_agent.network.command_proxy import CommandProxy
     from desktop_agent.network.fetch import resolve_host
-    from desktop_agent.network.host_proxy import HostProxy
 
     granted = [parse_granted_host(host) for host in hosts]
-    return HostProxy(granted, canonical_hosts(private), resolve=resolve or resolve_host)
+    return CommandProxy(granted, canonical_hosts(private), resolve=resolve or resolve_host)
 
 
 def _close_all(networks: Sequence[CommandNetwork]) -> None:

@@ -117,7 +117,8 @@ _Choice = ReasoningDisabled | ReasoningEffort | ReasoningAdaptive | ReasoningBud
 
 
 def _by_level(reasoning: _Choice, model: str, ability: ThinkingAbility) -> ThinkingOptions:
-    words, asked = "", ""
+    words: str | None = None
+    asked = ""
     match reasoning:
         case None | ReasoningAdaptive():
             return ThinkingOptions({})
@@ -129,14 +130,15 @@ def _by_level(reasoning: _Choice, model: str, ability: ThinkingAbility) -> Think
             words = "{model} takes no number of tokens to think with; it was asked for the level {level}."
         case ReasoningEffort():
             level, asked = nearest_effort(reasoning.level, ability.levels), reasoning.level
-            words = "" if level == asked else "{model} has no thinking level {asked}; it was asked for {level}."
-    note = Sentence(words, {"model": model, "asked": asked, "level": level})
-    return ThinkingOptions({"thinkingLevel": level.upper()}, (note,) if words else ())
+            words = None if level == asked else "{model} has no thinking level {asked}; it was asked for {level}."
+    values = {"model": model, "asked": asked, "level": level}
+    return ThinkingOptions({"thinkingLevel": level.upper()}, () if words is None else (Sentence(words, values),))
 
 
 def _by_budget(reasoning: _Choice, model: str, ability: ThinkingAbility) -> ThinkingOptions:
     least, most = ability.budget
-    words, asked = "", ""
+    words: str | None = None
+    asked = ""
     match reasoning:
         case None:
             return ThinkingOptions({})
@@ -155,7 +157,7 @@ def _by_budget(reasoning: _Choice, model: str, ability: ThinkingAbility) -> Thin
             tokens, asked = min(max(_TOKENS.get(reasoning.level, most), least), most), reasoning.level
             words = "{model} has no thinking levels; for {asked} it was given {tokens} tokens."
     values = {"model": model, "asked": asked, "least": str(least), "most": str(most), "tokens": str(tokens)}
-    return ThinkingOptions({"thinkingBudget": tokens}, (Sentence(words, values),) if words else ())
+    return ThinkingOptions({"thinkingBudget": tokens}, () if words is None else (Sentence(words, values),))
 
 
 MAX_STOP_SEQUENCES = 5  # ai.google.dev/api/generate-content, GenerationConfig

@@ -63,7 +63,7 @@ class _ProxyRefusal(Exception):
         self.status = status
 
 
-class HostProxy:
+class CommandProxy:
     """Connects clients to hosts that are granted. `private` hosts may have a private address.
 
     So may hosts that are granted as an address or as a local name: the person who grants them sees that they are not

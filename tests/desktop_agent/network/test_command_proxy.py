@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.network.host_proxy import HostProxy, ProxyLimits
+from desktop_agent.network.command_proxy import CommandProxy, ProxyLimits
 from desktop_agent.network.hosts import parse_granted_host
 from tests.desktop_agent.mcp.certificates import certificate, served
 from tests.desktop_agent.network.test_client_hello import hello as client_hello
@@ -61,7 +61,7 @@ class Names:
 
 
 class Desk:
-    def __init__(self, proxy: HostProxy, place: tuple[str, int]) -> None:
+    def __init__(self, proxy: CommandProxy, place: tuple[str, int]) -> None:
         self.proxy, self.place = proxy, place
 
     async def say(self, *pieces: bytes, until: bytes = b"\0never") -> bytes:
@@ -87,7 +87,7 @@ async def open_proxy(
     *hosts: str, names: Names | None = None, private: frozenset[str] = frozenset(), limits: ProxyLimits | None = None
 ) -> AsyncGenerator[Desk, None]:
     more = {} if names is None else {"resolve": names}
-    proxy = HostProxy([parse_granted_host(each) for each in hosts], private, limits=limits, **more)
+    proxy = CommandProxy([parse_granted_host(each) for each in hosts], private, limits=limits, **more)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         task = asyncio.create_task(proxy.serve(listening))
         try:
