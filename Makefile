@@ -1,6 +1,6 @@
 # make run     set up what the window needs, and open it
 # make check   the linters and the quick tests of what was changed, in less than 90 seconds; ARGS=--all: all quick ones
-# make test    set up what the tests need, and run what every push is judged by: 6 minutes on two cores
+# make test    set up what the tests need, and run what every push is judged by
 # make test-all    the same with all that is marked exhaustive and all examples; before a release
 # The others: lint format docs bench fuzz shell-differential invariants mutants soak llama-server gallery package package-check lock clean
 

@@ -197,7 +197,7 @@ async def test_the_files_of_a_call_are_put_back(shaky: Shaky, tmp_path: Path) ->
 async def test_summarising_that_heeds_no_cancel_is_left_behind_after_the_grace(
     shaky: Shaky, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("desktop_agent.engine.session_runs.STOP_GRACE", 0.02)
+    monkeypatch.setattr("desktop_agent.agent.run.STOP_GRACE", 0.02)
     stage = Stage(shaky, *(Turn(ContentDelta(f"answer {number}")) for number in range(4)))
     for number in range(4):
         await stage.say(f"prompt {number}")

@@ -39,7 +39,7 @@ def _keeps_no_tail(real: Any) -> Any:
 
 
 def _drops_pieces(real: Any) -> Any:
-    def feed(self: AnswerBuilder, event: Any, at: Any) -> None:
+    def feed(self: AnswerBuilder, event: Any, at: Any = None) -> None:
         if not (isinstance(event, ContentDelta) and event.text.startswith("a")):
             real(self, event, at)
 

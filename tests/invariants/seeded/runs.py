@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from desktop_agent.agent import turn
+from desktop_agent.agent import agent_loop
 from desktop_agent.agent.continuation import Guards, SteeringQueue
 from desktop_agent.agent.modes import ModeSwitch
 from desktop_agent.agent.run import Run
@@ -135,7 +135,7 @@ OF_RUNS = (
     Fault("the mode is forgotten", (8,), replaced(session_controls, "_restored_mode", _forgets_the_mode)),
     Fault("no limit holds", (12,), replaced(Budget, "exceeded_limit", _never_enough)),
     Fault("a guard has no bound", (12,), replaced(Guards, "_count_iteration", _goes_on_for_ever)),
-    Fault("pauses have no bound", (12,), replaced(turn, "MAX_PAUSES", lambda _: 10**9)),
+    Fault("pauses have no bound", (12,), replaced(agent_loop, "MAX_PAUSES", lambda _: 10**9)),
     Fault("specialists may nest for ever", (12,), replaced(Budget, "__init__", _is_never_deep)),
     Fault("a run that fails does not end", (14,), replaced(RunRecorder, "emit", _does_not_say_that_it_failed)),
     Fault("all runs have one budget", (14,), replaced(RunFactory, "create_run", _has_one_budget)),

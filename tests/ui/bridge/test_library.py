@@ -8,7 +8,7 @@ from PIL import Image as Picture
 from shiboken6 import isValid
 
 from desktop_agent.conversation.picture_preparation import import_picture_async
-from desktop_agent.storage.journal_queue import JournalQueue
+from desktop_agent.storage import journal_queue
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import ConversationState
 from desktop_agent.storage.store import Store
@@ -188,18 +188,18 @@ def test_without_any_the_other_thing_is_done(in_loop, tmp_path):
 
 @pytest.mark.parametrize("is_shown", [True, False])
 def test_a_new_name_is_listed_however_long_the_disk_takes(in_loop, tmp_path, monkeypatch, is_shown):
-    stay_the_writer = JournalQueue._retake_lock
+    stay_the_writer = journal_queue._OwnerLock.retake
 
-    async def slowly(journal_queue):
+    async def slowly(lock):
         await asyncio.sleep(0.2)
-        await stay_the_writer(journal_queue)
+        await stay_the_writer(lock)
 
     async def work(bridge):
         id_ = await say(bridge, "Hello")
         if not is_shown:
             bridge.library.new()
             await bridge.idle()
-        monkeypatch.setattr(JournalQueue, "_retake_lock", slowly)
+        monkeypatch.setattr(journal_queue._OwnerLock, "retake", slowly)
         listed = Heard(bridge.library.listed)
         bridge.library.rename(id_, "Mine")
         await bridge.idle()
