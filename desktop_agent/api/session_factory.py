@@ -66,6 +66,9 @@ class ApprovalResponder:
             self._approvals.answer(approval_id, decision)
         except AgentError as error:
             self._approvals.answer(approval_id, Deny(message=f"The approver's decision could not be taken: {error}"))
+        except Exception as error:  # noqa: BLE001 - whatever an approver of the caller's returned
+            words = f"The approver's decision could not be taken ({type(error).__name__})."
+            self._approvals.answer(approval_id, Deny(message=words))
 
     async def _decision(self, approval: Approval) -> Decision:
         approver = self._approver

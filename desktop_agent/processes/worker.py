@@ -12,7 +12,8 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from enum import StrEnum
 from functools import cache
 from importlib.util import find_spec
@@ -106,13 +107,18 @@ class Worker(Generic[Answer]):
 
     def ask(self, *arguments: object) -> Answer:
         """Return the one answer. Raises WorkerFailed."""
-        answers = list(self.call(*arguments))
+        answers: list[Answer] = []
+        with closing(self.call(*arguments)) as coming:
+            for answer in coming:
+                answers.append(answer)
+                if len(answers) > 1:
+                    break
         if len(answers) != 1:
             raise WorkerFailed(WorkerFailure.CRASHED)
         return answers[0]
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        """Do work that calls, in a thread, and close. A cancel ends the process, and is passed on when it is gone."""
+        """Do work that calls, in a thread of its own, and close. A cancel ends the process, and is passed on then."""
 
         def work_and_close() -> Result:
             try:
@@ -120,7 +126,12 @@ class Worker(Generic[Answer]):
             finally:
                 self.close()
 
-        return await wait_to_end(asyncio.ensure_future(asyncio.to_thread(work_and_close)), self.close)
+        # Not the loop's own threads: there are few, and names of hosts are looked up in them.
+        thread = ThreadPoolExecutor(1, "worker call")
+        try:
+            return await wait_to_end(asyncio.wrap_future(thread.submit(work_and_close)), self.close)
+        finally:
+            thread.shutdown(wait=False)
 
     def close(self) -> None:
         """End the process; whoever waits for an answer gets none, nor does any later call."""

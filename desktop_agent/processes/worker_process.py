@@ -113,7 +113,8 @@ def _limit_resources(limits: WorkerLimits) -> None:
     with suppress(OSError, AttributeError):
         os.nice(limits.niceness)
     with suppress(OSError, ValueError):
-        limit_process(for_good=True, AS=limits.memory, FSIZE=0, CORE=0)
+        # Memory last: macOS refuses that one.
+        limit_process(for_good=True, FSIZE=0, CORE=0, AS=limits.memory)
 
 
 class _AuditHook:

@@ -135,7 +135,6 @@ def test_stop_keeps_what_came_and_a_restart_shows_it(real_display: dict[str, str
         screen.wait_last("You said", "tell me a long story")
 
 
-@pytest.mark.exhaustive("tests/desktop_agent/engine/test_stop_everywhere.py")
 def test_stop_closes_the_connection(real_display: dict[str, str], tmp_path: Path) -> None:
     # Qt answers assistive technology by holding the button down for 100 ms before it lets go: two of those will do.
     ways = [*[("mouse", Screen.click)] * PRESSES, *[("accessibility", Screen.press)] * 2]

@@ -105,8 +105,12 @@ class FieldRow(QWidget):
         if not self._is_touched:
             return
         problem = self.problem
-        wrong = self.initial_focus if problem else None
-        for part in (self.control.widget, *self.control.widget.findChildren(QLineEdit)):
+        parts = (self.control.widget, *self.control.widget.findChildren(QLineEdit))
+        wrong = None
+        if problem:
+            # Of a group of boxes, the group.
+            wrong = self.initial_focus if self.initial_focus in parts else self.control.widget
+        for part in parts:
             set_style_property(part, "invalid", "true" if part is wrong else "false")
         self._show_text("error", self._error, problem)
 

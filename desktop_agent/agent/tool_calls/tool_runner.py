@@ -170,9 +170,8 @@ class ToolRunner:
         batch = self._batch
 
         async def work() -> _ToolOutput | None:
-            digest, arguments = await run_by_size(
-                lambda: (tool.digest(call.input), tool.checked(call.input)), call.input
-            )
+            given = call.input
+            digest, arguments = await run_by_size(lambda: (tool.digest(given), tool.checked(given)), given)
             if not self._is_still_allowed(call, tool, digest):
                 return None
             call.started_at = monotonic()

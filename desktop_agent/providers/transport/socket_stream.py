@@ -49,10 +49,15 @@ class SocketBackend(httpcore.AsyncNetworkBackend):
                 stream = await _connect_first(host, port, local_address, self._interval)
         except TimeoutError as error:
             raise httpcore.ConnectTimeout(str(error)) from error
-        except (OSError, ExceptionGroup) as error:
+        # Of names with an empty or a long part Python says that they cannot be encoded.
+        except (OSError, UnicodeError, ExceptionGroup) as error:
             raise httpcore.ConnectError(str(error)) from error
-        for option in socket_options or ():
-            stream.get_extra_info("socket").setsockopt(*option)
+        try:
+            for option in socket_options or ():
+                stream.get_extra_info("socket").setsockopt(*option)
+        except OSError as error:  # macOS, where the other side has closed already
+            stream.abort()
+            raise httpcore.ConnectError(str(error)) from error
         return stream
 
     async def sleep(self, seconds: float) -> None:
@@ -64,20 +69,35 @@ async def _connect_first(host: str, port: int, local_address: str | None, interv
     """Raises OSError, and a group of them where the host has several addresses."""
     loop = asyncio.get_running_loop()
     local = None if local_address is None else (local_address, 0)
+    opened: list[SocketStream] = []
 
     async def connect(address: str) -> SocketStream:
         transport, reader = await loop.create_connection(partial(_Reader, interval), address, port, local_addr=local)
-        return SocketStream(transport, reader)
+        opened.append(SocketStream(transport, reader))
+        return opened[-1]
 
     infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
+    addresses = list(dict.fromkeys(_address(info[4]) for info in infos))
     if len(addresses) == 1:
         return await connect(addresses[0])
     attempts = [partial(connect, address) for address in addresses]
-    stream, _, failures = await staggered_race(attempts, _NEXT_ADDRESS, loop=loop)
-    if stream is None:
+    winner: SocketStream | None = None
+    try:
+        winner, _, failures = await staggered_race(attempts, _NEXT_ADDRESS, loop=loop)
+    finally:
+        # A cancel may come when one has won already.
+        for stream in opened:
+            if stream is not winner:
+                stream.abort()
+    if winner is None:
         raise ExceptionGroup(f"no address of {host}", [error for error in failures if isinstance(error, Exception)])
-    return stream
+    return winner
+
+
+def _address(place: tuple[Any, ...]) -> str:
+    """Return the address in it, with the zone of one that holds in one network alone."""
+    zone = place[3] if len(place) == 4 else 0
+    return f"{place[0]}%{zone}" if zone else str(place[0])
 
 
 class _Reader(asyncio.Protocol):
@@ -166,6 +186,12 @@ class _Reader(asyncio.Protocol):
             self._next_read = self._loop.time() + self._interval
         return data
 
+    def successor(self) -> "_Reader":
+        """Return the reader of the same connection once it is encrypted: nothing is taken over."""
+        reader = _Reader(self._interval)
+        reader.transport = self.transport
+        return reader
+
     async def drain(self) -> None:
         """Return when all that was written has reached the system."""
         if not self._may_write:
@@ -210,10 +236,13 @@ class SocketStream(httpcore.AsyncNetworkStream):
         if timer is None or timer.when() > until:
             self._start_silence_timer()
 
-    def _start_silence_timer(self) -> None:
+    def _stop_silence_timer(self) -> None:
         if self._silence_timer is not None:
             self._silence_timer.cancel()
             self._silence_timer = None
+
+    def _start_silence_timer(self) -> None:
+        self._stop_silence_timer()
         if self._silent_at < math.inf:
             self._silence_timer = self._loop.call_at(self._silent_at, self._on_silence)
 
@@ -242,12 +271,15 @@ class SocketStream(httpcore.AsyncNetworkStream):
         if self._reader.failure is not None:
             raise httpcore.WriteError(str(self._reader.failure)) from self._reader.failure
 
+    def abort(self) -> None:
+        """Close in the loop's next turn."""
+        self._is_closed = True
+        self._stop_silence_timer()
+        self._transport.abort()
+
     async def aclose(self) -> None:
         """Close at once: nobody waits for what was not sent or read."""
-        self._is_closed = True
-        if self._silence_timer is not None:
-            self._silence_timer.cancel()
-        self._transport.abort()
+        self.abort()
         # The loop closes the socket in its next turn.
         await asyncio.sleep(0)
 
@@ -258,10 +290,16 @@ class SocketStream(httpcore.AsyncNetworkStream):
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> httpcore.AsyncNetworkStream:
         """Return the same connection, encrypted. Raises ConnectError and ConnectTimeout, and closes it then."""
+        self._stop_silence_timer()
+        if self._reader.pieces or self._reader.is_at_end:
+            # What came unencrypted must not pass for what comes encrypted.
+            await self.aclose()
+            raise httpcore.ConnectError("closed, or spoke before TLS")
+        reader = self._reader.successor()
         try:
             async with asyncio.timeout(timeout):
                 transport = await self._loop.start_tls(
-                    self._transport, self._reader, ssl_context, server_hostname=server_hostname
+                    self._transport, reader, ssl_context, server_hostname=server_hostname
                 )
         except BaseException as error:
             await self.aclose()
@@ -272,8 +310,8 @@ class SocketStream(httpcore.AsyncNetworkStream):
             raise
         if transport is None:
             raise httpcore.ConnectError("closed")
-        self._reader.connection_made(transport)
-        return SocketStream(transport, self._reader)
+        reader.connection_made(transport)
+        return SocketStream(transport, reader)
 
     def get_extra_info(self, info: str) -> Any:
         """Return what the library asks about a connection; `is_readable`: it has more to read, or was closed."""

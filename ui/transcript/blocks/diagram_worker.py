@@ -2,6 +2,7 @@
 
 import re
 from base64 import b64encode
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -22,6 +23,12 @@ class DiagramAnswer:
 
     png: str = ""
     error: str = ""
+
+
+def prepare() -> None:
+    """Import the renderer before the process is confined, where it is installed."""
+    with suppress(ImportError):
+        import_module("mermaidx")
 
 
 def draw(source: str, colors: dict[str, str | bool], scale: float) -> DiagramAnswer:

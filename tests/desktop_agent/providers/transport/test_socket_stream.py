@@ -3,13 +3,16 @@
 import asyncio
 import contextlib
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import httpcore
 import pytest
 
 from desktop_agent.providers.transport.socket_stream import SocketBackend
+from tests.fakes.stopping_server import certificate, server_side
 from tests.frame.patience import PATIENCE
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -163,3 +166,68 @@ async def test_where_nobody_listens_the_cause_is_told() -> None:
             await SocketBackend().connect_tcp("localhost", unused.getsockname()[1], timeout=PATIENCE)
     causes = getattr(caught.value.__cause__, "exceptions", (caught.value.__cause__,))
     assert all(isinstance(cause, ConnectionRefusedError) for cause in causes)
+
+
+async def test_what_came_unencrypted_does_not_pass_for_encrypted() -> None:
+    async def forge(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + b"forged")
+        await reader.read()
+
+    async with connected(forge) as stream:
+        assert await stream.read(19, PATIENCE) == b"HTTP/1.1 200 OK\r\n\r\n"
+        with pytest.raises(httpcore.ConnectError):
+            await stream.start_tls(ssl.create_default_context(), "localhost", PATIENCE)
+
+
+async def test_silence_before_tls_does_not_count_behind_it(tmp_path: Path) -> None:
+    file = certificate(tmp_path)
+
+    async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.05)
+        writer.write(b"open")
+        await writer.drain()
+        await writer.start_tls(server_side(file))
+        for _ in range(8):
+            await asyncio.sleep(0.1)
+            writer.write(b".")
+        await reader.read()
+
+    async with connected(tunnel) as stream:
+        assert await stream.read(4, 0.4) == b"open"
+        encrypted = await stream.start_tls(ssl.create_default_context(cafile=str(file)), "127.0.0.1", PATIENCE)
+        for _ in range(8):
+            assert await encrypted.read(1, PATIENCE) == b"."
+
+
+async def test_a_cancel_between_two_addresses_leaves_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_now = 0
+
+    async def wait(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal open_now
+        open_now += 1
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+        open_now -= 1
+        writer.close()
+
+    async def both(_host: str, port: int, **_options: object) -> list[tuple[object, ...]]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port)) for host in ("127.0.0.1", "127.0.0.2")]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", both)
+    async with await asyncio.start_server(wait, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        for turns in range(30):
+            connecting = asyncio.create_task(SocketBackend().connect_tcp("two.example", port, PATIENCE))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            connecting.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await (await connecting).aclose()
+        await asyncio.sleep(0.2)
+        assert open_now == 0
+
+
+@pytest.mark.parametrize("host", ["a..example", "x" * 70 + ".example"])
+async def test_a_name_that_cannot_be_looked_up_is_not_known(host: str) -> None:
+    with pytest.raises(httpcore.ConnectError):
+        await SocketBackend().connect_tcp(host, 80, PATIENCE)
