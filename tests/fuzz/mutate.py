@@ -31,6 +31,9 @@ _MARK = "\ue000"
 # Texts that stand for what the JSON writer cannot write: replaced after it has written the rest.
 _RAW = {
     f"{_MARK}deep": "[" * 150 + "]" * 150,
+    # orjson reads about 1,024 levels, which is more than Python's own recursion bears.
+    f"{_MARK}nested": '{"error":' * 700 + "1" + "}" * 700,
+    f"{_MARK}lists": "[" * 950 + "1" + "]" * 950,
     f"{_MARK}deeper": '{"a":' * 3000 + "1" + "}" * 3000,
     f"{_MARK}deepest": "[" * 60_000 + "]" * 60_000,
     f"{_MARK}unclosed": "[" * 500,

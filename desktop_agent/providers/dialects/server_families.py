@@ -10,6 +10,7 @@ from typing import Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
 from desktop_agent.providers.data_tables import load_table
+from desktop_agent.providers.transport.json_codec import text_in
 from desktop_agent.types.blocks import MEDIA_TYPES_WITHOUT_GIF, SUPPORTED_MEDIA_TYPES
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.providers import ImageLimits, is_loopback
@@ -97,7 +98,7 @@ def quirks_for_listing(entries: list[dict[str, Any]], guess: ServerQuirks) -> Se
     """Return what the model listing suggests: it corrects a guess from a port, never a vendor's own host name."""
     if guess.family not in {*_FAMILY_BY_PORT.values(), *_FAMILY_BY_LOOPBACK_PORT.values(), "stranger"}:
         return guess
-    owners = [_FAMILY_BY_OWNER.get(str(entry.get("owned_by"))) for entry in entries]
+    owners = [_FAMILY_BY_OWNER.get(text_in(entry, "owned_by")) for entry in entries]
     families = {family for family in owners if family is not None}
     return FAMILIES[families.pop()] if len(families) == 1 else guess
 

@@ -15,6 +15,7 @@ from typing import Any
 from desktop_agent.providers.data_tables import load_table
 from desktop_agent.providers.transport.connection_errors import PROXY_AUTH_REQUIRED, proxy_auth_error
 from desktop_agent.providers.transport.json_codec import (
+    array_in,
     dumps,
     is_array,
     is_object,
@@ -22,6 +23,7 @@ from desktop_agent.providers.transport.json_codec import (
     object_in,
     objects_in,
     repair_text,
+    text_in,
 )
 from desktop_agent.providers.transport.sse import SseDecoder
 from desktop_agent.types import errors
@@ -41,6 +43,7 @@ DAILY_QUOTA = "quota_per_day"
 MESSAGE_LIMIT = 1000
 DETAIL_LIMIT = 4000
 _MAX_ID_LENGTH = 200
+_MAX_ERROR_LEVELS = 20
 
 _RETRY_STATUSES = frozenset({408, 409, 429})
 _MESSAGE_FIELDS = ("message", "msg", "status_msg", "errmsg", "error_msg")
@@ -125,9 +128,16 @@ def error_from_stream(data: Any, headers: Mapping[str, str]) -> ProviderError:
 
 def has_error(error: Any) -> bool:
     """Whether `error` has content: gateways write one of zeros and empty strings beside text."""
-    if is_object(error) or is_array(error):
-        return any(map(has_error, error.values() if is_object(error) else error))
-    return bool(error)
+    waiting = [error]
+    while waiting:
+        value = waiting.pop()
+        if is_object(value):
+            waiting.extend(value.values())
+        elif is_array(value):
+            waiting.extend(value)
+        elif value:
+            return True
+    return False
 
 
 def is_bare_error(data: Any) -> bool:
@@ -211,17 +221,19 @@ def parse_error_body(body: bytes) -> ErrorBody:
         return ErrorBody()
 
 
-def parse_error(data: Any) -> ErrorBody:
-    """Find message, words and code in any of the shapes that servers use."""
+def parse_error(data: Any, levels: int = _MAX_ERROR_LEVELS) -> ErrorBody:
+    """Find message, words and code in any of the shapes that servers use, at most so many levels deep."""
+    if levels == 0:
+        return ErrorBody()
     if is_array(data):
-        return parse_error(data[0]) if data else ErrorBody()
+        return parse_error(data[0], levels - 1) if data else ErrorBody()
     if isinstance(data, str):
         return ErrorBody(message=repair_text(data))
     if not is_object(data):
         return ErrorBody()
     # Gateways forward Anthropic's body, which names the request, but not its headers.
     request_id = data.get("request_id")
-    body = _find_error(data)
+    body = _find_error(data, levels)
     return (
         replace(body, request_id=repair_text(request_id[:_MAX_ID_LENGTH]))
         if isinstance(request_id, str) and request_id
@@ -229,10 +241,10 @@ def parse_error(data: Any) -> ErrorBody:
     )
 
 
-def _find_error(data: dict[str, Any]) -> ErrorBody:
+def _find_error(data: dict[str, Any], levels: int) -> ErrorBody:
     error = data.get("error")
     if (is_object(error) or is_array(error)) and error:
-        inner = parse_error(error)
+        inner = parse_error(error, levels - 1)
         return inner if inner.message else _parse_flat(data, inner)
     if isinstance(error, str) and error:
         return _parse_flat({**data, "message": error}, ErrorBody())
@@ -276,7 +288,7 @@ def _parse_flat(data: dict[str, Any], inner: ErrorBody) -> ErrorBody:
 
 def _daily_quota_words(reasons: list[dict[str, Any]]) -> set[str]:
     """Look for daily quotas: google.rpc.QuotaFailure names them like GenerateRequestsPerDayPerProjectPerModel."""
-    ids = [str(violation.get("quotaId")) for reason in reasons for violation in objects_in(reason, "violations")]
+    ids = [text_in(violation, "quotaId") for reason in reasons for violation in objects_in(reason, "violations")]
     return {DAILY_QUOTA} if any("PerDay" in violation for violation in ids) else set()
 
 
@@ -285,9 +297,7 @@ def _fastapi_detail(detail: Any) -> Any:
     if not is_array(detail):
         return detail
     lines = [
-        f"{'.'.join(str(part) for part in entry.get('loc') or ())}: {entry.get('msg')}"
-        for entry in detail
-        if is_object(entry)
+        f"{'.'.join(map(str, array_in(entry, 'loc')))}: {entry.get('msg')}" for entry in detail if is_object(entry)
     ]
     return "; ".join(lines) or None
 
@@ -337,11 +347,11 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             return float(value) * scale
     try:
         moment = parsedate_to_datetime(headers.get("retry-after", ""))
-    except ValueError:
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+    except (ValueError, OverflowError):  # no date, or one beyond all years
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
 def _duration(value: Any) -> float | None:

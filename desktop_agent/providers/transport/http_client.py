@@ -248,7 +248,9 @@ class HttpClient:
             if not 300 <= answer.status < 400:
                 return answer
             await answer.aclose()
-            target = urlsplit(answer.headers.get("location", "")).hostname or ""
+            target = ""
+            with suppress(ValueError):  # what it leads to is no address
+                target = urlsplit(answer.headers.get("location", "")).hostname or ""
             failure = error_responses.redirect_error(answer.status, target or call.where)
         raise failure
 

@@ -18,7 +18,7 @@ from typing import Any, cast
 import httpcore
 
 # Bytes that nobody has read yet: above the first the socket is not watched, until there are less than the second.
-_HIGH_WATER, _LOW_WATER = 256 * 1024, 64 * 1024
+_HIGH_WATER, _LOW_WATER = 64 * 1024, 16 * 1024
 # Bytes that are read at once even where the reader wants them in intervals.
 _SMALL = 4 * 1024
 # Seconds until the next address of a host is tried beside the one before (RFC 8305, section 5).
@@ -220,7 +220,10 @@ class SocketStream(httpcore.AsyncNetworkStream):
         reader = self._reader
         if self._is_closed:
             raise httpcore.ReadError("closed here")
-        if not reader.is_ready:
+        if reader.is_ready:
+            # A server that never pauses must not keep the loop from everything else.
+            await asyncio.sleep(0)
+        else:
             self._limit_silence(math.inf if timeout is None else self._loop.time() + timeout)
             await reader.wait()
         if reader.pieces:

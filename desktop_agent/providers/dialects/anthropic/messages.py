@@ -13,7 +13,7 @@ from typing import Any
 from desktop_agent.providers.dialects.anthropic.model_listing import PictureEncoder
 from desktop_agent.providers.dialects.anthropic.response_stream import PROVIDER
 from desktop_agent.providers.dialects.request_building import NO_RESULT, PrefixDigest, first_results
-from desktop_agent.providers.transport.json_codec import dumps, is_object, object_in
+from desktop_agent.providers.transport.json_codec import dumps, is_object, object_in, text_in
 from desktop_agent.types.blocks import Block, Image, Json, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, MessageState, Role
@@ -143,7 +143,7 @@ class ServerSteps:
 
     def accepts(self, raw: dict[str, Any], *, is_open: bool) -> bool:
         """Whether this step goes back. Ask in the order of the steps."""
-        kind, step_id = str(raw.get("type") or ""), raw.get("id")
+        kind, step_id = text_in(raw, "type"), raw.get("id")
         if kind.endswith("tool_use") and isinstance(step_id, str):
             if step_id not in self._answered and not is_open:
                 return False

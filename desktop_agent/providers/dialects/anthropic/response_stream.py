@@ -69,7 +69,7 @@ _INPUT_FIELDS = ("query", "url", "command", "code", "pattern", "path")
 def parse_block(raw: dict[str, Any]) -> ServerStep | Unknown:
     """Parse a block that is neither text, thinking nor a call: a step of the servers', or of unknown type."""
     clean = repair_json(raw)
-    kind = str(clean.get("type") or "")
+    kind = text_in(clean, "type")
     if not is_step(kind):
         return Unknown(raw=clean, provider=PROVIDER)
     name = clean.get("name")
@@ -186,7 +186,7 @@ class _BlockReader:
         before = self._open.get(index)
         if before is not None and (before.kind != "tool_use" or before.has_input_in_start):
             self.stop(index)
-        kind = str(raw.get("type") or "")
+        kind = text_in(raw, "type")
         self.index, self.delta, self.field = index, "", ""
         self._started += 1
         block = self._open[index] = _OpenBlock(kind, _order_number(index, self._started), dict(raw))
@@ -337,7 +337,7 @@ class FrameReader(BaseFrameReader):
             blocks.take(piece)
             return
         if is_object(data):
-            self._read_event(str(data.get("type") or name), data)
+            self._read_event(text_in(data, "type") or name, data)
         elif is_array(data) or name == "error":
             self._fail(data)
 

@@ -158,7 +158,7 @@ class FrameReader(BaseFrameReader):
         objects = [entry for entry in (candidates if is_array(candidates) else [candidates]) if is_object(entry)]
         if not objects:
             return None
-        numbers = [str(candidate.get("index") or 0) for candidate in objects]
+        numbers = [_number_of(candidate) for candidate in objects]
         if self._index is None:
             self._index = min(numbers, key=lambda index: (len(index), index))
         is_unnumbered = len(objects) == 1 and objects[0].get("index") is None
@@ -229,3 +229,8 @@ def _only_text(data: Any) -> str | None:
     except (KeyError, IndexError, TypeError, ValueError):
         pass
     return None
+
+
+def _number_of(candidate: dict[str, Any]) -> str:
+    index = candidate.get("index")
+    return str(index) if index and isinstance(index, int | float | str) else "0"

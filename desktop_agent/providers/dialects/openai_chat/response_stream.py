@@ -21,6 +21,7 @@ from desktop_agent.providers.transport.json_codec import (
     read_count,
     repair_json,
     repair_text,
+    text_in,
 )
 from desktop_agent.providers.transport.sse import DONE, Frame
 from desktop_agent.types.blocks import Citation, Unknown
@@ -265,7 +266,7 @@ class FrameReader(BaseFrameReader):
                 self._builder.add_call_fragment(arguments=call if isinstance(call, str) else [call])
 
     def _is_known(self, function: dict[str, Any]) -> bool:
-        return self._builder.calls.has_call(str(function.get("name")), _arguments_of(function))
+        return self._builder.calls.has_call(text_in(function, "name"), _arguments_of(function))
 
     def _end_text(self) -> None:
         """Close the text, only if there are citations to keep with it."""

@@ -246,3 +246,17 @@ def test_what_gateways_say_is_asked_again_where_that_may_help(status: int, body:
     assert error.retryable is again
     # A gateway's time-out is an answer: not one of ours.
     assert not (isinstance(error, TimedOut) and error.is_after_sending)
+
+
+@pytest.mark.parametrize("nested", ['{"error":' * 700 + "1" + "}" * 700, "[" * 950 + "1" + "]" * 950])
+def test_an_error_that_is_nested_deeply_is_an_error_all_the_same(nested: str) -> None:
+    assert error_from_status(400, {}, nested.encode()).status == 400
+    assert error_from_stream(json.loads(nested[:9_000]), {}).kind == "server"
+    assert has_error(json.loads(nested))
+
+
+def test_what_a_server_says_wrongly_about_its_error_is_left_out() -> None:
+    body = b'{"detail":[{"loc":5,"msg":"too long"}]}'
+    assert error_from_status(422, {}, body).message == ": too long"
+    for date in ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "Mon, 01 Jan 2020 00:00:00 +9999999999999999999999"):
+        assert error_from_status(429, {"retry-after": date}, b"{}").retry_after is None

@@ -231,3 +231,17 @@ async def test_a_cancel_between_two_addresses_leaves_no_connection(monkeypatch: 
 async def test_a_name_that_cannot_be_looked_up_is_not_known(host: str) -> None:
     with pytest.raises(httpcore.ConnectError):
         await SocketBackend().connect_tcp(host, 80, PATIENCE)
+
+
+async def test_a_server_that_never_pauses_leaves_turns_to_others() -> None:
+    async def write(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"x" * 1000)
+        await writer.drain()
+
+    async with connected(write) as stream:
+        await stream.read(1, PATIENCE)
+        turns: list[int] = []
+        asyncio.get_running_loop().call_soon(turns.append, 1)
+        # All of it has arrived: without a turn of the loop in between, nobody else would come.
+        await stream.read(1, PATIENCE)
+        assert turns == [1]
