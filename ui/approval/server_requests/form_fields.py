@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.hidden_characters import replace_hidden
+from desktop_agent.types.lookalikes import ascii_lookalike
 
 MAX_FIELDS = 60
 MAX_CHOICES = 200
@@ -62,13 +64,18 @@ class FormField:
         """Whether the field seems to ask for a password or a key."""
         if self.kind in {"yes_no", "one", "several"}:
             return False
+        if self.format == "password":
+            return True
         # Descriptions of numbers often warn against giving away secrets.
         texts = (self.name, self.title, self.description if self.kind == "text" else "")
-        return _SECRET.search(" ".join(_WORD_START.sub(" ", text) for text in texts)) is not None
+        return _SECRET.search(" ".join(_WORD_START.sub(" ", _plain_letters(text)) for text in texts)) is not None
 
     @property
     def usable_default(self) -> Any:
-        """Return the default as a control shows it; None where there is none of the right type."""
+        """Return the default as a control shows it; None where there is none of the right type.
+
+        One with characters that cannot be seen is none: what is sent is what the person saw.
+        """
         default = self.default
         match self.kind:
             case "yes_no":
@@ -79,9 +86,15 @@ class FormField:
                 return cast("list[Any]", default) if isinstance(default, list) else None
             case "text" | "number" | "integer":
                 is_usable = isinstance(default, str | int | float) and not isinstance(default, bool)
-                return str(default) if is_usable else None
+                text = str(default) if is_usable else ""
+                return text if is_usable and replace_hidden(text) == text and len(text.splitlines()) <= 1 else None
             case "unknown":
                 return None
+
+
+def _plain_letters(text: str) -> str:
+    """Return the letters that a person reads: without hidden ones, ASCII in place of what looks like it."""
+    return "".join(ascii_lookalike(char) or char for char in replace_hidden(text) if char != "\ufffd")
 
 
 def parse_fields(form: JsonObject) -> tuple[FormField, ...] | None:

@@ -144,3 +144,20 @@ def test_a_bound_that_nobody_could_write_is_none(bound):
     made = field(type="integer", minimum=bound, maximum=bound)
     assert (made.minimum, made.maximum) == (None, None)
     assert validate_value(made, "5") == ""
+
+
+@pytest.mark.parametrize(
+    "title", ["P\u0430ssword", "\uff30\uff41\uff53\uff53\uff57\uff4f\uff52\uff44", "Pass\u200bword"]
+)
+def test_letters_that_look_like_others_do_not_hide_a_secret(title):
+    assert FormField("x", title, "text").looks_secret
+
+
+def test_a_field_for_a_password_looks_secret_whatever_it_is_called():
+    assert FormField("x", "Mot de passe", "text", format="password").looks_secret
+
+
+@pytest.mark.parametrize("default", ["ada@example.org\u200b\u202egro.live", "a\nb", "a\u2028b", "a\x00"])
+def test_a_default_that_cannot_be_seen_whole_is_not_filled_in(default):
+    assert FormField("x", "Address", "text", default=default).usable_default is None
+    assert FormField("x", "Address", "text", default="ada@example.org").usable_default == "ada@example.org"
