@@ -18,9 +18,9 @@ from enum import StrEnum
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Generic, TypeVar, cast
+from typing import IO, Annotated, Any, Generic, TypeVar, cast
 
-from pydantic import TypeAdapter
+from pydantic import FailFast, Field, TypeAdapter
 
 from desktop_agent.processes.worker_process import WorkerLimits, encode_frame, read_frame
 from desktop_agent.processes.worker_threads import wait_to_end
@@ -78,7 +78,9 @@ class Worker(Generic[Answer]):
         """How many processes were started."""
         self._command = [*(command or worker_command()), _folder_of(task), task, json.dumps(dataclasses.asdict(limits))]
         self._limits = limits
-        self._frames = TypeAdapter(answers)
+        # One answer a frame, and no list of all that is wrong: a process that was taken over may write anything.
+        frames: Any = cast("Any", Annotated)[answers, Field(max_length=1), FailFast()]
+        self._frames: TypeAdapter[list[Answer]] = TypeAdapter(frames)
         self._patience = patience
         self._attempts = attempts
         self._process: subprocess.Popen[bytes] | None = None
