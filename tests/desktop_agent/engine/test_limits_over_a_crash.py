@@ -57,9 +57,10 @@ class Limited(Life):
         self.session._runs._setup = self.session._runs.run_factory._setup = setup
 
     async def delegated(self) -> None:
-        """A specialist's work is over, and something waits for the person."""
+        """A specialist's work is over and on the disk, and something waits for the person."""
         await self.stage.until(lambda: self.stage.of(RunFinished))
         await self.waiting()
+        await self.session._writer.flush()
 
     @property
     def reached(self) -> list[str]:
