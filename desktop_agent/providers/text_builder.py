@@ -30,18 +30,16 @@ _TAG_PAIRS = (
     ("◁think▷", "◁/think▷"),
 )
 _MAX_TAG_LENGTH = max(len(opening) for opening, _ in _TAG_PAIRS)
-_CLOSING_BY_TEMPLATE = "</think>"
 
 
 class ThinkTags:
     """Splits the text of one answer into thought and text; tags may be cut anywhere."""
 
-    def __init__(self, *, opened_by_template: bool = False) -> None:
+    def __init__(self) -> None:
         self.is_settled = False
         self._held = ""
         self._closing = ""
         self._after = False
-        self._opened_by_template = opened_by_template
 
     def feed(self, piece: str) -> list[tuple[bool, str]]:
         """Return parts in order: (is thought, text). `is_settled` becomes true when no tag can matter any more."""
@@ -78,9 +76,6 @@ class ThinkTags:
                 return True
         if len(start) < _MAX_TAG_LENGTH and any(opening.startswith(word) for opening, _ in _TAG_PAIRS):
             return False
-        if self._opened_by_template:
-            self._closing = _CLOSING_BY_TEMPLATE
-            return True
         self.is_settled = True
         return False
 

@@ -8,9 +8,6 @@ StyledWord = tuple[int, int, str]
 MAX_TEXT_LENGTH = 200_000
 """The maximum number of characters; longer code stays plain."""
 
-WORD_KINDS = ("comment", "keyword", "function", "builtin", "string", "number")
-"""The kinds of words."""
-
 
 @dataclass(frozen=True, slots=True)
 class LexerState:
