@@ -35,7 +35,8 @@ ALL = ("tests/desktop_agent", *ALWAYS)
 DOCUMENTS = "tests/frame/test_documents.py"
 PACKAGES = ("desktop_agent", "ui")
 # Whole files, so that what a module sets up is set up once, and the slow ones first: tests/frame/selection.py.
-DISTRIBUTED = ("--dist", "loadfile", "--no-loadscope-reorder")
+# A worker that crashes ends the run: where whole files are handed out, xdist waits for ever for what that one had left.
+DISTRIBUTED = ("--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0")
 LINTERS = {
     "ruff check": ("ruff", "check", "--quiet", "."),
     "ruff format": ("ruff", "format", "--quiet", "--check", "."),
