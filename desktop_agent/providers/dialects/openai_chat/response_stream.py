@@ -368,8 +368,10 @@ class FrameReader(BaseFrameReader):
 
 def _plain_words(value: Any) -> str:
     """Return text that is bare, in an object under one of a few names, or in a list of either."""
-    if is_array(value):
-        return "".join(map(_plain_words, value))
+    return "".join(map(_bare_text, value)) if is_array(value) else _bare_text(value)
+
+
+def _bare_text(value: Any) -> str:
     if is_object(value):
         texts = (value.get(name) for name in ("text", "content", "thinking", "summary"))
         value = next((text for text in texts if isinstance(text, str) and text), "")

@@ -450,6 +450,15 @@ def events(*chunks: Any, provider: str = "openai-compat/mistral") -> list[Any]:
 URL = {"url": "https://x.example", "title": "X", "content": "quoted", "start_index": 0, "end_index": 2}
 
 
+@pytest.mark.parametrize("where", ["reasoning_text", "thinking"])
+def test_lists_in_lists_say_nothing_however_deep(where: str) -> None:
+    deep: list[Any] = ["never read"]
+    for _ in range(900):
+        deep = [deep]
+    delta = {where: deep} if where == "reasoning_text" else {"content": [{"type": where, where: deep}]}
+    assert ContentDelta("hi") in events(chunk(delta), HI, END)
+
+
 def annotated(**more: Any) -> dict[str, Any]:
     return chunk({"annotations": [{"type": "url_citation", "url_citation": {**URL, **more}}, {"type": "file"}]})
 
