@@ -40,6 +40,24 @@ class Telling(keyring.backend.KeyringBackend):
             raise RuntimeError(f"could not store {password}") from error
 
 
+class LockedException(Exception):
+    """As the library of the secret service names it."""
+
+
+class Wrapping(keyring.backend.KeyringBackend):
+    """Just good enough, and locked: the reason comes within another error."""
+
+    priority = 1
+
+    def get_password(self, service: str, username: str, password: str = "") -> str | None:
+        try:
+            raise LockedException
+        except LockedException as error:
+            raise RuntimeError("could not be opened") from error
+
+    set_password = delete_password = get_password
+
+
 class Weak(keyring.backend.KeyringBackend):
     """What keyring itself does not recommend."""
 

@@ -137,6 +137,12 @@ def test_an_unsafe_backend_counts_as_missing(alone: dict[str, str], backend: str
     assert said["errors"] == ["KeyringMissing", "KeyringMissing", "KeyringMissing"]
 
 
+def test_a_lock_that_is_wrapped_in_another_error_is_one(alone: dict[str, str]) -> None:
+    alone["PYTHON_KEYRING_BACKEND"] = "strange_keyrings.Wrapping"
+    alone["PYTHONPATH"] += os.pathsep + str(CHILD.parent)
+    assert run(alone, sys.executable, str(CHILD), "locked")["errors"] == ["KeyringLocked"] * 3
+
+
 def test_a_backend_that_waits_for_ever_is_given_up_and_does_not_hold_the_program(alone: dict[str, str]) -> None:
     alone["PYTHON_KEYRING_BACKEND"] = "strange_keyrings.Waiting"
     alone["PYTHONPATH"] += os.pathsep + str(CHILD.parent)
