@@ -11,10 +11,12 @@ import mcp_types
 from mcp.client.client import Client
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp.shared.subscriptions import ToolsListChanged
 
 from desktop_agent.mcp.diagnostics import ConnectionLost, ServerLog, first_error
 from desktop_agent.mcp.elicitation_and_sampling import ServerRequestHandler
+from desktop_agent.mcp.limits import OpenRequests
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.mcp import UsageListener
 
@@ -157,7 +159,7 @@ class ServerConnection:
     def _client(self) -> Client:
         handler = self._request_handler
         return Client(
-            _watch_end(self._transport, self._closing.set),
+            _watch_messages(self._transport, self._log, self._closing.set),
             mode="auto",
             cache=None,
             client_info=mcp_types.Implementation(name="desktop-agent", title="Desktop Agent", version="0.1.0"),
@@ -197,32 +199,23 @@ class ServerConnection:
 
 
 @asynccontextmanager
-async def _watch_end(
-    transport: Callable[[], AbstractAsyncContextManager[Any]], on_end: Callable[[], None]
+async def _watch_messages(
+    transport: Callable[[], AbstractAsyncContextManager[Any]], log: ServerLog, on_end: Callable[[], None]
 ) -> AsyncGenerator[Any]:
+    requests = OpenRequests()
     async with transport() as (incoming, outgoing):
-        yield _WatchedStream(incoming, on_end), outgoing
+        yield _IncomingMessages(incoming, requests, log, on_end), _OutgoingMessages(outgoing, requests)
 
 
-class _WatchedStream:
-    """A stream of messages that calls `on_end` when it ends: the library tells nobody."""
+class _MessageStream:
+    """A stream of the library."""
 
-    def __init__(self, inner: Any, on_end: Callable[[], None]) -> None:
+    def __init__(self, inner: Any, requests: OpenRequests) -> None:
         self._inner = inner
-        self._on_end = on_end
+        self._requests = requests
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self._inner.__anext__()
-        except BaseException:
-            self._on_end()
-            raise
 
     async def __aenter__(self) -> Self:
         await self._inner.__aenter__()
@@ -230,3 +223,44 @@ class _WatchedStream:
 
     async def __aexit__(self, *error: object) -> None:
         await self._inner.__aexit__(*error)
+
+
+class _IncomingMessages(_MessageStream):
+    """Waits while too many requests are open, and calls `on_end` when it ends: the library tells nobody.
+
+    It ends where the server takes none of the responses.
+    """
+
+    def __init__(self, inner: Any, requests: OpenRequests, log: ServerLog, on_end: Callable[[], None]) -> None:
+        super().__init__(inner, requests)
+        self._log = log
+        self._on_end = on_end
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self._next_admitted()
+        except TimeoutError:
+            count = len(self._requests)
+            self._log.add(f"It asked {count} questions and took no answer; the connection was closed.", "error")
+            self._on_end()
+            raise StopAsyncIteration from None
+        except BaseException:
+            self._on_end()
+            raise
+
+    async def _next_admitted(self) -> Any:
+        while True:
+            item = await self._inner.__anext__()
+            if isinstance(item, Exception) or await self._requests.admit(item.message):
+                return item
+
+
+class _OutgoingMessages(_MessageStream):
+    """Marks requests as answered once their response was handed to the transport."""
+
+    async def send(self, item: SessionMessage) -> None:
+        await self._inner.send(item)
+        self._requests.mark_answered(item.message)

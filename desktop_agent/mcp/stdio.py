@@ -26,7 +26,7 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 
 from desktop_agent.mcp.diagnostics import ServerLog
-from desktop_agent.mcp.limits import OpenRequests, ReadPacer, parse_messages_by_size
+from desktop_agent.mcp.limits import ReadPacer, parse_messages_by_size
 from desktop_agent.processes.run_process import ProcessTree, new_mark, terminate_tree, wait_at_most
 from desktop_agent.processes.worker_threads import wait_to_end
 from desktop_agent.sandbox.backends import supervised_command_from_socket
@@ -68,11 +68,10 @@ async def stdio_streams(command: ServerCommand, log: ServerLog) -> AsyncGenerato
     program = await _start(command)
     incoming_in, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, outgoing_out = anyio.create_memory_object_stream[SessionMessage](0)
-    requests = OpenRequests()
     tasks = [
-        asyncio.create_task(_read_messages(program.stdout, incoming_in, log, requests)),
+        asyncio.create_task(_read_messages(program.stdout, incoming_in, log)),
         asyncio.create_task(_log_stderr(program.stderr, log)),
-        asyncio.create_task(_write_messages(program.stdin, outgoing_out, requests)),
+        asyncio.create_task(_write_messages(program.stdin, outgoing_out)),
         asyncio.create_task(_close_after_exit(program.exited, incoming_in)),
     ]
     try:
@@ -201,10 +200,7 @@ def _missing_program_error(name: str, values: Mapping[str, str]) -> ToolFailed:
 
 
 async def _read_messages(
-    source: asyncio.StreamReader,
-    stream: MemoryObjectSendStream[SessionMessage | Exception],
-    log: ServerLog,
-    requests: OpenRequests,
+    source: asyncio.StreamReader, stream: MemoryObjectSendStream[SessionMessage | Exception], log: ServerLog
 ) -> None:
     """Line by line. A line that is no message goes to the log: some programs print a greeting."""
     pacer = ReadPacer()
@@ -216,24 +212,18 @@ async def _read_messages(
                 if not parsed.messages:
                     log.add_stray_output(line[:_MAX_STRAY_BYTES].decode("utf-8", "replace").rstrip())
                 for message in parsed.messages:
-                    if await requests.admit(message):
-                        await stream.send(SessionMessage(message))
+                    await stream.send(SessionMessage(message))
                 await pacer.pause_if_busy()
         except ValueError:
             log.add(f"A message is longer than {MAX_MESSAGE_BYTES:,} bytes; the connection was closed.", "error")
-        except TimeoutError:
-            log.add(f"It asked {len(requests)} questions and took no answer; the connection was closed.", "error")
 
 
-async def _write_messages(
-    stdin: asyncio.StreamWriter, source: MemoryObjectReceiveStream[SessionMessage], requests: OpenRequests
-) -> None:
+async def _write_messages(stdin: asyncio.StreamWriter, source: MemoryObjectReceiveStream[SessionMessage]) -> None:
     with source, contextlib.suppress(anyio.ClosedResourceError, OSError):
         async for item in source:
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
             stdin.write(text.encode("utf-8", "replace") + b"\n")
             await stdin.drain()
-            requests.mark_answered(item.message)
 
 
 async def _log_stderr(source: asyncio.StreamReader, log: ServerLog) -> None:

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from desktop_agent.engine.mcp_tools import describe_changes, load_tool_offer
-from desktop_agent.mcp import stdio
+from desktop_agent.mcp import connection
 from desktop_agent.mcp.client import MAX_TOOLS
 from desktop_agent.mcp.diagnostics import MAX_LINES, MAX_LOG_LINE_LENGTH
 from desktop_agent.mcp.limits import OpenRequests
@@ -218,7 +218,7 @@ for line in sys.stdin:
 
 
 async def test_who_asks_without_end_and_hears_no_answer_is_closed(tmp_path, monkeypatch):
-    monkeypatch.setattr(stdio, "OpenRequests", lambda: OpenRequests(30, timeout=0.3))
+    monkeypatch.setattr(connection, "OpenRequests", lambda: OpenRequests(30, timeout=0.3))
     before = len(asyncio.all_tasks())
     async with program([sys.executable, "-c", ASKER], tmp_path) as live:
         calling = asyncio.create_task(called(live, "srv__ask", {}))

@@ -1,12 +1,15 @@
 """A call over HTTP, whatever its server answers: it ends at once, is sent once, and says what the server said."""
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
 from desktop_agent.engine.mcp_tools import load_tool_offer
+from desktop_agent.mcp import connection
 from desktop_agent.mcp.client import McpClient
+from desktop_agent.mcp.limits import OpenRequests
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import ToolFailed
@@ -93,3 +96,32 @@ async def test_a_redirect_to_another_place_is_followed_and_so_often_only():
                 await load_tool_offer(live)
         asked = [each for each in there.asked if each.path.strip("/").isdecimal()]
         assert max(int(each.path[1:]) for each in asked) == 5
+
+
+async def test_who_asks_without_end_and_takes_no_answer_is_closed(monkeypatch):
+    monkeypatch.setattr(connection, "OpenRequests", lambda: OpenRequests(30, timeout=0.3))
+    async with site() as there:
+        usual = Site("unused", tokens={"t"})
+        pings = b"".join(
+            b"data: " + json.dumps({"jsonrpc": "2.0", "id": number, "method": "ping"}).encode() + b"\n\n"
+            for number in range(5_000)
+        )
+
+        def answered(asked: Asked) -> Answer:
+            there.held.pop("/mcp", None)
+            if asked.method == "POST" and '"method"' not in asked.body:
+                there.held["/mcp"] = asyncio.Event()
+                return 202, {}, b""
+            return (200, EVENTS, pings + b": more\n" * 100) if '"tools/call"' in asked.body else usual.answer(asked)
+
+        there.answers["/mcp"] = answered
+        before = len(asyncio.all_tasks())
+        async with address(there.url, {"authorization": "Bearer t"}) as live:
+            calling = asyncio.create_task(words_of(live))
+            most = 0
+            while not calling.done():
+                most = max(most, len(asyncio.all_tasks()) - before)
+                await asyncio.sleep(0.01)
+            assert ENDED in await calling
+            assert most < 60
+            assert "took no answer" in live.log.lines[-1].text
