@@ -8,7 +8,9 @@ import asyncio
 import dataclasses
 import json
 import signal
+import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -18,11 +20,12 @@ from enum import StrEnum
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from secrets import token_hex
 from typing import IO, Annotated, Any, Generic, TypeVar, cast
 
 from pydantic import FailFast, Field, TypeAdapter
 
-from desktop_agent.processes.worker_process import WorkerLimits, encode_frame, read_frame
+from desktop_agent.processes.worker_process import MAX_BYTES, WorkerLimits, encode_frame, read_frame
 from desktop_agent.processes.worker_threads import wait_to_end
 from desktop_agent.sandbox.environment import child_command, minimal_environment
 
@@ -31,6 +34,9 @@ Result = TypeVar("Result")
 
 # Without a call, after which the process is ended.
 IDLE_SECONDS = 30.0
+
+# All answers to one call may take so much longer than one of them.
+_CALL_FACTOR = 10
 
 # How the clock of the process ends it.
 _OUT_OF_TIME = frozenset(-getattr(signal, name) for name in ("SIGPROF", "SIGALRM") if hasattr(signal, name))
@@ -59,9 +65,9 @@ class Worker(Generic[Answer]):
     """Calls one task in a process that starts with the first call and is there for the next ones.
 
     The task is `module:function`; `answers` is a list of what it returns or yields. `patience` is in seconds of wall
-    time, from the call to the first answer and from each to the next. A process that crashes is replaced, up to
-    `attempts` in one call; the answers then begin anew. `call` and `start` block: they are for threads, `call` for one
-    at a time. Every other method is for any thread.
+    time, from the call to the first answer and from each to the next; all of them together get ten times that. A
+    process that crashes is replaced, up to `attempts` in one call; the answers then begin anew. `call` and `start`
+    block: they are for threads, `call` for one at a time. Every other method is for any thread.
     """
 
     def __init__(
@@ -79,11 +85,11 @@ class Worker(Generic[Answer]):
         self._command = [*(command or worker_command()), _folder_of(task), task, json.dumps(dataclasses.asdict(limits))]
         self._limits = limits
         # One answer a frame, and no list of all that is wrong: a process that was taken over may write anything.
-        frames: Any = cast("Any", Annotated)[answers, Field(max_length=1), FailFast()]
-        self._frames: TypeAdapter[list[Answer]] = TypeAdapter(frames)
+        one_answer: Any = cast("Any", Annotated)[answers, Field(max_length=1), FailFast()]
+        self._frames: TypeAdapter[tuple[str, list[Answer]]] = TypeAdapter(cast("Any", tuple)[str, one_answer])
         self._patience = patience
         self._attempts = attempts
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: _Process | None = None
         self._lock = threading.Condition()
         self._deadline = 0.0
         self._is_calling = self._is_late = self._is_closed = False
@@ -97,10 +103,12 @@ class Worker(Generic[Answer]):
 
     def call(self, *arguments: object) -> Generator[Answer]:
         """Yield the answers. Raises WorkerFailed."""
-        request = encode_frame(arguments)
+        # Nobody can know it before: what an earlier call left behind is no answer to this one.
+        call_id = token_hex(8)
+        request = encode_frame((call_id, arguments))
         for further_attempts in reversed(range(self._attempts)):
             try:
-                yield from self._exchange(request)
+                yield from self._exchange(call_id, request)
             except WorkerFailed as error:
                 if error.failure is not WorkerFailure.CRASHED or not further_attempts:
                     raise
@@ -141,7 +149,7 @@ class Worker(Generic[Answer]):
             self._is_closed = True
             if self._is_calling and self._process:
                 # Its memory may take a while to be freed; the thread that calls waits for that.
-                self._process.kill()
+                self._process.interrupt()
             else:
                 self._end()
 
@@ -151,16 +159,13 @@ class Worker(Generic[Answer]):
         process = self._process
         return process.pid if process else None
 
-    def _exchange(self, request: bytes) -> Generator[Answer]:
+    def _exchange(self, call_id: str, request: bytes) -> Generator[Answer]:
         process = self._begin_call()
-        calls, frames = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
         is_complete = False
         try:
-            calls.write(request)
-            calls.flush()
-            while answers := self._frames.validate_python(read_frame(frames)):
-                yield from answers
-                self._deadline = time.monotonic() + self._patience
+            process.calls.write(request)
+            process.calls.flush()
+            yield from self._read_answers(process, call_id)
             is_complete = True
         # A process that was taken over may write anything.
         except (OSError, EOFError, ValueError, RecursionError):
@@ -175,11 +180,25 @@ class Worker(Generic[Answer]):
                 if not is_complete:
                     self._end()
 
-    def _begin_call(self) -> "subprocess.Popen[bytes]":
+    def _read_answers(self, process: "_Process", call_id: str) -> Generator[Answer]:
+        last_deadline = time.monotonic() + _CALL_FACTOR * self._patience
+        remaining_bytes = MAX_BYTES
+        while True:
+            frame = read_frame(process.frames, remaining_bytes)
+            remaining_bytes -= len(frame)
+            answered_id, answers = self._frames.validate_python(json.loads(frame))
+            if answered_id != call_id:
+                raise ValueError("it answers another call")
+            if not answers:
+                return
+            yield from answers
+            self._deadline = min(time.monotonic() + self._patience, last_deadline)
+
+    def _begin_call(self) -> "_Process":
         with self._lock:
             if self._is_closed:
                 raise WorkerFailed(WorkerFailure.STOPPED)
-            if self._process is not None and self._process.poll() is not None:
+            if self._process is not None and self._process.has_ended:
                 self._end()
             process = self._process or self._start()
             self._is_calling, self._is_late = True, False
@@ -187,25 +206,17 @@ class Worker(Generic[Answer]):
             self._lock.notify_all()
             return process
 
-    def _start(self) -> "subprocess.Popen[bytes]":
+    def _start(self) -> "_Process":
         self.started += 1
         try:
-            process = subprocess.Popen(  # noqa: S603  our own program, without a shell
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=minimal_environment(),
-                # A folder that always exists and reveals nothing.
-                cwd=Path(__file__).anchor,
-            )
+            process = _Process(self._command)
         except OSError:
             raise WorkerFailed(WorkerFailure.NOT_STARTED) from None
         self._process = process
         threading.Thread(target=self._watch, args=(process,), name="worker watch", daemon=True).start()
         return process
 
-    def _watch(self, process: "subprocess.Popen[bytes]") -> None:
+    def _watch(self, process: "_Process") -> None:
         """End the process at its deadline."""
         with self._lock:
             while self._process is process:
@@ -219,14 +230,9 @@ class Worker(Generic[Answer]):
     def _end(self) -> None:
         """End the process; the lock is held."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            with suppress(OSError):
-                cast("IO[bytes]", pipe).close()
-        self._lock.notify_all()
+        if process is not None:
+            process.end()
+            self._lock.notify_all()
 
     def _failed(self, code: int | None) -> WorkerFailed:
         if self._is_closed:
@@ -236,6 +242,59 @@ class Worker(Generic[Answer]):
         if code in _OUT_OF_TIME:
             return WorkerFailed(WorkerFailure.SLOW, code, self._limits.seconds)
         return WorkerFailed(WorkerFailure.CRASHED, code)
+
+
+class _Process:
+    """A process that was started, with the streams to and from it. Raises OSError."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        # Reading from a socket can be ended whoever holds its other end. Windows starts no process on one.
+        ours, theirs = (None, None) if sys.platform == "win32" else socket.socketpair()
+        try:
+            self._popen = subprocess.Popen(  # noqa: S603  our own program, without a shell
+                command,
+                stdin=theirs.fileno() if theirs else subprocess.PIPE,
+                stdout=theirs.fileno() if theirs else subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=minimal_environment(),
+                # A folder that always exists and reveals nothing.
+                cwd=Path(__file__).anchor,
+            )
+        except OSError:
+            if ours:
+                ours.close()
+            raise
+        finally:
+            if theirs:
+                theirs.close()
+        self._socket = ours
+        self.calls: IO[bytes] = ours.makefile("wb") if ours else cast("IO[bytes]", self._popen.stdin)
+        self.frames: IO[bytes] = ours.makefile("rb") if ours else cast("IO[bytes]", self._popen.stdout)
+        self.pid = self._popen.pid
+
+    @property
+    def has_ended(self) -> bool:
+        return self._popen.poll() is not None
+
+    @property
+    def returncode(self) -> int | None:
+        return self._popen.returncode
+
+    def interrupt(self) -> None:
+        """Kill it, and end what reads or writes its streams in any thread."""
+        self._popen.kill()
+        if self._socket:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def end(self) -> None:
+        """Kill it, and wait for its end."""
+        self.interrupt()
+        self._popen.wait()
+        for stream in (self.calls, self.frames, self._socket):
+            with suppress(OSError):
+                if stream:
+                    stream.close()
 
 
 def worker_command() -> list[str]:

@@ -17,8 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any, cast
 
-# The longest answers are pictures, and pages with every character escaped.
-_MAX_FRAME = 50_000_000
+# Of one call, or of all its answers. The longest are pictures, and pages with every character escaped.
+MAX_BYTES = 50_000_000
 _LENGTH = struct.Struct(">I")
 
 # The first parts of names in Python's table of audit events.
@@ -51,15 +51,15 @@ def encode_frame(value: object) -> bytes:
     return _LENGTH.pack(len(data)) + data
 
 
-def read_frame(stream: IO[bytes]) -> Any:
-    """Read the next value. Raises EOFError at the end of the stream, and ValueError for what is no frame."""
+def read_frame(stream: IO[bytes], max_bytes: int = MAX_BYTES) -> bytes:
+    """Read the next JSON. Raises EOFError at the end of the stream, and ValueError for what is no frame."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         raise EOFError
     (length,) = _LENGTH.unpack(head)
-    if length > _MAX_FRAME:
+    if length > max_bytes:
         raise ValueError("a frame is too long")
-    return json.loads(stream.read(length))
+    return stream.read(length)
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -90,18 +90,18 @@ def _serve(task: str, limits: WorkerLimits) -> None:
     # The input ends also when whoever started this is gone.
     with suppress(EOFError):
         while True:
-            arguments = read_frame(sys.stdin.buffer)
+            call_id, arguments = json.loads(read_frame(sys.stdin.buffer))
             clock.begin_call()
             result: object = function(*arguments)
             for answer in cast("Iterator[object]", result) if isinstance(result, Iterator) else (result,):
-                _write([answer])
+                _write(call_id, [answer])
                 clock.begin_answer()
             clock.end_call()
-            _write([])
+            _write(call_id, [])
 
 
-def _write(frame: list[object]) -> None:
-    sys.stdout.buffer.write(encode_frame(frame))
+def _write(call_id: str, answers: list[object]) -> None:
+    sys.stdout.buffer.write(encode_frame((call_id, answers)))
     sys.stdout.buffer.flush()
 
 

@@ -146,6 +146,8 @@ _STREAM, _SEQUENCE = 1, 5
 _TYPE_BITS = 0xF
 # CLONE_NEWNS, -CGROUP, -UTS, -IPC, -USER, -PID, -NET.
 _NAMESPACES = 0x7E020000
+# CLONE_THREAD.
+_THREAD = 0x10000
 # TIOCSTI types into a terminal, TIOCLINUX pastes there (ioctl_tty(2)).
 _TERMINAL_INPUT = (0x5412, 0x541C)
 # PRIO_USER and IOPRIO_WHO_USER: all processes of the user.
@@ -160,12 +162,16 @@ def install_command_filter(libc: ctypes.CDLL, *, internet: bool, in_namespaces: 
     install_filter(libc, command_filter(platform.machine(), internet=internet, in_namespaces=in_namespaces))
 
 
-def command_filter(machine: str, *, internet: bool, in_namespaces: bool) -> list[bytes]:
-    """Return the steps of the filter of commands. Raises OSError for a machine whose calls are not known."""
+def command_filter(machine: str, *, internet: bool, in_namespaces: bool, starts_processes: bool = True) -> list[bytes]:
+    """Return the steps of the filter of commands. Raises OSError for a machine whose calls are not known.
+
+    Who does not start processes can start threads.
+    """
     if machine not in _MACHINES:
         raise OSError(f"no filter is known for {machine}")
     column, tables = _MACHINES.index(machine), _tables()
-    refused = [tables["refused"], *([] if in_namespaces else [tables["without_namespaces"]])]
+    names = {"refused": True, "without_namespaces": not in_namespaces, "without_processes": not starts_processes}
+    refused = [tables[name] for name, is_refused in names.items() if is_refused]
     steps = [
         instruction(LOAD, ARCHITECTURE),
         instruction(EQUAL, ARCHITECTURES[machine], then=1),
@@ -180,8 +186,10 @@ def command_filter(machine: str, *, internet: bool, in_namespaces: bool) -> list
                 steps += _when(numbers[column], [instruction(RETURN, REFUSE | getattr(errno, error))])
     steps += _when(_SOCKET[column], _unless_one_of((_INET, _INET6, _NETLINK) if internet else (), FIRST_ARGUMENT))
     steps += _when(_PAIR[column], _unless_one_of((_STREAM, _SEQUENCE), SECOND_ARGUMENT, _TYPE_BITS))
-    for call in (_CLONE, _UNSHARE):
-        steps += _when(call[column], [*_unless(0, FIRST_ARGUMENT, _NAMESPACES), instruction(RETURN, ALLOW)])
+    only_threads = [] if starts_processes else _unless(_THREAD, FIRST_ARGUMENT, _THREAD)
+    for call, further_checks in ((_CLONE, only_threads), (_UNSHARE, [])):
+        checks = [*_unless(0, FIRST_ARGUMENT, _NAMESPACES), *further_checks]
+        steps += _when(call[column], [*checks, instruction(RETURN, ALLOW)])
     steps += _when(_IOCTL[column], [*_if_one_of(_TERMINAL_INPUT, SECOND_ARGUMENT), instruction(RETURN, ALLOW)])
     if not in_namespaces:
         steps += _when(_PRLIMIT[column], [*_unless(0, FIRST_ARGUMENT), instruction(RETURN, ALLOW)])
@@ -247,7 +255,7 @@ _WORKER_CALLS = {
 def confine_worker(*, reads_files: bool) -> None:
     """Deny files, sockets, programs and processes from now on, where the system can enforce it. Never fails.
 
-    Whoever `reads_files` can still read them all, and is held by Landlock alone: to change files and to connect.
+    Whoever `reads_files` can still read them all, and start threads.
     """
     if sys.platform != "linux":
         return
@@ -261,16 +269,20 @@ def confine_worker(*, reads_files: bool) -> None:
             rules.allow(root, READ_FILE | READ_DIR)
             os.close(root)
         rules.enforce()
-    if not reads_files:
-        with contextlib.suppress(OSError):
-            install_filter(libc, _worker_filter(os.uname().machine))
+    with contextlib.suppress(OSError):
+        install_filter(libc, _worker_filter(os.uname().machine, reads_files=reads_files))
 
 
-def _worker_filter(machine: str) -> list[bytes]:
-    """Return steps that allow only the named calls, and so refuse what later kernels add. Raises OSError."""
+def _worker_filter(machine: str, *, reads_files: bool = False) -> list[bytes]:
+    """Return the steps of the filter of workers. Raises OSError.
+
+    Who reads no files may make only the named calls, and so none that later kernels add.
+    """
     # An interpreter of 32 bits runs on such machines too, and all that it calls has other numbers.
     if machine not in _WORKER_CALLS or sys.maxsize < 2**32:
         raise OSError(f"no filter is known for {machine}")
+    if reads_files:
+        return command_filter(machine, internet=False, in_namespaces=False, starts_processes=False)
     calls = _WORKER_CALLS[machine]
     refused = instruction(RETURN, REFUSE | errno.EACCES)
     return [

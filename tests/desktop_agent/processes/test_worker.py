@@ -119,6 +119,18 @@ def test_patience_begins_anew_with_each_answer(made: list[Worker]) -> None:
     assert list(worker.call(20, 0.2)) == list(range(20))
 
 
+def test_all_answers_together_have_so_much_time(made: list[Worker], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_CALL_FACTOR", 2)
+    made.append(worker := worker_of("count_slowly", patience=1.0))
+    assert failure_of(worker, 1_000, 0.1).failure is WorkerFailure.SLOW
+
+
+def test_all_answers_together_have_so_many_bytes(made: list[Worker]) -> None:
+    made.append(worker := worker_of("repeat"))
+    assert len(list(worker.call(1_000_000, 49))) == 49
+    assert failure_of(worker, 1_000_000, 51).failure is WorkerFailure.CRASHED
+
+
 def test_memory_is_bounded(made: list[Worker]) -> None:
     made.append(worker := worker_of("use_memory"))
     assert list(worker.call(1_000_000)) == [1_000_000]
@@ -165,6 +177,42 @@ def test_close_ends_a_call_and_all_that_follow(made: list[Worker], new_children:
     assert not new_children()
 
 
+FORKING = "import os, time; os.fork(); time.sleep(5)"
+
+
+@pytest.mark.parametrize("size", [1, 10_000_000])
+def test_what_it_forked_holds_up_nobody(size: int) -> None:
+    command = [sys.executable, "-c", FORKING]
+    worker = Worker("tests:x", list[int], LIMITS, patience=0.5, command=command)
+    start = time.monotonic()
+    assert failure_of(worker, "x" * size).failure is WorkerFailure.SLOW
+    thread = threading.Thread(target=lambda: failure_of(worker, 0))
+    thread.start()
+    while not worker.pid:
+        time.sleep(0.01)
+    worker.close()
+    thread.join()
+    assert time.monotonic() - start < 4
+
+
+LEAVING = """
+import json, sys
+from desktop_agent.processes.worker_process import encode_frame, read_frame
+while True:
+    call, (value,) = json.loads(read_frame(sys.stdin.buffer))
+    for answers in ([value], [], ["left over"], []):
+        sys.stdout.buffer.write(encode_frame((call, answers)))
+    sys.stdout.buffer.flush()
+"""
+
+
+def test_what_an_earlier_call_left_is_no_answer(made: list[Worker], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "minimal_environment", lambda: {"PYTHONPATH": str(Path(__file__).parents[3])})
+    command = [sys.executable, "-c", LEAVING]
+    made.append(worker := Worker("tests:x", list[str], LIMITS, patience=PATIENCE, attempts=2, command=command))
+    assert [worker.ask("first"), worker.ask("second"), worker.started] == ["first", "second", 2]
+
+
 async def test_a_cancel_is_passed_on_when_the_process_is_gone(made: list[Worker], new_children: Children) -> None:
     made.append(worker := worker_of("sleep"))
     task = asyncio.create_task(worker.run(lambda: worker.ask(PATIENCE)))
@@ -202,6 +250,13 @@ def test_nobody_writes_connects_or_starts_and_only_some_may_read(
     assert answer == ("done" if reads_files and deed in READING else "refused")
     assert [file.name for file in tmp_path.iterdir()] == ["there"]
     assert (tmp_path / "there").read_text() == "kept"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there the kernel refuses it")
+@pytest.mark.parametrize("reads_files", [True, False])
+def test_the_kernel_lets_nobody_fork(made: list[Worker], reads_files: bool, new_children: Children) -> None:
+    made.append(worker := worker_of("fork", replace(LIMITS, reads_files=reads_files)))
+    assert (worker.ask(), len(new_children())) == (-1, 1)
 
 
 def test_it_knows_nothing_of_the_environment_and_stands_behind(

@@ -1,5 +1,6 @@
 """Tasks for a worker process."""
 
+import ctypes
 import os
 import socket
 import subprocess
@@ -7,6 +8,10 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+# What takes a process over calls the system without asking Python.
+if sys.platform != "win32":
+    _FORK, _SLEEP = ctypes.CDLL(None).fork, ctypes.CDLL(None).sleep
 
 
 def echo(value: object) -> object:
@@ -33,6 +38,18 @@ def count_for_ever() -> Iterator[int]:
 def compute_for_ever() -> None:
     while True:
         pass
+
+
+def repeat(size: int, number: int) -> Iterator[str]:
+    yield from ("x" * size for _ in range(number))
+
+
+def fork() -> int:
+    child = _FORK()
+    if child == 0:
+        _SLEEP(5)
+        os._exit(0)
+    return child
 
 
 def sleep(seconds: float) -> None:

@@ -71,6 +71,24 @@ def test_numbers_that_mean_other_calls_are_refused(machine: str):
         assert answer(steps, architecture, X32 + call) == REFUSED
 
 
+# clone; fork, vfork, execve, execveat, ptrace, process_vm_writev, kill, pidfd_send_signal; openat, getdents64, tgkill.
+CLONE = {"x86_64": 56, "aarch64": 220}
+PROCESSES = {"x86_64": (57, 58, 59, 322, 101, 311, 62, 424), "aarch64": (221, 281, 117, 271, 129, 424)}
+ALLOWED = {"x86_64": (257, 217, 234), "aarch64": (56, 61, 131)}
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_who_reads_files_starts_threads_and_no_process(machine: str):
+    steps, architecture = _worker_filter(machine, reads_files=True), ARCHITECTURES[machine]
+    refused = REFUSE | errno.EPERM
+    assert {answer(steps, architecture, call) for call in PROCESSES[machine]} == {refused}
+    assert {answer(steps, architecture, call) for call in ALLOWED[machine]} == {ALLOW}
+    # As a thread is made, and as a process is; a thread in a namespace of its own; clone3, whose flags no filter sees.
+    for flags, expected in ((0x3D0F00, ALLOW), (0x1200011, refused), (17, refused), (0x3D0F00 | 0x40000000, refused)):
+        assert answer(steps, architecture, CLONE[machine], flags) == expected
+    assert answer(steps, architecture, EVERYWHERE["clone3"]) == REFUSE | errno.ENOSYS
+
+
 def test_a_machine_of_which_no_numbers_are_known():
     with pytest.raises(OSError, match="riscv64"):
         _worker_filter("riscv64")
@@ -87,7 +105,7 @@ def test_on_another_system_nothing_is_tried(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(kernel_limits.sys, "platform", "darwin")
     monkeypatch.setattr(kernel_limits.ctypes, "CDLL", lambda *_, **__: pytest.fail("asked for"))
-    kernel_limits.confine_worker(reads_files=False)
+    kernel_limits.confine_worker(reads_files=True)
     monkeypatch.setattr(kernel_limits.sys, "platform", "linux")
     with pytest.raises(pytest.fail.Exception, match="asked for"):
         kernel_limits.confine_worker(reads_files=False)

@@ -50,13 +50,16 @@ folder, there, new, other, third, moved = (each.encode() for each in (folder, th
 pair, ring = ctypes.create_string_buffer(8), ctypes.create_string_buffer(256)
 for name in {names!r}:
     getattr(libc, name)
-# Two frames: the answer, and the end.
-frames = b"\\\\0\\\\0\\\\0\\\\%03o%%s\\\\0\\\\0\\\\0\\\\002[]" % len(message)
-words = (ctypes.c_char_p * 4)(b"/usr/bin/printf", frames, message.encode(), None)
+def printing(call_id):
+    # Two frames: the answer, and the end.
+    frames = [json.dumps([call_id, answers]).encode() for answers in (json.loads(message), [])]
+    layout = b"".join(b"\\\\0\\\\0\\\\0\\\\%03o%%s" % len(frame) for frame in frames)
+    return (ctypes.c_char_p * 5)(b"/usr/bin/printf", layout, *frames, None)
 true = page_process.read_page
 def read(html, base):
     if html == page_process.WARM_UP_PAGE:
         return true(html, base)
+    words = printing(sys._getframe(1).f_locals["call_id"])
     {deed}
 page_process.read_page = read
 sys.exit(worker_process.main())
