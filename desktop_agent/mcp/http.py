@@ -40,6 +40,8 @@ MAX_METADATA_BYTES = 500_000
 # Seconds to connect and to send, and of silence in a stream, in which long calls are waited for.
 _CONNECT_TIMEOUT = 20.0
 _READ_TIMEOUT = 900.0
+# Seconds that a server gets to confirm the end of a session.
+_END_TIMEOUT = 2.0
 _VISITED_KEY = "desktop-agent/visited"
 
 
@@ -194,6 +196,8 @@ class _CheckedTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request. Raises RedirectRefused, PrivateHost, and what the library raises."""
         self._check_request(request)
+        if request.method == "DELETE":
+            request.extensions["timeout"] = {**request.extensions["timeout"], "read": _END_TIMEOUT}
         return await self._choose_transport(request.url).handle_async_request(request)
 
     async def aclose(self) -> None:

@@ -125,3 +125,21 @@ async def test_who_asks_without_end_and_takes_no_answer_is_closed(monkeypatch):
             assert ENDED in await calling
             assert most < 60
             assert "took no answer" in live.log.lines[-1].text
+
+
+async def test_closing_does_not_wait_for_a_server_that_never_confirms_it():
+    async with site(tokens={"t"}) as there:
+        usual = Site("unused", tokens={"t"})
+
+        def answered(asked: Asked) -> Answer:
+            if asked.method == "DELETE":
+                there.held["/mcp"] = asyncio.Event()
+            status, headers, body = usual.answer(asked)
+            return status, {**headers, "mcp-session-id": "s1"}, body
+
+        there.answers["/mcp"] = answered
+        async with address(there.url, {"authorization": "Bearer t"}) as live:
+            assert await words_of(live) == "seen"
+            async with asyncio.timeout(30):
+                await live.lifecycle.close()
+        assert there.asked[-1].method == "DELETE"
