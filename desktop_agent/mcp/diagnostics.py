@@ -98,6 +98,7 @@ MAX_REASON_LENGTH = 2_000
 _MAX_PROBLEMS = 3
 _REMEDY_LOG = "Look at its log, correct it with Edit, then press Test."
 _REMEDY_FETCH = "If it is fetched first, as npx and uvx do, run its command once in a terminal; then press Test."
+_REMEDY_PROXY = "Ask who runs the proxy, or correct it in the system's settings; then press Test."
 _REMEDY_START = "Start it, or correct its address with Edit; then press Test."
 
 
@@ -210,6 +211,9 @@ def _unreachable(error: BaseException, connection: HttpConnection, log: ServerLo
             return ToolFailed(Sentence("the name “{host}” is not known", values), check)
         if isinstance(cause, ConnectionRefusedError):
             return ToolFailed(Sentence("nothing answers at {where}", values), _REMEDY_START)
+        if type(cause).__name__ == "ProxyError":
+            template = "the proxy of this system does not connect to “{host}” ({status})"
+            return ToolFailed(Sentence(template, {**values, "status": str(cause).partition(" ")[0]}), _REMEDY_PROXY)
     if isinstance(error, TimeoutError) or type(error).__name__.endswith("Timeout"):
         return ToolFailed(Sentence("“{where}” did not answer within {n} seconds", values), check)
     words = log.last_line if is_connection_lost(error) else ""

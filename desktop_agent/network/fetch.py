@@ -258,7 +258,9 @@ async def open_url(
             yield FetchResponse(response.status, response_headers, response.aiter_stream())
     except httpcore.TimeoutException:
         raise FetchFailed(Sentence("“{host}” does not answer.", {"host": host}), TIMEOUT_REMEDY) from None
-    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError, OSError) as error:
+    except httpcore.ProxyError as error:
+        raise proxy_refusal(host, str(error).partition(" ")[0]) from None
+    except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
         sentence = Sentence("“{host}” could not be reached.", {"host": host})
         raise FetchFailed(sentence, "Check the connection, then load it again.", detail=str(error)[:300]) from None
 
@@ -274,6 +276,13 @@ async def _pool(url: "httpx.URL", allowed: frozenset[str], connector: Connector)
     auth = (proxy.username, proxy.password) if proxy.username else None
     proxy_url = httpcore.URL(scheme=proxy.raw_scheme, host=proxy.raw_host, port=proxy.port, target=b"/")
     return httpcore.AsyncHTTPProxy(proxy_url, auth, ssl_context=context, network_backend=backend.inner)
+
+
+def proxy_refusal(host: str, status: str) -> FetchFailed:
+    """Return the error for a proxy that opens no tunnel."""
+    values = {"host": host, "status": status}
+    sentence = Sentence("The proxy of this system does not connect to “{host}” ({status}).", values)
+    return FetchFailed(sentence, "Ask who runs the proxy, or correct it in the system's settings.")
 
 
 def tls_context() -> "ssl.SSLContext":

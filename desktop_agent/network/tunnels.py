@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 import h11
 
-from desktop_agent.network.fetch import Resolver, proxy_for, resolve_checked, tls_context
-from desktop_agent.network.hosts import FetchFailed, HostAndPort
-from desktop_agent.types.errors import Sentence
+from desktop_agent.network.fetch import Resolver, proxy_for, proxy_refusal, resolve_checked, tls_context
+from desktop_agent.network.hosts import HostAndPort
 
 if TYPE_CHECKING:
     import httpx
@@ -93,8 +92,7 @@ async def _open_tunnel(proxy: TunnelConnection, destination: HostAndPort) -> Tun
         response = await next_event(connection, proxy.reader)
     status = response.status_code if isinstance(response, h11.Response) else 0
     if not 200 <= status < 300:
-        values = {"host": str(destination), "status": f"{status}"}
-        raise FetchFailed(Sentence("The proxy of this system does not connect to “{host}” ({status}).", values))
+        raise proxy_refusal(str(destination), str(status))
     return TunnelConnection(proxy.reader, proxy.writer, bytes(connection.trailing_data[0]))
 
 

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from desktop_agent.providers.transport.httpx_transport import ReadLimits
 
 PROXY_AUTH_REQUIRED = 407
+_PROXY_REMEDY = (
+    "Ask who runs the proxy, or correct its address in the system's settings or in the environment "
+    "(http_proxy, https_proxy, all_proxy)."
+)
 _TLS_REMEDY = "Check whether the address should begin with https:// instead of http://."
 _ERRNO_SENTENCES = {
     errno.ECONNREFUSED: "nothing listens at {where}",
@@ -49,10 +53,23 @@ def error_from_connect(
     if name == "LocalProtocolError":
         return ConnectionFailed(f"the request to {where} could not be written", retryable=False)
     if name == "ProxyError":
-        if str(error).startswith(f"{PROXY_AUTH_REQUIRED} "):
-            return proxy_auth_error()
-        return ConnectionFailed(f"the proxy did not connect to {where}")
+        return _proxy_error(str(error), where)
     return _error_from_causes(error, where)
+
+
+def _proxy_error(message: str, where: str) -> ConnectionFailed:
+    """Return the error for a proxy that does not connect: `message` is its name, its status, and words."""
+    proxy, status, *_ = f"{message}  ".split(" ")
+    if not status.isascii() or not status.isdigit():
+        return ConnectionFailed(f"the proxy {proxy} cannot be reached", remedy=_PROXY_REMEDY)
+    if int(status) == PROXY_AUTH_REQUIRED:
+        return proxy_auth_error()
+    return ConnectionFailed(
+        f"the proxy {proxy} does not connect to {where} ({status})",
+        status=int(status),
+        retryable=int(status) >= 500,
+        remedy=_PROXY_REMEDY,
+    )
 
 
 def proxy_auth_error() -> ConnectionFailed:

@@ -19,7 +19,7 @@ import httpcore
 import httpx
 
 from desktop_agent.network.fetch import close_failed_handshakes
-from desktop_agent.providers.transport.socket_stream import SocketBackend
+from desktop_agent.providers.transport.socket_stream import SocketBackend, SocketStream
 from desktop_agent.types.errors import ConnectionFailed
 from desktop_agent.types.providers import Timeouts, is_loopback
 
@@ -67,9 +67,9 @@ def fast_body(response: httpx.Response) -> "ChunkedBody | None":
     """Return a reader for the body of an answer whose head has just come; None if the library must read it itself."""
     network = response.extensions.get("network_stream")
     ordinary = response.stream
-    machine = _nested_attribute(ordinary, "_httpcore_stream", "_stream", "_connection", "_h11_state")
+    machine = _h11_machine(response)
     if (
-        not isinstance(machine, h11.Connection)
+        machine is None
         or not isinstance(ordinary, httpx.AsyncByteStream)
         or not isinstance(network, httpcore.AsyncNetworkStream)
         or not _is_h11_supported()
@@ -77,6 +77,18 @@ def fast_body(response: httpx.Response) -> "ChunkedBody | None":
     ):
         return None
     return ChunkedBody(machine, network, HttpxBody(ordinary), _take_buffered(machine))
+
+
+def _h11_machine(response: httpx.Response) -> h11.Connection | None:
+    machine = _nested_attribute(response.stream, "_httpcore_stream", "_stream", "_connection", "_h11_state")
+    return machine if isinstance(machine, h11.Connection) else None
+
+
+def _keep_left_over_from_reuse(response: httpx.Response) -> None:
+    """What came after the end of an answer must not pass for the answer to the next request of the connection."""
+    machine, network = _h11_machine(response), response.extensions.get("network_stream")
+    if machine is not None and isinstance(network, SocketStream):
+        network.has_left_over = lambda: bool(machine.trailing_data[0])
 
 
 class HttpxBody:
@@ -274,6 +286,30 @@ STREAM_EXTENSION = "desktop_agent.stream"
 _POOL_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=60.0)
 
 
+class _ProxyBackend(SocketBackend):
+    """Connects to a proxy."""
+
+    async def connect_tcp(self, host: str, port: int, *arguments: Any, **named: Any) -> httpcore.AsyncNetworkStream:
+        try:
+            return await super().connect_tcp(host, port, *arguments, **named)
+        except httpcore.ConnectError as error:
+            raise httpcore.ProxyError from error
+
+
+class _ProxiedTransport(httpx.AsyncHTTPTransport):
+    """Sends everything to one proxy. Raises ProxyError with its name, and what it answers, if anything."""
+
+    def __init__(self, proxy: str, **named: Any) -> None:
+        super().__init__(proxy=proxy, **named)
+        self._proxy = httpx.URL(proxy).netloc.decode()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        try:
+            return await super().handle_async_request(request)
+        except httpx.ProxyError as error:
+            raise httpx.ProxyError(f"{self._proxy} {error}") from error
+
+
 class ProxyTransport(httpx.AsyncBaseTransport):
     """Direct for loopback and for hosts that the proxy settings exempt; otherwise through the proxy of the scheme.
 
@@ -282,7 +318,7 @@ class ProxyTransport(httpx.AsyncBaseTransport):
     """
 
     def __init__(self, read_interval: float = 0.0) -> None:
-        backend = SocketBackend(read_interval)
+        backend, proxy_backend = SocketBackend(read_interval), _ProxyBackend(read_interval)
         context = httpx.create_ssl_context()
         self._direct = close_failed_handshakes(
             httpx.AsyncHTTPTransport(verify=context, limits=_POOL_LIMITS, socket_options=_keep_alive_options()),
@@ -301,12 +337,13 @@ class ProxyTransport(httpx.AsyncBaseTransport):
                 self._unusable[scheme] = kind
                 continue
             self._proxied[scheme] = close_failed_handshakes(
-                httpx.AsyncHTTPTransport(verify=context, limits=_POOL_LIMITS, proxy=address), backend
+                _ProxiedTransport(verify=context, limits=_POOL_LIMITS, proxy=address), proxy_backend
             )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send through the right proxy. Raises ConnectionFailed for a kind of proxy that is not supported."""
         response = await self._transport_for(request.url).handle_async_request(request)
+        _keep_left_over_from_reuse(response)
         # The client wraps this stream once more, only to count time; readers may skip that layer.
         response.extensions[STREAM_EXTENSION] = fast_body(response) or HttpxBody(
             cast("httpx.AsyncByteStream", response.stream)

@@ -11,7 +11,7 @@ import socket
 import ssl
 from asyncio.staggered import staggered_race
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, cast
 
@@ -214,6 +214,8 @@ class SocketStream(httpcore.AsyncNetworkStream):
         self._silence_timer: asyncio.TimerHandle | None = None
         self._silent_at = 0.0
         self._is_closed = False
+        self.has_left_over: Callable[[], bool] = lambda: False
+        """Whether more was read than belongs to the answer."""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
         """Return what has arrived, or wait for something; nothing at the end."""
@@ -317,11 +319,15 @@ class SocketStream(httpcore.AsyncNetworkStream):
         return SocketStream(transport, reader)
 
     def get_extra_info(self, info: str) -> Any:
-        """Return what the library asks about a connection; `is_readable`: it has more to read, or was closed."""
+        """Return what the library asks about a connection; `is_readable`: it has more to read, or was closed.
+
+        The library closes such a connection instead of sending another request over it.
+        """
         names = {"client_addr": "sockname", "server_addr": "peername"}
         if info == "is_readable":
             reader = self._reader
-            return bool(reader.pieces) or reader.is_at_end or _is_readable(self._transport.get_extra_info("socket"))
+            has_read_more = bool(reader.pieces) or reader.is_at_end or self.has_left_over()
+            return has_read_more or _is_readable(self._transport.get_extra_info("socket"))
         return self._transport.get_extra_info(names.get(info, info))
 
 

@@ -3,10 +3,13 @@
 import httpx2
 import pytest
 
+from desktop_agent.engine.mcp_tools import load_tool_offer
 from desktop_agent.mcp.diagnostics import ServerLog
 from desktop_agent.mcp.host_policy import HttpTarget, allowed_private_hosts, is_private_host
 from desktop_agent.mcp.http import MAX_METADATA_BYTES, RedirectRefused, make_http_client
 from desktop_agent.network.hosts import PrivateHost
+from desktop_agent.types.errors import ToolFailed
+from tests.fakes.mcp_client import address
 from tests.fakes.mcp_site import ENDLESS, site
 
 
@@ -96,6 +99,17 @@ async def test_a_proxy_is_asked_as_elsewhere_and_never_about_private_addresses(m
             with pytest.raises(PrivateHost):
                 await client.get("http://10.0.0.1/mcp")
         assert len(proxy.asked) == 1
+
+
+async def test_a_proxy_that_opens_no_tunnel_is_said(monkeypatch):
+    async with site() as proxy:
+        for name in ("https_proxy", "HTTPS_PROXY"):
+            monkeypatch.setenv(name, proxy.root)
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        async with address("https://tools.example/mcp") as live:
+            with pytest.raises(ToolFailed, match=r"does not connect to “tools\.example” \(404\)"):
+                await load_tool_offer(live)
 
 
 async def test_what_is_no_answer_to_a_call_is_small():

@@ -174,7 +174,14 @@ async def test_a_proxy_is_used_and_gets_no_private_names(monkeypatch):
 def behind(monkeypatch):
     """Sets the proxy."""
     monkeypatch.setattr("urllib.request.proxy_bypass", lambda host: False)
-    return lambda url: monkeypatch.setattr("urllib.request.getproxies", lambda: {"http": url})
+    return lambda url: monkeypatch.setattr("urllib.request.getproxies", lambda: {"http": url, "https": url})
+
+
+async def test_a_proxy_that_opens_no_tunnel_is_said(behind):
+    async with Loopback(Reply(b"no", status=403), judged=False) as proxy:
+        behind(proxy.root)
+        said = await refusal("https://no-such-host.invalid/a.png")
+    assert "The proxy of this system does not connect to “no-such-host.invalid” (403)." in said
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -315,13 +316,53 @@ async def test_the_key_is_in_no_repr_log_or_traceback(http: HttpClient, caplog: 
     assert KEY not in caplog.text
 
 
-@pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_a_proxy_that_wants_a_sign_in_is_told_as_that(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with Loopback(Reply(b"<html>Who are you?", status=407)) as proxy:
+@pytest.fixture
+def behind(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Set the proxy."""
+
+    def set_proxy(root: str) -> None:
         for name in ("http_proxy", "https_proxy"):
-            monkeypatch.setenv(name, proxy.root)
+            monkeypatch.setenv(name, root)
         for name in ("no_proxy", "NO_PROXY", "HTTP_PROXY", "HTTPS_PROXY"):
             monkeypatch.delenv(name, raising=False)
+
+    return set_proxy
+
+
+@pytest.mark.parametrize(("status", "is_retryable"), [(403, False), (502, True)])
+async def test_what_a_proxy_refuses_is_no_fault_of_the_server(
+    status: int, is_retryable: bool, behind: Callable[[str], None]
+) -> None:
+    async with Loopback(Reply(b"<html>No.", status=status)) as proxy:
+        behind(proxy.root)
+        where = f"127.0.0.1:{proxy.port}"
+        http = HttpClient()
+        with pytest.raises(ConnectionFailed) as caught:
+            await send_request(http, call("https://models.example/v1/x"), ProviderState())
+        await http.aclose()
+    error = caught.value
+    assert error.message == f"the proxy {where} does not connect to models.example:443 ({status})"
+    assert "Ask who runs the proxy" in str(error.remedy)
+    assert (error.status, error.retryable) == (status, is_retryable)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_proxy_that_is_not_there_is_named(scheme: str, behind: Callable[[str], None]) -> None:
+    behind("http://me:pa55word@127.0.0.1:1")
+    http = HttpClient()
+    with pytest.raises(ConnectionFailed) as caught:
+        await send_request(http, call(f"{scheme}://models.example/v1/x"), ProviderState())
+    await http.aclose()
+    assert caught.value.message == "the proxy 127.0.0.1:1 cannot be reached"
+    trace = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+    assert KEY not in trace
+    assert "pa55word" not in trace
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_proxy_that_wants_a_sign_in_is_told_as_that(scheme: str, behind: Callable[[str], None]) -> None:
+    async with Loopback(Reply(b"<html>Who are you?", status=407)) as proxy:
+        behind(proxy.root)
         http = HttpClient()
         with pytest.raises(ConnectionFailed) as caught:
             await send_request(http, call(f"{scheme}://models.example/v1/x"), ProviderState())
@@ -330,6 +371,27 @@ async def test_a_proxy_that_wants_a_sign_in_is_told_as_that(scheme: str, monkeyp
     assert (error.message, error.status) == ("the proxy on the way wants a name and a password", 407)
     assert "http://name:password@host:port" in str(error.remedy)
     assert not error.retryable
+
+
+@pytest.mark.parametrize(
+    "framing", ["Content-Length: 2\r\n\r\nok", "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"]
+)
+async def test_a_second_answer_that_came_with_the_first_answers_nothing(framing: str, http: HttpClient) -> None:
+    connections: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
+        right = f"HTTP/1.1 200 OK\r\n{framing}".encode()
+        with suppress(asyncio.IncompleteReadError):
+            while await reader.readuntil(b"{}"):
+                writer.write(right + right.replace(b"ok", b"no"))
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        assert [await read(http, call(url)) for _ in range(3)] == [b"ok"] * 3
+    assert len(connections) == 3
 
 
 async def test_a_proxy_never_sees_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
