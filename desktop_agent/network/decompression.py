@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 from desktop_agent.types.errors import UnreadableAnswer
 
-MAX_PIECE = 64 * 1024
+MAX_PIECE = 8 * 1024
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 _RAW_DEFLATE = -zlib.MAX_WBITS
 _ENCODINGS = frozenset({"gzip", "x-gzip", "deflate"})  # RFC 9110, section 8.4.1

@@ -21,6 +21,8 @@ import httpcore
 _HIGH_WATER, _LOW_WATER = 64 * 1024, 16 * 1024
 # Bytes that are read at once even where the reader wants them in intervals.
 _SMALL = 4 * 1024
+# Bytes of one read at most: parsing and showing what is read keeps the loop from everything else meanwhile.
+_MAX_READ = 8 * 1024
 # Seconds until the next address of a host is tried beside the one before (RFC 8305, section 5).
 _NEXT_ADDRESS = 0.25
 
@@ -229,7 +231,7 @@ class SocketStream(httpcore.AsyncNetworkStream):
             self._limit_silence(math.inf if timeout is None else self._loop.time() + timeout)
             await reader.wait()
         if reader.pieces:
-            return reader.take(max_bytes)
+            return reader.take(min(max_bytes, _MAX_READ))
         if reader.failure is not None:
             raise httpcore.ReadError(str(reader.failure)) from reader.failure
         return b""

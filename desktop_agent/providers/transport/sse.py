@@ -20,12 +20,16 @@ Frame = tuple[str, Any]
 """Name of the event (often empty) and its JSON, or DONE."""
 
 MAX_EVENT_SIZE = 32 * 1024 * 1024
+# Objects and lists of one event. Whole answers have thousands; reading a million would keep the loop for seconds.
+_MAX_CONTAINERS = 100_000
+_START_SIZE = 4_000_000
 _TINY_CHUNK = 64
 _MAX_UNEXPECTED_LINE = 8192  # longer than what is shown: a key in it must be whole to be redacted
 _LINE_COST = 48  # added to each waiting line's bytes: else millions of empty ones would cost nothing
 _BOM = b"\xef\xbb\xbf"
 # Possessive, and the end may be missing: a line full of quotes is scanned once.
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?')
+_STRING_IN_BYTES = re.compile(_STRING.pattern.encode())
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[][{}]')
 
 
@@ -81,9 +85,9 @@ class SseDecoder:
         try:
             self._feed(chunk)
         except UnreadableAnswer as error:
+            self._failure = error
             if not self._out:
                 raise
-            self._failure = error
         frames = self._take_frames()
         self._idle = not (self._waiting or self._data or self._name or self._bare or self._skip_lf)
         return frames
@@ -294,7 +298,7 @@ def _parse_simple_event(event: bytes) -> Frame | None:
     if event.startswith(b"event: "):
         head, _, event = event.partition(b"\n")
         name = head[7:].decode("utf-8", "replace")
-    if not event.startswith(b"data: {") or b"\n" in event:
+    if not event.startswith(b"data: {") or b"\n" in event or _holds_too_much(event):
         return None
     try:
         return (name, orjson.loads(event[6:]))
@@ -305,10 +309,25 @@ def _parse_simple_event(event: bytes) -> Frame | None:
 def _parse_frame(name: str, data: bytes) -> Frame | None:
     if data.lstrip().startswith(b"[DONE]"):
         return (name, DONE)
+    if _holds_too_much(data):
+        return None
     try:
         return (name, loads(data))
     except ValueError:
         return None
+
+
+def _holds_too_much(data: bytes) -> bool:
+    """Whether JSON has more objects and lists than may be read at once."""
+    if len(data) < _MAX_CONTAINERS or _count_containers(data) <= _MAX_CONTAINERS:
+        return False
+    # The text of an answer may be full of brackets. The start mostly tells, and the whole takes long.
+    parts = (data[:_START_SIZE], data)
+    return any(_count_containers(_STRING_IN_BYTES.sub(b"", part)) > _MAX_CONTAINERS for part in parts)
+
+
+def _count_containers(data: bytes) -> int:
+    return data.count(b"{") + data.count(b"[")
 
 
 def _end_of_elements(line: bytes, depth: int) -> int:

@@ -394,6 +394,34 @@ async def test_a_second_answer_that_came_with_the_first_answers_nothing(framing:
     assert len(connections) == 3
 
 
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("framing", ["chunked", "length"])
+async def test_a_server_that_never_pauses_leaves_room_for_others(
+    framing: str, compressed: bool, http: HttpClient
+) -> None:
+    turns = 0
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    body = b"data: {}\n\n" * 100_000
+    headers = {"content-encoding": "gzip"} if compressed else {}
+    sent = gzip.compress(body, 1) if compressed else body
+    async with Loopback(Reply(sent, headers=headers, framing=framing)) as server:
+        answer = await http.open(call(server.url))
+        other = asyncio.create_task(take_turns())
+        async with answer.body() as chunks:
+            sizes = [len(chunk) async for chunk in chunks]
+        other.cancel()
+    assert sum(sizes) == len(body)
+    # Longer ones keep the loop for up to a tenth of a second.
+    assert max(sizes) <= 8 * 1024
+    assert turns >= len(sizes)
+
+
 async def test_a_proxy_never_sees_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     async with Loopback(Reply(b"proxied")) as proxy, Loopback(Reply(b"direct")) as server:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "https_proxy"):

@@ -246,3 +246,20 @@ def test_a_tag_behind_an_event_makes_no_page_of_it() -> None:
     decoder = SseDecoder()
     assert decoder.feed(b'data: {"a":1}\n\n<b>\ndata: {"a":2}\n\n') == [("", {"a": 1}), ("", {"a": 2})]
     assert not decoder.is_web_page
+
+
+def test_an_event_with_too_many_objects_is_damaged_and_brackets_in_text_are_not_counted() -> None:
+    decoder = SseDecoder()
+    decoder.feed(b"data: {}\n\n")
+    code = b'data: {"text": "' + b'{[\\"' * 100_000 + b'"}\n\n'
+    frames = decoder.feed(code + b'data: {"choices": [' + b"{}," * 100_000 + b"{}]}\n\ndata: 1\n\n")
+    assert [frame[1] if isinstance(frame[1], int) else frame[1].keys() for frame in frames] == [{"text"}, 1]
+    assert decoder.bad_events == 1
+
+
+def test_what_was_too_large_is_not_read_at_the_end() -> None:
+    decoder = SseDecoder(limit=1000)
+    with pytest.raises(UnreadableAnswer):
+        decoder.feed(b"data: 1\n" * 100)
+    with pytest.raises(UnreadableAnswer):
+        decoder.finish(is_cut=True)
