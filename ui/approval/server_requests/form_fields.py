@@ -19,9 +19,9 @@ from desktop_agent.types.lookalikes import ascii_lookalike
 
 MAX_FIELDS = 60
 MAX_CHOICES = 200
+"""Of which several may be taken; of one, there may be more."""
 MAX_CHECKBOXES = 500
 """Choices of all fields that take several: each is a widget."""
-"""Of which several may be taken; of one, there may be more."""
 MAX_NUMBER = 1e15
 """Beyond it, neither a field nor a sentence holds a number as it is."""
 FieldKind = Literal["text", "number", "integer", "yes_no", "one", "several", "unknown"]
@@ -68,7 +68,7 @@ class FormField:
             return True
         # Descriptions of numbers often warn against giving away secrets.
         texts = (self.name, self.title, self.description if self.kind == "text" else "")
-        return _SECRET.search(" ".join(_WORD_START.sub(" ", _plain_letters(text)) for text in texts)) is not None
+        return _SECRET.search(" ".join(_WORD_START.sub(" ", plain_letters(text)) for text in texts)) is not None
 
     @property
     def usable_default(self) -> Any:
@@ -92,7 +92,7 @@ class FormField:
                 return None
 
 
-def _plain_letters(text: str) -> str:
+def plain_letters(text: str) -> str:
     """Return the letters that a person reads: without hidden ones, ASCII in place of what looks like it."""
     return "".join(ascii_lookalike(char) or char for char in replace_hidden(text) if char != "\ufffd")
 

@@ -1,12 +1,20 @@
 """The form of an elicitation request: a row for each field, with its error."""
 
+from collections import Counter
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from desktop_agent.types.mcp import ElicitationRequest
-from ui.approval.server_requests.form_fields import FieldValue, FormField, parse_fields, parse_value, validate_value
+from ui.approval.server_requests.form_fields import (
+    FieldValue,
+    FormField,
+    parse_fields,
+    parse_value,
+    plain_letters,
+    validate_value,
+)
 from ui.approval.server_requests.request_views import RequestView
 from ui.approval.untrusted_text import ServerText, ServerTextFrame, quote_name
 from ui.forms.controls import Control, check_box, check_boxes, menu, text_line
@@ -97,7 +105,7 @@ class ElicitationForm(RequestView):
 
 
 def _create_control(field: FormField, title: str) -> Control[QWidget]:
-    choices = [(choice.value, show_hidden(choice.title)) for choice in field.choices]
+    choices = [(choice.value, words) for choice, words in zip(field.choices, _choice_titles(field), strict=True)]
     control: Control[QWidget]
     match field.kind:
         case "yes_no":
@@ -117,6 +125,16 @@ def _create_control(field: FormField, title: str) -> Control[QWidget]:
     if default is not None:
         control.show(default)
     return control
+
+
+def _choice_titles(field: FormField) -> list[str]:
+    """Return the titles, with their values where several read the same."""
+    readings = [" ".join(plain_letters(choice.title).split()).casefold() for choice in field.choices]
+    counts = Counter(readings)
+    return [
+        show_hidden(choice.title if counts[reading] == 1 else f"{choice.title} ({choice.value})")
+        for choice, reading in zip(field.choices, readings, strict=True)
+    ]
 
 
 def _create_menu(field: FormField, choices: list[tuple[str, str]]) -> Control[QWidget]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QLineEdit, QListWidget, QPlainTextEdit, QPushButton
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QListWidget, QPlainTextEdit, QPushButton
 
 from desktop_agent.types.mcp import (
     ElicitationAnswer,
@@ -96,6 +96,20 @@ def test_a_field_that_looks_secret_has_a_warning_beside_it(driver):
     assert warning in line.accessibleDescription()
     driver.show(form("2"))
     assert warning not in driver.words
+
+
+@pytest.mark.parametrize("kind", ["one", "several"])
+def test_choices_that_read_the_same_show_what_is_sent(driver, kind):
+    options = [
+        {"const": "keep", "title": "Yes"},
+        {"const": "del\u202eete", "title": "\u200bY\u0435s "},
+        {"const": "no", "title": "No"},
+    ]
+    node = {"type": "string", "oneOf": options} if kind == "one" else {"type": "array", "items": {"anyOf": options}}
+    driver.show(form(schema={"properties": {"a": node}, "required": ["a"]}))
+    menu = driver.dialog.findChild(QComboBox)
+    shown = [menu.itemText(index) for index in range(menu.count())] if kind == "one" else driver.words.split("\n")
+    assert {"Yes (keep)", "⟨U+200B⟩Y\u0435s  (del⟨U+202E⟩ete)", "No"} <= set(shown)
 
 
 def test_a_required_field_that_cannot_be_filled_in_can_only_be_declined(driver):
