@@ -22,6 +22,8 @@ TEXT_DELAY_MS = 400
 TEXT_HEIGHT = 110
 CHOICE_WIDTH = 190
 PROMPT_LINES = 6
+# Rows of the list, which is long: more than the toolkit's ten.
+_VISIBLE_FONTS = 14
 
 
 def add_model_fields(form: Form, model: type[BaseModel], names: Iterable[str] = ()) -> None:
@@ -90,7 +92,9 @@ def _font_menu() -> Control[QWidget]:
     system = QCoreApplication.translate("Preferences", "System font")
     # Set on another computer: keep it, though the system font is shown.
     missing = QCoreApplication.translate("Preferences", "{0} (not installed)")
-    return _narrow(menu([("", system), *((name, name) for name in families)], missing=missing))
+    control = menu([("", system), *((name, name) for name in families)], missing=missing)
+    control.widget.setMaxVisibleItems(_VISIBLE_FONTS)
+    return _narrow(control)
 
 
 def _delayed_text_area() -> Control[QWidget]:

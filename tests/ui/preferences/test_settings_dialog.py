@@ -144,6 +144,7 @@ def test_each_kind_of_control_changes_its_preference(driver):
 def test_a_font_is_chosen_from_those_that_are_installed(driver):
     fonts = driver.part(QComboBox, "Font")
     assert (fonts.currentText(), fonts.currentData()) == ("System font", "")
+    assert fonts.maxVisibleItems() == 14
     fonts.setCurrentIndex(fonts.count() - 1)
     fonts.activated.emit(fonts.count() - 1)
     chosen = driver.changes[-1].appearance.font
