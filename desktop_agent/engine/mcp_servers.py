@@ -21,7 +21,7 @@ from desktop_agent.engine.mcp_connections import (
 )
 from desktop_agent.engine.mcp_server_instances import McpNotifier, ServerInstance, ServerTrials
 from desktop_agent.engine.mcp_tools import ToolDigestStore
-from desktop_agent.mcp.catalog import load_catalog, prompt_blocks, resource_blocks, visible_completions
+from desktop_agent.mcp.catalog import prompt_blocks, resource_blocks, visible_completions
 from desktop_agent.mcp.client import McpClient
 from desktop_agent.mcp.config_import import ImportedServers
 from desktop_agent.mcp.lifecycle import ServerContext
@@ -42,7 +42,6 @@ from desktop_agent.types.mcp import (
     HttpConnection,
     McpLogLine,
     McpServer,
-    McpServerCatalog,
     McpServerState,
     SamplingAnswer,
     SamplingModel,
@@ -246,19 +245,6 @@ class McpServers:
         for server in self._servers_of(server_id):
             await self._sign_out(server)
         self._close_instances(server_id)
-
-    async def contents(self, workspace: Path | None) -> tuple[McpServerCatalog, ...]:
-        """Return what the enabled servers offer beside tools. One that fails is left out; its state says why."""
-
-        async def load(client: McpClient) -> McpServerCatalog | None:
-            try:
-                return await load_catalog(client)
-            except AgentError:
-                return None
-
-        self.apply_settings()
-        clients = [self._instance(server, workspace).client for server in self._enabled().values()]
-        return tuple(catalog for catalog in await asyncio.gather(*map(load, clients)) if catalog is not None)
 
     async def read_resource(self, server_id: str, workspace: Path | None, uri: str) -> tuple[Text | Image, ...]:
         """Return the contents of a resource. Raises ToolFailed."""

@@ -109,10 +109,6 @@ class Suspension:
     effects: frozenset[Effect] = frozenset()
     why: Sentence = field(default_factory=lambda: Sentence("It is not let through for now."))
 
-    def merge(self, other: "Suspension") -> "Suspension":
-        """Suspend the effects of both; `other` says why if it suspends anything."""
-        return Suspension(self.effects | other.effects, other.why if other.effects else self.why)
-
     def covers(self, tool: AnyTool) -> bool:
         """Return whether the tool may have one of these effects; one that changes something unnamed may have any."""
         undeclared = tool.tool_class is ToolClass.MUTATING and not tool.effects

@@ -204,7 +204,6 @@ class PermissionPolicy:
         self._own_folders = own_folders
         self._clock = clock
         self._parent = parent
-        self._suspension = NOTHING_SUSPENDED
         self._untrusted_content = NO_UNTRUSTED_CONTENT
         self._store = PolicyStore()
         self._listeners: list[Listener] = []
@@ -314,12 +313,6 @@ class PermissionPolicy:
             self._workspace = workspace
             self._notify()
 
-    def suspend(self, effects: frozenset[Effect], why: Sentence) -> None:
-        """Until it is lifted, ask about tools with any of these effects, whatever rules and mode allow."""
-        self._store.refuse_when_closed()
-        self._suspension = replace(self._suspension, effects=self._suspension.effects | effects, why=why)
-        self._notify()
-
     @property
     def untrusted_content(self) -> UntrustedContent:
         """What came in from outside, for the whole conversation."""
@@ -347,7 +340,7 @@ class PermissionPolicy:
         return True
 
     def lift_suspension(self, shown: Sequence[str] | None = None) -> None:
-        """End what was suspended here, and trust what came in from outside so far.
+        """Trust what came in from outside so far, and end what is suspended because of it.
 
         `shown` are the names that the person saw when they trusted: a source that came since is not trusted. None: all
         are.
@@ -355,7 +348,7 @@ class PermissionPolicy:
         self._store.refuse_when_closed()
         if self._parent is not None:
             self._parent.lift_suspension(shown)
-        self._suspension, self._untrusted_content = NOTHING_SUSPENDED, self._untrusted_content.after_trusting(shown)
+        self._untrusted_content = self._untrusted_content.after_trusting(shown)
         self._notify()
         self._store.untrusted_changed()
 
@@ -407,7 +400,7 @@ class PermissionPolicy:
         mode = self.mode.model_copy(
             update={"rules": tuple(rule for rule in mode_rules if self._is_in_force(rule, moment))}
         )
-        suspension = self._untrusted_content.suspension.merge(self._suspension)
+        suspension = self._untrusted_content.suspension
         verdict = decide(case, rules_in_force, mode, suspension=suspension, protected=protected)
         return verdict if self._parent is None else stricter(verdict, self._parent._decide(case, protected))  # noqa: SLF001
 

@@ -22,7 +22,7 @@ from desktop_agent.types.engine_events import (
     UserMessageQueued,
     UserMessageReturned,
 )
-from desktop_agent.types.errors import Sentence, WrongUse
+from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import PLAN_MODE, Rule, RuleEffect, RuleScope
 from desktop_agent.types.policies import (
@@ -36,7 +36,7 @@ from desktop_agent.types.policies import (
     UserPromptSubmit,
 )
 from desktop_agent.types.provider_events import ContentDelta
-from desktop_agent.types.tool_calls import Effect, ToolClass
+from desktop_agent.types.tool_calls import ToolClass
 from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.fakes.session import Shaky, Stage, shaky_store
 
@@ -168,7 +168,6 @@ ACTS: dict[str, Callable[[Session], Any]] = {
     "no rule": lambda session: session.permission_policy.revoke(GIVEN.id),
     "another folder": lambda session: session.permission_policy.set_workspace("/elsewhere"),
     "standing mode": lambda session: session.permission_policy.set_mode(PLAN_MODE),
-    "suspend": lambda session: session.permission_policy.suspend(frozenset(Effect), Sentence("why")),
     "lift": lambda session: session.permission_policy.lift_suspension(),
 }
 
@@ -176,12 +175,7 @@ ACTS: dict[str, Callable[[Session], Any]] = {
 def stands(session: Session) -> tuple[object, ...]:
     """All that may be changed while a conversation is open."""
     permission_policy, queue = session.permission_policy, session.queue.entries
-    of_standing = (
-        permission_policy.mode,
-        permission_policy.rules,
-        permission_policy._workspace,
-        permission_policy._suspension,
-    )
+    of_standing = (permission_policy.mode, permission_policy.rules, permission_policy._workspace)
     return (session.modes.current, session.policies.list(), session.guards.list(), queue, *of_standing)
 
 

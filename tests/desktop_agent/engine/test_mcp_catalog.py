@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.engine import mcp_server_instances
+from desktop_agent.mcp.catalog import load_catalog
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.types.blocks import Image, Text
-from desktop_agent.types.errors import Overloaded, ToolFailed
+from desktop_agent.types.errors import AgentError, Overloaded, ToolFailed
 from desktop_agent.types.mcp import (
     ElicitationAnswer,
     ElicitationRequest,
     McpServer,
+    McpServerCatalog,
     SamplingAnswer,
     SamplingRequest,
     ServerRequestHandlers,
@@ -34,10 +36,16 @@ def times_asked(at: Stand, method: str) -> int:
     return sum(line.text.startswith(f"{method} ") for line in at.servers.log("raw", None))
 
 
+async def catalog_of(at: Stand, server_id: str) -> McpServerCatalog:
+    live = at.servers.server(server_id, None)
+    assert live is not None
+    return await load_catalog(live)
+
+
 async def test_what_servers_offer_beside_tools_is_cleaned_and_bounded(tmp_path):
     broken = McpServer(id="broken", title="Broken", connection=StdioConnection(command="/nowhere/program"))
     async with stand(tmp_path, broken, raw()) as at:
-        (contents,) = await at.servers.contents(None)
+        contents = await catalog_of(at, "raw")
         assert (contents.server_id, contents.title) == ("raw", "Raw")
         text, picture = contents.resources
         assert (text.uri, text.name, text.size, text.media_type) == ("x://text", "te�xt", 5, "text/plain")
@@ -47,6 +55,8 @@ async def test_what_servers_offer_beside_tools_is_cleaned_and_bounded(tmp_path):
         (greet,) = contents.prompts
         assert (greet.name, greet.title) == ("greet", "Greet")
         assert [(each.name, each.required) for each in greet.arguments] == [("a", True), ("b", False)]
+        with pytest.raises(AgentError):
+            await catalog_of(at, "broken")
         assert at.servers.state("broken", None).state == "failed"
 
 
@@ -188,14 +198,14 @@ async def test_it_is_told_when_a_server_offers_other_prompts(tmp_path):
     async with stand(tmp_path, own("renews")) as at:
         heard: list[str] = []
         at.servers.on_catalog_changed(heard.append)
-        (contents,) = await at.servers.contents(None)
+        contents = await catalog_of(at, "own")
         assert [each.name for each in contents.prompts] == ["first"]
         assert heard == []
         live = at.servers.server("own", None)
         assert live is not None
         await live.call("renew", {})
         await until(lambda: bool(heard))
-        (contents,) = await at.servers.contents(None)
+        contents = await catalog_of(at, "own")
         assert [each.name for each in contents.prompts] == ["first", "second"]
 
 
@@ -204,7 +214,7 @@ async def test_a_server_that_says_it_without_end_is_heard_once_in_a_while(tmp_pa
     async with stand(tmp_path, raw("floods")) as at:
         heard: list[str] = []
         at.servers.on_catalog_changed(heard.append)
-        await at.servers.contents(None)
+        await catalog_of(at, "raw")
         await until(lambda: any("flooded" in line.text for line in at.servers.log("raw", None)))
         assert heard == ["raw"]
         at.servers.notifier._on_interval_over("raw")

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import pytest
 
-from desktop_agent.conversation.items import NoticeItem, ToolCallItem
+from desktop_agent.conversation.items import NoticeItem
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
 from desktop_agent.storage.opening import DATABASE_NAME
@@ -16,8 +16,7 @@ from desktop_agent.types.engine_events import ApprovalRequested, CheckpointResto
 from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
-from desktop_agent.types.provider_events import ContentDelta
-from desktop_agent.types.tool_calls import AllowOnce, Deny, Effect
+from desktop_agent.types.tool_calls import AllowOnce, Deny
 from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.fakes.session import LIMIT, results_of
 
@@ -140,57 +139,6 @@ class TestRules:
             assert (session.permission_policy.rules, office.engine.rules) == ((), ())
         async with Office(tmp_path) as office:
             assert office.engine.rules == ()
-
-
-class TestSuspension:
-    async def test_what_is_suspended_is_asked_about_with_the_reason_until_it_is_lifted(self, tmp_path: Path) -> None:
-        turns = (Turn(write("1", "one")), Turn(), Turn(write("2", "two")), Turn())
-        async with Office(tmp_path, *turns) as office:
-            session = office.new_session()
-            session.permission_policy.add(WRITES)
-            session.permission_policy.suspend(frozenset({Effect.WRITE}), READ_A_PAGE)
-            session.send(Message.user("go"))
-            approval = await card(session)
-            (item,) = [item for item in session.transcript if isinstance(item, ToolCallItem)]
-            assert item.approval_id == approval
-            assert [str(each.reason) for each in office.of(ApprovalRequested)] == [str(READ_A_PAGE)]
-            assert office.text() is None
-            session.approvals.answer(approval, AllowOnce())
-            await session.wait_idle()
-            assert office.text() == "one"
-            session.permission_policy.lift_suspension()
-            await say(session)
-            assert (office.text(), len(office.of(ApprovalRequested))) == ("two", 1)
-
-    async def test_what_comes_up_while_the_model_writes_holds_for_the_call_it_is_writing(self, tmp_path: Path) -> None:
-        wait = Wait(asyncio.Event(), asyncio.Event())
-        async with Office(tmp_path, Turn(ContentDelta("Hm."), wait, write("1", "one")), Turn()) as office:
-            session = office.new_session()
-            session.permission_policy.add(WRITES)
-            session.send(Message.user("go"))
-            assert wait.reached is not None
-            await wait.reached.wait()
-            session.permission_policy.suspend(frozenset({Effect.WRITE}), READ_A_PAGE)
-            wait.until.set()
-            await card(session)
-            assert office.text() is None
-            # What made it doubtful is gone, so nobody needs to be asked.
-            session.permission_policy.lift_suspension()
-            await session.wait_idle()
-            assert office.text() == "one"
-
-    async def test_other_effects_other_conversations_and_the_next_start_are_not_suspended(self, tmp_path: Path) -> None:
-        async with Office(tmp_path, Turn(write("1", "one")), Turn(), Turn(write("2", "two")), Turn()) as office:
-            session, other = office.new_session(), office.new_session()
-            session.permission_policy.add(WRITES)
-            session.permission_policy.suspend(frozenset({Effect.NETWORK}), READ_A_PAGE)
-            await say(session)
-            session.permission_policy.suspend(frozenset({Effect.WRITE}), READ_A_PAGE)
-            await say(other)
-            assert (office.text(), office.of(ApprovalRequested)) == ("two", [])
-        async with Office(tmp_path, Turn(write("3", "three")), Turn()) as office:
-            await say(await office.engine.session(session.record.id))
-            assert office.text() == "three"
 
 
 class TestFiles:

@@ -1,5 +1,6 @@
 """Content from outside: what it suspends, for how long, and that nobody forgets it."""
 
+import asyncio
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -11,9 +12,10 @@ from desktop_agent.types.blocks import Text, ToolUse
 from desktop_agent.types.engine_events import ApprovalRequested, OutsideContentArrived
 from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
+from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, Effect, ToolClass, UntrustedSource
 from tests.desktop_agent.engine.test_taking_back import Office, card, say
-from tests.fakes.scripted_provider import Turn
+from tests.fakes.scripted_provider import Turn, Wait
 
 
 class Where(BaseModel):
@@ -85,6 +87,22 @@ class TestTaint:
             assert any("b.example" in each for each in notices)
             await answered(session)
             assert net.sent == ["a", "c"]
+
+    async def test_what_arrives_while_the_model_writes_holds_for_the_call_it_is_writing(self, tmp_path: Path) -> None:
+        wait, net = Wait(asyncio.Event(), asyncio.Event()), Net()
+        async with Office(tmp_path, Turn(ContentDelta("Hm."), wait, *call("1", "send", "a").steps), Turn()) as office:
+            session = begun(office, net)
+            session.send(Message.user("go"))
+            assert wait.reached is not None
+            await wait.reached.wait()
+            session.permission_policy.mark_untrusted(UntrustedSource("web", "b.example"))
+            wait.until.set()
+            await card(session)
+            assert net.sent == []
+            # What made it doubtful is gone, so nobody needs to be asked.
+            session.permission_policy.lift_suspension()
+            await session.wait_idle()
+            assert net.sent == ["a"]
 
     async def test_a_trusted_source_marks_no_more_and_another_one_does(self, tmp_path: Path) -> None:
         turns = (

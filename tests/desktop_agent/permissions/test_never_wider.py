@@ -13,7 +13,6 @@ from desktop_agent.permissions.gate import Allowed, Verdict, strictness
 from desktop_agent.permissions.policy import PermissionPolicy, ToolNamePolicy
 from desktop_agent.tools.tool import AnyTool, ModelSchema, Tool
 from desktop_agent.types.blocks import Text, ToolUse
-from desktop_agent.types.errors import Sentence
 from desktop_agent.types.permissions import (
     BUILT_IN_MODES,
     ArgumentsPattern,
@@ -38,6 +37,7 @@ from desktop_agent.types.tool_calls import (
     DenyAndStop,
     Effect,
     ToolClass,
+    UntrustedSource,
     call_digest,
 )
 from tests.frame.examples import examples
@@ -165,17 +165,15 @@ def judged(standing: PermissionPolicy, call: ToolUse, tool: AnyTool | None) -> V
 
 
 def made_standing(
-    held: Sequence[Rule], mode: Mode, names: ToolNamePolicy, suspended: frozenset[Effect]
+    held: Sequence[Rule], mode: Mode, names: ToolNamePolicy, has_untrusted_content: bool
 ) -> PermissionPolicy:
     standing = PermissionPolicy(held, mode=mode, names=names, conversation_id="here", workspace="/ws")
-    if suspended:
-        standing.suspend(suspended, Sentence("why"))
+    if has_untrusted_content:
+        standing.mark_untrusted(UntrustedSource("web", "a.example"))
     return standing
 
 
-standings = st.builds(
-    made_standing, st.lists(rules(), max_size=4), modes, policies, st.frozensets(st.sampled_from(Effect), max_size=2)
-)
+standings = st.builds(made_standing, st.lists(rules(), max_size=4), modes, policies, st.booleans())
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -265,7 +263,7 @@ def test_the_same_question_has_the_same_answer(standing: PermissionPolicy, call:
 @given(standings, calls, tools)
 def test_plan_and_suspension_only_take_away(standing: PermissionPolicy, call: ToolUse, tool: AnyTool) -> None:
     before = judged(standing, call, tool)
-    standing.suspend(frozenset(Effect), Sentence("why"))
+    standing.mark_untrusted(UntrustedSource("web", "b.example"))
     assert strictness(judged(standing, call, tool)) >= strictness(before)
 
 

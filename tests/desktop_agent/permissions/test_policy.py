@@ -1,5 +1,6 @@
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from desktop_agent.permissions.gate import Allowed, Ask, Denied, Verdict
 from desktop_agent.permissions.policy import PermissionPolicy, ToolNamePolicy
 from desktop_agent.tools.tool import AnyTool, Tool
 from desktop_agent.types.blocks import Outcome, ToolUse
-from desktop_agent.types.errors import OutsideWorkspace, Sentence, WrongUse
+from desktop_agent.types.errors import OutsideWorkspace, WrongUse
 from desktop_agent.types.permissions import (
     ACCEPT_EDITS_MODE,
     DEFAULT_MODE,
@@ -23,7 +24,7 @@ from desktop_agent.types.permissions import (
     RuleEffect,
     RuleScope,
 )
-from desktop_agent.types.tool_calls import Effect, ToolClass
+from desktop_agent.types.tool_calls import Effect, ToolClass, UntrustedSource
 
 MakeTool = Callable[..., AnyTool]
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -230,14 +231,14 @@ async def test_the_rule_that_let_a_call_run_below_is_noted_as_used(tool: AnyTool
 async def test_what_is_suspended_above_is_suspended_below(tool: AnyTool) -> None:
     standing = PermissionPolicy([rule()])
     child = standing.nested()
-    standing.suspend(frozenset({Effect.NETWORK}), Sentence("Later."))
+    standing.mark_untrusted(UntrustedSource("web", "a.example"))
     assert isinstance(await verdict(child, tool, "/ws/a"), Allowed)
-    standing.suspend(frozenset({Effect.WRITE}), Sentence("A page was read."))
-    asked = await verdict(child, tool, "/ws/a")
+    sending = replace(tool, effects=frozenset({Effect.NETWORK}))
+    asked = await verdict(child, sending, "/ws/a")
     assert isinstance(asked, Ask)
-    assert asked.reason == "A page was read."
+    assert "a.example" in asked.reason
     standing.lift_suspension()
-    assert isinstance(await verdict(child, tool, "/ws/a"), Allowed)
+    assert isinstance(await verdict(child, sending, "/ws/a"), Allowed)
 
 
 @pytest.mark.parametrize("error", [OutsideWorkspace("out"), RuntimeError("broken"), SystemExit(), GeneratorExit()])
