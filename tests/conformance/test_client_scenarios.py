@@ -8,7 +8,9 @@ import pytest
 
 from tests.conformance.suite import Outcome, outcomes
 
-pytestmark = pytest.mark.exhaustive("tests/desktop_agent/mcp, tests/desktop_agent/engine/test_mcp_sign_in.py")
+pytestmark = pytest.mark.exhaustive(
+    "tests/desktop_agent/mcp/test_http.py", "tests/desktop_agent/engine/test_mcp_sign_in.py"
+)
 
 PASSED = (
     "initialize",

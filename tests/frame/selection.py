@@ -1,8 +1,9 @@
 """Which tests run, and in which order: `make test` runs what finds faults fast, `make test-all` everything.
 
-What is marked `exhaustive` runs in the long form alone, because something cheaper judges the same on each push: the
-mark says what. Whoever names tests one by one, as `FILE::TEST`, gets them in either form. Files that take long begin,
-so that no worker is left alone with one at the end.
+What is marked `exhaustive` runs in the long form alone, because something cheaper judges the same on each push. The
+mark names it: a test of the same file, FILE or FILE::TEST, and behind a comma or colon what differs. Whoever names
+tests one by one, as `FILE::TEST`, gets them in either form. Files that take long begin, so that no worker is left alone
+with one at the end.
 """
 
 import tomllib
@@ -25,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Take the profile of hypothesis, unless one was named. The modules of tests are imported later, and read it."""
-    config.addinivalue_line("markers", "exhaustive(instead): only `make test-all` runs it; what judges it on a push")
+    config.addinivalue_line("markers", "exhaustive(*instead): only `make test-all` runs it; what judges it on a push")
     config.addinivalue_line("markers", "end_to_end: an attack that goes through a whole session on a push too")
     if not config.getoption("--hypothesis-profile", None):
         settings.load_profile(ALL if config.getoption(OPTION) else PUSH)

@@ -1,8 +1,11 @@
 """The short form leaves out what is marked and nothing else, and slow files come first."""
 
+import ast
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -75,6 +78,37 @@ def test_few_of_many_are_at_equal_distances_and_all_of_few_are_all() -> None:
     assert kept(10, 3) == [0, 3, 6]
     assert kept(3, 5) == [0, 1, 2]
     assert few([("a", 1)], 1, "others")[0].values == ("a", 1)
+
+
+def exhaustive_marks() -> Iterator[tuple[Path, str]]:
+    """Yield what the marks of each file name."""
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.exhaustive":
+                yield from ((path, str(ast.literal_eval(named))) for named in node.args)
+
+
+def functions_of(path: Path) -> dict[str, str]:
+    """Return the tests of a file, each with its decorators."""
+    tree = ast.parse(path.read_text(encoding="utf-8")) if path.is_file() else ast.Module([], [])
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return {node.name: " ".join(map(ast.unparse, node.decorator_list)) for node in functions}
+
+
+def test_what_is_left_out_names_a_test_that_each_push_runs() -> None:
+    marks = list(exhaustive_marks())
+    wrong: list[str] = []
+    for path, named in marks:
+        file, _, test = re.split(r"[,:](?= )", named)[0].rpartition("::")
+        if not file and test.endswith(".py"):
+            file, test = test, ""
+        functions = functions_of(ROOT / file if file else path)
+        is_there = test in functions if test else bool(functions)
+        runs = [decorators for name, decorators in functions.items() if name.startswith("test_") and test in ("", name)]
+        if not is_there or all("exhaustive" in decorators for decorators in runs):
+            wrong.append(f"{path.relative_to(ROOT)}: {named}")
+    assert len(marks) > 25
+    assert not wrong, "name a test of the file, or FILE or FILE::TEST, that a push runs:\n" + "\n".join(wrong)
 
 
 def test_the_slowest_file_begins(request: pytest.FixtureRequest) -> None:

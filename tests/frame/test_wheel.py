@@ -104,7 +104,7 @@ def test_it_asks_for_the_runtime_alone_and_extras_for_the_rest(wheel: Path) -> N
         assert {normal(name) for name in more} == names
 
 
-@pytest.mark.exhaustive("test_package_spec.py and the contract qt-line")
+@pytest.mark.exhaustive("tests/desktop_agent/api/test_ask.py::test_the_demo_answers")
 def test_the_runtime_answers_alone(site: Path) -> None:
     done = run(site, "-m", "desktop_agent", "ask", "--demo", "Hello")
     assert (done.returncode, "demo model" in done.stdout) == (0, True), done.stderr
@@ -172,7 +172,7 @@ print(runtime.main([]), "ui" in sys.modules)
     assert run(site, "-c", code).stdout.splitlines() == ["['Callable', 'Sequence', 'main']", "2 False"]
 
 
-@pytest.mark.exhaustive("test_package_spec.py and the contract qt-line")
+@pytest.mark.exhaustive("tests/desktop_agent/api/test_ask.py::test_the_demo_answers")
 def test_the_command_asks_without_the_window(site: Path) -> None:
     done = run(site, "-c", f"{PROGRAM}", "ask", "--demo", "Hello")
     assert (done.returncode, "demo model" in done.stdout) == (0, True), done.stderr

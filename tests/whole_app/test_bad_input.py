@@ -69,7 +69,9 @@ def test_a_refusal_is_said_with_its_remedy(real_display: dict[str, str], tmp_pat
         work_goes_on(screen, server)
 
 
-@pytest.mark.exhaustive("tests/ui/shell/test_notices.py")
+@pytest.mark.exhaustive(
+    "tests/ui/shell/test_notices.py::test_an_error_stays_with_its_conversation_and_leaves_when_that_goes_on"
+)
 def test_nobody_at_the_address(real_display: dict[str, str], tmp_path: Path) -> None:
     with ModelServer(GOOD) as gone:
         address, port = gone.url, gone.port
@@ -182,7 +184,9 @@ def test_a_damaged_database_is_set_aside_and_said(
             assert aside, (before, sorted(path.name for path in data.iterdir()))
 
 
-@pytest.mark.exhaustive("tests/ui/shell/test_attachments.py")
+@pytest.mark.exhaustive(
+    "tests/ui/shell/test_notices.py::test_a_damaged_picture_is_said_at_the_composer_until_one_goes_on"
+)
 def test_a_damaged_picture_is_refused_and_the_text_stays(real_display: dict[str, str], tmp_path: Path) -> None:
     held = io.BytesIO()
     Image.effect_noise((300, 200), 80).save(held, "PNG")
@@ -200,7 +204,9 @@ def test_a_damaged_picture_is_refused_and_the_text_stays(real_display: dict[str,
         work_goes_on(screen, server)
 
 
-@pytest.mark.exhaustive("tests/ui/shell/test_attachments.py")
+@pytest.mark.exhaustive(
+    "tests/ui/composer/test_composer.py::test_a_huge_text_becomes_an_attachment_and_nothing_is_lost"
+)
 def test_a_paste_of_50_megabytes_is_kept_aside_and_can_be_taken_off(
     real_display: dict[str, str], tmp_path: Path
 ) -> None:

@@ -86,7 +86,7 @@ def test_a_call_is_edited_approved_and_done_as_edited(demo: Desk) -> None:
     assert "beginning “Größe & 尺寸, as edited”" in answer
 
 
-@pytest.mark.exhaustive("tests/ui/shell/test_attachments.py")
+@pytest.mark.exhaustive("tests/ui/composer/test_composer.py::test_a_pasted_picture_is_taken_in")
 def test_a_pasted_picture_is_sent_whole(demo: Desk) -> None:
     _, screen = demo
     screen.new_conversation()
@@ -103,7 +103,9 @@ def test_a_pasted_picture_is_sent_whole(demo: Desk) -> None:
     assert screen.find("Attached image: Pasted image") is None
 
 
-@pytest.mark.exhaustive("tests/ui/shell/test_closing.py")
+@pytest.mark.exhaustive(
+    "tests/ui/bridge/test_library.py::test_a_conversation_is_listed_while_its_first_answer_is_under_way"
+)
 def test_what_is_sent_and_left_at_once_is_listed(demo: Desk) -> None:
     _, screen = demo
     screen.new_conversation()

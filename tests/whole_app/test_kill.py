@@ -95,7 +95,7 @@ def shown_after_restart(environment: dict[str, str], data: Path, prompt: str) ->
     return text.removesuffix(MARK).strip()
 
 
-@pytest.mark.exhaustive("tests/whole_app/test_kill_between_records.py, without a window")
+@pytest.mark.exhaustive("tests/whole_app/test_kill_between_records.py::test_between_any_two_records, without a window")
 def test_a_kill_costs_nothing_that_was_stored(real_display: dict[str, str], tmp_path: Path) -> None:
     chance = random.Random(SEED)
     losses: list[float] = []

@@ -130,7 +130,9 @@ def _in_view_nothing_is_said(screen: Screen, server: Server) -> None:
     assert len(server.shown) == before
 
 
-@pytest.mark.exhaustive("tests/ui/shell/test_notifications.py")
+@pytest.mark.exhaustive(
+    "tests/ui/shell/test_notifications.py::test_behind_another_window_it_is_said_what_happens_unless_that_is_off"
+)
 def test_switched_off_nothing_is_notified(server: Server, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
@@ -157,7 +159,9 @@ def test_switched_off_nothing_is_notified(server: Server, tmp_path: Path) -> Non
         assert len(server.shown) == before
 
 
-@pytest.mark.exhaustive("tests/ui/shell/test_notifications.py")
+@pytest.mark.exhaustive(
+    "tests/ui/shell/test_notifications.py::test_behind_another_window_it_is_said_what_happens_unless_that_is_off"
+)
 def test_a_call_that_waits_behind_another_window_is_notified(server: Server, tmp_path: Path) -> None:
     before = len(server.shown)
     with opened(server.environment, tmp_path / "data", "--demo") as (_, screen):
@@ -174,7 +178,9 @@ ASKS = {"index": 0, "id": "call_1", "function": {"name": "ask_user", "arguments"
 ASKED = {"index": 0, "delta": {"tool_calls": [ASKS]}, "finish_reason": "tool_calls"}
 
 
-@pytest.mark.exhaustive("tests/ui/shell/test_notifications.py")
+@pytest.mark.exhaustive(
+    "tests/ui/shell/test_notifications.py::test_behind_another_window_it_is_said_what_happens_unless_that_is_off"
+)
 def test_a_question_behind_another_window_is_notified(server: Server, tmp_path: Path) -> None:
     before = len(server.shown)
     body = f"data: {json.dumps({'choices': [ASKED]})}\n\ndata: [DONE]\n\n".encode()
@@ -192,7 +198,9 @@ def test_a_question_behind_another_window_is_notified(server: Server, tmp_path: 
         screen.press("Skip")
 
 
-@pytest.mark.exhaustive("tests/ui/shell/test_notifications.py")
+@pytest.mark.exhaustive(
+    "tests/ui/shell/test_notifications.py::test_behind_another_window_it_is_said_what_happens_unless_that_is_off"
+)
 def test_what_nobody_saw_is_unread_also_after_a_restart_until_it_is_looked_at(server: Server, tmp_path: Path) -> None:
     environment, data = server.environment, tmp_path / "data"
 

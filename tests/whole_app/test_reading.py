@@ -118,7 +118,9 @@ def test_what_is_dragged_over_while_text_arrives_is_copied_after_the_end(
             wait_until("the conversation is copied", lambda: hands.clipboard().startswith("## You said"))
 
 
-@pytest.mark.exhaustive("tests/ui/transcript/viewport")
+@pytest.mark.exhaustive(
+    "tests/ui/transcript/test_view.py::test_scrolled_up_it_stays_to_the_pixel_and_counts_what_is_new"
+)
 def test_who_reads_above_sees_the_same_picture_while_text_arrives_below(
     real_display: dict[str, str], tmp_path: Path
 ) -> None:

@@ -219,7 +219,7 @@ async def test_one_id_for_all_calls_of_an_answer(tmp_path: Path) -> None:
     assert len(place.of(ToolStarted)) == SMALL.tool_iterations
 
 
-@pytest.mark.exhaustive("test_ten_thousand_at_once_each_get_their_result, without the engine")
+@pytest.mark.exhaustive("tests/desktop_agent/agent/tool_calls/test_many.py, without the engine")
 async def test_ten_thousand_calls_at_once(tmp_path: Path) -> None:
     limits = Limits(tool_iterations=1)
     calls = [call(f"c{n}", "read", str(n)) for n in range(10_000)]

@@ -132,7 +132,7 @@ async def test_an_error_without_end(tmp_path: Path) -> None:
     assert outcome == Outcome(RunEnd.FAILED, [], ["invalid_request"])
 
 
-@pytest.mark.exhaustive("test_ten_thousand_at_once_each_get_their_result, without the wire")
+@pytest.mark.exhaustive("tests/desktop_agent/agent/tool_calls/test_many.py, without the wire")
 async def test_ten_thousand_calls_in_one_answer(tmp_path: Path) -> None:
     count, limits = 10_000, Limits(tool_iterations=1)
 

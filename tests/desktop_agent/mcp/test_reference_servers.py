@@ -123,14 +123,18 @@ async def test_a_form_is_asked_of_the_person(way, tmp_path):
         assert any("Ada" in part.text for part in parts if isinstance(part, Text))
 
 
-@pytest.mark.exhaustive("test_client.py, with a server of our own")
+@pytest.mark.exhaustive(
+    "tests/desktop_agent/engine/test_mcp_catalog.py::test_who_answers_is_looked_for_at_each_question"
+)
 async def test_a_form_is_declined_where_nobody_is_there(tmp_path):
     async with everything("stdio", tmp_path) as live:
         parts = await called(live, "srv__trigger-elicitation-request", {})
         assert any("declined" in part.text for part in parts if isinstance(part, Text))
 
 
-@pytest.mark.exhaustive("test_client.py, with a server of our own")
+@pytest.mark.exhaustive(
+    "tests/desktop_agent/mcp/test_elicitation_and_sampling.py", "tests/ui/shell/mcp/test_elicitation.py"
+)
 async def test_a_model_answers_only_where_the_person_may_agree(tmp_path):
     async with everything("stdio", tmp_path) as live:
         assert not any("sampling" in tool.name for tool in (await load_tool_offer(live)).tools)
@@ -149,7 +153,7 @@ async def test_a_model_answers_only_where_the_person_may_agree(tmp_path):
             await called(live, "srv__trigger-sampling-request", asking)
 
 
-@pytest.mark.exhaustive("test_client.py, with a server of our own")
+@pytest.mark.exhaustive("tests/desktop_agent/engine/test_mcp_catalog.py")
 async def test_roots_are_the_workspace_and_resources_and_prompts_can_be_read(tmp_path):
     async with everything("stdio", tmp_path) as live:
         await load_tool_offer(live)
@@ -166,7 +170,7 @@ async def test_roots_are_the_workspace_and_resources_and_prompts_can_be_read(tmp
         assert (await live.get_prompt(simple.name)).messages
 
 
-@pytest.mark.exhaustive("test_client.py, with a server of our own")
+@pytest.mark.exhaustive("tests/desktop_agent/mcp/test_client.py::test_one_that_dies_again_and_again_is_waited_for")
 async def test_a_killed_server_is_back_at_the_next_call(tmp_path):
     async with everything("stdio", tmp_path) as live:
         slow = asyncio.create_task(called(live, "srv__trigger-long-running-operation", {"duration": 600, "steps": 2}))
@@ -183,7 +187,7 @@ async def test_a_killed_server_is_back_at_the_next_call(tmp_path):
         assert live.lifecycle.start_count == 2
 
 
-@pytest.mark.exhaustive("test_client.py, with a server of our own")
+@pytest.mark.exhaustive("tests/desktop_agent/mcp/test_http.py", "tests/desktop_agent/mcp/test_http_responses.py")
 async def test_a_web_server_that_was_started_anew_is_back(tmp_path):
     argv = node_server("everything", "streamableHttp")
     port = free_port()
@@ -200,7 +204,7 @@ async def test_a_web_server_that_was_started_anew_is_back(tmp_path):
             assert await called(live, "web__echo", {"message": "two"}) == (Text(text="Echo: two"),)
 
 
-@pytest.mark.exhaustive("test_client.py, with a server of our own")
+@pytest.mark.exhaustive("tests/desktop_agent/mcp/test_client.py")
 async def test_files_of_the_workspace_by_somebody_elses_tools(tmp_path):
     (tmp_path / "note.txt").write_text("hello", encoding="utf-8")
     async with program(node_server("filesystem", str(tmp_path)), tmp_path, trusted=True) as live:
@@ -216,7 +220,7 @@ async def test_files_of_the_workspace_by_somebody_elses_tools(tmp_path):
         assert {tool.tool_class for tool in (await load_tool_offer(live)).tools} == {ToolClass.MUTATING}
 
 
-@pytest.mark.exhaustive("test_client.py, with a server of our own")
+@pytest.mark.exhaustive("tests/desktop_agent/mcp/test_client.py")
 async def test_a_memory_lasts_over_a_restart(tmp_path):
     env = {"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}
     ada = {"name": "Ada", "entityType": "person", "observations": ["wrote the first program"]}

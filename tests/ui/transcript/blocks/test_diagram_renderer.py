@@ -164,7 +164,7 @@ def test_without_it_nothing_is_started(monkeypatch):
     )
 
 
-@pytest.mark.exhaustive("the other tests of this file, with a stand-in")
+@pytest.mark.exhaustive("test_it_is_drawn_at_the_wanted_scale_without_what_lies_elsewhere, with a stand-in")
 @pytest.mark.skipif(find_renderer().python is None, reason="the extra diagrams is not installed")
 def test_the_real_one():
     for source in ("flowchart TD\n A[Start] --> B{ok?}", "sequenceDiagram\n A->>B: hi", "classDiagram\n A <|-- B"):
