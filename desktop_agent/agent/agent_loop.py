@@ -18,7 +18,6 @@ from desktop_agent.providers.provider import Provider
 from desktop_agent.types.blocks import Outcome, ToolResult
 from desktop_agent.types.engine_events import (
     CostUpdated,
-    Event,
     LimitReached,
     RetryScheduled,
     RunEnd,
@@ -84,18 +83,20 @@ class ModelCall:
         if built.adjustments:
             adjusted = RequestAdjusted(built.adjustments)
             self._size.add(adjusted)
-            self._handle_event(adjusted, answer)
+            answer.feed(adjusted)
+            self._recorder.emit(adjusted)
         events = validated_events(self._provider.stream(built.request), self._size, self._recorder.emit)
         async with aclosing(events):
-            async for event in events:
+            async for event, pieces in events:
                 if may_repeat and type(event) is MessageDelta and _is_malformed_call(event) and not answer.has_content:
                     answer.feed(event)
-                    async for late_event in events:
+                    async for late_event, _ in events:
                         # Not shown: it is the end of nothing. What it used counts all the same.
                         if isinstance(late_event, UsageUpdate):
                             answer.feed(late_event)
                     return False
-                self._handle_event(event, answer)
+                answer.feed(event)
+                self._recorder.emit(event, pieces)
         return True
 
     async def _build_request(self) -> BuiltRequest:
@@ -106,10 +107,6 @@ class ModelCall:
         history = self._recorder.history()
         specs = context.tools.specs()
         return await build_request(history, self._settings, specs, pictures, self._addenda, context.prepared_history)
-
-    def _handle_event(self, event: Event, answer: AnswerBuilder) -> None:
-        answer.feed(event)
-        self._recorder.emit(event)
 
 
 def _is_malformed_call(end: MessageDelta) -> bool:

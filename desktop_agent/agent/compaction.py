@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import accumulate
@@ -27,7 +27,7 @@ from desktop_agent.providers.provider import Provider
 from desktop_agent.types.blocks import Block, Image, Json, ServerStep, Summary, Text, ToolResult, ToolUse
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import Message, MessageState, Role, new_id, now
-from desktop_agent.types.provider_events import ProviderEvent, StopReason, Usage
+from desktop_agent.types.provider_events import StopReason, Usage
 from desktop_agent.types.providers import Capabilities, ModelRequest, PromptCaching, ProviderConfig
 
 # What may stay besides what must, as shares of the window and of the whole history, or of the work on a prompt.
@@ -344,7 +344,9 @@ class Compaction:
         attempt = 1
         while True:
             try:
-                await _collect_answer(validated_events(provider.stream(request), size, self._emit), answer)
+                async with aclosing(validated_events(provider.stream(request), size, self._emit)) as events:
+                    async for event, _ in events:
+                        answer.feed(event)
                 return
             except AgentError as error:
                 wait = None if answer.has_content else self._retry.delay(error, attempt)
@@ -352,12 +354,6 @@ class Compaction:
                     raise
                 await asyncio.sleep(wait)
                 attempt += 1
-
-
-async def _collect_answer(events: AsyncGenerator[ProviderEvent], answer: AnswerBuilder) -> None:
-    async with aclosing(events):
-        async for event in events:
-            answer.feed(event)
 
 
 def _usable_summary(answer: Message) -> str:

@@ -3,15 +3,17 @@
 import asyncio
 import logging
 import math
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Any, cast, get_args
 
 from desktop_agent.processes.foreign_code import Fault
+from desktop_agent.providers.event_batches import ready_events
 from desktop_agent.types.blocks import Citation, ServerStep, ToolUse, Unknown
 from desktop_agent.types.engine_events import AnswerAwaited, Event
 from desktop_agent.types.errors import AgentError, Sentence
+from desktop_agent.types.pieces import Piece, joined, text_of
 from desktop_agent.types.provider_events import (
     AnswerNamed,
     AnswerStarted,
@@ -39,10 +41,11 @@ MAX_JSON_DEPTH = 200
 
 
 class AnswerTooLong(AgentError):
-    """The answer passed the limit; what was received before stays."""
+    """The answer passed the limit, by `excess` characters; what was received before stays."""
 
     kind = "answer_too_long"
     default_remedy = "Ask for less at once."
+    excess = 0
 
 
 class NotJson(ValueError):
@@ -59,23 +62,29 @@ class AnswerSize:
         self._thinking_characters = 0
         self._is_thinking: bool | None = None
 
-    def add(self, event: Event) -> None:
-        """Count one event. Raises AnswerTooLong, and NotJson for opaque state that is no JSON."""
+    def add(self, event: Event, count: int = 1) -> None:
+        """Count one event, in which `count` pieces are joined.
+
+        Raises AnswerTooLong, and NotJson for opaque state that is no JSON.
+        """
         goes_on = self._is_thinking is False
-        more = len(event.text) + 1 if goes_on and type(event) is ContentDelta else self._size(event)
-        if self.characters + more > self._limit:
-            raise AnswerTooLong("The answer is longer than what is taken in.")
+        more = len(event.text) + count if goes_on and type(event) is ContentDelta else self._size(event, count)
+        excess = self.characters + more - self._limit
+        if excess > 0:
+            error = AnswerTooLong("The answer is longer than what is taken in.")
+            error.excess = excess
+            raise error
         self.characters += more
 
-    def _size(self, event: Event) -> int:
+    def _size(self, event: Event, count: int) -> int:
         match event:
             case ContentDelta():
-                return self._text_size(event.text, is_thinking=False)
+                return self._text_size(event.text, count, is_thinking=False)
             case ThinkingDelta():
                 self._thinking_characters += len(event.text)
-                return self._text_size(event.text, is_thinking=True)
+                return self._text_size(event.text, count, is_thinking=True)
             case ToolArgsDelta():
-                return self._fragment_size(event)
+                return self._fragment_size(event, count)
             case ToolUse():
                 # Its pieces were counted as they came.
                 whole = _json_size(event.input) + len(event.malformed or "") + len(event.name) + len(event.id)
@@ -92,17 +101,17 @@ class AnswerSize:
             case _:
                 return self._metadata_size(event)
 
-    def _text_size(self, piece: str, *, is_thinking: bool) -> int:
+    def _text_size(self, text: str, count: int, *, is_thinking: bool) -> int:
         """Where text follows thinking, or the other way round, a block begins."""
         begins, self._is_thinking = self._is_thinking is (not is_thinking), is_thinking
-        return len(piece) + (_BLOCK_COST if begins else 1)
+        return len(text) + count + (_BLOCK_COST - 1 if begins else 0)
 
-    def _fragment_size(self, event: ToolArgsDelta) -> int:
+    def _fragment_size(self, event: ToolArgsDelta, count: int) -> int:
         """The first piece of a call is a call."""
         known = self._arguments.get(event.id)
         self._arguments[event.id] = (known or 0) + len(event.fragment)
         opened = _CALL_COST + len(event.id) if known is None else 0
-        return opened + len(event.name or "") + len(event.fragment) + 1
+        return opened + len(event.fragment) + count * (len(event.name or "") + 1)
 
     def _metadata_size(self, event: Event) -> int:
         """What is about the answer and not in it."""
@@ -205,51 +214,80 @@ class _WaitTimer:
 
 async def validated_events(
     events: Any, size: AnswerSize, emit: Callable[[AnswerAwaited], None] = lambda _: None
-) -> AsyncGenerator[ProviderEvent]:
+) -> AsyncGenerator[tuple[Event, tuple[Event, ...]]]:
     """Yield the events up to Done, validated and measured; events after Done are dropped.
 
-    `emit` is called while nothing has come yet. Raises AnswerTooLong, InvalidProviderEvent, and what the provider
-    raises. The provider's stream is closed however this ends.
+    Pieces of one text that came together are one event, with the pieces beside it. `emit` is called while nothing has
+    come yet. Raises AnswerTooLong, InvalidProviderEvent, and what the provider raises. The provider's stream is closed
+    however this ends.
     """
-    pause_at, is_stopped = monotonic() + SLICE_SECONDS, False
-    waiting: _WaitTimer | None = _WaitTimer(emit)
+    timer, is_waiting, slices = _WaitTimer(emit), True, _Slices()
+    take_ready = ready_events(events)
     try:
         async for event in events:
-            kind = cast("type[object]", type(event))
-            if waiting is not None and kind not in _BEFORE_CONTENT:
-                waiting.stop()
-                waiting = None
-            if kind not in _EVENT_TYPES:
-                raise InvalidProviderEvent(Sentence(_NO_EVENT, {"kind": kind.__name__}))
-            try:
-                size.add(event)
-            except NotJson as error:
-                raise InvalidProviderEvent("The model's server sent something that is no JSON.") from error
-            yield event
-            if kind is Done:
-                await _drain(events)
-                return
-            if monotonic() > pause_at:
-                # What has piled up comes without any waiting; the screen and Stop must have their turn.
-                paused_at = monotonic()
+            others = take_ready()
+            for whole, pieces in joined([event, *others]) if others else ((event, ()),):
+                if is_waiting and type(whole) not in _BEFORE_CONTENT:
+                    is_waiting = False
+                    timer.stop()
                 try:
-                    await asyncio.sleep(0)
-                except asyncio.CancelledError:
-                    if is_stopped:
-                        raise
-                    is_stopped = True
-                    _cancel_at_next_wait()
-                # After Stop there is no second turn: what was received by then is taken, as far as a slice may go.
-                slice_ = (
-                    MAX_SLICE_SECONDS
-                    if is_stopped
-                    else min(max(SLICE_SECONDS, monotonic() - paused_at), MAX_SLICE_SECONDS)
-                )
-                pause_at = monotonic() + slice_
+                    _count(whole, len(pieces) or 1, size)
+                except AnswerTooLong as error:
+                    for piece in _within_limit(pieces, error.excess):
+                        yield piece, ()
+                    raise
+                yield whole, pieces
+                if type(whole) is Done:
+                    await _drain(events)
+                    return
+            if monotonic() > slices.until:
+                await slices.pause()
     finally:
-        if waiting is not None:
-            waiting.stop()
+        timer.stop()
         await _close_stream(events)
+
+
+def _count(event: Event, count: int, size: AnswerSize) -> None:
+    kind = cast("type[object]", type(event))
+    if kind not in _EVENT_TYPES:
+        raise InvalidProviderEvent(Sentence(_NO_EVENT, {"kind": kind.__name__}))
+    try:
+        size.add(event, count)
+    except NotJson as error:
+        raise InvalidProviderEvent("The model's server sent something that is no JSON.") from error
+
+
+def _within_limit(pieces: Sequence[Event], excess: int) -> Sequence[Event]:
+    """Return the pieces without the last ones, which make up the excess, as AnswerSize counts it."""
+    count = len(pieces)
+    while count and excess > 0:
+        count -= 1
+        piece = cast("Piece", pieces[count])
+        name = piece.name if isinstance(piece, ToolArgsDelta) else None
+        excess -= len(name or "") + len(text_of(piece)) + 1
+    return pieces[:count]
+
+
+class _Slices:
+    """Pauses in a flood: what has piled up comes without any waiting; the screen and Stop must have their turn."""
+
+    def __init__(self) -> None:
+        self.until = monotonic() + SLICE_SECONDS
+        self._is_stopped = False
+
+    async def pause(self) -> None:
+        """Let the others have their turn, and begin the next slice."""
+        paused_at = monotonic()
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            if self._is_stopped:
+                raise
+            self._is_stopped = True
+            _cancel_at_next_wait()
+        # After Stop there is no second turn: what was received by then is taken, as far as a slice may go.
+        slice_ = MAX_SLICE_SECONDS if self._is_stopped else max(SLICE_SECONDS, monotonic() - paused_at)
+        self.until = monotonic() + min(slice_, MAX_SLICE_SECONDS)
 
 
 def _cancel_at_next_wait() -> None:

@@ -1,7 +1,7 @@
 """What a run works with (recorder, slots), and its budget: what it may still use."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
@@ -29,8 +29,8 @@ class Recorder(Protocol):
     @property
     def run_id(self) -> str: ...
 
-    def emit(self, event: Event) -> None:
-        """Show this event now and journal it soon."""
+    def emit(self, event: Event, pieces: Sequence[Event] = ()) -> None:
+        """Show this event now and journal it soon. `pieces` are those that it was joined from, if it was."""
         ...
 
     async def flush(self) -> None:

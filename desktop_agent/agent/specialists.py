@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -159,7 +159,7 @@ class SpecialistRecorder:
         texts = (message.text.strip() for message in self.history() if message.role is Role.ASSISTANT)
         return "\n\n".join(text for text in texts if text)[-MAX_ANSWERS_TEXT:]
 
-    def emit(self, event: Event) -> None:
+    def emit(self, event: Event, pieces: Sequence[Event] = ()) -> None:
         """Pass the event on."""
         match event:
             case RunStarted():
@@ -172,7 +172,7 @@ class SpecialistRecorder:
                 self.called_tools = True
             case _:
                 pass
-        self._recorder.emit(event)
+        self._recorder.emit(event, pieces)
         if self._calls.on_event(event):
             self._report_progress(str(self._calls))
 

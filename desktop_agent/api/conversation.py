@@ -15,7 +15,7 @@ from desktop_agent.api.run_events import RunEvents
 from desktop_agent.conversation.history import unanswered_calls
 from desktop_agent.processes.foreign_code import deep_copy, validate_message, validate_messages
 from desktop_agent.types.blocks import Image, JsonObject, Text, ToolResult, ToolUse
-from desktop_agent.types.engine_events import Envelope, RunFinished, RunStarted
+from desktop_agent.types.engine_events import Envelope, Event, RunFinished, RunStarted
 from desktop_agent.types.errors import AgentError, WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.options import AgentOptions, OptionValues
@@ -388,7 +388,10 @@ class ConversationRunner:
                 modes=lambda: self.initial_options.modes,
                 config=lambda: self.output_format.apply(self.options.run_config),
             )
-            self._opened.session.subscribe(on_event=self._on_event)
+            session = self._opened.session
+            session.subscribe(on_event=self._on_event, on_pieces=self._on_pieces, pieces=False)
+            if self._listener is not None:
+                session.subscribe(on_event=self._listener)
             self._opened.apply_options(self.initial_options)
         return self._opened
 
@@ -464,8 +467,10 @@ class ConversationRunner:
             self._results.handle(envelope.event)
             # A run that queued messages begin from now on was not stopped.
             self._stopping = self._stopping and not isinstance(envelope.event, RunFinished)
-        if self._listener is not None:
-            self._listener(envelope)
+
+    def _on_pieces(self, envelope: Envelope, pieces: Sequence[Event]) -> None:
+        if self._newest_run is not None:
+            self._newest_run.handle(envelope, pieces)
 
 
 def to_prompt(prompt: object) -> Message:

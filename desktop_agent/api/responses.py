@@ -143,7 +143,7 @@ class EventStream(AsyncCloseable, AsyncIterator[Event]):
             raise StopAsyncIteration
         if self._run is None:
             self._run = await self._conversation.start_run(self._prompt)
-        event = await self._run.next()
+        event = self._run.take_next() or await self._run.next()
         if event is None:
             self._is_over = True
             raise StopAsyncIteration

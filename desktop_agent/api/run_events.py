@@ -3,7 +3,7 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import reduce
 from typing import Self
@@ -138,15 +138,15 @@ class RunEvents:
         self._unread = deque[Event]()
         self._changed = asyncio.Event()
 
-    def handle(self, envelope: Envelope) -> None:
-        """Take one event."""
+    def handle(self, envelope: Envelope, pieces: Sequence[Event] = ()) -> None:
+        """Take one event, or the pieces that were joined in it."""
         event = envelope.event
         if not envelope.run_id or self.end is not None:
             return
         if envelope.parent_run_id is not None:
             self._specialist_runs.setdefault(envelope.run_id, BlockCollector()).feed(event)
             return
-        self._unread.append(event)
+        self._unread.extend(pieces or (event,))
         if isinstance(event, ErrorOccurred):
             self.error = error_from_event(event, self._failure())
         elif isinstance(event, RunFinished):
@@ -208,6 +208,10 @@ class RunEvents:
             await self.wait_for_end()
             self._raise_start_error()
         return event
+
+    def take_next(self) -> Event | None:
+        """Return the next event as `next` does; None where that may wait."""
+        return self._unread.popleft() if self.has_begun and self._unread else None
 
     async def wait_for_end(self) -> RunEnd:
         """Wait for the end, whatever is unread."""

@@ -422,7 +422,7 @@ class SamplingHandler:
         stream = validated_events(provider.stream(model_request), AnswerSize(_MAX_CHARACTERS))
         try:
             async with aclosing(stream) as events:
-                async for event in events:
+                async for event, _ in events:
                     answer.feed(event)
         finally:
             if answer.total_usage is not None:

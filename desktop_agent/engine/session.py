@@ -13,7 +13,7 @@ from desktop_agent.engine.context_size import ContextSize
 from desktop_agent.engine.recovery import OpenCalls, close_calls
 from desktop_agent.engine.session_controls import RuntimeControls, SessionSetup
 from desktop_agent.engine.session_runs import ActiveRun, RunFactory, RunRecorder
-from desktop_agent.engine.session_writer import ChangeListener, EventListener, SessionWriter
+from desktop_agent.engine.session_writer import ChangeListener, EventListener, PieceListener, SessionWriter
 from desktop_agent.processes.foreign_code import validate_message, validate_messages
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord
 from desktop_agent.storage.write_behind import OVERTAKEN, UnsavedConversation, conversation_closed_error
@@ -247,14 +247,16 @@ class Session:
         self,
         on_changes: ChangeListener | None = None,
         on_event: EventListener | None = None,
+        on_pieces: PieceListener | None = None,
         *,
         pieces: bool = True,
     ) -> None:
         """Subscribe to changes of the transcript, to events, or both. Called in the loop's thread.
 
-        Without `pieces` there is no event for each piece of a text: they come by the thousand.
+        Without `pieces` there is no event for each piece of a text: they come by the thousand. `on_pieces` gets those
+        that came together in one call.
         """
-        self._writer.subscribe(on_changes, on_event, pieces=pieces)
+        self._writer.subscribe(on_changes, on_event, on_pieces, pieces=pieces)
 
     def unsubscribe(self, listener: ChangeListener | EventListener) -> None:
         """Stop calling this listener."""

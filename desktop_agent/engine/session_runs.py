@@ -1,7 +1,7 @@
 """The runs of a session: made by the run factory, recorded, one active at a time; also those that only compact."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from desktop_agent.agent.model_request import PreparedHistory, RunSettings
@@ -71,8 +71,11 @@ class RunRecorder:
         """Return whether the run has ended for every listener."""
         return self._finished
 
-    def emit(self, event: Event) -> None:
-        """Number the event and hand it to the writer. Transient events have no number of their own."""
+    def emit(self, event: Event, pieces: Sequence[Event] = ()) -> None:
+        """Number the event and hand it to the writer. Transient events have no number of their own.
+
+        Of `pieces` that are joined in the event each has one, and the event has that of the last.
+        """
         if self._finished:
             return
         if isinstance(event, TurnStarted):
@@ -82,8 +85,8 @@ class RunRecorder:
             self._finished = True
         seq = 0
         if not isinstance(event, AnswerAwaited):
-            seq = self._seq = self._seq + 1
-        self._writer.write_event(Envelope(seq, self._run_id, self._parent_run_id, self._turn_id, now(), event))
+            seq = self._seq = self._seq + (len(pieces) or 1)
+        self._writer.write_event(Envelope(seq, self._run_id, self._parent_run_id, self._turn_id, now(), event), pieces)
 
     async def flush(self) -> None:
         """Return when everything so far is durable. Raises StorageFailed."""
@@ -126,10 +129,10 @@ class NestedRecorder(RunRecorder):
         self._parent = above
         self._messages: list[Message] = []
 
-    def emit(self, event: Event) -> None:
+    def emit(self, event: Event, pieces: Sequence[Event] = ()) -> None:
         """As in RunRecorder; the run above drops one that has ended."""
         ends = isinstance(event, RunFinished) and not self._finished
-        super().emit(event)
+        super().emit(event, pieces)
         if ends:
             self._parent.on_nested_end(self)
 

@@ -10,10 +10,11 @@ from desktop_agent.processes.foreign_code import deep_copy, notify
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.types.blocks import Block, Summary
-from desktop_agent.types.engine_events import EngineEvent, Envelope, RunEnd, RunFinished, ToolProgress
+from desktop_agent.types.engine_events import EngineEvent, Envelope, Event, RunEnd, RunFinished
 from desktop_agent.types.errors import DatabaseReplaced, RemedyAction, Sentence, StorageFailed, WrittenElsewhere
 from desktop_agent.types.messages import Message, MessageState, Role, new_id, now
-from desktop_agent.types.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta, Usage, UsageUpdate
+from desktop_agent.types.pieces import PIECES, single_envelopes
+from desktop_agent.types.provider_events import Usage, UsageUpdate
 
 SAVED_NOW = Sentence("The disk refused this for a while; it is saved now.")
 NOT_ANSWERED_YET = Sentence("There is no answer to this yet.")
@@ -21,11 +22,10 @@ CAN_CONTINUE = Sentence("The model can go on from here.")
 
 _NORMAL_ENDS = frozenset({RunEnd.COMPLETED, RunEnd.AWAITING_RESULTS})
 
-# Nothing in these can be changed, and they come by the thousand.
-_TEXT_EVENTS = (ContentDelta, ThinkingDelta, ToolArgsDelta, ToolProgress)
-
 ChangeListener = Callable[[Sequence[Change]], None]
 EventListener = Callable[[Envelope], None]
+# Gets the envelope of a text, and the pieces that it was joined from.
+PieceListener = Callable[[Envelope, Sequence[Event]], None]
 
 
 class SessionWriter:
@@ -47,7 +47,8 @@ class SessionWriter:
         # Parts of our own: they are called before the listeners, and get real events, not copies, but no pieces.
         self.internal_listeners: list[EventListener] = []
         self._event_listeners: tuple[EventListener, ...] = ()
-        self._piece_listeners: tuple[EventListener, ...] = ()
+        self._single_piece_listeners: tuple[EventListener, ...] = ()
+        self._piece_listeners: tuple[PieceListener, ...] = ()
         self._trouble_notice: NoticeItem | None = None
         if not is_followed:
             self._offer_continue()
@@ -62,7 +63,12 @@ class SessionWriter:
         return tuple(self._messages)
 
     def subscribe(
-        self, on_changes: ChangeListener | None, on_event: EventListener | None, *, pieces: bool = True
+        self,
+        on_changes: ChangeListener | None,
+        on_event: EventListener | None,
+        on_pieces: PieceListener | None = None,
+        *,
+        pieces: bool = True,
     ) -> None:
         """Call these listeners from now on, `on_event` only with `pieces` also for each piece of a text."""
         if on_changes is not None:
@@ -70,13 +76,15 @@ class SessionWriter:
         if on_event is not None:
             self._event_listeners += (on_event,)
             if pieces:
-                self._piece_listeners += (on_event,)
+                self._single_piece_listeners += (on_event,)
+        if on_pieces is not None:
+            self._piece_listeners += (on_pieces,)
 
     def unsubscribe(self, listener: ChangeListener | EventListener) -> None:
         """Stop calling this listener."""
         self._change_listeners = tuple(other for other in self._change_listeners if other != listener)
         self._event_listeners = tuple(other for other in self._event_listeners if other != listener)
-        self._piece_listeners = tuple(other for other in self._piece_listeners if other != listener)
+        self._single_piece_listeners = tuple(other for other in self._single_piece_listeners if other != listener)
 
     def show(self, message: Message) -> None:
         """Show a message that is about to be committed."""
@@ -86,14 +94,17 @@ class SessionWriter:
         """Show a notice."""
         self.notify_changes(self.transcript.add_notice(sentence, action=action))
 
-    def write_event(self, envelope: Envelope) -> None:
-        """Show an event, notify listeners, and journal it soon, unless it is transient (has no number)."""
+    def write_event(self, envelope: Envelope, pieces: Sequence[Event] = ()) -> None:
+        """Show an event, notify listeners, and journal it soon, unless it is transient (has no number).
+
+        Listeners get the `pieces` that are joined in it one by one.
+        """
         self._show(envelope)
         if isinstance(envelope.event, RunFinished) and envelope.parent_run_id is None:
             self._on_run_end(envelope.event.reason)
         if envelope.seq:
             self.journal_queue.add_event(envelope)
-        self._notify_event(envelope)
+        self._notify_event(envelope, pieces)
 
     def emit_between_runs(self, event: EngineEvent) -> None:
         """Show an event between runs and notify listeners; it is never journalled."""
@@ -181,10 +192,15 @@ class SessionWriter:
         elif last.state is MessageState.INTERRUPTED:
             self.notify_changes(self.transcript.offer_continue(CAN_CONTINUE, RemedyAction.CONTINUE))
 
-    def _notify_event(self, envelope: Envelope) -> None:
-        if isinstance(envelope.event, _TEXT_EVENTS):
-            for listener in self._piece_listeners:
-                notify(listener, envelope)
+    def _notify_event(self, envelope: Envelope, pieces: Sequence[Event] = ()) -> None:
+        if isinstance(envelope.event, PIECES):
+            # Nothing in these can be changed, and they come by the thousand: no copies.
+            for piece_listener in self._piece_listeners:
+                notify(piece_listener, envelope, pieces or (envelope.event,))
+            if self._single_piece_listeners:
+                for single in single_envelopes(envelope, pieces):
+                    for listener in self._single_piece_listeners:
+                        notify(listener, single)
             return
         for listener in tuple(self.internal_listeners):
             notify(listener, envelope)

@@ -5,7 +5,7 @@ address only before any content; `AddressHealth` remembers which addresses back 
 """
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from desktop_agent.providers.catalogue.catalogue import Catalogue
+from desktop_agent.providers.event_batches import EventBatches, ready_events
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.types.errors import (
     AgentError,
@@ -251,16 +252,19 @@ class Failover:
             metadata={name: value for state in states for name, value in state.metadata.items()},
         )
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Ask, and try the next address as long as there is no content. Raises the last address's error."""
+        return EventBatches(self._batches(request))
+
+    async def _batches(self, request: ModelRequest) -> AsyncGenerator[Sequence[ProviderEvent], None]:
         errors: list[ProviderError] = []
         for number in self._health.order(self._last_address(request)):
             has_content = False
             try:
-                async with aclosing(self._attempt(number, request)) as events:
-                    async for event in events:
-                        has_content = has_content or not isinstance(event, _BEFORE_CONTENT)
-                        yield event
+                async with aclosing(self._attempt(number, request)) as batches:
+                    async for batch in batches:
+                        has_content = has_content or _has_content(batch)
+                        yield batch
                 return
             except _RETRY_ELSEWHERE as error:
                 # What may be billed already is not sent a second time, there or elsewhere.
@@ -307,19 +311,21 @@ class Failover:
         for provider in self._providers:
             await provider.aclose()
 
-    async def _attempt(self, number: int, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+    async def _attempt(self, number: int, request: ModelRequest) -> AsyncGenerator[Sequence[ProviderEvent], None]:
         is_settled = False
         async with aclosing(self._providers[number].stream(request)) as events:
             with self._watching(number):
+                take_ready = ready_events(events)
                 async for event in events:
                     if isinstance(event, AnswerStarted):
-                        yield self._with_failover_note(event, number)
+                        yield (self._with_failover_note(event, number),)
                         continue
-                    if not is_settled and not isinstance(event, _BEFORE_CONTENT):
+                    batch = [event, *take_ready()]
+                    if not is_settled and _has_content(batch):
                         is_settled = True
                         self._health.request_succeeded(number)
                         self._remember(request, number)
-                    yield event
+                    yield batch
 
     async def _track(self, number: int, ask: Callable[[], Awaitable[T]]) -> T:
         with self._watching(number):
@@ -362,6 +368,10 @@ class Failover:
             self._address_by_conversation.move_to_end(request.conversation_id)
             if len(self._address_by_conversation) > _MAX_CONVERSATIONS:
                 self._address_by_conversation.popitem(last=False)
+
+
+def _has_content(batch: Sequence[ProviderEvent]) -> bool:
+    return not all(isinstance(event, _BEFORE_CONTENT) for event in batch)
 
 
 def _all_failed(errors: list[ProviderError]) -> ProviderError:

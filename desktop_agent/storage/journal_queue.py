@@ -1,5 +1,6 @@
 """The journal queue: the writes of one conversation, in order, retried after a failure, never made twice."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypedDict, Unpack, cast
@@ -10,11 +11,12 @@ from desktop_agent.storage.journal_rows import written_elsewhere_error
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord, ConversationState
 from desktop_agent.storage.store import Store
 from desktop_agent.storage.write_behind import WriteBehind
-from desktop_agent.types.engine_events import Envelope, Event, RunFinished, ToolProgress
+from desktop_agent.types.engine_events import Envelope, RunFinished
 from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.permissions import Rule
-from desktop_agent.types.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta
+from desktop_agent.types.pieces import Piece, append_text, text_key, text_of
+from desktop_agent.types.provider_events import ThinkingDelta, ToolArgsDelta
 from desktop_agent.types.providers import ConversationParameters, Reasoning
 
 
@@ -23,22 +25,23 @@ class _PendingRows:
 
     def __init__(self) -> None:
         self._rows: list[Envelope] = []
+        self._key: Hashable = None  # of the text that the last row is a piece of
         self._pieces: list[str] = []
         self._newest: Envelope | None = None  # whose piece is the last
 
     def add(self, envelope: Envelope) -> None:
-        last = self._rows[-1] if self._rows else None
-        piece = _continuation_of(last, envelope) if last is not None else None
-        if last is None or piece is None:
+        event, key = envelope.event, text_key(envelope.event)
+        if key is None or (envelope.run_id, envelope.turn_id, key) != self._key:
             self._join()
             self._rows.append(envelope)
+            self._key = None if key is None else (envelope.run_id, envelope.turn_id, key)
             return
-        self._pieces.append(piece)
+        self._pieces.append(text_of(cast("Piece", event)))
         self._newest = envelope
-        event = last.event
-        if isinstance(event, ToolArgsDelta) and isinstance(envelope.event, ToolArgsDelta) and not event.name:
+        last = self._rows[-1]
+        if isinstance(event, ToolArgsDelta) and isinstance(last.event, ToolArgsDelta) and not last.event.name:
             # The name of a call may come late.
-            self._rows[-1] = replace(last, event=replace(event, name=envelope.event.name))
+            self._rows[-1] = replace(last, event=replace(last.event, name=event.name))
 
     def rows(self) -> list[Envelope]:
         self._join()
@@ -49,7 +52,7 @@ class _PendingRows:
             last, newest = self._rows[-1], self._newest
             # Of thinking the earlier moment counts: its time is measured from its first piece.
             at = last.at if isinstance(last.event, ThinkingDelta) else newest.at
-            event = _append_text(last.event, "".join(self._pieces))
+            event = append_text(cast("Piece", last.event), "".join(self._pieces))
             self._rows[-1] = replace(last, seq=newest.seq, at=at, event=event)
             self._pieces.clear()
             self._newest = None
@@ -340,32 +343,3 @@ def _listed_fields(record: ConversationRecord) -> _ListedFields:
         reasoning=record.reasoning,
         parameters=record.parameters,
     )
-
-
-def _continuation_of(before: Envelope, after: Envelope) -> str | None:
-    """Return the text that `after` adds to the row of `before`, or None where it is a row of its own."""
-    a, b = before.event, after.event
-    if type(a) is not type(b) or before.turn_id != after.turn_id or before.run_id != after.run_id:
-        return None
-    match b:
-        case ContentDelta():
-            last = cast("ContentDelta", a)
-            return b.text if (last.phase, last.part) == (b.phase, b.part) else None
-        case ThinkingDelta():
-            return b.text if cast("ThinkingDelta", a).part == b.part else None
-        case ToolProgress():
-            return b.text if cast("ToolProgress", a).id == b.id else None
-        case ToolArgsDelta():
-            return b.fragment if cast("ToolArgsDelta", a).id == b.id else None
-        case _:
-            return None
-
-
-def _append_text(event: Event, more: str) -> Event:
-    match event:
-        case ToolArgsDelta():
-            return replace(event, fragment=event.fragment + more)
-        case ContentDelta() | ThinkingDelta() | ToolProgress():
-            return replace(event, text=event.text + more)
-        case _:
-            return event

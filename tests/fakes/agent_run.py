@@ -1,7 +1,7 @@
 """A run in a test: a scripted model, a recorder that remembers, and tools that do as they are told."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -43,8 +43,8 @@ class Memory:
         self.settled: list[int] = []
         self.refuse = False
 
-    def emit(self, event: Event) -> None:
-        self.events.append(event)
+    def emit(self, event: Event, pieces: Sequence[Event] = ()) -> None:
+        self.events.extend(pieces or (event,))
 
     async def flush(self) -> None:
         if self.refuse:

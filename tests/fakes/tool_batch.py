@@ -49,7 +49,7 @@ class Memory:
         self.deaf = False
         self.told: Callable[[Event], None] = lambda _event: None
 
-    def emit(self, event: Event) -> None:
+    def emit(self, event: Event, _pieces: object = ()) -> None:
         self.events.append(event)
         self.told(event)
 

@@ -8,7 +8,7 @@ FINISH_REASON_STRINGS).
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -20,6 +20,7 @@ from pydantic import SecretStr
 from desktop_agent.network.hosts import is_local_host
 from desktop_agent.providers.catalogue.catalogue import Pricing
 from desktop_agent.providers.data_tables import load_table
+from desktop_agent.providers.event_batches import EventBatches
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport.error_responses import (
     error_from_stream,
@@ -134,51 +135,49 @@ class OpenedStream:
     pricing: Pricing | None = None
 
 
-async def stream_events(
-    opening: Callable[[], Awaitable[OpenedStream]], state: ProviderState
-) -> AsyncGenerator[ProviderEvent, None]:
+def stream_events(opening: Callable[[], Awaitable[OpenedStream]], state: ProviderState) -> EventBatches:
     """Ask, and yield canonical events as they arrive. Raises what `opening` raises, and ProviderError."""
+    return EventBatches(_read_batches(opening, state))
+
+
+async def _read_batches(
+    opening: Callable[[], Awaitable[OpenedStream]], state: ProviderState
+) -> AsyncGenerator[Sequence[ProviderEvent], None]:
+    """Yield all events of each chunk of bytes together."""
     opened = await opening()
     answer, builder, reader, decoder = opened.answer, opened.builder, opened.reader, SseDecoder()
     builder.redact_key = answer.redact_key
     chunks: _StreamChunks | None = None
     failure: ProviderError | None = None
-    ready: Iterator[ProviderEvent] = iter(())
     try:
         answer.wait_for_first_event()
         async with answer.body() as body:
-            yield _answer_started(opened)
+            yield (_answer_started(opened),)
             progress = -1
             chunks = _StreamChunks(body, reader, builder)
             async for chunk in chunks:
-                ready = iter(_read_events(decoder.feed(chunk), opened))
-                for event in ready:
-                    yield event
+                yield _read_events(decoder.feed(chunk), opened)
                 progress = _note_progress(opened, progress)
                 # A web page came instead of an answer: do not wait for its rest.
                 if reader.failure is not None or decoder.is_web_page:
                     break
             else:
-                ready = iter(_read_events(decoder.finish(), opened))
-                for event in ready:
-                    yield event
+                yield _read_events(decoder.finish(), opened)
     except asyncio.CancelledError:
         # After a stop, what was received is still shown: some of it may have been held back.
-        for event in (*ready, *_release_held(opened, decoder)):
-            yield event
+        yield _release_held(opened, decoder)
         raise
     except (Truncated, TimedOut, UnreadableAnswer) as error:
         failure = error
     failure = _stream_end_error(opened, decoder, failure, was_silent=chunks is not None and chunks.was_silent)
-    for event in _final_stream_events(opened, state, damaged=decoder.bad_events, failed=failure is not None):
-        yield event
+    yield _final_stream_events(opened, state, damaged=decoder.bad_events, failed=failure is not None)
     if failure is not None:
         # Not chained, and without the last bytes: an echoed key must not appear in a traceback.
         chunk = b""
         failure.__context__ = None
         failure.request_id = failure.request_id and answer.redact_key(failure.request_id)
         raise failure
-    yield Done()
+    yield (Done(),)
 
 
 def _stream_end_error(

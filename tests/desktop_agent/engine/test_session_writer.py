@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.conversation.items import Added, AnswerItem, NoticeItem, Removed, ToolCallItem, UserItem
+from desktop_agent.conversation.items import Added, AnswerItem, NoticeItem, Removed, ToolCallItem, Updated, UserItem
 from desktop_agent.engine.session_runs import RunRecorder
 from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.types.blocks import Summary
 from desktop_agent.types.engine_events import (
     Envelope,
+    Event,
     RetryScheduled,
     RunEnd,
     RunFinished,
@@ -50,6 +51,34 @@ async def test_pieces_of_text_reach_only_those_who_want_them(tmp_path: Path) -> 
         recorder.emit(RunFinished(RunEnd.COMPLETED))
         assert [type(envelope.event) for envelope in every] == [TurnStarted, ContentDelta, UsageUpdate]
         assert [type(envelope.event) for envelope in others] == [TurnStarted, UsageUpdate, RunFinished]
+        await about.journal_queue.close()
+
+
+async def test_pieces_that_came_together_are_counted_told_and_journalled_as_if_they_came_alone(tmp_path: Path) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        about = writer(shaky)
+        changes: list[Any] = []
+        singles: list[Envelope] = []
+        together: list[tuple[int, list[Event]]] = []
+        about.subscribe(
+            changes.extend, singles.append, lambda envelope, pieces: together.append((envelope.seq, [*pieces]))
+        )
+        recorder = RunRecorder(about)
+        pieces = [ContentDelta("a"), ContentDelta("b"), ContentDelta("c")]
+        recorder.emit(TurnStarted("t", "m", "model"))
+        recorder.emit(ContentDelta("abc"), pieces)
+        recorder.emit(ContentDelta("d"))
+        assert [(single.seq, single.event) for single in singles[1:]] == [
+            (2, pieces[0]),
+            (3, pieces[1]),
+            (4, pieces[2]),
+            (5, ContentDelta("d")),
+        ]
+        assert together == [(4, pieces), (5, [ContentDelta("d")])]
+        assert changes == [Added(0), Updated(0, "text")]
+        await about.flush()
+        rows = (await shaky.store.load(about.record.id)).journal
+        assert [(row.seq, row.event) for row in rows][1:] == [(5, ContentDelta("abcd"))]
         await about.journal_queue.close()
 
 

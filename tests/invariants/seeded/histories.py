@@ -113,7 +113,7 @@ OF_HISTORIES = (
     Fault("another message is kept than shown", (9,), replaced(AnswerBuilder, "message", _keeps_no_first_text)),
     Fault("what is interrupted loses its tail", (9,), replaced(AnswerBuilder, "message", _keeps_no_tail)),
     Fault("pieces are dropped", (9,), replaced(AnswerBuilder, "feed", _drops_pieces)),
-    Fault("the journal keeps first pieces only", (9,), replaced(journal_queue, "_append_text", _joins_nothing)),
+    Fault("the journal keeps first pieces only", (9,), replaced(journal_queue, "append_text", _joins_nothing)),
     Fault("thinking is touched", (10,), replaced(model_request, "without_abandoned", _touches_thinking)),
     Fault("thinking without words is dropped", (10,), everywhere(normalised_history, _drops_silent_thinking)),
     Fault("repairing twice is not repairing once", (10,), everywhere(normalised_history, _names_results_anew)),

@@ -15,8 +15,8 @@ from tests.invariants.seeded.fault import Fault, replaced
 
 
 def _ends_twice(real: Any) -> Any:
-    def emit(self: RunRecorder, event: Any) -> None:
-        real(self, event)
+    def emit(self: RunRecorder, event: Any, pieces: Any = ()) -> None:
+        real(self, event, pieces)
         if isinstance(event, RunFinished) and self._finished:
             self._finished = False
             real(self, event)
@@ -25,9 +25,9 @@ def _ends_twice(real: Any) -> Any:
 
 
 def _skips_a_number(real: Any) -> Any:
-    def emit(self: RunRecorder, event: Any) -> None:
+    def emit(self: RunRecorder, event: Any, pieces: Any = ()) -> None:
         self._seq += event.type == "tool_results_received"
-        real(self, event)
+        real(self, event, pieces)
 
     return emit
 
@@ -96,9 +96,9 @@ def _is_never_deep(real: Any) -> Any:
 
 
 def _does_not_say_that_it_failed(real: Any) -> Any:
-    def emit(self: RunRecorder, event: Any) -> None:
+    def emit(self: RunRecorder, event: Any, pieces: Any = ()) -> None:
         if not (isinstance(event, RunFinished) and event.reason is RunEnd.FAILED):
-            real(self, event)
+            real(self, event, pieces)
 
     return emit
 

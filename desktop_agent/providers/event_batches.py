@@ -1,0 +1,44 @@
+"""The events of one answer: one by one, as the interface of providers has them, and with all that came at once."""
+
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Any
+
+from desktop_agent.types.provider_events import ProviderEvent
+
+
+class EventBatches(AsyncGenerator[ProviderEvent, None]):
+    """Yields single events out of batches; who can use more than one takes the rest of a batch with `take_ready`."""
+
+    def __init__(self, batches: AsyncGenerator[Sequence[ProviderEvent], None]) -> None:
+        self._batches = batches
+        self._ready = deque[ProviderEvent]()
+
+    async def __anext__(self) -> ProviderEvent:
+        while not self._ready:
+            self._ready.extend(await anext(self._batches))
+        return self._ready.popleft()
+
+    async def asend(self, value: None) -> ProviderEvent:  # noqa: ARG002 - nothing can be sent
+        return await anext(self)
+
+    async def athrow(self, typ: Any, val: Any = None, tb: Any = None) -> ProviderEvent:
+        self._ready.clear()
+        self._ready.extend(await self._batches.athrow(typ, val, tb))
+        return await anext(self)
+
+    async def aclose(self) -> None:
+        """Close the connection; what was not read is dropped."""
+        self._ready.clear()
+        await self._batches.aclose()
+
+    def take_ready(self) -> list[ProviderEvent]:
+        """Return what came together with the last event and was not read yet."""
+        ready = list(self._ready)
+        self._ready.clear()
+        return ready
+
+
+def ready_events(events: object) -> Callable[[], list[ProviderEvent]]:
+    """Return what takes the events that a stream has received already; streams of other makers have none."""
+    return events.take_ready if isinstance(events, EventBatches) else list
