@@ -3,10 +3,7 @@
 import itertools
 import os
 import tempfile
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -73,20 +70,3 @@ def own_home(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     for name in ("data", "config", "state"):
         monkeypatch.setenv(f"XDG_{name.upper()}_HOME", str(home / name))
     return home
-
-
-@pytest.fixture(scope="session", autouse=True)
-def certificates_read_once() -> Iterator[None]:
-    """Reading the certificates that the system trusts takes longer than most tests, so every file is read only once."""
-    import httpx
-
-    read = httpx.create_ssl_context
-
-    @cache
-    def read_once(*_places: str | None) -> Any:
-        return read()
-
-    with pytest.MonkeyPatch.context() as patch:
-        places = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-        patch.setattr(httpx, "create_ssl_context", lambda: read_once(*map(os.environ.get, places)))
-        yield

@@ -6,8 +6,10 @@ The only module that knows private names of httpx, httpcore and h11. Where one i
 
 import asyncio
 import logging
+import os
 import re
 import socket
+import ssl
 import urllib.request
 from collections.abc import AsyncIterable, AsyncIterator, Callable
 from dataclasses import dataclass
@@ -319,7 +321,7 @@ class ProxyTransport(httpx.AsyncBaseTransport):
 
     def __init__(self, read_interval: float = 0.0) -> None:
         backend, proxy_backend = SocketBackend(read_interval), _ProxyBackend(read_interval)
-        context = httpx.create_ssl_context()
+        context = _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
         self._direct = close_failed_handshakes(
             httpx.AsyncHTTPTransport(verify=context, limits=_POOL_LIMITS, socket_options=_keep_alive_options()),
             backend,
@@ -363,6 +365,15 @@ class ProxyTransport(httpx.AsyncBaseTransport):
             # Bypassing a proxy that is set would be wrong, so this fails instead.
             raise ConnectionFailed(f"the proxy set for it is of a kind that is not supported ({unusable})")
         return proxied
+
+
+@cache
+def _tls_context(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+    """Return the context with the certificates that are trusted: reading them takes longer than all else in a client.
+
+    The arguments are where the environment says that they are.
+    """
+    return httpx.create_ssl_context()
 
 
 class UploadStream(httpx.AsyncByteStream):

@@ -2,7 +2,9 @@ import asyncio
 import gzip
 import json
 import logging
+import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import traceback
@@ -10,6 +12,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
 
+import certifi
+import httpx
 import pytest
 from pydantic import SecretStr
 
@@ -458,3 +462,24 @@ async def test_two_first_uses_at_once_open_one_pool(http: HttpClient) -> None:
 def test_importing_a_dialect_does_not_import_the_http_library() -> None:
     code = "import sys, desktop_agent.providers.provider; sys.exit('httpx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+async def test_certificates_are_read_once_for_all_clients_and_again_from_another_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, count = httpx.create_ssl_context, 0
+
+    def counting() -> ssl.SSLContext:
+        nonlocal count
+        count += 1
+        return read()
+
+    monkeypatch.setattr(httpx, "create_ssl_context", counting)
+    for place in (tmp_path / "one", tmp_path / "two"):
+        shutil.copy(certifi.where(), place)
+        monkeypatch.setenv("SSL_CERT_FILE", str(place))
+        for _ in range(2):
+            http = HttpClient()
+            await http.warm_up()
+            await http.aclose()
+    assert count == 2
