@@ -104,8 +104,8 @@ class BaseFrameReader(ABC):
         """Whether the answer is whole, should nothing more come."""
 
     @abstractmethod
-    def read(self, frame: Frame) -> None:
-        """Read one frame."""
+    def read(self, frame: Frame) -> bool:
+        """Read one frame. Return whether it is one more piece of a text, with nothing else in it."""
 
     def end(self) -> bool:
         """Give the builder its end: the reason that was given, corrected by what came. False the second time."""
@@ -326,7 +326,8 @@ def _read_frames(frames: list[Frame], opened: OpenedStream) -> None:
     reader = opened.reader
     for frame in frames:
         was_done = reader.done
-        reader.read(frame)
+        if reader.read(frame):
+            continue
         if was_done:
             reader.failure = None  # a whole answer cannot fail any more
         elif reader.failure is None and not reader.has_finished and is_bare_error(frame[1]):

@@ -322,7 +322,7 @@ class FrameReader(BaseFrameReader):
         # No content follows a stop_reason.
         return self.done or self._reason is not None
 
-    def read(self, frame: Frame) -> None:
+    def read(self, frame: Frame) -> bool:
         """Read one frame."""
         name, data = frame
         blocks = self._blocks
@@ -335,11 +335,11 @@ class FrameReader(BaseFrameReader):
             is_next, piece = False, ""
         if is_next:
             blocks.take(piece)
-            return
-        if is_object(data):
+        elif is_object(data):
             self._read_event(text_in(data, "type") or name, data)
         elif is_array(data) or name == "error":
             self._fail(data)
+        return is_next
 
     def _end(self) -> None:
         raw = self._reason

@@ -77,7 +77,7 @@ class FrameReader(BaseFrameReader):
         self._index: str | None = None
         self._are_several = False  # there are more candidates than the one that is read
 
-    def read(self, frame: Frame) -> None:
+    def read(self, frame: Frame) -> bool:
         """Read one frame."""
         name, data = frame
         is_first = self._index in (None, "0")
@@ -86,7 +86,7 @@ class FrameReader(BaseFrameReader):
             self.recognised, self._index = True, "0"
             self._read_usage(data)
             self._parts.text(text)
-            return
+            return True
         if is_array(data):
             for chunk in data:
                 self._read_chunk(chunk)
@@ -94,6 +94,7 @@ class FrameReader(BaseFrameReader):
             self._fail(data)
         else:
             self._read_chunk(data)
+        return False
 
     @property
     def has_finished(self) -> bool:

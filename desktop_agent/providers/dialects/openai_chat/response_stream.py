@@ -127,21 +127,22 @@ class FrameReader(BaseFrameReader):
         self._details: list[dict[str, Any]] = []
         self._blocks: list[dict[str, Any]] = []
 
-    def read(self, frame: Frame) -> None:
+    def read(self, frame: Frame) -> bool:
         """Read one frame."""
         name, data = frame
         text = None if name or self.finish is not None else _only_text(data)
         if text is not None:
             self.recognised = self._has_deltas = True
             self._show(text)
-            return
-        if data is DONE:
+        elif data is DONE:
             self.done = True
-            return
-        if not is_object(data):
-            if is_array(data) or name == "error":
-                self._fail(data)
-            return
+        elif is_object(data):
+            self._read_object(name, data)
+        elif is_array(data) or name == "error":
+            self._fail(data)
+        return text is not None
+
+    def _read_object(self, name: str, data: dict[str, Any]) -> None:
         is_error = error_responses.has_error(data.get("error"))
         if is_error or name == "error" or data.get("object") == "error" or _is_detail_only(data):
             self._fail(data)

@@ -256,7 +256,7 @@ class ResponsesReader(BaseFrameReader):
         self._text = builder.text
         self._text_pieces: list[str] = []
 
-    def read(self, frame: Frame) -> None:
+    def read(self, frame: Frame) -> bool:
         """Read one frame."""
         name, data = frame
         try:
@@ -265,7 +265,7 @@ class ResponsesReader(BaseFrameReader):
                 if piece.__class__ is str:
                     self._text_pieces.append(piece)
                     self._text(piece)
-                    return
+                    return True
         except (KeyError, TypeError):
             pass
         self._text_id = _NO_ITEM
@@ -275,6 +275,7 @@ class ResponsesReader(BaseFrameReader):
             self.done = self.done or (self._is_marked and not self._slots.unfinished())
         else:
             self._read(name, data)
+        return False
 
     @property
     def has_finished(self) -> bool:
