@@ -48,6 +48,7 @@ _CHILDREN = {"confined": "desktop_agent.sandbox.launcher", "worker": "desktop_ag
 
 BACKGROUND_IMPORTS = (
     "desktop_agent.engine.engine",
+    "desktop_agent.engine.mcp_servers",
     "desktop_agent.engine.session_opening",
     "desktop_agent.processes.worker",
     "markdown_it",

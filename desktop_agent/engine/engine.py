@@ -11,8 +11,7 @@ from weakref import WeakValueDictionary, finalize
 from pydantic import SecretStr
 
 from desktop_agent.engine.connections import DEMO, Connections, PriceOverrides
-from desktop_agent.engine.mcp_servers import McpServers, SamplingHandler
-from desktop_agent.engine.mcp_tools import DynamicToolRegistry, filter_tools
+from desktop_agent.engine.late_mcp_servers import LateMcpServers
 from desktop_agent.engine.model_listings import ModelListingsFile, load_model_overrides
 from desktop_agent.engine.permission_records import AuditTrail, RuleBook, unreadable_rule_notices
 from desktop_agent.engine.session_lifecycle import DatabaseReplacement, IdleSessions
@@ -28,7 +27,7 @@ from desktop_agent.storage.records import ConversationRecord, InterruptedRuns
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.storage.store import Store
 from desktop_agent.storage.write_behind import OVERTAKEN
-from desktop_agent.tools.tool import ToolRegistry
+from desktop_agent.tools.tool import DynamicToolRegistry, ToolRegistry
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import JsonObject, ToolUse
 from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
@@ -40,6 +39,7 @@ from desktop_agent.types.preferences import Preferences
 from desktop_agent.types.providers import Endpoint, ProviderConfig
 
 if TYPE_CHECKING:
+    from desktop_agent.engine.mcp_servers import McpServers
     from desktop_agent.engine.session import Session
     from desktop_agent.engine.session_controls import SessionSetup
     from desktop_agent.engine.session_opening import ConversationFollower
@@ -146,13 +146,10 @@ class Engine:
             saved=ModelListingsFile(folder),
         )
         self._private_hosts = lambda: self._preferences.network.private_host_names
-        sampling = SamplingHandler(
-            lambda: self.people, lambda: _default_model(defaults, self._preferences), self.connections
+        preferences_now, model_now = lambda: self._preferences, lambda: _default_model(defaults, self._preferences)
+        self._mcp = LateMcpServers(
+            preferences_now, self.connections, self.secrets, folder, lambda: self.people, model_now, self._tools_changed
         )
-        self.mcp = McpServers(
-            lambda: self._preferences.mcp.servers, self.secrets, folder, sampling.handlers, self._private_hosts
-        )
-        self.mcp.on_state(lambda _: self._tools_changed())
         self.prices = PriceOverrides(folder, catalogue, self.connections)
         self.permission_inspector = PermissionInspector(store, self.record, self.session, self._tools_for)
         self.notices: tuple[Sentence, ...] = store.report.notices
@@ -179,6 +176,10 @@ class Engine:
         return engine
 
     @property
+    def mcp(self) -> "McpServers":
+        return self._mcp.servers
+
+    @property
     def working(self) -> bool:
         return any(session.working for session in self._busy)
 
@@ -189,7 +190,7 @@ class Engine:
     async def change_preferences(self, preferences: Preferences) -> None:
         """Apply and save these preferences. Raises StorageFailed; they hold for this run all the same."""
         self._preferences = preferences
-        self.mcp.apply_settings()
+        self._mcp.apply_settings()
         for session in tuple(self._sessions.values()):
             session.modes.refresh_modes()
         for listener in tuple(self._preference_listeners):
@@ -348,7 +349,7 @@ class Engine:
     async def close(self) -> None:
         """Stop everything, write what is left, and release the folder; whatever fails, the other steps are done."""
         async with AsyncExitStack() as stack:
-            for close in (self._locks.close, self.store.close, self.mcp.close, self.connections.close):
+            for close in (self._locks.close, self.store.close, self._mcp.close, self.connections.close):
                 stack.push_async_callback(close)
             await self._idle_sessions.close()
             await wait_for_all(*(session.close() for session in self._all_sessions), self._database_replacement.close())
@@ -382,7 +383,7 @@ class Engine:
 
     async def _tools_ready(self, record: ConversationRecord) -> None:
         if self._defaults.toolset != "none":
-            await self.mcp.ready(_workspace_of(record))
+            await self._mcp.ready(_workspace_of(record))
 
     def _tools_for(self, record: ConversationRecord) -> ToolRegistry:
         folder, which = _workspace_of(record), self._defaults.toolset
@@ -392,7 +393,7 @@ class Engine:
         from desktop_agent.tools.builtin_tools import builtin_tools
 
         fixed = ToolRegistry(builtin_tools(workspace, which, (self.folder,), self._private_hosts, is_checkout))
-        return DynamicToolRegistry(fixed, lambda: filter_tools(which, self.mcp.tools(folder)))
+        return DynamicToolRegistry(fixed, lambda: self._mcp.tools(folder, which))
 
     async def demo_workspace(self) -> Path:
         """Return a folder of the demo's own, so that its tool call has somewhere to write. Raises StorageFailed."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -21,16 +20,14 @@ from desktop_agent.mcp.client import McpClient
 from desktop_agent.mcp.limits import MAX_SCHEMA_CHARACTERS, SchemaBudget
 from desktop_agent.processes.worker_threads import run_in_own_thread
 from desktop_agent.storage.files import file_error, make_private_folder, write_atomically
-from desktop_agent.tools.tool import AnyTool, RunningCall, Tool, ToolRegistry
+from desktop_agent.tools.tool import RunningCall, Tool
 from desktop_agent.types.blocks import JsonObject, ResultPart
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.mcp import McpServer, McpToolInfo
-from desktop_agent.types.tool_calls import ToolClass, ToolSpec, UntrustedSource
+from desktop_agent.types.tool_calls import ToolClass, UntrustedSource
 
 if TYPE_CHECKING:
     from mcp_types import Tool as TheirTool
-
-    from desktop_agent.tools.builtin_tools import ToolSelection
 
 
 _TIMEOUT_SLACK = 5.0
@@ -189,47 +186,6 @@ def _describe_tool(client: McpClient, listed_tool: "TheirTool", budget: SchemaBu
     declared_class = {None: None, True: ToolClass.READ_ONLY, False: ToolClass.MUTATING}[only_reads]
     tool = Tool(name=tool_name(server.id, name), description=shown, schema=json_schema, run=run, scope=scope)
     return DescribedTool(name, declared_class, tool)
-
-
-class DynamicToolRegistry(ToolRegistry):
-    """Fixed tools, and those that servers offer at the moment of asking."""
-
-    def __init__(self, fixed: ToolRegistry, offered: Callable[[], tuple[AnyTool, ...]]) -> None:
-        super().__init__()
-        self._fixed = fixed
-        self._offered = offered
-        self._cached: tuple[tuple[AnyTool, ...], ToolRegistry] = ((), fixed)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self._current.names
-
-    def with_tools(self, *tools: AnyTool) -> ToolRegistry:
-        """Return a registry with more tools. Raises WrongUse for two of one name."""
-        return DynamicToolRegistry(self._fixed.with_tools(*tools), self._offered) if tools else self
-
-    def get(self, name: str) -> AnyTool | None:
-        """Return the tool of exactly this name, or None."""
-        return self._current.get(name)
-
-    def specs(self, names: Iterable[str] | None = None) -> tuple[ToolSpec, ...]:
-        """Return the specs of all tools, or of these. Raises WrongUse for an unknown name."""
-        return self._current.specs(names)
-
-    @property
-    def _current(self) -> ToolRegistry:
-        offered = self._offered()
-        if self._cached[0] != offered:
-            fresh = (tool for tool in offered if self._fixed.get(tool.name) is None)
-            self._cached = (offered, self._fixed.with_tools(*fresh))
-        return self._cached[1]
-
-
-def filter_tools(selection: "ToolSelection", offered: tuple[AnyTool, ...]) -> tuple[AnyTool, ...]:
-    """Return the tools that belong to this selection."""
-    if selection == "all":
-        return offered
-    return tuple(tool for tool in offered if selection == "read" and tool.tool_class is ToolClass.READ_ONLY)
 
 
 _log = logging.getLogger(__name__)

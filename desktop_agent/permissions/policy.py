@@ -17,7 +17,6 @@ from pathlib import Path
 from desktop_agent.permissions.gate import NOTHING_SUSPENDED, Denied, Suspension, Verdict, admit, decide, deny, stricter
 from desktop_agent.permissions.hard_denies import ProtectedPaths, find_hard_deny, may_write
 from desktop_agent.permissions.rule_matching import CallFacts
-from desktop_agent.permissions.rule_proposals import for_startup_files, propose_rules, with_trust
 from desktop_agent.permissions.shell.parser import parse_line
 from desktop_agent.processes.foreign_code import Fault, call_foreign
 from desktop_agent.processes.worker_threads import CancelToken, run_by_size, run_in_thread
@@ -371,6 +370,9 @@ class PermissionPolicy:
 
     async def proposals(self, call: ToolUse, tool: AnyTool, *, digest: str | None = None) -> tuple[Rule, ...]:
         """Return rules that would allow this call from now on, to be shown with a question about it."""
+        # Late: most runs ask nothing.
+        from desktop_agent.permissions.rule_proposals import for_startup_files, propose_rules, with_trust
+
         entry = await run_by_size(lambda: admit(call, tool, digest=digest), call.input)
         if isinstance(entry, Denied):
             return ()

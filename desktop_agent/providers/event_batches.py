@@ -19,10 +19,12 @@ class EventBatches(AsyncGenerator[ProviderEvent, None]):
             self._ready.extend(await anext(self._batches))
         return self._ready.popleft()
 
-    async def asend(self, value: None) -> ProviderEvent:  # noqa: ARG002 - nothing can be sent
+    async def asend(self, value: None) -> ProviderEvent:  # noqa: ARG002
+        """Return the next event; nothing can be sent."""
         return await anext(self)
 
     async def athrow(self, typ: Any, val: Any = None, tb: Any = None) -> ProviderEvent:
+        """Raise an error where the stream waits; what was not read is dropped."""
         self._ready.clear()
         self._ready.extend(await self._batches.athrow(typ, val, tb))
         return await anext(self)

@@ -261,6 +261,40 @@ class ToolSubset(ToolRegistry):
         return self._whole.get(name) if name in self._subset_names else self._tools.get(name)
 
 
+class DynamicToolRegistry(ToolRegistry):
+    """Fixed tools, and those that servers offer at the moment of asking."""
+
+    def __init__(self, fixed: ToolRegistry, offered: Callable[[], tuple[AnyTool, ...]]) -> None:
+        super().__init__()
+        self._fixed = fixed
+        self._offered = offered
+        self._cached: tuple[tuple[AnyTool, ...], ToolRegistry] = ((), fixed)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._current.names
+
+    def with_tools(self, *tools: AnyTool) -> ToolRegistry:
+        """Return a registry with more tools. Raises WrongUse for two of one name."""
+        return DynamicToolRegistry(self._fixed.with_tools(*tools), self._offered) if tools else self
+
+    def get(self, name: str) -> AnyTool | None:
+        """Return the tool of exactly this name, or None."""
+        return self._current.get(name)
+
+    def specs(self, names: Iterable[str] | None = None) -> tuple[ToolSpec, ...]:
+        """Return the specs of all tools, or of these. Raises WrongUse for an unknown name."""
+        return self._current.specs(names)
+
+    @property
+    def _current(self) -> ToolRegistry:
+        offered = self._offered()
+        if self._cached[0] != offered:
+            fresh = (tool for tool in offered if self._fixed.get(tool.name) is None)
+            self._cached = (offered, self._fixed.with_tools(*fresh))
+        return self._cached[1]
+
+
 def _require_unused_name(tool: AnyTool, names: Container[str]) -> None:
     if tool.name in names:
         raise WrongUse(Sentence("There are two tools named “{name}”.", {"name": tool.name}))

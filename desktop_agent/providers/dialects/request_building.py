@@ -227,6 +227,8 @@ class PrefixDigest:
 
 
 NO_RESULT = "No result: the call was interrupted before it ended."
+# What Google's servers take in place of an unknown signature (thought-signatures, FAQ).
+NO_SIGNATURE = "skip_thought_signature_validator"
 """The result that a model gets for a call without a result."""
 
 

@@ -19,7 +19,6 @@ from desktop_agent.processes.run_process import ProcessResult, Termination, run_
 from desktop_agent.processes.worker_threads import run_in_thread
 from desktop_agent.sandbox.backends import Sandbox, left_running_file
 from desktop_agent.sandbox.kernel_limits import counts_per_namespace
-from desktop_agent.sandbox.launcher import read_left_running
 from desktop_agent.sandbox.policy import SandboxPolicy
 from desktop_agent.tools.commands.side_effects import (
     ProtectedStartupFiles,
@@ -297,6 +296,9 @@ async def _count_left_running(prepared: PreparedCommand, finished: ProcessResult
     """Return how many processes it had left running, where that is known."""
     if prepared.sandbox.ends_descendants:
         return 0
+    # Late: the rest of it runs in child processes alone.
+    from desktop_agent.sandbox.launcher import read_left_running
+
     return finished.left_running + await run_in_thread(
         lambda _token: read_left_running(left_running_file(prepared.policy))
     )

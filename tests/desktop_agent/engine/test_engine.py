@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import stat
+import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 from weakref import ref
@@ -556,3 +557,34 @@ async def test_a_closed_conversation_is_opened_only_when_all_of_it_is_on_the_dis
     await again.wait_idle()
     assert [each.text for each in again.history] == ["go", "one", "more", "two", "again", "three"]
     await engine.close()
+
+
+async def test_a_prompt_without_mcp_servers_loads_nothing_of_them_and_one_added_later_counts(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        "from desktop_agent.engine.engine import Engine\n"
+        "from desktop_agent.types.mcp import McpServer, StdioConnection\n"
+        "from desktop_agent.types.messages import Message\n"
+        "from desktop_agent.types.preferences import McpPreferences\n"
+        "async def main():\n"
+        "    engine = await Engine.open(Path(sys.argv[1]))\n"
+        "    session = await engine.new_demo_session()\n"
+        "    session.send(Message.user('hello'))\n"
+        "    await session.wait_idle()\n"
+        "    print(sum(name.startswith(('desktop_agent.mcp', 'desktop_agent.engine.mcp')) for name in sys.modules))\n"
+        "    server = McpServer(id='s', title='S', connection=StdioConnection(command='/nowhere'))\n"
+        "    change = {'mcp': McpPreferences(servers=(server,))}\n"
+        "    await engine.change_preferences(engine.preferences.model_copy(update=change))\n"
+        "    session.send(Message.user('hello'))\n"
+        "    await session.wait_idle()\n"
+        "    print(engine.mcp.state('s', Path(session.record.workspace)).state)\n"
+        "    await session.close()\n"
+        "    await engine.close()\n"
+        "asyncio.run(main())\n"
+    )
+    words = [sys.executable, "-c", program, str(tmp_path)]
+    process = await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.PIPE)
+    printed, _ = await process.communicate()
+    loaded, state = printed.decode().split()
+    assert (loaded, state) == ("0", "failed")

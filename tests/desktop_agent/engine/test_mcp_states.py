@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from desktop_agent.engine.mcp_tools import DynamicToolRegistry
-from desktop_agent.tools.tool import ToolRegistry
+from desktop_agent.tools.tool import DynamicToolRegistry, ToolRegistry
 from desktop_agent.types.mcp import McpServer, StdioConnection
 from desktop_agent.types.tool_calls import ToolClass, UntrustedSource
 from tests.fakes.mcp_client import until

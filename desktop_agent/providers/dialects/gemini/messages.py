@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from desktop_agent.providers.dialects.gemini.response_parts import PROVIDER
-from desktop_agent.providers.dialects.request_building import NO_RESULT, results_after
+from desktop_agent.providers.dialects.request_building import NO_RESULT, NO_SIGNATURE, results_after
 from desktop_agent.providers.transport.json_codec import dumps, is_object
 from desktop_agent.types.blocks import (
     MEDIA_TYPES_WITHOUT_GIF,
@@ -120,10 +120,6 @@ def _response_value(result: ToolResult | None, *, has_pictures_behind: bool) -> 
         return {"output": value}
     outcome = "" if result.outcome is Outcome.FAILED and value else f"[{result.outcome.value}] "
     return {"error": f"{outcome}{value}".rstrip()}
-
-
-# What the server takes in place of an unknown signature (thought-signatures, FAQ).
-NO_SIGNATURE = "skip_thought_signature_validator"
 
 
 @dataclass(frozen=True, slots=True)

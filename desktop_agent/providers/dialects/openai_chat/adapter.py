@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from desktop_agent.providers.catalogue.catalogue import estimate_token_count
-from desktop_agent.providers.dialects.gemini.request import thinking_ability
 from desktop_agent.providers.dialects.openai_chat.messages import Recipient, encode_messages
 from desktop_agent.providers.dialects.openai_chat.reasoning import ReasoningOptions, reasoning_options
 from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader
@@ -229,8 +228,12 @@ def _messages(
 
 
 def _checks_signatures(request: ModelRequest, quirks: ServerQuirks, known: Capabilities) -> bool:
-    is_google = quirks.family == "google-openai"
-    return is_google and thinking_ability(request.model.removeprefix("models/"), known).checks_signatures
+    if quirks.family != "google-openai":
+        return False
+    # Late: few servers of this dialect are Google's.
+    from desktop_agent.providers.dialects.gemini.request import thinking_ability
+
+    return thinking_ability(request.model.removeprefix("models/"), known).checks_signatures
 
 
 def _sampling(

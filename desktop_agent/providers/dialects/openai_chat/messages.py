@@ -10,8 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from desktop_agent.providers.dialects.gemini.messages import NO_SIGNATURE
-from desktop_agent.providers.dialects.request_building import NO_RESULT, results_after
+from desktop_agent.providers.dialects.request_building import NO_RESULT, NO_SIGNATURE, results_after
 from desktop_agent.providers.dialects.server_families import ServerQuirks
 from desktop_agent.providers.transport.json_codec import dumps, is_object
 from desktop_agent.types.blocks import (
