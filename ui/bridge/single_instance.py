@@ -1,11 +1,12 @@
 """A second start on the same data folder raises the first window instead of opening another."""
 
 import os
+import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
-from PySide6.QtNetwork import QLocalServer, QLocalSocket
+from PySide6.QtCore import QDir, QObject, QSocketNotifier, Signal
 
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 from desktop_agent.types.errors import Sentence, StorageFailed
@@ -28,9 +29,8 @@ class SingleInstance(QObject):
         self.is_raised = False
         """Whether the first window was raised."""
         self._lock = FileLock(lock_path(folder, "window"), folder)
-        self._server = QLocalServer(self)
-        self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
-        self._server.newConnection.connect(self._on_connection)
+        self._server = _PipeServer(self) if sys.platform == "win32" else _SocketServer(self)
+        self._server.connected.connect(self.raise_requested)
 
     def is_first(self) -> bool:
         """Return whether no other window runs on this folder; if one does, raise it.
@@ -39,9 +39,9 @@ class SingleInstance(QObject):
         """
         old_holder = self._lock.holder()
         # Listen before publishing the name: whoever reads it can connect.
-        self._server.listen(f"{_PREFIX}{os.getpid()}-{time.time_ns():x}")
+        address = self._server.listen(f"{_PREFIX}{os.getpid()}-{time.time_ns():x}")
         try:
-            is_first = self._lock.acquire(Holder.this_process("window", self._server.fullServerName()))
+            is_first = self._lock.acquire(Holder.this_process("window", address))
         except StorageFailed:
             return True
         if not is_first:
@@ -49,7 +49,7 @@ class SingleInstance(QObject):
             self.is_raised = self._is_raised()
         elif old_holder is not None and Path(old_holder.address).name.startswith(_PREFIX):
             # A crash leaves a dead socket file behind.
-            QLocalServer.removeServer(old_holder.address)
+            _remove_socket(old_holder.address)
         return is_first
 
     @property
@@ -80,15 +80,103 @@ class SingleInstance(QObject):
         holder = self._lock.holder()
         if holder is None or holder.is_elsewhere:
             return False
-        socket = QLocalSocket()
-        socket.connectToServer(holder.address)
-        is_raised = socket.waitForConnected(CONNECT_TIMEOUT_MS)
-        socket.disconnectFromServer()
-        return is_raised
+        return _can_connect(holder.address)
 
-    def _on_connection(self) -> None:
-        while self._server.hasPendingConnections():
-            socket = self._server.nextPendingConnection()
-            socket.disconnected.connect(socket.deleteLater)
-            socket.disconnectFromServer()
-        self.raise_requested.emit()
+
+if sys.platform == "win32":
+    from PySide6.QtNetwork import QLocalServer, QLocalSocket
+
+    class _PipeServer(QObject):
+        """A named pipe that only the same user may open."""
+
+        connected = Signal()
+
+        def __init__(self, parent: QObject) -> None:
+            super().__init__(parent)
+            self._server = QLocalServer(self)
+            self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
+            self._server.newConnection.connect(self._on_connection)
+
+        def listen(self, name: str) -> str:
+            self._server.listen(name)
+            return self._server.fullServerName()
+
+        def close(self) -> None:
+            self._server.close()
+
+        def _on_connection(self) -> None:
+            while self._server.hasPendingConnections():
+                pipe = self._server.nextPendingConnection()
+                pipe.disconnected.connect(pipe.deleteLater)
+                pipe.disconnectFromServer()
+            self.connected.emit()
+
+    def _can_connect(address: str) -> bool:
+        pipe = QLocalSocket()
+        pipe.connectToServer(address)
+        is_connected = pipe.waitForConnected(CONNECT_TIMEOUT_MS)
+        pipe.disconnectFromServer()
+        return is_connected
+
+    def _remove_socket(address: str) -> None:
+        QLocalServer.removeServer(address)
+
+else:
+    # Not QtNetwork, which does the same: it takes 11 ms before the first paint and 3 MB as long as the program runs.
+    import socket
+
+    class _SocketServer(QObject):
+        """A socket in the folder for temporary files that only the same user may open."""
+
+        connected = Signal()
+
+        def __init__(self, parent: QObject) -> None:
+            super().__init__(parent)
+            self._address = ""
+            self._socket: socket.socket | None = None
+            self._notifier: QSocketNotifier | None = None
+
+        def listen(self, name: str) -> str:
+            """Return the address; "" if there can be none."""
+            address = f"{QDir.tempPath()}/{name}"
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            listener.setblocking(False)
+            try:
+                listener.bind(address)
+                # Until it listens, nobody can connect.
+                Path(address).chmod(0o600)
+                listener.listen()
+            except OSError:
+                listener.close()
+                return ""
+            self._address, self._socket = address, listener
+            self._notifier = QSocketNotifier(listener.fileno(), QSocketNotifier.Type.Read, self)
+            self._notifier.activated.connect(self._on_connection)
+            return address
+
+        def close(self) -> None:
+            if self._socket is None or self._notifier is None:
+                return
+            self._notifier.setEnabled(False)
+            self._socket.close()
+            self._socket = self._notifier = None
+            _remove_socket(self._address)
+
+        def _on_connection(self) -> None:
+            with suppress(OSError):
+                while self._socket is not None:
+                    self._socket.accept()[0].close()
+            self.connected.emit()
+
+    def _can_connect(address: str) -> bool:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            client.settimeout(CONNECT_TIMEOUT_MS / 1000)
+            try:
+                client.connect(address)
+            except OSError:
+                return False
+            return True
+
+    def _remove_socket(address: str) -> None:
+        with suppress(OSError):
+            Path(address).unlink()

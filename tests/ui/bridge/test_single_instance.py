@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ ROOT = Path(__file__).parents[3]
 # A window that is not Qt's: it holds the lock, and can be reached by nobody.
 SILENT = """
 import sys
+import tempfile
 from pathlib import Path
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 holder = Holder.this_process("window", "desktop-agent-gone")
@@ -48,6 +50,33 @@ def test_where_the_folder_for_temporary_files_is_lies_nothing_that_counts(qtbot,
     monkeypatch.setenv("TMPDIR", str(tmp_path / "other"))
     with qtbot.waitSignal(first.raise_requested):
         assert not second.is_first()
+    for each in (first, second):
+        each.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there it is a pipe, which is no file")
+def test_only_the_same_user_reaches_the_window_and_nothing_is_left_of_its_socket(qtbot, tmp_path, monkeypatch):
+    # The path of a socket has a hundred characters at most.
+    with tempfile.TemporaryDirectory() as short:
+        monkeypatch.setenv("TMPDIR", short)
+        first = SingleInstance(tmp_path)
+        assert first.is_first()
+        [socket] = Path(short).iterdir()
+        assert socket.name.startswith("desktop-agent-")
+        assert socket.stat().st_mode & 0o777 == 0o600
+        first.close()
+        assert list(Path(short).iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there it is a pipe, whose name may be as long")
+def test_where_a_socket_cannot_be_it_is_the_first_window_all_the_same(qtbot, tmp_path, monkeypatch):
+    far = tmp_path / ("long" * 40)
+    far.mkdir()
+    monkeypatch.setenv("TMPDIR", str(far))
+    first, second = SingleInstance(tmp_path), SingleInstance(tmp_path)
+    assert first.is_first()
+    assert not second.is_first()
+    assert not second.is_raised
     for each in (first, second):
         each.close()
 
