@@ -2,8 +2,8 @@
 
 import errno
 import os
+import time
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 
 from desktop_agent.types.errors import DiskFull, Sentence, StorageFailed
@@ -79,7 +79,7 @@ def sync_folder(folder: Path) -> None:
 
 def free_name(path: Path, word: str) -> Path:
     """Return a free name beside `path` for what it held: `NAME.WORD-YYYYMMDD-HHMMSS`, local time."""
-    name = f"{path.name}.{word}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    name = f"{path.name}.{word}-{time.strftime('%Y%m%d-%H%M%S')}"
     free, number = path.with_name(name), 2
     while free.exists():
         free, number = path.with_name(f"{name}-{number}"), number + 1

@@ -162,6 +162,9 @@ class ScrollColumn(QScrollArea):
         self._trailing = trailing
         if most is not None:
             self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
+        # A viewport of its own: the first call of `viewport()` makes Python types of all kinds of widgets (ADR 0012),
+        # and this is drawn in the first paint.
+        self.setViewport(QWidget())
         inside = QWidget()
         self.column = vbox(parent=inside, spacing=spacing, margins=0)
         self.setWidget(inside)
@@ -172,7 +175,6 @@ class ScrollColumn(QScrollArea):
         self.verticalScrollBar().rangeChanged.connect(self._keep_from_bar)
         # After setWidget, which turns the background on.
         inside.setAutoFillBackground(False)
-        self.viewport().setAutoFillBackground(False)
         # Else a word that cannot be broken would make all lines too wide.
         inside.setMinimumWidth(SPACE_M)
 

@@ -1,6 +1,5 @@
 """Text for people: translated sentences, numbers, plain tooltips, hidden characters made visible."""
 
-import html
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
@@ -91,6 +90,9 @@ def plain_tooltip(text: str) -> str:
     """
     if not set(text) & set("<&") and max(map(len, text.split("\n"))) <= _MAX_TOOLTIP_LINE:
         return text
+    # Late: it brings 2,000 names of characters, and the first paint has no such tooltip.
+    import html
+
     lines = "<br>".join(html.escape(text).split("\n"))
     return f"<qt>{lines}</qt>" if text else ""
 
