@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, groupby
 from math import ceil
 from time import perf_counter
@@ -234,14 +235,18 @@ class Advances(dict[str, float]):
         self._metrics = QFontMetricsF(font)
         self.is_even = is_even
         self.plain = self._metrics.horizontalAdvance("0")
-        self.wide = self._metrics.horizontalAdvance("中")
         self.label = self._metrics.horizontalAdvance(longest_label())
+
+    @cached_property
+    def _wide(self) -> float:
+        # Late: most code has no such character, and measuring one loads a font of 1.4 MB.
+        return self._metrics.horizontalAdvance("中")
 
     def __missing__(self, character: str) -> float:
         if may_be_spelled_out(character):
             width = self._metrics.horizontalAdvance("⟨U+00000⟩")
         elif "\u3041" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3":
-            width = self.wide
+            width = self._wide
         else:
             width = self._metrics.horizontalAdvance(character)
         if len(self) < _MAX_KEPT:

@@ -7,7 +7,13 @@ from PySide6.QtGui import QTextLayout, QTextOption
 
 from tests.frame.examples import examples
 from ui.style.theme import LIGHT
-from ui.transcript.blocks.code.line_breaking import MAX_PIECE_LENGTH, LineWrapper, advances_of, find_piece_starts
+from ui.transcript.blocks.code.line_breaking import (
+    MAX_PIECE_LENGTH,
+    Advances,
+    LineWrapper,
+    advances_of,
+    find_piece_starts,
+)
 from ui.transcript.blocks.code.line_layout import LineLayoutOptions, WrappedLine
 from ui.transcript.style import RenderStyle, WordFormats
 
@@ -87,3 +93,11 @@ def test_plain_rows_are_as_long_as_a_layout_breaks_them(look):
     row.setLineWidth(width)
     layout.endLayout()
     assert LineWrapper(line, width, advances_of(look)).starts[1] == row.textLength()
+
+
+def test_a_font_with_chinese_characters_is_loaded_only_when_the_code_has_one(look):
+    advances = Advances(look.mono, is_even=look.mono_is_even)
+    advances.columns(["plain = code(1)", "\ttab and é"])
+    advances.estimate_width("plain = code(1) and é")
+    assert "_wide" not in vars(advances)
+    assert advances["漢"] == advances["한"] == advances._wide
