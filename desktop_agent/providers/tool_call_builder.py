@@ -24,6 +24,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain, groupby, pairwise
+from operator import attrgetter
 from typing import Any
 
 from desktop_agent.providers.transport.json_codec import dumps, is_strict_json, loads_object, repair_json, repair_text
@@ -71,6 +72,18 @@ class _PartialCall:
     metadata: JsonObject = field(default_factory=dict[str, Any])
 
     @property
+    def order(self) -> int:
+        return self.place if self.index is None else self.index
+
+    @property
+    def is_untouched(self) -> bool:
+        return self.shown < 0 and not self.pieces
+
+    @property
+    def is_orphan(self) -> bool:
+        return not self.name and not self.wire_id
+
+    @property
     def arguments(self) -> str:
         return "".join(self.pieces)
 
@@ -83,14 +96,43 @@ class _PartialCall:
     def is_whole(self) -> bool:
         return self.is_object or (self.size <= MAX_REPARSED_SIZE and self.parsed is not None)
 
-    def append(self, piece: str) -> None:
+    @property
+    def reading(self) -> str | None:
+        """The text of its arguments, if they are one object or can be read as one in one way only."""
+        text = self.arguments
+        is_object = loads_object(text) is not None
+        return text if is_object else _only_reading(self.pieces, may_be_two=self.is_named_again)
+
+    def has_other_id(self, wire_id: str) -> bool:
+        return bool(wire_id and self.wire_id) and wire_id != self.wire_id
+
+    def is_contradicted_by(self, arguments: Any) -> bool:
+        """Whether it has all of its arguments, at least one, and these are others."""
+        parsed = self.parsed
+        return bool(parsed) and not _is_repeat(parsed, arguments)
+
+    def is_repeated_by(self, arguments: Any) -> bool:
+        """Whether these arguments are its own, perhaps with more of them; or there are none on either side."""
+        parsed = self.parsed
+        return _is_repeat(parsed, arguments) if parsed else _is_empty(arguments)
+
+    def add(self, arguments: Any) -> int:
+        """Add a piece of text, or an object, and return its length. All arguments said again replace those before."""
+        if isinstance(arguments, str):
+            piece = arguments
+            is_replaced = not _is_piece(piece) and self.is_whole and _is_repeat(self.parsed, piece)
+            self.is_object = False
+        else:
+            piece = dumps(arguments).decode()
+            is_replaced = not self.is_whole or _is_repeat(self.parsed, arguments)
+            self.is_object = self.is_object or is_replaced
+        if is_replaced:
+            self.pieces, self.shown, self.size, self.ends_as_object = [], min(self.shown, 0), 0, False
         self.pieces.append(piece)
         self.size += len(piece)
         text = piece.rstrip()
         self.ends_as_object = text.endswith("}") if text else self.ends_as_object
-
-    def clear(self) -> None:
-        self.pieces, self.shown, self.size, self.ends_as_object = [], min(self.shown, 0), 0, False
+        return len(piece)
 
 
 class ToolCallBuilder:
@@ -131,30 +173,13 @@ class ToolCallBuilder:
         if self.is_empty_fragment(index=index, id=id, name=name, arguments=arguments):
             return []
         wire_id = "" if id in (None, "null") else repair_text(id)
-        name = repair_text(name if len(name) <= MAX_NAME_LENGTH else f"{name[:MAX_NAME_LENGTH]}…") if name else ""
-        piece = arguments if isinstance(arguments, str) else ""
+        name = _bounded_name(name)
         call = self._find_call(index, wire_id, name, arguments)
-        call.list_number = list_number if call.shown < 0 and not call.pieces else call.list_number
-        if wire_id and not call.wire_id:
-            call.wire_id = wire_id
-            self._by_wire_id[wire_id] = call
-            call.id = call.id or self._public_id(wire_id)
-        self._is_name_a_head = self._is_name_a_head or bool(call.name and not (name or wire_id or call.wire_id))
-        call.is_named_again = call.is_named_again or bool(name and call.pieces and not (wire_id or call.wire_id))
-        if name and not call.name:
-            call.name = name
-        if arguments is not None and not isinstance(arguments, str):
-            piece = dumps(arguments).decode()
-            if not call.is_whole or _is_repeat(call.parsed, arguments):
-                call.clear()
-                call.is_object = True
-        elif piece:
-            if loads_object(piece) is not None and call.is_whole and _is_repeat(call.parsed, piece):
-                call.clear()
-            call.is_object = False
-        if piece:
-            call.append(piece)
-        self.characters += len(piece)
+        if call.is_untouched:
+            call.list_number = list_number
+        self._identify(call, wire_id, name)
+        if arguments not in (None, ""):
+            self.characters += call.add(arguments)
         if not call.id and (call.size > MAX_REPARSED_SIZE or self._opened > MAX_UNNAMED_CALLS):
             # Without an id its pieces would be neither shown nor counted.
             call.id = self._new_id()
@@ -171,7 +196,7 @@ class ToolCallBuilder:
 
     def continues_last(self, name: str | None, arguments: Any) -> bool:
         """Whether this repeats the last call."""
-        last = self._calls[-1] if self._calls else None
+        last = self._last
         return last is not None and last.name == name and _is_repeat(last.parsed if last.pieces else {}, arguments)
 
     def has_call(self, name: str, arguments: Any) -> bool:
@@ -187,13 +212,13 @@ class ToolCallBuilder:
 
     def attach_state(self, wire_id: str | None, state: JsonObject) -> None:
         """Attach replay state to the call with this id, or to the last one."""
-        call = self._by_wire_id.get(wire_id or "") or (self._calls[-1] if self._calls else None)
+        call = self._by_wire_id.get(wire_id or "") or self._last
         if call is not None:
             call.state = {**(call.state or {}), **state}
 
     def attach_metadata(self, wire_id: str | None, metadata: JsonObject) -> None:
         """Attach metadata to the call with this id, or to the last one."""
-        call = self._by_wire_id.get(wire_id or "") or (self._calls[-1] if self._calls else None)
+        call = self._by_wire_id.get(wire_id or "") or self._last
         if call is not None:
             call.metadata.update(repair_json(metadata))
 
@@ -204,11 +229,9 @@ class ToolCallBuilder:
         dropped, and so is one with empty arguments: its arguments had not begun.
         """
         calls = [call for call in self._calls if index is None or call.index == index]
-        calls.sort(key=lambda call: call.place if call.index is None else call.index)
+        calls.sort(key=attrgetter("order"))
         ended: list[tuple[JsonObject | None, ToolUse]] = []
-        for call in (
-            calls if cut else _mark_ambiguous(list(chain.from_iterable(map(_split_call, _assign_orphans(calls)))))
-        ):
+        for call in calls if cut else _separate_calls(calls):
             block = self._block(call, cut=cut)
             if block is not None and not self._was_handed_out(call, block):
                 ended.append((call.state, block))
@@ -233,32 +256,21 @@ class ToolCallBuilder:
         )
 
     def _block(self, call: _PartialCall, *, cut: bool) -> ToolUse | None:
-        text = call.arguments
-        arguments = loads_object(text)
-        if arguments is None and not cut:
-            text = _only_reading(call.pieces, may_be_two=call.is_named_again) or text
-            arguments = loads_object(text)
-        if arguments is None and not text.strip() and not cut:
-            arguments = {}
-        if call.is_ambiguous or (call.is_beside_others and not arguments):
+        text, arguments = _final_arguments(call, cut=cut)
+        metadata = call.metadata
+        if self._keeps_arguments and _is_written_otherwise(text, arguments):
+            metadata["arguments"] = repair_text(text)
+        if not call.name:
             arguments = None
-        if cut and (arguments is None or not call.name):
+        if cut and arguments is None:
             return None
-        name, call_id = call.name or UNNAMED_TOOL, call.id or self._new_id()
-        if (
-            self._keeps_arguments
-            and arguments is not None
-            and text != dumps(arguments).decode()
-            and is_strict_json(text)
-        ):
-            call.metadata["arguments"] = repair_text(text)
         return ToolUse(
-            id=call_id,
-            name=name,
-            input={} if arguments is None or not call.name else arguments,
-            malformed=repair_text(text) if arguments is None or not call.name else None,
-            provider=self._provider if call.metadata else "",
-            metadata=call.metadata,
+            id=call.id or self._new_id(),
+            name=call.name or UNNAMED_TOOL,
+            input=arguments or {},
+            malformed=repair_text(text) if arguments is None else None,
+            provider=self._provider if metadata else "",
+            metadata=metadata,
         )
 
     def _forget(self, calls: list[_PartialCall]) -> None:
@@ -267,52 +279,58 @@ class ToolCallBuilder:
         self._by_index = {index: call for index, call in self._by_index.items() if call not in forgotten}
         self._by_wire_id = {wire_id: call for wire_id, call in self._by_wire_id.items() if call not in forgotten}
 
+    @property
+    def _last(self) -> _PartialCall | None:
+        return self._calls[-1] if self._calls else None
+
     def _find_call(self, index: int | None, wire_id: str, name: str, arguments: Any) -> _PartialCall:
-        known = self._by_wire_id.get(wire_id) if wire_id else None
-        if index is not None:
-            call = self._by_index.get(index)
-            if known is not None and not name and known.index == index:
-                return known
-            if call is not None and not self._is_different_call(call, wire_id, name, arguments):
-                return call
-            is_known = known is not None and self._is_same(known, index, name, arguments)
-            return known if known is not None and is_known and known is not call else self._open(index)
-        call = known or (self._calls[-1] if self._calls else None)
-        is_new = call is None or self._is_different_call(call, wire_id, name, arguments)
-        return self._open(None) if call is None or is_new else call
+        selected = self._select_call(index, wire_id, name)
+        if selected and not self._is_different_call(selected, wire_id, name, arguments):
+            return selected
+        known = self._by_wire_id.get(wire_id)
+        if known and known is not selected and self._is_same(known, index, name, arguments):
+            return known
+        return self._open(index)
+
+    def _select_call(self, index: int | None, wire_id: str, name: str) -> _PartialCall | None:
+        """Return the call that a piece selects by its index, id or place."""
+        known = self._by_wire_id.get(wire_id)
+        if index is None:
+            return known or self._last
+        if known and known.index == index and not name:
+            return known
+        return self._by_index.get(index)
 
     def _is_different_call(self, call: _PartialCall, wire_id: str, name: str, arguments: Any) -> bool:
         """Whether a piece that selects this call by index, id or place belongs to another one all the same."""
-        has_other_id = bool(wire_id and call.wire_id and wire_id != call.wire_id)
-        if name and call.name and name != call.name:
-            return True
+        has_other_id = call.has_other_id(wire_id)
+        if not call.name:
+            return has_other_id
         if not name:
-            return has_other_id and not (
-                call.name and (not call.parsed or _is_empty(arguments) or self._repeats_call(call, arguments))
-            )
-        if has_other_id:
-            is_piece = isinstance(arguments, str) and bool(arguments) and loads_object(arguments) is None
-            return not (is_piece and call.name and not call.is_whole)
-        if call.name and self._is_name_a_head and not (wire_id or call.wire_id):
+            return has_other_id and not _is_empty(arguments) and call.is_contradicted_by(arguments)
+        if name != call.name:
             return True
-        if not call.name or _is_blank(arguments):
+        if has_other_id:
+            return not _is_piece(arguments) or call.is_whole
+        return self._is_next_call(call, wire_id, arguments)
+
+    def _is_next_call(self, call: _PartialCall, wire_id: str, arguments: Any) -> bool:
+        """Whether a piece that names the call again, without another id, begins another one."""
+        has_id = wire_id or call.wire_id
+        if self._is_name_a_head and not has_id:
+            return True
+        if _is_blank(arguments):
             return False
-        if wire_id or call.wire_id:
+        if has_id:
             # A server that gives ids gives the next call one, too; arguments tell apart two calls of one id.
-            return _as_object(arguments) is not None and bool(call.parsed) and not self._repeats_call(call, arguments)
+            return _as_object(arguments) is not None and call.is_contradicted_by(arguments)
         # No ids at all: a repeated name with whole arguments.
-        is_said_again = _is_empty(arguments) and not call.parsed
-        return call.is_whole and not is_said_again and not self._repeats_call(call, arguments)
+        return call.is_whole and not call.is_repeated_by(arguments)
 
     @staticmethod
-    def _is_same(call: _PartialCall, index: int, name: str, arguments: Any) -> bool:
+    def _is_same(call: _PartialCall, index: int | None, name: str, arguments: Any) -> bool:
         """Whether a call's id under another index means that call."""
         return call.index == index or not name or (name == call.name and _is_repeat(call.parsed, arguments))
-
-    @staticmethod
-    def _repeats_call(call: _PartialCall, arguments: Any) -> bool:
-        """Whether arguments with a name but no id repeat those of this call. Empty ones may be another's."""
-        return bool(call.parsed) and _is_repeat(call.parsed, arguments)
 
     def _open(self, index: int | None) -> _PartialCall:
         self._opened += 1
@@ -321,6 +339,17 @@ class ToolCallBuilder:
         if index is not None:
             self._by_index[index] = call
         return call
+
+    def _identify(self, call: _PartialCall, wire_id: str, name: str) -> None:
+        """Give the call the name and id of a piece; note what it says about how this server names its calls."""
+        if wire_id and not call.wire_id:
+            call.wire_id = wire_id
+            self._by_wire_id[wire_id] = call
+            call.id = call.id or self._public_id(wire_id)
+        if not call.wire_id:
+            self._is_name_a_head |= bool(call.name and not name)
+            call.is_named_again |= bool(name and call.pieces)
+        call.name = call.name or name
 
     def _public_id(self, wire_id: str) -> str:
         """Return the server's own id, unless it was used twice in this answer or is too long."""
@@ -338,28 +367,31 @@ class ToolCallBuilder:
         return [ToolArgsDelta(call.id, call.name or None, repair_text(fresh))]
 
 
+def _separate_calls(calls: list[_PartialCall]) -> list[_PartialCall]:
+    """Return the calls that these pieces are, once all of them are there."""
+    return _mark_ambiguous(list(chain.from_iterable(map(_split_call, _assign_orphans(calls)))))
+
+
 def _assign_orphans(calls: list[_PartialCall]) -> list[_PartialCall]:
     """Give pieces that have neither id nor name, under numbers of their own, to the call before them."""
-    assigned: list[_PartialCall] = []
-    strays: list[_PartialCall] = []
-    for call in [*calls, None]:
-        if call is not None and not call.name and not call.wire_id and assigned:
-            strays.append(call)
-            continue
-        owner = assigned[-1] if assigned else None
-        if strays and owner is not None:
-            pieces = [*owner.pieces, *(piece for stray in strays for piece in stray.pieces)]
-            if owner.name and loads_object("".join(owner.pieces) or "{}") in (None, {}) and _is_object_of(pieces):
-                assigned[-1] = replace(owner, pieces=pieces, size=sum(map(len, pieces)))
-            else:
-                assigned += strays
-            strays = []
-        if call is not None:
-            assigned.append(call)
-    if any(not call.name for call in assigned):
-        for call in assigned:
-            call.is_beside_others = True
+    families: list[list[_PartialCall]] = []
+    for call in calls:
+        if families and call.is_orphan:
+            families[-1].append(call)
+        else:
+            families.append([call])
+    assigned = [call for family in families for call in _adopt_orphans(*family)]
+    are_beside_others = not all(call.name for call in assigned)
+    for call in assigned:
+        call.is_beside_others = are_beside_others
     return assigned
+
+
+def _adopt_orphans(owner: _PartialCall, *orphans: _PartialCall) -> list[_PartialCall]:
+    pieces = [piece for call in (owner, *orphans) for piece in call.pieces]
+    if orphans and owner.name and not loads_object(owner.arguments or "{}") and _is_object_of(pieces):
+        return [replace(owner, pieces=pieces, size=sum(map(len, pieces)))]
+    return [owner, *orphans]
 
 
 def _is_object_of(pieces: list[str]) -> bool:
@@ -368,15 +400,10 @@ def _is_object_of(pieces: list[str]) -> bool:
 
 def _split_call(call: _PartialCall) -> list[_PartialCall]:
     """Split a call of a server without ids into one call for each JSON document."""
-    if not call.is_named_again:
+    documents = _split_objects(call.arguments) if call.is_named_again and call.reading is None else []
+    if len(documents) < 2:
         return [call]
-    text = call.arguments
-    if loads_object(text) is not None or _only_reading(call.pieces, may_be_two=True) is not None:
-        return [call]
-    documents = _split_json_documents(text)
-    if len(documents) < 2 or any(loads_object(document) is None for document in documents):
-        return [call]
-    first, *later_calls = (replace(call, pieces=[document], metadata=dict(call.metadata)) for document in documents)
+    first, *later_calls = (replace(call, pieces=[document], metadata=dict(call.metadata)) for document, _ in documents)
     return [first, *(replace(later_call, id="") for later_call in later_calls)]
 
 
@@ -385,21 +412,46 @@ def _mark_ambiguous(calls: list[_PartialCall]) -> list[_PartialCall]:
     group_numbers = dict(zip(map(id, calls), accumulate(call.is_begun for call in calls), strict=True))
     for _, group in groupby(calls, key=lambda call: (call.index, call.name, group_numbers[id(call)])):
         neighbours = list(group)
-        of_one_list = neighbours[0].list_number is not None and len({call.list_number for call in neighbours}) == 1
-        if of_one_list:
-            continue
-        have_own_ids = all(call.wire_id for call in neighbours) and len({call.wire_id for call in neighbours}) == len(
-            neighbours
-        )
-        parsed = [loads_object(call.arguments.strip() or "{}") for call in neighbours]
-        is_any_full = any(parsed)
-        known: set[bytes] = set()
-        for call, arguments in zip(neighbours, parsed, strict=True):
-            key = b"" if arguments is None else dumps(arguments)
-            is_less = is_any_full and (_is_blank(call.arguments) if have_own_ids else arguments == {})
-            call.is_ambiguous = is_less or (key in known and not have_own_ids)
-            known.add(key)
+        list_numbers = {call.list_number for call in neighbours}
+        if len(list_numbers) > 1 or None in list_numbers:
+            _mark_neighbours(neighbours)
     return calls
+
+
+def _mark_neighbours(calls: list[_PartialCall]) -> None:
+    have_own_ids = len({call.wire_id for call in calls} - {""}) == len(calls)
+    parsed = [loads_object(call.arguments.strip() or "{}") for call in calls]
+    is_any_full = any(parsed)
+    known: set[bytes] = set()
+    for call, arguments in zip(calls, parsed, strict=True):
+        key = dumps(arguments)
+        is_less = is_any_full and (_is_blank(call.arguments) if have_own_ids else arguments == {})
+        call.is_ambiguous = is_less or (key in known and not have_own_ids)
+        known.add(key)
+
+
+def _final_arguments(call: _PartialCall, *, cut: bool) -> tuple[str, JsonObject | None]:
+    """Return the text of a call's arguments, and what it says: None where that is no object, or not certain."""
+    text = (None if cut else call.reading) or call.arguments
+    arguments = loads_object(text if cut or text.strip() else "{}")
+    is_doubtful = call.is_ambiguous or (call.is_beside_others and not arguments)
+    return text, None if is_doubtful else arguments
+
+
+def _bounded_name(name: str | None) -> str:
+    if not name:
+        return ""
+    return repair_text(name if len(name) <= MAX_NAME_LENGTH else f"{name[:MAX_NAME_LENGTH]}…")
+
+
+def _is_written_otherwise(text: str, arguments: JsonObject | None) -> bool:
+    return arguments is not None and text != dumps(arguments).decode() and is_strict_json(text)
+
+
+def _is_piece(arguments: Any) -> bool:
+    """Whether these are some of a call's arguments, but not all."""
+    is_text = isinstance(arguments, str) and bool(arguments)
+    return is_text and ("}" not in arguments or loads_object(arguments) is None)
 
 
 def _is_blank(arguments: Any) -> bool:
@@ -432,29 +484,33 @@ def _only_reading(pieces: list[str], *, may_be_two: bool = False) -> str | None:
     Each piece is the whole text so far; or documents follow each other, each containing the one before. Empty ones do
     not count, unless they may be another call's.
     """
+    return _grown_text(pieces) or _last_document("".join(pieces), may_be_two=may_be_two)
+
+
+def _grown_text(pieces: list[str]) -> str | None:
     growing = [piece for piece in pieces if piece.strip() not in ("", "{}")]
-    if growing and pieces and growing[0].strip() == "{":
+    if growing and growing[0].strip() == "{":
         growing = [piece for piece in pieces if piece.strip()]
     is_growing = len(growing) > 1 and all(later.startswith(earlier) for earlier, later in pairwise(growing))
-    if is_growing and loads_object(growing[-1]) is not None:
-        return growing[-1]
-    documents = _split_json_documents("".join(pieces))
-    objects = [(text, value) for text in documents if (value := loads_object(text))]
-    if not documents or any(loads_object(text) is None for text in documents):
-        return None
-    if any(not _contains(later, earlier) for (_, earlier), (_, later) in pairwise(objects)):
-        return None
-    if may_be_two and 0 < len(objects) < len(documents):
-        return None
-    return objects[-1][0] if objects else "{}"
+    return growing[-1] if is_growing and loads_object(growing[-1]) is not None else None
 
 
-def _split_json_documents(text: str) -> list[str]:
-    """Return the JSON documents that follow each other; none if anything else is between them."""
-    documents: list[str] = []
+def _last_document(text: str, *, may_be_two: bool) -> str | None:
+    objects = _split_objects(text)
+    full = [(document, value) for document, value in objects if value]
+    if not objects or (may_be_two and 0 < len(full) < len(objects)):
+        return None
+    if not all(_contains(later, earlier) for (_, earlier), (_, later) in pairwise(full)):
+        return None
+    return full[-1][0] if full else "{}"
+
+
+def _split_objects(text: str) -> list[tuple[str, JsonObject]]:
+    """Return the JSON objects that follow each other, each with its text; none if anything else is between them."""
+    objects: list[tuple[str, JsonObject]] = []
     reader = json.JSONDecoder(strict=False)
     position = 0
-    while position < len(text) and len(documents) <= _MAX_DOCUMENTS:
+    while position < len(text) and len(objects) <= _MAX_DOCUMENTS:
         if text[position].isspace():
             position += 1
             continue
@@ -462,6 +518,9 @@ def _split_json_documents(text: str) -> list[str]:
             _, end = reader.raw_decode(text, position)
         except (ValueError, RecursionError):
             return []
-        documents.append(text[position:end])
+        value = loads_object(text[position:end])
+        if value is None:
+            return []
+        objects.append((text[position:end], value))
         position = end
-    return documents if position >= len(text) else []
+    return objects if position >= len(text) else []
