@@ -2,6 +2,7 @@
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 
 from desktop_agent.types.blocks import Outcome, Summary, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import CostUpdated, Event, RunFinished, RunStarted, TurnStarted
@@ -53,8 +54,12 @@ def unanswered_calls(messages: Sequence[Message]) -> tuple[ToolUse, ...]:
             calls = {call.id: call for call in message.tool_uses}
             return tuple(call for call in calls.values() if call.id not in answered)
         if message.role is Role.TOOL:
-            answered |= {block.tool_use_id for block in message.blocks if isinstance(block, ToolResult)}
+            answered |= {result.tool_use_id for result in _results(message)}
     return ()
+
+
+def _results(message: Message) -> list[ToolResult]:
+    return [block for block in message.blocks if isinstance(block, ToolResult)]
 
 
 def missing_result(call: ToolUse, outcome: Outcome, why: str) -> ToolResult:
@@ -67,38 +72,35 @@ def normalised_history(messages: Iterable[Message]) -> tuple[Message, ...]:
 
     Idempotent. Ids that a server repeats pair with the message just before them.
     """
-    source = list(messages)
+    answers: list[tuple[Message, list[Message]]] = []
+    for message in messages:
+        if message.role is not Role.TOOL:
+            answers.append((message, []))
+        elif answers:
+            answers[-1][1].append(message)
     fixed: list[Message] = []
-    position = 0
-    while position < len(source):
-        message = source[position]
-        position += 1
-        if message.role is Role.TOOL:
-            continue
+    for message, carriers in answers:
         fixed.append(message)
-        if message.role is not Role.ASSISTANT or not message.tool_uses:
-            continue
-        results_by_id: defaultdict[str, deque[ToolResult]] = defaultdict(deque)
-        carrier: Message | None = None
-        while position < len(source) and source[position].role is Role.TOOL:
-            carrier = carrier or source[position]
-            for block in source[position].blocks:
-                if isinstance(block, ToolResult):
-                    results_by_id[block.tool_use_id].append(block)
-            position += 1
-        # Ids that occur twice in one answer pair by their order.
-        results = tuple(
-            results_by_id[call.id].popleft()
-            if results_by_id[call.id]
-            else missing_result(call, Outcome.CANCELLED, _NEVER_ANSWERED)
-            for call in message.tool_uses
-        )
-        fixed.append(
-            carrier.model_copy(update={"blocks": results})
-            if carrier
-            else Message(id=f"{message.id}-results", role=Role.TOOL, blocks=results, created_at=message.created_at)
-        )
+        if message.role is Role.ASSISTANT and message.tool_uses:
+            fixed.append(_answer_calls(message, carriers))
     return tuple(fixed)
+
+
+def _answer_calls(message: Message, carriers: Sequence[Message]) -> Message:
+    """Return the results of the answer's calls, in their order, as one message; `carriers` bring those that came."""
+    results_by_id: defaultdict[str, deque[ToolResult]] = defaultdict(deque)
+    for result in chain.from_iterable(map(_results, carriers)):
+        results_by_id[result.tool_use_id].append(result)
+    # Ids that occur twice in one answer pair by their order.
+    results = tuple(
+        results_by_id[call.id].popleft()
+        if results_by_id[call.id]
+        else missing_result(call, Outcome.CANCELLED, _NEVER_ANSWERED)
+        for call in message.tool_uses
+    )
+    if carriers:
+        return carriers[0].model_copy(update={"blocks": results})
+    return Message(id=f"{message.id}-results", role=Role.TOOL, blocks=results, created_at=message.created_at)
 
 
 COMPACTION_AUTHOR = "compaction"

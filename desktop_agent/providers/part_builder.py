@@ -182,26 +182,25 @@ class PartBuilder:
         without a call is END_TURN. An answer without text and calls has `empty` in its details.
         """
         self.close_parts()
-        count = self.end_calls(cut=reason in TRUNCATED_STOP_REASONS)
-        if reason in _CORRECTABLE_REASONS and (count or self.calls.ended_count):
-            reason = StopReason.TOOL_USE
-        elif reason is StopReason.TOOL_USE:
-            reason = StopReason.END_TURN
-            self.end_details["no_call"] = True
+        self.end_calls(cut=reason in TRUNCATED_STOP_REASONS)
+        reason = self._correct_reason(reason)
+        details = dict(details or {})
         if reason is StopReason.END_TURN and not self.has_content:
-            details = {**(details or {}), "empty": True}
+            details["empty"] = True
         if self.citations:
-            details = {
-                **(details or {}),
-                "citations": [citation.model_dump(exclude_none=True) for citation in self.citations],
-            }
-        if self.end_details:
-            details = {**(details or {}), **self.end_details}
-        self._out.append(
-            MessageDelta(reason, repair_text(raw) if raw is not None else None, details and repair_json(details))
-        )
+            details["citations"] = [citation.model_dump(exclude_none=True) for citation in self.citations]
+        details |= self.end_details
+        self._out.append(MessageDelta(reason, raw and repair_text(raw), repair_json(details) or None))
         if self.usage is not None:
             self._out.append(UsageUpdate(self.usage))
+
+    def _correct_reason(self, reason: StopReason) -> StopReason:
+        if reason in _CORRECTABLE_REASONS and self.calls.ended_count:
+            return StopReason.TOOL_USE
+        if reason is StopReason.TOOL_USE:
+            self.end_details["no_call"] = True
+            return StopReason.END_TURN
+        return reason
 
     def _queue_whole(self, number: int, block: ProviderEvent) -> None:
         self._waiting.append((number, block))

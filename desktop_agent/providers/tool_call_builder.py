@@ -201,14 +201,12 @@ class ToolCallBuilder:
 
     def has_call(self, name: str, arguments: Any) -> bool:
         """Whether an equal call is open; ids are ignored, for servers that repeat calls at the end under other ids."""
-        text = arguments if isinstance(arguments, str) else dumps(arguments or {}).decode()
-        wanted = loads_object(text or "{}")
+        text = (arguments if isinstance(arguments, str) else dumps(arguments or {}).decode()) or "{}"
+        wanted = loads_object(text)
         # Long ones are parsed only against long ones: once for each repetition.
         longest = max(MAX_REPARSED_SIZE, 2 * len(text))
-        candidates = [call.arguments for call in self._calls if call.name == name and call.size <= longest]
-        return text in candidates or (
-            wanted is not None and any(loads_object(candidate or "{}") == wanted for candidate in candidates)
-        )
+        candidates = [call.arguments or "{}" for call in self._calls if call.name == name and call.size <= longest]
+        return text in candidates or (wanted is not None and wanted in map(loads_object, candidates))
 
     def attach_state(self, wire_id: str | None, state: JsonObject) -> None:
         """Attach replay state to the call with this id, or to the last one."""

@@ -409,6 +409,12 @@ def finish_word(value: Any) -> str | None:
     return value if isinstance(value, str) and _normalised(value) not in _EMPTY_WORDS else None
 
 
+def sum_known(*counts: int | None) -> int | None:
+    """Return the sum of the known counts; None where none is known."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
 def stop_reason_for(word: str) -> StopReason:
     """Return the meaning of the word; UNKNOWN for others."""
     return _REASONS.get(_normalised(word), StopReason.UNKNOWN)

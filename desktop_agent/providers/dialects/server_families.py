@@ -80,7 +80,7 @@ def quirks_for_url(base_url: str) -> ServerQuirks:
     parts = urlsplit(base_url)
     host = (parts.hostname or "").lower()
     for name, family in _FAMILY_BY_HOST.items():
-        if host == name or (name[0] == "." and host.endswith(name)):
+        if host.endswith(name) if name[0] == "." else host == name:
             return FAMILIES[family]
     family = _FAMILY_BY_PORT.get(str(parts.port))
     if family is None and is_loopback(host):

@@ -12,7 +12,7 @@ from desktop_agent.providers.catalogue.catalogue import Catalogue, estimate_toke
 from desktop_agent.providers.dialects.anthropic.model_listing import fetch_models, picture_limits_for
 from desktop_agent.providers.dialects.anthropic.request import RequestBody, build_body
 from desktop_agent.providers.dialects.anthropic.response_stream import PROVIDER, FrameReader, UsageCounter
-from desktop_agent.providers.dialects.response_stream import EVENT_STREAM, OpenedStream, send_request
+from desktop_agent.providers.dialects.response_stream import EVENT_STREAM, OpenedStream, send_request, sum_known
 from desktop_agent.providers.dialects.server_adapter import ServerAdapter
 from desktop_agent.providers.dialects.server_families import api_root, join_url
 from desktop_agent.providers.transport.http_client import LISTING_LIMIT, HttpClient, HttpRequest, HttpResponse
@@ -26,6 +26,7 @@ from desktop_agent.types.errors import (
     UnreadableAnswer,
 )
 from desktop_agent.types.messages import now
+from desktop_agent.types.provider_events import Usage
 from desktop_agent.types.providers import (
     CachedPrompt,
     ImageLimits,
@@ -112,11 +113,10 @@ class Anthropic(ServerAdapter):
         return self._cached_prompt(data, _LONG_LIFETIME if caching.lifetime == "long" else _SHORT_LIFETIME)
 
     def _cached_prompt(self, data: Any, seconds: int) -> CachedPrompt:
-        usage = UsageCounter().take(object_in(data, "usage"))
-        read, written = (None, None) if usage is None else (usage.cache_read_tokens, usage.cache_write_tokens)
-        self._state.input_tokens += (usage.input_tokens or 0) if usage is not None else 0
-        self._state.cached_tokens += read or 0
-        tokens = None if read is None and written is None else (read or 0) + (written or 0)
+        usage = UsageCounter().take(object_in(data, "usage")) or Usage()
+        self._state.input_tokens += usage.input_tokens or 0
+        self._state.cached_tokens += usage.cache_read_tokens or 0
+        tokens = sum_known(usage.cache_read_tokens, usage.cache_write_tokens)
         # Prompts below the model's minimum are not cached: then the server counts no tokens.
         return CachedPrompt(tokens=tokens, expires_at=now() + timedelta(seconds=seconds) if tokens else None)
 

@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from desktop_agent.providers.dialects.anthropic.model_listing import PictureEncoder
@@ -41,6 +42,12 @@ class Section:
     @property
     def results(self) -> dict[str, ToolResult]:
         return first_results(self.after)
+
+    @property
+    def first_instructions(self) -> list[Message]:
+        """The instructions at the start of the conversation, before its first prompt."""
+        after = self.after if self.answer is None else []
+        return list(takewhile(lambda message: message.role is Role.SYSTEM, after))
 
     @property
     def is_paused(self) -> bool:
@@ -261,11 +268,8 @@ class HistoryEncoder:
         """Return those for the top: of the configuration, before the first prompt, and all if none may come later."""
         texts = [request.config.system_prompt or ""]
         for section in self._sections:
-            is_first = section.answer is None
-            for message in section.after:
-                is_first = is_first and message.role is Role.SYSTEM
-                if message.role is Role.SYSTEM and (is_first or not self._late_system):
-                    texts.append(message.text)
+            early = section.first_instructions if self._late_system else section.after
+            texts += [message.text for message in early if message.role is Role.SYSTEM]
         return [text for text in texts if text.strip()]
 
     @property
@@ -374,7 +378,7 @@ class HistoryEncoder:
         self._user([self._part(part) for part in blocks if isinstance(part, (Text, Image)) and not _is_blank(part)])
         if not self._late_system:
             return
-        late = section.after if section.answer is not None else _after_first_prompt(section.after)
+        late = section.after[len(section.first_instructions) :]
         texts = [message.text for message in late if message.role is Role.SYSTEM and message.text.strip()]
         if texts:
             self._finalise_answer(is_whole=True)
@@ -434,11 +438,6 @@ def _text(text: str) -> dict[str, Any]:
 
 def _is_blank(part: Any) -> bool:
     return isinstance(part, Text) and not part.text.strip()
-
-
-def _after_first_prompt(messages: list[Message]) -> list[Message]:
-    first = next((index for index, message in enumerate(messages) if message.role is not Role.SYSTEM), len(messages))
-    return messages[first:]
 
 
 def _thinking_block(block: Thinking) -> dict[str, Any] | None:

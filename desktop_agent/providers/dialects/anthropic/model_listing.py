@@ -22,6 +22,7 @@ from desktop_agent.providers.transport.json_codec import (
     objects_in,
     read_count,
     repair_text,
+    text_in,
 )
 from desktop_agent.types.blocks import Base64Source, Image, UrlSource, decode_base64, read_image_size
 from desktop_agent.types.errors import CapabilityMissing, ImageRefused, ImagesNotSupported, Sentence, WrongUse
@@ -53,7 +54,7 @@ async def fetch_models(exchange: Callable[[str], Awaitable[bytes]]) -> tuple[Mod
     for _ in range(_MAX_PAGES):
         page = _parse_page(await exchange(query))
         for entry in objects_in(page, "data"):
-            if isinstance(entry.get("id"), str) and entry["id"] and entry.get("lifecycle") != "retired":
+            if text_in(entry, "id") and entry.get("lifecycle") != "retired":
                 models.setdefault(entry["id"], parse_model(entry))
         last = page.get("last_id")
         if page.get("has_more") is not True or not isinstance(last, str) or last in asked_after:

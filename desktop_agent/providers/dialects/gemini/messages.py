@@ -6,6 +6,7 @@ A signature goes back on the part it came with, byte for byte, and only to the m
 
 import re
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
@@ -188,15 +189,12 @@ def original_call_id(call: ToolUse, *, is_own: bool) -> str | None:
 
 def _without_continued(messages: tuple[Message, ...], reader: Recipient) -> tuple[tuple[Message, ...], str | None]:
     """Leave out an answer whose rest is requested: the server has it, with everything before it."""
-    last = messages[-1] if messages else None
-    details = (last.stop_details or {}) if last is not None else {}
-    token = details.get("continuation_token")
-    if last is None or not _is_continued(last) or not isinstance(token, str) or not reader.wrote(last):
+    continued = list(takewhile(_is_continued, reversed(messages)))
+    last = continued[0] if continued else None
+    token = (last.stop_details or {}).get("continuation_token") if last is not None else None
+    if last is None or not isinstance(token, str) or not reader.wrote(last):
         return messages, None
-    end = len(messages)
-    while end and _is_continued(messages[end - 1]):
-        end -= 1
-    return messages[:end], token
+    return messages[: len(messages) - len(continued)], token
 
 
 def _is_continued(message: Message) -> bool:

@@ -14,6 +14,7 @@ from desktop_agent.providers.dialects.response_stream import (
     finish_word,
     load_stop_reasons,
     stop_reason_for,
+    sum_known,
 )
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import error_responses
@@ -24,6 +25,7 @@ from desktop_agent.providers.transport.json_codec import (
     object_in,
     read_count,
     repair_text,
+    text_in,
 )
 from desktop_agent.providers.transport.sse import Frame
 from desktop_agent.types.provider_events import StopReason, Usage
@@ -38,8 +40,9 @@ def parse_usage(data: dict[str, Any]) -> Usage:
     prompt, tool_use = read_count(data.get("promptTokenCount")), read_count(data.get("toolUsePromptTokenCount"))
     answer, thoughts = read_count(data.get("candidatesTokenCount")), read_count(data.get("thoughtsTokenCount"))
     total = read_count(data.get("totalTokenCount"))
-    read = None if prompt is tool_use is None else (prompt or 0) + (tool_use or 0)
-    written = None if read is answer is thoughts is None else (answer or 0) + (thoughts or 0)
+    read, written = sum_known(prompt, tool_use), sum_known(answer, thoughts)
+    if read is not None:
+        written = written or 0
     if total is None and read is not None and written is not None:
         total = read + written
     return Usage(
@@ -52,7 +55,7 @@ def parse_usage(data: dict[str, Any]) -> Usage:
 
 
 _REASONS: Mapping[str, StopReason] = load_stop_reasons("gemini")
-_KNOWN_FIELDS = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
+_KNOWN_FIELDS = {"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"}
 
 
 class FrameReader(BaseFrameReader):
@@ -135,9 +138,9 @@ class FrameReader(BaseFrameReader):
     def _read_chunk(self, data: Any) -> None:
         if not is_object(data) or self.failure is not None:
             return
-        self.recognised = self.recognised or any(name in data for name in _KNOWN_FIELDS)
-        response_id = data.get("responseId")
-        if self._response_id is None and isinstance(response_id, str) and response_id:
+        self.recognised |= not _KNOWN_FIELDS.isdisjoint(data)
+        response_id = text_in(data, "responseId")
+        if self._response_id is None and response_id:
             self._response_id = response_id
             self._builder.set_response_id(response_id)
         self._read_usage(data)
@@ -178,17 +181,15 @@ class FrameReader(BaseFrameReader):
         self._grounding.add(candidate)
         for part in _parts_of(candidate.get("content")):
             if part != {"text": ""}:
-                self._is_on_every_chunk = self._is_on_every_chunk or self.finish is not None
-                self._goes_on = self._goes_on or bool(self._blocked)
+                self._is_on_every_chunk |= self.finish is not None
+                self._goes_on |= bool(self._blocked)
             self._parts.part(part)
-        token, finish = candidate.get("continuationToken"), finish_word(candidate.get("finishReason"))
-        if isinstance(token, str) and token:
-            self._token = token
+        self._token = text_in(candidate, "continuationToken") or self._token
+        finish = finish_word(candidate.get("finishReason"))
         if finish is not None:
             self.finish = repair_text(finish)
             self.failure = self.failure or failure_for(self.finish, error_responses.request_id(self._headers))
-        message = candidate.get("finishMessage")
-        if isinstance(message, str) and message:
+        if message := text_in(candidate, "finishMessage"):
             self._message = self._redact_key(repair_text(message))
 
     def _fail(self, data: Any) -> None:

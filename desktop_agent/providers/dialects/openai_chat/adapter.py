@@ -89,11 +89,7 @@ def format_options(
     if json_format is None:
         return FormatOptions()
     takes = "none" if refused or known.structured_output is False else quirks.structured
-    schema = (
-        None
-        if json_format.json_schema is None
-        else {k: v for k, v in json_format.json_schema.items() if k != "$schema"}
-    )
+    schema = json_format.json_schema and {k: v for k, v in json_format.json_schema.items() if k != "$schema"}
     extra_instructions = _JSON_ONLY if schema is None else _JSON_BY_SCHEMA.format(schema=dumps(schema).decode())
     if takes == "none":
         values = {"model": request.model}

@@ -226,18 +226,23 @@ def build_body(
     return ResponsesRequest(body, droppable, tuple(adjustments), written.prefix, written.reasoning)
 
 
+_REASONING_WORDS = {
+    "reasoning.summary": {"summary", "summaries"},
+    "reasoning.effort": {"effort", "reasoning_effort"},
+}
+
+
 def refused_fields(error: ProviderError, body: ResponsesRequest) -> frozenset[str]:
     """Return what the next attempt should omit: the field that the error names, else one in its words."""
     named = re.search(r'"param"\s*:\s*"([^"]+)"', error.detail)
     if named is not None:
         path = re.sub(r"\[.*", "", named[1])
-        fits = [name for name in body.droppable if path == name or path.startswith(f"{name}.")]
+        fits = [name for name in body.droppable if f"{path}.".startswith(f"{name}.")]
         return frozenset(sorted(fits, key=len)[-1:])
     words = error_words(error)
-    if words & {"summary", "summaries"} and "reasoning.summary" in body.droppable:
-        return frozenset({"reasoning.summary"})
-    if words & {"effort", "reasoning_effort"} and "reasoning.effort" in body.droppable:
-        return frozenset({"reasoning.effort"})
+    for name, its_words in _REASONING_WORDS.items():
+        if words & its_words and name in body.droppable:
+            return frozenset({name})
     # An error about reasoning items is not one about the field.
     about_items = frozenset({"reasoning"}) if body.reasoning else frozenset[str]()
     return (words & body.droppable) - about_items
@@ -316,9 +321,11 @@ def _openai_only_fields(request: ModelRequest, quirks: ServerQuirks, adjustments
         return {**fields, "prompt_cache_options": {"mode": "explicit"}} if takes_options else fields
     if request.conversation_id:
         fields["prompt_cache_key"] = request.conversation_id
-    if caching.lifetime == "long" and takes_options:
+    if caching.lifetime != "long":
+        return fields
+    if takes_options:
         fields["prompt_cache_options"] = {"mode": "implicit", "ttl": "12h"}
-    elif caching.lifetime == "long":
+    else:
         values = {"model": request.model}
         adjustments.append(Sentence("How long prompts of “{model}” are kept cannot be chosen.", values))
     return fields

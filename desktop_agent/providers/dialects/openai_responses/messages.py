@@ -35,8 +35,8 @@ def encode_output(result: ToolResult, quirks: ServerQuirks) -> str | list[dict[s
     """
     if quirks.switch != "openai" or not any(isinstance(part, Image) for part in result.content):
         return result_text(result)
-    outcome = f"[{result.outcome.value}]" if result.is_error else ""
-    parts: list[dict[str, Any]] = [{"type": "input_text", "text": outcome}] if outcome else []
+    outcome = {"type": "input_text", "text": f"[{result.outcome.value}]"}
+    parts: list[dict[str, Any]] = [outcome] if result.is_error else []
     for part in result.content:
         if isinstance(part, Image):
             parts.append(image_part(part, quirks))

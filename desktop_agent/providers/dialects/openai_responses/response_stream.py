@@ -19,7 +19,14 @@ from desktop_agent.providers.dialects.openai_responses.output_items import (
 from desktop_agent.providers.dialects.response_stream import BaseFrameReader
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.transport import error_responses
-from desktop_agent.providers.transport.json_codec import is_array, is_object, object_in, objects_in, repair_json
+from desktop_agent.providers.transport.json_codec import (
+    is_array,
+    is_object,
+    object_in,
+    objects_in,
+    repair_json,
+    text_in,
+)
 from desktop_agent.providers.transport.sse import DONE, Frame
 from desktop_agent.types.errors import ServerFailed
 from desktop_agent.types.provider_events import StopReason, Usage
@@ -79,9 +86,7 @@ class Slots:
             open_slots = [slot for slot in known if not slot.is_done] or known
             return numbered if numbered in open_slots else open_slots[-1]
         if numbered is None and index is None:
-            return next(
-                (item_id for item_id in reversed(self._all) if item_id.kind == kind and not item_id.is_done), None
-            )
+            return next((slot for slot in reversed(self._all) if slot.kind == kind and not slot.is_done), None)
         return numbered
 
     def find_for_end(self, item: dict[str, Any], index: int | None) -> Slot:
@@ -365,8 +370,7 @@ class ResponsesReader(BaseFrameReader):
             self._refused = self._refused or slot.reader.refused
 
     def _end_of_answer(self, event_status: str, response: dict[str, Any]) -> None:
-        status = response.get("status")
-        status = status if isinstance(status, str) and status else event_status
+        status = text_in(response, "status") or event_status
         self._builder.set_response_id(response.get("id"))
         if status in ("failed", "cancelled"):
             error = response.get("error")
@@ -403,8 +407,8 @@ class ResponsesReader(BaseFrameReader):
         if status is None or status == "completed":
             refused = self._refused and not self._builder.calls.ended_count
             return (StopReason.REFUSAL if refused else StopReason.END_TURN), status
-        cause = object_in(self._ending, "incomplete_details").get("reason")
-        raw = f"{status}:{cause}" if isinstance(cause, str) and cause else status
+        cause = text_in(object_in(self._ending, "incomplete_details"), "reason")
+        raw = f"{status}:{cause}" if cause else status
         return (StopReason.CONTENT_FILTER if cause == "content_filter" else StopReason.MAX_TOKENS), raw
 
 
