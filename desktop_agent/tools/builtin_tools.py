@@ -38,6 +38,16 @@ Number = int | float
 Operation = Callable[..., Any]
 
 
+_FAILURES: dict[type[Exception], str] = {
+    simpleeval.InvalidExpression: "The expression uses something that this calculator does not know.",
+    ZeroDivisionError: "The expression divides by zero.",
+    RecursionError: "The expression is nested too deep.",
+    OverflowError: "A number in the expression becomes too large.",
+    TypeError: "A function got the wrong number or kind of arguments.",
+    ValueError: "A function got an argument for which it has no value.",
+}
+
+
 def evaluate(expression: str) -> str:
     """Compute the value of an expression in words or digits. Raises ToolFailed with a sentence."""
     tree = _parse_expression(expression)
@@ -48,18 +58,8 @@ def evaluate(expression: str) -> str:
         _fail(f"There is no value named “{error.name}” here.")
     except simpleeval.FunctionNotDefined as error:
         _fail(f"There is no function named “{error.func_name}” here.")
-    except simpleeval.InvalidExpression:
-        _fail("The expression uses something that this calculator does not know.")
-    except ZeroDivisionError:
-        _fail("The expression divides by zero.")
-    except RecursionError:
-        _fail("The expression is nested too deep.")
-    except OverflowError:
-        _fail("A number in the expression becomes too large.")
-    except TypeError:
-        _fail("A function got the wrong number or kind of arguments.")
-    except ValueError:
-        _fail("A function got an argument for which it has no value.")
+    except tuple(_FAILURES) as error:
+        _fail(next(sentence for kind, sentence in _FAILURES.items() if isinstance(error, kind)))
 
 
 def _fail(sentence: str) -> NoReturn:

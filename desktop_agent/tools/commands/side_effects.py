@@ -1,7 +1,7 @@
 """Report the side effects of a command: changed files, and what git and other programs would run."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -38,14 +38,8 @@ def protected_startup_files(line: str, runs_in: str, folder: Path, seen: Survey)
     it. Elsewhere they are copies, which installing and cleaning up removes.
     """
     named_folders = [f"{file}/" for file in startup_files_in_line(line, runs_in)]
-    tops = {
-        "",
-        *(
-            repository.rstrip("/").rpartition("/")[0] + "/"
-            for repository in seen.repositories
-            if _is_below_top(repository)
-        ),
-    }
+    below_top = filter(_is_below_top, seen.repositories)
+    tops = {"", *(repository.rstrip("/").rpartition("/")[0] + "/" for repository in below_top)}
     places: dict[Path, None] = {}
     pinned: dict[Path, None] = {}
     for path in _outermost_startup_paths(seen):
@@ -139,14 +133,12 @@ class WorkspaceChanges:
             shown = paths[:remaining]
             remaining -= len(shown)
             if shown:
-                more = f" and {len(paths) - len(shown):,} more" if len(paths) > len(shown) else ""
-                parts.append(f"{word} {', '.join(map(printable_path, shown))}{more}")
+                parts.append(f"{word} {_list_paths(paths, len(shown))}")
             elif paths:
                 parts.append(f"{word} {len(paths):,} more")
         notes = [f"Since it began, files of the workspace: {'; '.join(parts)}." if parts else _NO_CHANGES]
         if self.heavy:
-            more = f" and {len(self.heavy) - _MAX_HEAVY_NAMED:,} more" if len(self.heavy) > _MAX_HEAVY_NAMED else ""
-            notes.append(f"Not looked into: {', '.join(map(printable_path, self.heavy[:_MAX_HEAVY_NAMED]))}{more}.")
+            notes.append(f"Not looked into: {_list_paths(self.heavy, _MAX_HEAVY_NAMED)}.")
         if self.is_cut:
             notes.append("There are too many files; not all were looked at.")
         return " ".join(notes)
@@ -182,9 +174,7 @@ class WorkspaceBefore:
             return SideEffects(changes, "")
         repositories = _find_protected(self.folder, now)
         state = startup_file_state(self.folder, now)
-        other_state = {
-            path: content for path, content in state.items() if repositories.owner_of(self.folder / path) is None
-        }
+        other_state = {path: text for path, text in state.items() if repositories.owner_of(self.folder / path) is None}
         words = (
             self._describe_git_changes(now, repositories, self.protected),
             describe_startup_changes(self.startup, other_state, MAX_NAMED),
@@ -199,18 +189,13 @@ class WorkspaceBefore:
         changed, created = set[Path](), set[Path]()
         for place in self.state.keys() | state.keys():
             owner = repositories.owner_of(place)
-            if owner is None or owner in known:
-                changed |= (
-                    {place} if is_state_changed(place, self.state.get(place, ""), state.get(place, "")) else set()
-                )
-            elif is_suspicious(repositories, place, known):
-                created.add(owner)
+            if owner is not None and owner not in known:
+                created |= {owner} if is_suspicious(repositories, place, known) else set()
+            elif is_state_changed(place, self.state.get(place, ""), state.get(place, "")):
+                changed.add(place)
         words = [f"It changed what git runs or reads: {self._format_paths(changed)}."] if changed else []
-        words += (
-            [f"It made repositories of git with settings of their own: {self._format_paths(created)}."]
-            if created
-            else []
-        )
+        if created:
+            words.append(f"It made repositories of git with settings of their own: {self._format_paths(created)}.")
         is_cut = self.survey.is_cut or before.is_cut or now.is_cut or repositories.is_cut
         return " ".join([*words, *([_REVIEW_FIRST] if words else []), *([INCOMPLETE_PROTECTION] if is_cut else [])])
 
@@ -257,6 +242,11 @@ def _find_protected(folder: Path, seen: Survey) -> ProtectedRepositories:
     )
 
 
+def _list_paths(paths: Sequence[str], most: int) -> str:
+    names = ", ".join(map(printable_path, paths[:most]))
+    return f"{names} and {len(paths) - most:,} more" if len(paths) > most else names
+
+
 def _compare_surveys(folder: Path, before: Survey, now: Survey) -> WorkspaceChanges:
     is_cut = before.is_cut or now.is_cut
     created = set[str]() if before.is_cut else now.entries.keys() - before.entries.keys()
@@ -264,9 +254,8 @@ def _compare_surveys(folder: Path, before: Survey, now: Survey) -> WorkspaceChan
     unseen = now.heavy - before.heavy
     if now.is_cut or unseen:
         removed = {removed_entry for removed_entry in removed if not _may_exist(folder, removed_entry, unseen)}
-    replaced = {
-        entry for entry in now.entries.keys() & before.entries.keys() if now.entries[entry] is not before.entries[entry]
-    }
+    in_both = now.entries.keys() & before.entries.keys()
+    replaced = {path for path in in_both if now.entries[path] is not before.entries[path]}
     return WorkspaceChanges(
         _topmost(created),
         tuple(sorted((now.touched | replaced) - created)),

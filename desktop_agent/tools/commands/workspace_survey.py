@@ -373,12 +373,7 @@ def startup_paths(
     git = entry_for_pattern(".git/")
     parts = ((known_path, git) for known_path in all_paths if _is_repository_part(Path(known_path), top))
     links, entries = _find_links(top, check)
-    parents = (
-        folder
-        for known_path in all_paths
-        for folder in Path(known_path).parents
-        if folder == top or top in folder.parents
-    )
+    parents = (folder for known_path in all_paths for folder in Path(known_path).parents if folder.is_relative_to(top))
     entries |= dict.fromkeys(known_path / _GIT_ENTRY for known_path in parents)
     of_home = _startup_paths_in_home(workspace, home_variables())
     return (*of_home, *_startup_paths_of_git(entries, top, check), *parts, *_behind_links(all_paths, links, top))
@@ -470,7 +465,7 @@ def _find_links(top: Path, check: Callable[[], None]) -> tuple[dict[_Parts, list
             if entry.is_symlink():
                 check()
                 real = Path(os.path.realpath(place))
-                if real == top or top in real.parents:
+                if real.is_relative_to(top):
                     links.setdefault(comparable_parts(real.as_posix()), []).append(
                         comparable_parts(Path(place).as_posix())
                     )

@@ -31,10 +31,10 @@ class Glob:
         cleaned = pattern.strip().removeprefix("./")
         if len(cleaned) > GLOB_LIMIT or cleaned.count("*") > _MAX_STARS:
             raise ToolFailed("The pattern of names is too long or has too many stars in it.")
-        parts = [part for part in cleaned.split("/") if part]
+        parts = list(filter(None, cleaned.split("/")))
         if not parts:
             raise ToolFailed("The pattern of names is empty.", "Name files like *.py or src/**/*.py.")
-        if len(parts) == 1 and "/" not in cleaned:
+        if "/" not in cleaned:
             parts = [_ANY_FOLDERS, *parts]
         self._parts = tuple(None if part == _ANY_FOLDERS else re.compile(translate(part)) for part in parts)
 

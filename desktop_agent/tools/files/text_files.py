@@ -217,11 +217,14 @@ def _format_lines(lines: tuple[int, ...]) -> str:
     return f"{'lines' if len(lines) > 1 else 'line'} {numbers}" + (f" and {more:,} more" if more > 0 else "")
 
 
+def _squeeze_spaces(lines: list[str]) -> list[str]:
+    return [" ".join(line.split()) for line in lines]
+
+
 def _suggest(text: str, old: str) -> str:
     """Suggest what to do about it: which lines are nearly what was searched for."""
     lines = text.split("\n")
-    squeezed = [" ".join(line.split()) for line in old.split("\n")]
-    plain = [" ".join(line.split()) for line in lines]
+    squeezed, plain = _squeeze_spaces(old.split("\n")), _squeeze_spaces(lines)
     first = _find_lines(squeezed, plain) if len(squeezed) <= _MAX_PASSAGE_LINES else None
     if first is not None:
         return f"At line {first + 1} it stands with other spaces or tabs; copy it from there."

@@ -12,6 +12,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _MAX_STYLES = 400_000
 _OFF_SCREEN = 500.0
+_HIDING_ATTRIBUTES = {"hidden", "popover"}
 """Pixels; whoever moves a text so far out of the page means it not to be seen."""
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _ESCAPE = re.compile(r"\\([0-9a-f]{1,6})\s?")
@@ -44,8 +45,7 @@ class HiddenElements:
     def hides(self, name: str, attributes: Mapping[str, str]) -> bool:
         """Return whether an element of this name, with these attributes, and all that is in it are not shown."""
         return (
-            "hidden" in attributes
-            or "popover" in attributes
+            not _HIDING_ATTRIBUTES.isdisjoint(attributes)
             or (name == "dialog" and "open" not in attributes)
             or attributes.get("aria-hidden", "").lower() == "true"
             or ("style" in attributes and is_hidden(parse_style(attributes["style"])))

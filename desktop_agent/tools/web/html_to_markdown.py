@@ -107,8 +107,8 @@ def table_rows(table: Tag) -> list[list[Tag]]:
         for part in child_elements(table)
         for row_element in (child_elements(part) if part.name in _PARTS else (part,))
     ]
-    rows = [[cell for cell in child_elements(row) if cell.name in _CELLS] for row in parts if row.name == "tr"]
-    return [row for row in rows if row]
+    rows = ([cell for cell in child_elements(row) if cell.name in _CELLS] for row in parts if row.name == "tr")
+    return list(filter(None, rows))
 
 
 def is_layout(table: Tag, rows: list[list[Tag]]) -> bool:
@@ -357,13 +357,8 @@ class MarkdownWriter(MarkdownConverter):
         if not words or words in _ANCHORS:
             return " "
         address = self.address(attribute(node, "href"))
-        link = (
-            words
-            if address is None
-            else f"<{address}>"
-            if words == address
-            else f"[{escape_brackets(words)}]({address})"
-        )
+        written = f"<{address}>" if words == address else f"[{escape_brackets(words)}]({address})"
+        link = words if address is None else written
         return f"\n\n{link}\n\n" if has_blocks else " " * text[:1].isspace() + link + " " * text[-1:].isspace()
 
     def _formula(self, node: Tag, ancestors: set[str]) -> str:
@@ -384,9 +379,7 @@ class MarkdownWriter(MarkdownConverter):
             # Where the tree was cut off, a table may have words and no cells.
             cells = [cell for row in rows or [[node]] for cell in row if not class_names(cell) & BESIDE_CODE]
             return "\n\n" + "\n\n".join(filter(None, (self._unwrap_box(cell, ancestors) for cell in cells))) + "\n\n"
-        captions = [
-            self._on_one_line(element, ancestors) for element in child_elements(node) if element.name == "caption"
-        ]
+        captions = [self._on_one_line(child, ancestors) for child in child_elements(node) if child.name == "caption"]
         lines = table_lines(rows, lambda cell: self._on_one_line(cell, ancestors).replace("|", "\\|"))
         return "\n\n" + "\n\n".join([*filter(None, captions), "\n".join(lines)]) + "\n\n" if lines else ""
 

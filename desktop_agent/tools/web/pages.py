@@ -383,16 +383,14 @@ def _end_of_part(text: str, start: int) -> int:
 
 
 def _note(page: _PageText, end: int) -> str:
-    notes: list[str] = []
     remaining = len(page.text) - end
-    if not page.text.strip():
-        notes.append("There is no text to read on the page; scripts may make it in a browser.")
-    if remaining:
-        notes.append(f"{remaining:,} more {'character' if remaining == 1 else 'characters'}; go on with start {end}.")
-    if page.cut and not remaining:
-        notes.append("The page is longer than can be read; its end is missing.")
-    if page.hidden:
-        notes.append(f"{page.hidden:,} characters that nobody can see were taken out.")
-    if page.transparent:
-        notes.append(f"{page.transparent:,} characters that are transparent were left out; scripts may show them.")
-    return f"[{' '.join(notes)}]" if notes else ""
+    characters = "character" if remaining == 1 else "characters"
+    notes = {
+        "There is no text to read on the page; scripts may make it in a browser.": not page.text.strip(),
+        f"{remaining:,} more {characters}; go on with start {end}.": remaining,
+        "The page is longer than can be read; its end is missing.": page.cut and not remaining,
+        f"{page.hidden:,} characters that nobody can see were taken out.": page.hidden,
+        f"{page.transparent:,} characters that are transparent were left out; scripts may show them.": page.transparent,
+    }
+    words = " ".join(note for note, applies in notes.items() if applies)
+    return f"[{words}]" if words else ""
