@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypedDict, Unpack, cast
+from typing import TypedDict, Unpack
 
 from desktop_agent.storage.conversation_locks import ConversationLock
 from desktop_agent.storage.file_lock import RetakeResult
@@ -178,9 +178,7 @@ class _StoreWriter:
     def on_lost(self, write: _Write) -> None:
         """Note a write that can never be made."""
         messages = write.messages if isinstance(write, _CommitMessages) else ()
-        self._has_lost_an_answer = self._has_lost_an_answer or any(
-            message.role is Role.ASSISTANT for message in messages
-        )
+        self._has_lost_an_answer |= any(message.role is Role.ASSISTANT for message in messages)
 
     def _rows_of(self, journal: _PendingRows) -> list[Envelope]:
         """Keep the streamed pieces of a lost answer: they are the only copy, read at the next opening,

@@ -257,12 +257,10 @@ def open_for_writing(
     except OSError as error:
         raise file_error(error, path) from error
     if lonely is not None:
-        notices = (
-            *notices,
-            Sentence(_DATABASE_MISSING, {"database": path.name, "log": f"{path.name}-wal", "copy": lonely}),
-        )
+        values = {"database": path.name, "log": f"{path.name}-wal", "copy": lonely}
+        notices += (Sentence(_DATABASE_MISSING, values),)
     if is_log_lost:
-        notices = (*notices, Sentence(_LOG_MISSING, {"log": f"{path.name}-wal"}))
+        notices += (Sentence(_LOG_MISSING, {"log": f"{path.name}-wal"}),)
     return OpenedDatabase(connection, notices, OpenFiles(path), program, presence)
 
 

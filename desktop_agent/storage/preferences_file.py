@@ -137,8 +137,8 @@ def _path_to_remove(values: dict[str, Any], details: ErrorDetails) -> _Path:
         return _path_of_duplicate(values, section, details)
     if details["type"] == "extra_forbidden":
         return _path_of_unknown_key(values, place) if place[:2] in _STRICT_LISTS else place
-    indexes = [index for index, step in enumerate(place) if isinstance(step, int)]
-    return place[: indexes[0] + 1] if indexes else place
+    entry = next((index for index, step in enumerate(place) if isinstance(step, int)), len(place))
+    return place[: entry + 1]
 
 
 def _path_of_duplicate(values: dict[str, Any], section: str, details: ErrorDetails) -> _Path:

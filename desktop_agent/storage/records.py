@@ -287,9 +287,7 @@ def read_rule_partially(text: str, id_: str) -> Rule | None:
     if not isinstance(loaded, dict):
         return None
     parts = cast("dict[str, Any]", loaded)
-    effect = next(
-        (candidate for candidate in (RuleEffect.DENY, RuleEffect.ASK) if candidate == parts.get("effect")), None
-    )
+    effect = next((known for known in (RuleEffect.DENY, RuleEffect.ASK) if known == parts.get("effect")), None)
     if effect is None:
         return None
     rule = Rule(id=id_, effect=effect, tool="*", scope=RuleScope.ALWAYS)

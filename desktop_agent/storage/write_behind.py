@@ -281,7 +281,7 @@ def _fenced(lines: str) -> str:
 
 def _block_text(block: Block | Json) -> str:
     match block:
-        case Text():
+        case Text() | Summary():
             return block.text
         case Thinking():
             return "\n".join(f"> {line}" for line in block.text.splitlines())
@@ -291,8 +291,6 @@ def _block_text(block: Block | Json) -> str:
             return "\n".join(filter(None, map(_block_text, block.content)))
         case Image():
             return f"(a picture: {block.name or 'without a name'})"
-        case Summary():
-            return block.text
         case Json():
             return _to_json(block.value)
         case _:
