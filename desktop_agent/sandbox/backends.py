@@ -111,9 +111,7 @@ def bubblewrap_command(program: str, argv: Sequence[str], folder: Path, policy: 
     # reaches, and there the proxy to the hosts that are granted.
     # A rule for a folder is one for the workspace in it.
     command_folders = policy.writable[0].parents if policy.is_read_only else ()
-    own_folders = (
-        folder_name for folder_name in ("/dev", "/proc", *_EMPTY_FOLDERS) if Path(folder_name) not in command_folders
-    )
+    own_folders = (name for name in ("/dev", "/proc", *_EMPTY_FOLDERS) if Path(name) not in command_folders)
     started = namespace_command(argv, policy, tuple(own_folders))
     return [program, *options, "--chdir", str(folder), "--", *started]
 

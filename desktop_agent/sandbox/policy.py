@@ -198,13 +198,8 @@ class _Forbidden:
         closed = {*private, *(_real_path(place) for place in private if os.path.lexists(place))}
         # Of what is not there yet, the folder may be a link.
         tops = {place.parent for place in private}
-        homes = (
-            {real for home in home_folders() for real in (home, _real_path(home))}
-            | tops
-            | {_real_path(top) for top in tops}
-        )
-        nearest = homes | {place.parent for place in closed | homes}
-        return cls(frozenset(closed), frozenset(nearest | {parent for path in nearest for parent in path.parents}))
+        homes = {real for home in (*home_folders(), *tops) for real in (home, _real_path(home))}
+        return cls(frozenset(closed), frozenset(homes.union(*(place.parents for place in closed | homes))))
 
     def touches(self, place: Path) -> bool:
         return place in self.ancestors or not self.closed.isdisjoint((place, *place.parents))
