@@ -60,15 +60,10 @@ def find_risk_spans(line: str, parts: Sequence[CommandPart]) -> list[RiskSpan]:
         if start >= 0:
             ends[is_place] = end
             if part.risks:
-                spans.append(
-                    (
-                        flat.original_position(start),
-                        flat.original_position(end - 1) + 1,
-                        not SEVERE_RISKS.isdisjoint(part.risks),
-                    )
-                )
-    severe = [span for span in spans if span[2]][:MAX_SPANS]
-    kept = sorted(severe + [span for span in spans if not span[2]][: MAX_SPANS - len(severe)])
+                is_severe = not SEVERE_RISKS.isdisjoint(part.risks)
+                spans.append((flat.original_position(start), flat.original_position(end - 1) + 1, is_severe))
+    spans.sort(key=lambda span: not span[2])
+    kept = sorted(spans[:MAX_SPANS])
     return [span for index, span in enumerate(kept) if index == 0 or span[0] >= kept[index - 1][1]]
 
 

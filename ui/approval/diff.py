@@ -195,10 +195,13 @@ def _short_matches(old: list[str], new: list[str], at_old: int, at_new: int) -> 
     return [(at_old + block.a, at_new + block.b, block.size) for block in blocks if block.size]
 
 
+def _unique_lines(lines: list[str]) -> set[str]:
+    return {line for line, count in Counter(lines).items() if count == 1}
+
+
 def _anchors(old: list[str], new: list[str], in_old: tuple[int, int], in_new: tuple[int, int]) -> list[tuple[int, int]]:
     """Return lines that occur once on both sides, thinned to the longest run that rises on both."""
-    once_old = {line for line, count in Counter(old[slice(*in_old)]).items() if count == 1}
-    once_new = {line for line, count in Counter(new[slice(*in_new)]).items() if count == 1}
+    once_old, once_new = _unique_lines(old[slice(*in_old)]), _unique_lines(new[slice(*in_new)])
     where_new = {new[j]: j for j in range(*in_new) if new[j] in once_new}
     pairs = [(i, where_new[old[i]]) for i in range(*in_old) if old[i] in once_old and old[i] in where_new]
     return _longest_increasing(pairs)

@@ -282,12 +282,8 @@ class Composer(QWidget):
         pictures = self.attachments.pictures
         has_any = self.attachments.has_pictures
         notices = picture_notices(pictures, self._limits, can_see=self._supports_images) if has_any else []
-        pending = (
-            [self.tr("It is sent when what you attached is ready. Escape takes that back.")]
-            if self._pending_send
-            else []
-        )
-        words = "\n".join([*([self._blocked_reason] if self._blocked_reason else []), *pending, *notices])
+        pending = self.tr("It is sent when what you attached is ready. Escape takes that back.")
+        words = "\n".join(filter(None, (self._blocked_reason, pending if self._pending_send else "", *notices)))
         is_new = bool(words) and words != self._notice.text()
         self._notice.setText(words)
         self._notice.setVisible(bool(words))

@@ -68,9 +68,7 @@ class ControlBar(WrappingRows):
         full_width, min_width = cache(_full_width), cache(_min_width)  # asked repeatedly, and Qt measures each time
         last = width - self._end_width()
         while shown and _total_width(shown, min_width) > last:
-            counts = range(1, len(shown) + 1)
-            unfolded = max((count for count in counts if _total_width(shown[:count], full_width) <= width), default=1)
-            folded = max((count for count in counts if _total_width(shown[:count], min_width) <= width), default=1)
+            unfolded, folded = _fitting(shown, full_width, width), _fitting(shown, min_width, width)
             # Keep their text if the rest then has room beside the end.
             count = next(
                 (count for count in range(unfolded, folded) if _total_width(shown[count:], min_width) <= last), folded
@@ -122,6 +120,11 @@ def _min_width(item: QWidget) -> int:
 
 def _total_width(items: Sequence[QWidget], width_of: Callable[[QWidget], int]) -> int:
     return sum(width_of(item) for item in items) + _GAP * max(len(items) - 1, 0)
+
+
+def _fitting(items: Sequence[QWidget], width_of: Callable[[QWidget], int], width: int) -> int:
+    counts = range(1, len(items) + 1)
+    return max((count for count in counts if _total_width(items[:count], width_of) <= width), default=1)
 
 
 class SendStopButton(QWidget):

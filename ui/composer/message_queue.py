@@ -265,10 +265,8 @@ class QueuedMessageRow(QFrame):
                 self.end_editing()
             case Qt.Key.Key_Delete | Qt.Key.Key_Backspace:
                 self.removed.emit()
-            case Qt.Key.Key_Up:
-                (self.moved if alt else self.navigated).emit(-1)
-            case Qt.Key.Key_Down:
-                (self.moved if alt else self.navigated).emit(1)
+            case Qt.Key.Key_Up | Qt.Key.Key_Down as key:
+                (self.moved if alt else self.navigated).emit(-1 if key == Qt.Key.Key_Up else 1)
             case _:
                 super().keyPressEvent(event)
 

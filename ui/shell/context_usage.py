@@ -41,11 +41,8 @@ class UsageMeter(QPushButton):
         context = last.total_tokens if last is not None else None
         share, cost = self._cache_share(total), self._cost(total, spending)
         long, short = self._context(context, window)
-        rest = [part for part in (share, cost) if part]
-        self._variants = tuple(
-            " · ".join(part for part in variant if part)
-            for variant in ((long, *rest), (short, *rest), (short, cost), (cost or short,))
-        )
+        variants = ((long, share, cost), (short, share, cost), (short, cost), (cost or short,))
+        self._variants = tuple(" · ".join(filter(None, variant)) for variant in variants)
         self.setVisible(bool(self._variants[0]))
         details = self._details(last, total, window, cost)
         self.setAccessibleDescription("; ".join([self._variants[0], *details]))

@@ -199,7 +199,7 @@ class ConversationPage(QObject):
         drafts = [*((text, attached) for text, attached, _ in self._early), self.composer.draft()]
         drafts += [(text, []) for text in self.session_controls.edited_texts]
         drafts = [draft for draft in drafts if draft not in self._saved_early]
-        text = "\n\n".join(text for text, _ in drafts if text)
+        text = "\n\n".join(filter(None, (text for text, _ in drafts)))
         return to_draft(text, [attachment for _, attached in drafts for attachment in attached])
 
     def _connect(self) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 from secrets import token_hex
-from typing import Any
+from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject
 
@@ -26,6 +26,8 @@ from ui.composer.attachment_items import (
 )
 from ui.composer.composer import Composer
 
+_Kind = TypeVar("_Kind", bound=Attachment)
+
 
 def untrusted_sources(attached: Iterable[Attachment]) -> tuple[UntrustedSource, ...]:
     """Return the MCP servers that content came from, each once."""
@@ -37,18 +39,19 @@ def to_draft(text: str, attached: Sequence[Attachment]) -> ComposerDraft:
     """Return text and attachments as a draft."""
     record = Draft(
         text,
-        images=tuple(item.image for item in attached if isinstance(item, UnreadablePicture)),
+        images=tuple(item.image for item in _of_type(UnreadablePicture, attached)),
         resources=tuple(
             DraftResource(item.server, item.title, item.uri, item.text, item.server_id)
-            for item in attached
-            if isinstance(item, PendingResource)
+            for item in _of_type(PendingResource, attached)
         ),
         outside=untrusted_sources(attached),
-        pasted=tuple(item.text for item in attached if isinstance(item, PastedText)),
+        pasted=tuple(item.text for item in _of_type(PastedText, attached)),
     )
-    return ComposerDraft(
-        record, tuple((item.taken, item.name) for item in attached if isinstance(item, PendingPicture))
-    )
+    return ComposerDraft(record, tuple((item.taken, item.name) for item in _of_type(PendingPicture, attached)))
+
+
+def _of_type(kind: type[_Kind], attached: Iterable[Attachment]) -> list[_Kind]:
+    return [item for item in attached if isinstance(item, kind)]
 
 
 def from_draft(draft: ComposerDraft) -> list[Attachment]:
@@ -68,24 +71,16 @@ async def to_blocks(text: str, attached: Sequence[Attachment], pictures: Picture
 
     Raises StorageFailed, and ImageRefused for a picture that could not be read before and is gone now.
     """
-    whole = "\n\n".join(
-        [
-            part
-            for part in (text, *(attachment.text for attachment in attached if isinstance(attachment, PastedText)))
-            if part
-        ]
-    )
+    pasted = (attachment.text for attachment in _of_type(PastedText, attached))
+    whole = "\n\n".join(filter(None, (text, *pasted)))
     blocks: list[Block] = [Text(text=whole)] if whole.strip() else []
     for attachment in attached:
         if isinstance(attachment, PendingResource):
             blocks.append(Text(text=_labelled_resource(attachment)))
         elif isinstance(attachment, PendingPicture):
             if attachment.server:
-                blocks.append(
-                    Text(
-                        text=f"\n\n[The next picture, “{attachment.name}”, is from the server “{attachment.server}”.]\n"
-                    )
-                )
+                label = f"\n\n[The next picture, “{attachment.name}”, is from the server “{attachment.server}”.]\n"
+                blocks.append(Text(text=label))
             blocks.append(await pictures.save(attachment.taken, attachment.name))
         elif isinstance(attachment, UnreadablePicture):
             blocks.append(await pictures.save(await pictures.reload(attachment.image), attachment.image.name or ""))
@@ -258,9 +253,8 @@ class DraftSync(QObject):
             # What was written before the disk answered goes behind.
             written, added = self._composer.draft()
             fetches += attachments.take_pending()
-            self._composer.set_draft(
-                "\n\n".join(text for text in (draft.record.text, written) if text), [*attached, *added]
-            )
+            text = "\n\n".join(filter(None, (draft.record.text, written)))
+            self._composer.set_draft(text, [*attached, *added])
         attachments.add_fetches(fetches)
         self._show_problems(draft)
 

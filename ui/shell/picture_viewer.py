@@ -178,9 +178,9 @@ class PictureViewer(QDialog):
             if decoded.levels
             else ""
         )
-        self.canvas.setAccessibleDescription(" ".join(part for part in (size, sentence) if part))
+        self.canvas.setAccessibleDescription(" ".join(filter(None, (size, sentence))))
         name = show_hidden(viewed.name)
-        announce(self.canvas, ", ".join(part for part in (name, self._place.text(), size, sentence) if part))
+        announce(self.canvas, ", ".join(filter(None, (name, self._place.text(), size, sentence))))
 
     def _sentence(self, decoded: DecodedPicture) -> str:
         """Say what is unusual about the picture, and what to do about it."""

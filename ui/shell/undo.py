@@ -31,21 +31,20 @@ _MAX_TEXT_LENGTH = 60
 def result_sentence(result: UndoResult, *, redo: bool) -> Sentence:
     """Return the result as a sentence."""
     if redo:
-        if not result.files and not result.not_undone:
-            return Sentence("Nothing was left to redo: the files are already as they were before it was undone.")
-        if not result.files:
-            return Sentence("Nothing was redone.")
-        return Sentence("Redone: {files}.", {"files": _file_names(result.files)})
-    reports = show_hidden(" ".join(result.messages))
-    files = result.files
-    if not files and not reports:
+        if result.files:
+            return Sentence("Redone: {files}.", {"files": _file_names(result.files)})
         if result.not_undone:
-            return Sentence("Nothing was undone.")
-        return Sentence("Nothing was left to undo: the files are already as they were before.")
-    if not files:
+            return Sentence("Nothing was redone.")
+        return Sentence("Nothing was left to redo: the files are already as they were before it was undone.")
+    reports = show_hidden(" ".join(result.messages))
+    if result.files:
+        values = {"files": _file_names(result.files), "words": reports}
+        return Sentence("Undone: {files}. {words}" if reports else "Undone: {files}.", values)
+    if reports:
         return Sentence("Undone. {words}", {"words": reports})
-    values = {"files": _file_names(files), "words": reports}
-    return Sentence("Undone: {files}. {words}", values) if reports else Sentence("Undone: {files}.", values)
+    if result.not_undone:
+        return Sentence("Nothing was undone.")
+    return Sentence("Nothing was left to undo: the files are already as they were before.")
 
 
 def not_undone_sentence(result: UndoResult, *, redo: bool) -> Sentence | None:
@@ -261,11 +260,12 @@ class UndoPresenter(QObject):
         level = "notice" if result.not_undone else "remark"
         buttons: list[BannerButton] = []
         is_of_several = isinstance(_item(self._conversation, request), NoticeItem | UserItem)
+        can_turn_back = is_of_several and bool(result.checkpoint_ids)
         back = UndoRequest(request.item_id, is_redo=not redo, ids=result.checkpoint_ids)
-        if result.checkpoint_ids and is_of_several and redo:
+        if can_turn_back and redo:
             # Its calls can be undone one by one at their cards, but not together.
             buttons.append(BannerButton(self.tr("Undo"), lambda: self._request(back)))
-        elif result.checkpoint_ids and is_of_several and not self._transcript.row_viewport.rows.following:
+        elif can_turn_back and not self._transcript.row_viewport.rows.following:
             # The note with the redo is the last item, and not visible.
             buttons.append(BannerButton(self.tr("Redo"), lambda: self._request(back, asks=True)))
         if result.not_undone:

@@ -138,22 +138,18 @@ def _parse_field(name: str, schema: Any, *, required: bool) -> FormField:
 
 def _parse_kind(node: dict[str, Any]) -> tuple[FieldKind, tuple[FieldChoice, ...]]:
     match node.get("type"):
-        case "string":
-            choices = _parse_choices(node)
-            return ("one", choices) if choices else ("text", ())
-        case "number":
-            return "number", ()
-        case "integer":
-            return "integer", ()
+        case "number" | "integer" as kind:
+            return kind, ()
         case "boolean":
             return "yes_no", ()
         case "array":
             items: Any = node.get("items")
             choices = _parse_choices(cast("dict[str, Any]", items)) if isinstance(items, dict) else ()
             return ("several", choices) if 0 < len(choices) <= MAX_CHOICES else ("unknown", ())
-        case _:
+        case kind:
             choices = _parse_choices(node)
-            return ("one", choices) if choices else ("unknown", ())
+            kind_without = "text" if kind == "string" else "unknown"
+            return ("one", choices) if choices else (kind_without, ())
 
 
 def _parse_choices(node: dict[str, Any]) -> tuple[FieldChoice, ...]:

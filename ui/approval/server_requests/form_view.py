@@ -104,6 +104,14 @@ class ElicitationForm(RequestView):
             row.show_warning(words.format(quote_name(server)))
 
 
+_EXAMPLES = {
+    "date": "2026-03-31",
+    "date-time": "2026-03-31T14:30:00Z",
+    "email": "ada@example.org",
+    "uri": "https://",
+}
+
+
 def _create_control(field: FormField, title: str) -> Control[QWidget]:
     choices = [(choice.value, words) for choice, words in zip(field.choices, _choice_titles(field), strict=True)]
     control: Control[QWidget]
@@ -118,9 +126,7 @@ def _create_control(field: FormField, title: str) -> Control[QWidget]:
             words = _tr("The server wants something here that this form cannot hold.")
             return Control(widget=label(words, "muted", wrap=True), read=lambda: "", show=lambda _: None)
         case "text" | "number" | "integer":
-            examples = {"date": "2026-03-31", "date-time": "2026-03-31T14:30:00Z", "email": "ada@example.org"}
-            example = examples.get(field.format, "https://" if field.format == "uri" else "")
-            control = text_line(placeholder=example, is_exact=True)
+            control = text_line(placeholder=_EXAMPLES.get(field.format, ""), is_exact=True)
     default = field.usable_default
     if default is not None:
         control.show(default)

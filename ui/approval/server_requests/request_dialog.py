@@ -244,9 +244,8 @@ class ServerRequestDialog(GuardedDialog):
         for removed_id in set(self._pages) - {request.id for request in waiting}:
             remove_widget(self._stack, self._pages.pop(removed_id))
         unshown = [request for request in waiting if request.id not in self._pages and not self._add_page(request)]
-        self._show_requests(
-            [request for request in waiting if request not in unshown], old_page, was_writing=was_writing
-        )
+        shown = [request for request in waiting if request not in unshown]
+        self._show_requests(shown, old_page, was_writing=was_writing)
         for each in unshown:
             self.answered.emit(each.id, ElicitationAnswer("decline") if isinstance(each, PendingElicitation) else False)
 
@@ -257,8 +256,9 @@ class ServerRequestDialog(GuardedDialog):
             if self.isVisible():
                 self.accept()
             return
-        still = old_page is not None and old_page.asked.id in self._pages
-        self._show_page(self._pages[old_page.asked.id if old_page is not None and still else waiting[0].id])
+        old_id = old_page.asked.id if old_page is not None else ""
+        still = old_id in self._pages
+        self._show_page(self._pages[old_id if still else waiting[0].id])
         if not still and self.isVisible() and self.current is not None:
             self.current.bar.start_input_delay()
             self.set_initial_focus(was_writing=was_writing)

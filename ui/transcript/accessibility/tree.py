@@ -276,8 +276,10 @@ class AccessibilityNotifier:
     def notify_caret(self, position: TextPosition | None) -> None:
         """Report that the caret moved, with the selection; in another block, the focus moved too."""
         before, self._caret = self._caret, position
-        row = self._tree.row_node(position.row) if position and QAccessible.isActive() else None
-        if row is None or position is None:
+        if position is None or not QAccessible.isActive():
+            return
+        row = self._tree.row_node(position.row)
+        if row is None:
             return
         block_node = row.block_node(position.block)
         if before is None or (before.row, before.block) != (position.row, position.block):

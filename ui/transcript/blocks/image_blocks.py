@@ -153,10 +153,8 @@ class ThumbnailsBlock(ItemListBlock):
         return text if is_text else super().markdown(start, end)
 
     def _words(self) -> list[str]:
-        named, unnamed = (
-            QCoreApplication.translate("Transcript", "Image: {0}"),
-            QCoreApplication.translate("Transcript", "Image"),
-        )
+        named = QCoreApplication.translate("Transcript", "Image: {0}")
+        unnamed = QCoreApplication.translate("Transcript", "Image")
         return [named.format(name) if name else unnamed for name in self._names]
 
     def spoken_text(self) -> str:

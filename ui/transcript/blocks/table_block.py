@@ -98,11 +98,7 @@ class TableColumns:
         if self._shared is None or self._shared[0] != room:
             pad = 2 * style.px(10)
             wanted = [int(natural) + pad for natural in self._natural]
-            widths = (
-                wanted
-                if sum(wanted) <= room
-                else distribute_width(wanted, room, style.px(_MIN_WIDTH) + pad, style.px(_MAX_MIN_WIDTH))
-            )
+            widths = distribute_width(wanted, room, style.px(_MIN_WIDTH) + pad, style.px(_MAX_MIN_WIDTH))
             self._shared = room, widths
             self._lefts = list(accumulate(widths, initial=0))
             self.scrolled = min(self.scrolled, self.max_scroll(room))
@@ -318,7 +314,7 @@ class TableBlock(Block):
             del parts[0]
         written = [["" if part is not line else cell for part, line, cell in self._cell_parts(*row)] for row in parts]
         rows = table_markdown(written, [lines for _, lines in parts])
-        return "\n".join(row for row in (self.markdown_prefix(), rows) if row)
+        return "\n".join(filter(None, (self.markdown_prefix(), rows)))
 
     def _single_cell_part(self, parts: list[tuple[int, list[Line]]], start: int, end: int) -> Line | None:
         filled = [line for _, lines in parts for line in lines if line.text]

@@ -5,6 +5,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import ceil
 
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -345,19 +346,12 @@ class TextLayout:
     def dirty_from(self, old: "TextLayout") -> int:
         """Return the y from which this differs from the previous layout; text mostly grows at its end."""
         unchanged = old.length if self.line.text.startswith(old.line.text) else 0
-        for span, old_span in zip(self.line.spans, old.line.spans, strict=False):
-            if span != old_span:
-                unchanged = min(unchanged, span.start if span.start != old_span.start else unchanged, old_span.start)
-                break
-        else:
-            extra = self.line.spans[len(old.line.spans) :] or old.line.spans[len(self.line.spans) :]
-            unchanged = min([unchanged, *[span.start for span in extra[:1]]])
-        unchanged = min(
-            [
-                unchanged,
-                *(offset for offset, inline_object in self.objects.items() if old.objects.get(offset) != inline_object),
-            ]
-        )
+        spans = zip_longest(self.line.spans, old.line.spans)
+        first_changed = next((pair for pair in spans if pair[0] != pair[1]), ())
+        starts = [span.start for span in first_changed if span]
+        objects = self.objects.items()
+        changed = (offset for offset, inline_object in objects if old.objects.get(offset) != inline_object)
+        unchanged = min([unchanged, *starts, *changed])
         row = max(0, bisect_right(old.starts, unchanged) - 1)
         if self.starts[:row] != old.starts[:row] or self.tops[: row + 1] != old.tops[: row + 1]:
             return 0

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from PySide6.QtCore import QPoint, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
@@ -251,9 +251,9 @@ def paint_highlights(
     painter.save()
     for places in highlights:
         other_boxes = [box for position, boxes in distinct_matches(row, places) if position != current for box in boxes]
-        _paint_boxes(painter, style, [box for box in other_boxes if box.intersects(area)], is_current=False)
+        _paint_boxes(painter, style, other_boxes, area, is_current=False)
     if current:
-        _paint_boxes(painter, style, [box for box in text_boxes(row, current) if box.intersects(area)], is_current=True)
+        _paint_boxes(painter, style, text_boxes(row, current), area, is_current=True)
     painter.restore()
 
 
@@ -289,14 +289,17 @@ def _match_boxes(row: Row, position: RowSelection, block_boxes: dict[int, QRectF
     return [rect.translated(box.topLeft()) for rect in boxes]
 
 
-def _paint_boxes(painter: QPainter, style: RenderStyle, boxes: Sequence[QRectF], *, is_current: bool) -> None:
+def _paint_boxes(
+    painter: QPainter, style: RenderStyle, boxes: Iterable[QRectF], area: QRectF, *, is_current: bool
+) -> None:
+    visible = [box for box in boxes if box.intersects(area)]
     mode = QPainter.CompositionMode
     painter.setCompositionMode(mode.CompositionMode_Lighten if style.theme.is_dark else mode.CompositionMode_Darken)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(style.color("current_match" if is_current else "match"))
-    for box in boxes:
+    for box in visible:
         painter.drawRoundedRect(box, 3, 3)
-    _outline_boxes(painter, style, boxes, is_current=is_current)
+    _outline_boxes(painter, style, visible, is_current=is_current)
 
 
 def _outline_boxes(painter: QPainter, style: RenderStyle, boxes: Sequence[QRectF], *, is_current: bool) -> None:

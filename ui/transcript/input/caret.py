@@ -250,9 +250,7 @@ class Caret(QObject):
             return self._open_link_at(position)
         target = self._target(position, key, with_ctrl=bool(modifiers & _CTRL))
         if target is not None:
-            self.move_to(
-                target, extends=bool(modifiers & _SHIFT), keeps_wish=key in _VERTICAL_KEYS or key in _PAGE_KEYS
-            )
+            self.move_to(target, extends=bool(modifiers & _SHIFT), keeps_wish=key in _VERTICAL_KEYS | _PAGE_KEYS)
         return target is not None
 
     def move_to(self, position: TextPosition, *, extends: bool = False, keeps_wish: bool = False) -> None:

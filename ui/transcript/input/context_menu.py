@@ -189,11 +189,9 @@ class ContextMenu:
             if f"{number}/{control.name}" == key:
                 box = control.box.translated(viewport.block_box(index, number).topLeft())
         visible = box.intersected(viewport.widget.rect())
-        return (
-            visible.topLeft() + QPoint(min(8, visible.width() // 2), min(24, visible.height() // 2))
-            if visible
-            else middle
-        )
+        if not visible:
+            return middle
+        return visible.topLeft() + QPoint(min(8, visible.width() // 2), min(24, visible.height() // 2))
 
     def _sections(self, hit: Hit | None, row: Row | None) -> Iterator[MenuSection]:
         if hit:

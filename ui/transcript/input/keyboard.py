@@ -21,6 +21,7 @@ from ui.transcript.viewport.viewport import RowViewport
 _CTRL = Qt.KeyboardModifier.ControlModifier
 _SHIFT = Qt.KeyboardModifier.ShiftModifier
 _HORIZONTAL_KEYS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
+_FOCUS_STEPS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
 _ACTIVATE_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 
 
@@ -49,8 +50,8 @@ class KeyboardHandler:
             return True
         modifiers = event.modifiers() & (_CTRL | _SHIFT | Qt.KeyboardModifier.AltModifier)
         key = Qt.Key(event.key())
-        if modifiers == _CTRL and key in {Qt.Key.Key_Up, Qt.Key.Key_Down}:
-            self.move_focus(-1 if key == Qt.Key.Key_Up else 1)
+        if modifiers == _CTRL and key in _FOCUS_STEPS:
+            self.move_focus(_FOCUS_STEPS[key])
             return True
         if key in _ACTIVATE_KEYS and not modifiers:
             return self._press_focused()

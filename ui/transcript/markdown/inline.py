@@ -261,8 +261,11 @@ def parse_image_only(text: str, references: References | None = None) -> RemoteI
     """Return the image if the paragraph is nothing but one."""
     if not text.startswith(("![", "[![")):
         return None
-    tokens = [token for token in _parse_tokens(text, references) if token.type not in _LINKED]
-    tokens = [token for token in tokens if token.type != "text" or token.content.strip()]
+    tokens = [
+        token
+        for token in _parse_tokens(text, references)
+        if token.type not in _LINKED and (token.type != "text" or token.content.strip())
+    ]
     if len(tokens) != 1 or tokens[0].type != "image":
         return None
     return RemoteImage(_plain_words(tokens[0]), str(tokens[0].attrs.get("src", "")))

@@ -278,8 +278,9 @@ def _names_another_host(words: str, target: str, host: str) -> bool:
     claims = [claim for claim in find_claims(words) if not _is_part_of(claim, target, host)]
     if claims and "@" in urlsplit(target).netloc:
         return True
-    named = [name for claim in claims for name in claim.hosts]
-    return any(not _is_host_or_below(host, name) and not _is_file(name, target) for name in named)
+    return any(
+        not _is_host_or_below(host, name) and not _is_file(name, target) for claim in claims for name in claim.hosts
+    )
 
 
 def _is_part_of(claim: LinkClaims, target: str, host: str) -> bool:

@@ -54,15 +54,18 @@ class OpenFence:
             if self._end.fullmatch(line):
                 self.rest = "\n".join([*complete[index + 1 :], open_line])
                 return "".join(grown)
-            # A line end is displayed together with the first character after it, as in the finished block.
-            grown.append(("\n" if self._lines and not self._shown else "") + line[self._shown :])
+            grown.append(self._new_part(line))
             self._lines.append(line)
             self._shown = 0
         self._open_line = open_line
         if open_line and not self._maybe_end.fullmatch(open_line):
-            grown.append(("\n" if self._lines and not self._shown else "") + open_line[self._shown :])
+            grown.append(self._new_part(open_line))
             self._shown = len(open_line)
         return "".join(grown)
+
+    def _new_part(self, line: str) -> str:
+        # A line end is displayed together with the first character after it, as in the finished block.
+        return ("\n" if self._lines and not self._shown else "") + line[self._shown :]
 
     def leaf(self) -> Leaf:
         """Return the finished block."""

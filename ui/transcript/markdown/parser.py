@@ -121,6 +121,7 @@ class SplitPoints:
             self._containers.append(_OpenContainer(above.first, above.blank, above.leaf, above.note, is_list=True))
 
 
+_TASK_BOXES = {" ": "☐", "x": "☑", "X": "☑"}
 _TASK = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 _BLANK = re.compile(r"[ \t>]*")
 _BULLETS = "•◦▪"
@@ -276,7 +277,7 @@ class _TokenWalker:
         if self._inside and self._inside[-1].kind == "item" and self._inside[-1].marker:
             task = _TASK.match(text)
             if task:
-                self._inside[-1] = Container("item", "☐" if task[1] == " " else "☑")
+                self._inside[-1] = Container("item", _TASK_BOXES[task[1]])
                 text = text[task.end() :]
         if self._carried and self._carried.kind == "paragraph":
             self._add_text(opener, "paragraph", text[len(self._carried.opening) :], separator=self._carried.separator)

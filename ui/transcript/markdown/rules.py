@@ -44,8 +44,10 @@ def display_math(state: StateBlock, startLine: int, endLine: int, silent: bool) 
     if state.src[start : start + 1] not in {"$", "\\"} or state.is_code_block(startLine):
         return False
     opened = MATH_OPENING.match(state.src, start, state.eMarks[startLine])
-    end = _find_formula_end(state, startLine, endLine, opened) if opened else None
-    if not opened or not end:
+    if not opened:
+        return False
+    end = _find_formula_end(state, startLine, endLine, opened)
+    if not end:
         return False
     text = state.getLines(startLine, end.line, state.sCount[startLine], False)
     latex = math_source(text, opened[0], is_open=end.is_open)
@@ -185,7 +187,7 @@ class DepthLimitedParser(ParserBlock):
         while line < endLine and (state.isEmpty(line) or state.sCount[line] >= state.blkIndent):
             line += 1
         lines = (text.strip() for text in state.getLines(startLine, line, state.blkIndent, False).split("\n"))
-        content = "\n".join(text for text in lines if text)
+        content = "\n".join(filter(None, lines))
         state.line = line
         if content:
             state.push("paragraph_open", "p", 1).map = [startLine, line]

@@ -246,14 +246,12 @@ class ToolRow(Row):
         call = self._call
         if call.result is None:
             text, words = self._live_lines()
-            title = QCoreApplication.translate("Transcript", "output")
             if not text.strip():
                 return []
-            return [
-                OutputBlock(text, words, self._code_callbacks(title), title)
-                if self.unfolded
-                else OutputTailBlock(text, words)
-            ]
+            if not self.unfolded:
+                return [OutputTailBlock(text, words)]
+            title = QCoreApplication.translate("Transcript", "output")
+            return [OutputBlock(text, words, self._code_callbacks(title), title)]
         if not self.unfolded and call.outcome is Outcome.SUCCEEDED:
             return []
         if _is_large_result(call.result):
@@ -371,9 +369,10 @@ def _is_large(value: object) -> bool:
             inside = cast("Collection[object]", part)
             if len(inside) > room:
                 return True
-            values = cast("dict[str, object]", part).values() if isinstance(part, dict) else inside
-            room -= sum(map(len, cast("dict[str, object]", part))) if isinstance(part, dict) else 0
-            pending += [(child, depth + 1) for child in values]
+            if isinstance(part, dict):
+                names, inside = cast("dict[str, object]", part).keys(), cast("dict[str, object]", part).values()
+                room -= sum(map(len, names))
+            pending += [(child, depth + 1) for child in inside]
     return room <= 0
 
 

@@ -195,9 +195,8 @@ class SelectionTracker:
         # Closed blocks keep their positions. Where that is unknown, the block before is enough to find them again.
         self._first = max(getattr(row, "closed", 0), min(lowest, len(row.blocks) - 1) - 1)
         # Code only gets longer, and may be very long.
-        self._code = {
-            number for number, block in enumerate(row.blocks) if number >= self._first and isinstance(block, CodeBlock)
-        }
+        later = enumerate(row.blocks[self._first :], self._first)
+        self._code = {number for number, block in later if isinstance(block, CodeBlock)}
         self._before = _texts(row, self._first, self._code)
 
     def restore(self) -> None:

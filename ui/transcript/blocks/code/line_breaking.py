@@ -119,11 +119,8 @@ def _between(code: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         return
     first = max(0, start - _CONTEXT)
     context = code[first : end + _CONTEXT]
-    places = [
-        offset
-        for offset in (first + position for position in find_deceptive(context, is_code=True))
-        if start <= offset < end
-    ]
+    positions = find_deceptive(context, is_code=True)
+    places = [first + position for position in positions if start <= first + position < end]
     for _, group in groupby(enumerate(places), key=lambda entry: (entry[1] - entry[0], code[entry[1]])):
         run = [offset for _, offset in group]
         if len(run) < _MIN_RUN:
