@@ -77,9 +77,8 @@ def _lookalikes(command: Command) -> Iterator[Lookalike]:
         text = source if word is None else word
         is_name = position == 0 or ascii_lookalike(text[:1]) == "-" or text.startswith("-")
         lookalike = find_lookalike(text, source, is_name=is_name or (reaches_hosts and "." in text))
-        lookalike = lookalike or next(
-            filter(None, (find_lookalike(host, is_name=True) for host in _HOST.findall(text))), None
-        )
+        in_hosts = (find_lookalike(host, is_name=True) for host in _HOST.findall(text))
+        lookalike = lookalike or next(filter(None, in_hosts), None)
         if lookalike is not None:
             yield Lookalike(text, lookalike.char, lookalike.passes_for)
 

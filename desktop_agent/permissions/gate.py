@@ -213,9 +213,8 @@ def _is_answered(asks: Rule, rules: tuple[Rule, ...], facts: CallFacts) -> bool:
 
 def _allowing_verdict(facts: CallFacts, rules: tuple[Rule, ...], mode: Mode, hard: HardDeny | None) -> Verdict:
     """Return what rules that allow, the tool's default and a mode that allows decide."""
-    rule = find_allowing_rule(
-        (each for each in rules if each.effect is RuleEffect.ALLOW and _was_made_knowing(each, hard)), facts
-    )
+    allowing = (rule for rule in rules if rule.effect is RuleEffect.ALLOW and _was_made_knowing(rule, hard))
+    rule = find_allowing_rule(allowing, facts)
     # A mode that changes nothing lets through what is read-only, and holds it to reading whatever rules allow.
     if rule is not None and not (mode.mutating == "deny" and facts.is_read_only):
         return Allowed(facts.digest, "rule", rule.id, rule.trusts)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import takewhile
+from itertools import product, takewhile
 from unicodedata import normalize
 
 from desktop_agent.permissions.shell.escalating_options import has_escalating_words, is_name_inside, known_name
@@ -286,15 +286,13 @@ def _contributes(rule: Rule, subjects: tuple[Subject, ...]) -> bool:
     """Return whether the rule has a part in allowing, so that it can be named for it."""
     single = command_patterns(rule.pattern)
     if single:
-        lines = [subject for subject in subjects if isinstance(subject, CommandSubject)]
-        pairs = [(patterns_for_folder(single, run_folder(line)), parse_line(line.line).commands) for line in lines]
-        return any(
-            matches_words(pattern, command)
-            for patterns, commands in pairs
-            for pattern in patterns
-            for command in commands
-        )
+        return any(isinstance(subject, CommandSubject) and _allows_some(single, subject) for subject in subjects)
     return rule.pattern is not None and any(_is_covered(subject, [rule.pattern]) for subject in subjects)
+
+
+def _allows_some(patterns: Sequence[CommandPattern], subject: CommandSubject) -> bool:
+    here = patterns_for_folder(patterns, run_folder(subject))
+    return any(matches_words(*pair) for pair in product(here, parse_line(subject.line).commands))
 
 
 # -- files

@@ -77,9 +77,8 @@ def command_environment(
     inherited = {name: value for name, value in parent.items() if name in passed or _LOCALE.fullmatch(name)}
     if network:
         # An address with a name and a password in it is a secret.
-        inherited |= {
-            name: value for name, value in parent.items() if name in _PROXY_VARIABLES.split() and "@" not in value
-        }
+        proxies = _PROXY_VARIABLES.split()
+        inherited |= {name: value for name, value in parent.items() if name in proxies and "@" not in value}
     else:
         inherited |= tables["without_network"]
     inherited.setdefault("PATH", os.defpath)

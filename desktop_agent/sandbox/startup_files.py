@@ -61,9 +61,11 @@ def startup_file_table() -> tuple[StartupFile, ...]:
 @lru_cache(maxsize=1)
 def home_startup_files() -> Mapping[str, StartupFile]:
     """Return files and folders below a home folder, each with its entry."""
-    return {
-        pattern: entry for entry in startup_file_table() if entry.level is AskLevel.HOME for pattern in entry.patterns
-    }
+    return dict(_patterns_of(AskLevel.HOME))
+
+
+def _patterns_of(level: AskLevel) -> Iterator[tuple[str, StartupFile]]:
+    return ((pattern, entry) for entry in startup_file_table() if entry.level is level for pattern in entry.patterns)
 
 
 def entry_for_pattern(pattern: str) -> StartupFile:
@@ -146,24 +148,14 @@ def folder_suffixes() -> AbstractSet[tuple[str, ...]]:
 @lru_cache(maxsize=1)
 def _folders_of_files() -> Mapping[str, StartupFile]:
     """Return hidden folders in which startup files of level ALWAYS lie."""
-    always = [
-        (pattern.casefold(), entry)
-        for entry in startup_file_table()
-        if entry.level is AskLevel.ALWAYS
-        for pattern in entry.patterns
-    ]
+    always = [(pattern.casefold(), entry) for pattern, entry in _patterns_of(AskLevel.ALWAYS)]
     within = ((folder.partition("/"), entry) for folder, entry in always)
     return {first: entry for (first, _, rest), entry in reversed([*within]) if rest and first.startswith(".")}
 
 
 @lru_cache(maxsize=1)
 def _below_folders() -> Mapping[str, Sequence[str]]:
-    always = (
-        pattern.rstrip("/").partition("/")
-        for entry in startup_file_table()
-        if entry.level is AskLevel.ALWAYS
-        for pattern in entry.patterns
-    )
+    always = (pattern.rstrip("/").partition("/") for pattern, _ in _patterns_of(AskLevel.ALWAYS))
     names = dict[str, list[str]]()
     for first, _, rest in always:
         if rest and "*" not in rest:
@@ -198,14 +190,8 @@ def _index() -> _Index:
 @lru_cache(maxsize=1)
 def _last_parts() -> tuple[frozenset[str], tuple[str, ...]]:
     """Return the last parts of patterns of level ALWAYS; of a `*` the longer half, and where the name goes on."""
-    always = (
-        pattern.rstrip("/")
-        for entry in startup_file_table()
-        if entry.level is AskLevel.ALWAYS
-        for pattern in entry.patterns
-    )
-    last = {pattern.rpartition("/")[2] for pattern in always}
-    halves = [each.partition("*") for each in sorted(last) if "*" in each]
+    last = {pattern.rstrip("/").rpartition("/")[2] for pattern, _ in _patterns_of(AskLevel.ALWAYS)}
+    halves = [part.partition("*") for part in sorted(last) if "*" in part]
     return frozenset(last), tuple(f"\0{before}" if before else f"{after}\0" for before, _, after in halves)
 
 

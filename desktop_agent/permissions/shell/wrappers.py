@@ -278,9 +278,8 @@ def _xargs(words: Sequence[str | None]) -> Unwrapped | None:
     replacing = _REPLACING.fullmatch("".join(f"{option}\0" for option in options_of_xargs))
     if replacing is None or replacing[1] in (unwrapped.words[0] or replacing[1]):
         return UnknownStart()
-    return StartedCommand(
-        tuple(None if replacing[1] in (word or replacing[1]) else word for word in unwrapped.words), unwrapped.at
-    )
+    started = tuple(None if replacing[1] in (word or replacing[1]) else word for word in unwrapped.words)
+    return StartedCommand(started, unwrapped.at)
 
 
 _SPECIAL: dict[str, Callable[[Sequence[str | None]], Unwrapped | None]] = {
