@@ -122,9 +122,8 @@ def _build_note(
         return None
     parts = [head]
     if changed:
-        parts.append(
-            _bullet_list("These files were put back:", [f"{_as_code(path)}: {what}" for path, what in changed.items()])
-        )
+        entries = [f"{_as_code(path)}: {what}" for path, what in changed.items()]
+        parts.append(_bullet_list("These files were put back:", entries))
     skipped_paths = [_as_code(path) for path in dict.fromkeys(skipped) if path not in changed]
     if skipped_paths:
         parts.append(

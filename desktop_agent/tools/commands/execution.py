@@ -338,14 +338,10 @@ def _describe_ended(prepared: PreparedCommand, counts: list[int]) -> str:
 
 def _format_result(finished: ProcessResult, output: str, left_running: int, notes: Sequence[str]) -> str:
     end = "" if not output or output.endswith("\n") else "\n"
-    more = (
-        f" {left_running} {'process' if left_running == 1 else 'processes'} that it left running ended with it."
-        if left_running
-        else ""
-    )
-    return f"{output}{end}[{_describe_exit(finished.exit_code)}{more}]" + "".join(
-        f"\n[{note}]" for note in notes if note
-    )
+    processes = "process" if left_running == 1 else "processes"
+    more = f" {left_running} {processes} that it left running ended with it." if left_running else ""
+    further = "".join(f"\n[{note}]" for note in notes if note)
+    return f"{output}{end}[{_describe_exit(finished.exit_code)}{more}]{further}"
 
 
 def _describe_exit(code: int) -> str:

@@ -237,9 +237,8 @@ def survey_before(folder: Path, since: int, *, with_programs: bool) -> Workspace
 
 
 def _find_protected(folder: Path, seen: Survey) -> ProtectedRepositories:
-    return find_repositories(
-        (folder / repository for repository in seen.repositories), folder, repository_memory(folder)
-    )
+    places = (folder / repository for repository in seen.repositories)
+    return find_repositories(places, folder, repository_memory(folder))
 
 
 def _list_paths(paths: Sequence[str], most: int) -> str:

@@ -373,8 +373,8 @@ def startup_paths(
     git = entry_for_pattern(".git/")
     parts = ((known_path, git) for known_path in all_paths if _is_repository_part(Path(known_path), top))
     links, entries = _find_links(top, check)
-    parents = (folder for known_path in all_paths for folder in Path(known_path).parents if folder.is_relative_to(top))
-    entries |= dict.fromkeys(known_path / _GIT_ENTRY for known_path in parents)
+    parents = (folder for path in all_paths for folder in Path(path).parents if folder.is_relative_to(top))
+    entries |= dict.fromkeys(folder / _GIT_ENTRY for folder in parents)
     of_home = _startup_paths_in_home(workspace, home_variables())
     return (*of_home, *_startup_paths_of_git(entries, top, check), *parts, *_behind_links(all_paths, links, top))
 
@@ -466,9 +466,8 @@ def _find_links(top: Path, check: Callable[[], None]) -> tuple[dict[_Parts, list
                 check()
                 real = Path(os.path.realpath(place))
                 if real.is_relative_to(top):
-                    links.setdefault(comparable_parts(real.as_posix()), []).append(
-                        comparable_parts(Path(place).as_posix())
-                    )
+                    link = comparable_parts(Path(place).as_posix())
+                    links.setdefault(comparable_parts(real.as_posix()), []).append(link)
             elif entry.name not in HEAVY_FOLDERS and entry.is_dir(follow_symlinks=False):
                 waiting.append(place)
     return links, entries

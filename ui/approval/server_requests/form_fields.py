@@ -160,9 +160,8 @@ def _parse_choices(node: dict[str, Any]) -> tuple[FieldChoice, ...]:
         strings = [value for value in cast("list[Any]", values) if isinstance(value, str)]
         if len(titles) != len(strings) or len(strings) != len(cast("list[Any]", values)):
             titles = strings
-        return tuple(
-            FieldChoice(value, _as_string(title) or value) for value, title in zip(strings, titles, strict=True)
-        )
+        pairs = zip(strings, titles, strict=True)
+        return tuple(FieldChoice(value, _as_string(title) or value) for value, title in pairs)
     for word in ("oneOf", "anyOf"):
         options: Any = node.get(word)
         if isinstance(options, list):

@@ -344,9 +344,8 @@ class CodeBlock(Block):
         """Return the actions of the buttons."""
         del point
         words = QCoreApplication.translate("Transcript", "Copy code")
-        return [MenuAction(words, self._copy)] + [
-            MenuAction(button.text, button.press) for button in self._header_buttons()[1:]
-        ]
+        others = self._header_buttons()[1:]
+        return [MenuAction(words, self._copy), *(MenuAction(button.text, button.press) for button in others)]
 
     @property
     def text(self) -> str:
