@@ -17,7 +17,7 @@ from desktop_agent.types.providers import is_loopback
 from ui.style.boxes import vbox
 from ui.style.controls import label
 from ui.style.read_only_text import ReadOnlyText
-from ui.style.text import show_hidden
+from ui.style.text import show_hidden, truncate
 from ui.style.text_display import isolate_untrusted
 from ui.style.theme import SPACE_M, SPACE_S
 
@@ -174,8 +174,7 @@ _QUOTATION_MARKS = str.maketrans(dict.fromkeys('"\u201c\u201d\u201e\u201f\xab\xb
 
 def quote_name(name: str) -> str:
     """Return a name from outside as one short line without quotation marks, to be quoted in our sentences."""
-    flat = " ".join(show_hidden(name).translate(_QUOTATION_MARKS).split())
-    return flat if len(flat) <= MAX_NAME_LENGTH else flat[: MAX_NAME_LENGTH - 1] + "…"
+    return truncate(" ".join(show_hidden(name).translate(_QUOTATION_MARKS).split()), MAX_NAME_LENGTH)
 
 
 class ServerTextFrame(QFrame):

@@ -121,7 +121,7 @@ def _item_of(group: ServerCatalog, offered: CatalogItem) -> CompletionItem:
         parts.append(_tr("asks for more"))
     return CompletionItem(
         text=show_hidden(offered.title),
-        under=" · ".join(part for part in parts if part),
+        under=" · ".join(filter(None, parts)),
         icon=_icon_of(offered),
         is_choosable=True,
         server_id=group.server_id,

@@ -21,6 +21,7 @@ from ui.style.text import (
     plain_tooltip,
     show_hidden,
     translate_sentence,
+    truncate,
 )
 from ui.style.theme import ThemeSource, themed_icon
 from ui.style.widgets import CollapsingButton
@@ -189,8 +190,7 @@ class ModelPicker(QToolButton):
         listed = (model for group in self._groups if group.endpoint.id == endpoint_id for model in group.models)
         title = next((model.title or model.id for model in listed if model.id == model_id), model_id)
         words = title or self.tr("Choose a model")
-        short = words if len(words) <= MAX_NAME_LENGTH else words[: MAX_NAME_LENGTH - 1] + "…"
-        self.setText(escape_mnemonics(short))
+        self.setText(escape_mnemonics(truncate(words, MAX_NAME_LENGTH)))
         self.setAccessibleDescription(words)
         self.setToolTip(plain_tooltip(f"{words} ({native_shortcut('Ctrl+M')})"))
 

@@ -123,7 +123,7 @@ class ConversationPage(QObject):
         async with self._sending:
             # By then each message is in its conversation, or in the composer again.
             is_complete = await self._drafts.finish_fetches()
-        drafts = [(text, attached) for text, attached, _ in self._early]
+        drafts = self._early_drafts
         drafts += [self.composer.draft()] if self._conversation is None else []
         drafts = [draft for draft in drafts if draft != ("", [])]
         if not drafts:
@@ -195,8 +195,12 @@ class ConversationPage(QObject):
         if self._conversation is not None:
             self._run(self._conversation.compact)
 
+    @property
+    def _early_drafts(self) -> list[tuple[str, list[Attachment]]]:
+        return [(text, attached) for text, attached, _ in self._early]
+
     def _current_draft(self) -> ComposerDraft:
-        drafts = [*((text, attached) for text, attached, _ in self._early), self.composer.draft()]
+        drafts = [*self._early_drafts, self.composer.draft()]
         drafts += [(text, []) for text in self.session_controls.edited_texts]
         drafts = [draft for draft in drafts if draft not in self._saved_early]
         text = "\n\n".join(filter(None, (text for text, _ in drafts)))

@@ -10,6 +10,7 @@ from ui.bridge.settings import Settings
 from ui.shell.startup_window import StartupWindow
 from ui.shell.window import MainWindow
 from ui.sidebar.conversation_rows import Badge
+from ui.style.text import truncate
 
 MAX_TITLE_LENGTH = 80
 
@@ -108,8 +109,7 @@ class ActivityNotifier(QObject):
 
 
 def _shorten(title: str) -> str:
-    flat = " ".join(title.split())
-    return flat if len(flat) <= MAX_TITLE_LENGTH else flat[: MAX_TITLE_LENGTH - 1] + "…"
+    return truncate(" ".join(title.split()), MAX_TITLE_LENGTH)
 
 
 def _is_active() -> bool:

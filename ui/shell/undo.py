@@ -15,7 +15,7 @@ from ui.bridge.conversation import OpenConversation
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.session_controls import UndoRequest, UndoResult
 from ui.shell.banners import Banner, BannerArea, BannerButton
-from ui.style.text import show_hidden
+from ui.style.text import show_hidden, truncate
 from ui.style.theme import ThemeSource
 from ui.transcript.view import TranscriptView
 from ui.transcript.viewport.positions import current_row
@@ -61,8 +61,7 @@ def _file_names(paths: Sequence[str]) -> str:
 
 def shorten(text: str) -> str:
     """Return the beginning of a text, in one line."""
-    line = show_hidden(" ".join(text[: 4 * _MAX_TEXT_LENGTH].split()))
-    return line if len(line) <= _MAX_TEXT_LENGTH else line[: _MAX_TEXT_LENGTH - 1] + "…"
+    return truncate(show_hidden(" ".join(text[: 4 * _MAX_TEXT_LENGTH].split())), _MAX_TEXT_LENGTH)
 
 
 _BANNER_KEY = "undone"

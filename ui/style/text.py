@@ -22,6 +22,11 @@ def one_line(text: str, max_length: int) -> str:
     return " ".join(show_hidden(text[:max_length]).split())
 
 
+def truncate(text: str, max_length: int) -> str:
+    """Return the text; where it is longer, its beginning with an ellipsis."""
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"
+
+
 def replace_hidden(text: str, write: Callable[[str], str]) -> str:
     """Replace each control, direction and zero-width character by what `write` returns for it; tab and line feed stay.
 

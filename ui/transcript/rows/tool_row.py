@@ -12,7 +12,7 @@ from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.types.blocks import Image, Json, Outcome, Text, ToolResult
-from ui.style.text import one_line, replace_hidden, show_hidden
+from ui.style.text import one_line, replace_hidden, show_hidden, truncate
 from ui.transcript.blocks.block import Block, MenuAction
 from ui.transcript.blocks.buttons import Button, ButtonRowBlock, Header, HeaderBlock
 from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
@@ -401,8 +401,7 @@ def _arguments_summary(arguments: dict[str, object]) -> str:
         f"{name}: {value[:max_length] if isinstance(value, str) else _json(value, max_length)}"
         for name, value in islice(arguments.items(), max_length)
     ]
-    line = one_line(" · ".join(parts), max_length)
-    return line if len(line) <= _MAX_ARGUMENTS_LENGTH else line[: _MAX_ARGUMENTS_LENGTH - 1] + "…"
+    return truncate(one_line(" · ".join(parts), max_length), _MAX_ARGUMENTS_LENGTH)
 
 
 def _as_json(arguments: dict[str, object]) -> str:
