@@ -20,25 +20,29 @@ model is told about the rest. If each has an id of its own they are separate cal
 index 0; only those without any arguments, not even `{}`, have failed beside others.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, chain, groupby, pairwise
+from itertools import accumulate, chain, groupby
 from operator import attrgetter
 from typing import Any
 
+from desktop_agent.providers.tool_arguments import (
+    MAX_REPARSED_SIZE,
+    as_object,
+    is_blank,
+    is_empty,
+    is_piece,
+    is_repeat,
+    only_reading,
+    split_objects,
+)
 from desktop_agent.providers.transport.json_codec import dumps, is_strict_json, loads_object, repair_json, repair_text
 from desktop_agent.types.blocks import JsonObject, ToolUse
 from desktop_agent.types.provider_events import ToolArgsDelta
 
 UNNAMED_TOOL = "unnamed"
-# Servers that tell their calls apart by whole arguments alone send short ones; parsing long ones again and again
-# would cost the square of their length.
-MAX_REPARSED_SIZE = 64 * 1024
 # No server takes tool names of more than 64 characters, or gives ids of more than a few dozen.
 MAX_NAME_LENGTH = 256
-# Arguments repeated more often than that are malformed.
-_MAX_DOCUMENTS = 1_000
 # Beyond so many calls in one answer, a call without an id gets one right away.
 MAX_UNNAMED_CALLS = 1_000
 
@@ -101,7 +105,7 @@ class _PartialCall:
         """The text of its arguments, if they are one object or can be read as one in one way only."""
         text = self.arguments
         is_object = loads_object(text) is not None
-        return text if is_object else _only_reading(self.pieces, may_be_two=self.is_named_again)
+        return text if is_object else only_reading(self.pieces, may_be_two=self.is_named_again)
 
     def has_other_id(self, wire_id: str) -> bool:
         return bool(wire_id and self.wire_id) and wire_id != self.wire_id
@@ -109,22 +113,22 @@ class _PartialCall:
     def is_contradicted_by(self, arguments: Any) -> bool:
         """Whether it has all of its arguments, at least one, and these are others."""
         parsed = self.parsed
-        return bool(parsed) and not _is_repeat(parsed, arguments)
+        return bool(parsed) and not is_repeat(parsed, arguments)
 
     def is_repeated_by(self, arguments: Any) -> bool:
         """Whether these arguments are its own, perhaps with more of them; or there are none on either side."""
         parsed = self.parsed
-        return _is_repeat(parsed, arguments) if parsed else _is_empty(arguments)
+        return is_repeat(parsed, arguments) if parsed else is_empty(arguments)
 
     def add(self, arguments: Any) -> int:
         """Add a piece of text, or an object, and return its length. All arguments said again replace those before."""
         if isinstance(arguments, str):
             piece = arguments
-            is_replaced = not _is_piece(piece) and self.is_whole and _is_repeat(self.parsed, piece)
+            is_replaced = not is_piece(piece) and self.is_whole and is_repeat(self.parsed, piece)
             self.is_object = False
         else:
             piece = dumps(arguments).decode()
-            is_replaced = not self.is_whole or _is_repeat(self.parsed, arguments)
+            is_replaced = not self.is_whole or is_repeat(self.parsed, arguments)
             self.is_object = self.is_object or is_replaced
         if is_replaced:
             self.pieces, self.shown, self.size, self.ends_as_object = [], min(self.shown, 0), 0, False
@@ -192,12 +196,12 @@ class ToolCallBuilder:
         if arguments in (None, ""):
             return True
         is_open = bool(self._calls) if index is None else index in self._by_index
-        return not is_open and _is_empty(arguments)
+        return not is_open and is_empty(arguments)
 
     def continues_last(self, name: str | None, arguments: Any) -> bool:
         """Whether this repeats the last call."""
         last = self._last
-        return last is not None and last.name == name and _is_repeat(last.parsed if last.pieces else {}, arguments)
+        return last is not None and last.name == name and is_repeat(last.parsed if last.pieces else {}, arguments)
 
     def has_call(self, name: str, arguments: Any) -> bool:
         """Whether an equal call is open; ids are ignored, for servers that repeat calls at the end under other ids."""
@@ -305,11 +309,11 @@ class ToolCallBuilder:
         if not call.name:
             return has_other_id
         if not name:
-            return has_other_id and not _is_empty(arguments) and call.is_contradicted_by(arguments)
+            return has_other_id and not is_empty(arguments) and call.is_contradicted_by(arguments)
         if name != call.name:
             return True
         if has_other_id:
-            return not _is_piece(arguments) or call.is_whole
+            return not is_piece(arguments) or call.is_whole
         return self._is_next_call(call, wire_id, arguments)
 
     def _is_next_call(self, call: _PartialCall, wire_id: str, arguments: Any) -> bool:
@@ -317,18 +321,18 @@ class ToolCallBuilder:
         has_id = wire_id or call.wire_id
         if self._is_name_a_head and not has_id:
             return True
-        if _is_blank(arguments):
+        if is_blank(arguments):
             return False
         if has_id:
             # A server that gives ids gives the next call one, too; arguments tell apart two calls of one id.
-            return _as_object(arguments) is not None and call.is_contradicted_by(arguments)
+            return as_object(arguments) is not None and call.is_contradicted_by(arguments)
         # No ids at all: a repeated name with whole arguments.
         return call.is_whole and not call.is_repeated_by(arguments)
 
     @staticmethod
     def _is_same(call: _PartialCall, index: int | None, name: str, arguments: Any) -> bool:
         """Whether a call's id under another index means that call."""
-        return call.index == index or not name or (name == call.name and _is_repeat(call.parsed, arguments))
+        return call.index == index or not name or (name == call.name and is_repeat(call.parsed, arguments))
 
     def _open(self, index: int | None) -> _PartialCall:
         self._opened += 1
@@ -393,12 +397,12 @@ def _adopt_orphans(owner: _PartialCall, *orphans: _PartialCall) -> list[_Partial
 
 
 def _is_object_of(pieces: list[str]) -> bool:
-    return bool(loads_object("".join(pieces))) or _only_reading(pieces) is not None
+    return bool(loads_object("".join(pieces))) or only_reading(pieces) is not None
 
 
 def _split_call(call: _PartialCall) -> list[_PartialCall]:
     """Split a call of a server without ids into one call for each JSON document."""
-    documents = _split_objects(call.arguments) if call.is_named_again and call.reading is None else []
+    documents = split_objects(call.arguments) if call.is_named_again and call.reading is None else []
     if len(documents) < 2:
         return [call]
     first, *later_calls = (replace(call, pieces=[document], metadata=dict(call.metadata)) for document, _ in documents)
@@ -423,7 +427,7 @@ def _mark_neighbours(calls: list[_PartialCall]) -> None:
     known: set[bytes] = set()
     for call, arguments in zip(calls, parsed, strict=True):
         key = dumps(arguments)
-        is_less = is_any_full and (_is_blank(call.arguments) if have_own_ids else arguments == {})
+        is_less = is_any_full and (is_blank(call.arguments) if have_own_ids else arguments == {})
         call.is_ambiguous = is_less or (key in known and not have_own_ids)
         known.add(key)
 
@@ -444,81 +448,3 @@ def _bounded_name(name: str | None) -> str:
 
 def _is_written_otherwise(text: str, arguments: JsonObject | None) -> bool:
     return arguments is not None and text != dumps(arguments).decode() and is_strict_json(text)
-
-
-def _is_piece(arguments: Any) -> bool:
-    """Whether these are some of a call's arguments, but not all."""
-    is_text = isinstance(arguments, str) and bool(arguments)
-    return is_text and ("}" not in arguments or loads_object(arguments) is None)
-
-
-def _is_blank(arguments: Any) -> bool:
-    return arguments is None or (isinstance(arguments, str) and not arguments.strip())
-
-
-def _is_empty(arguments: Any) -> bool:
-    return _is_blank(arguments) or arguments == {} or (isinstance(arguments, str) and arguments.strip() == "{}")
-
-
-def _as_object(arguments: Any) -> JsonObject | None:
-    if isinstance(arguments, str):
-        return loads_object(arguments or "{}") if len(arguments) <= MAX_REPARSED_SIZE else None
-    return {} if arguments is None else loads_object(dumps(arguments).decode())
-
-
-def _is_repeat(before: JsonObject | None, arguments: Any) -> bool:
-    """Whether these arguments contain those that came before; `{}` may become anything."""
-    new = None if before is None else _as_object(arguments)
-    return before is not None and new is not None and _contains(new, before)
-
-
-def _contains(new: JsonObject, old: JsonObject) -> bool:
-    return all(name in new and new[name] == value for name, value in old.items())
-
-
-def _only_reading(pieces: list[str], *, may_be_two: bool = False) -> str | None:
-    """Return the arguments in pieces that are not one object, if they can be read in one way only; else None.
-
-    Each piece is the whole text so far; or documents follow each other, each containing the one before. Empty ones do
-    not count, unless they may be another call's.
-    """
-    return _grown_text(pieces) or _last_document("".join(pieces), may_be_two=may_be_two)
-
-
-def _grown_text(pieces: list[str]) -> str | None:
-    growing = [piece for piece in pieces if piece.strip() not in ("", "{}")]
-    if growing and growing[0].strip() == "{":
-        growing = [piece for piece in pieces if piece.strip()]
-    is_growing = len(growing) > 1 and all(later.startswith(earlier) for earlier, later in pairwise(growing))
-    return growing[-1] if is_growing and loads_object(growing[-1]) is not None else None
-
-
-def _last_document(text: str, *, may_be_two: bool) -> str | None:
-    objects = _split_objects(text)
-    full = [(document, value) for document, value in objects if value]
-    if not objects or (may_be_two and 0 < len(full) < len(objects)):
-        return None
-    if not all(_contains(later, earlier) for (_, earlier), (_, later) in pairwise(full)):
-        return None
-    return full[-1][0] if full else "{}"
-
-
-def _split_objects(text: str) -> list[tuple[str, JsonObject]]:
-    """Return the JSON objects that follow each other, each with its text; none if anything else is between them."""
-    objects: list[tuple[str, JsonObject]] = []
-    reader = json.JSONDecoder(strict=False)
-    position = 0
-    while position < len(text) and len(objects) <= _MAX_DOCUMENTS:
-        if text[position].isspace():
-            position += 1
-            continue
-        try:
-            _, end = reader.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            return []
-        value = loads_object(text[position:end])
-        if value is None:
-            return []
-        objects.append((text[position:end], value))
-        position = end
-    return objects if position >= len(text) else []

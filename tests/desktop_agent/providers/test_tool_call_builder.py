@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.providers import tool_call_builder
+from desktop_agent.providers import tool_arguments, tool_call_builder
 from desktop_agent.providers.tool_call_builder import MAX_NAME_LENGTH, MAX_REPARSED_SIZE, ToolCallBuilder
 from desktop_agent.providers.transport.json_codec import loads_object
 from desktop_agent.types.blocks import ToolUse
@@ -132,7 +132,8 @@ def test_arguments_in_many_pieces_cost_no_square_of_their_length(
         parsed.append(len(text))
         return loads_object(text)
 
-    monkeypatch.setattr(tool_call_builder, "loads_object", counting)
+    for module in (tool_arguments, tool_call_builder):
+        monkeypatch.setattr(module, "loads_object", counting)
     builder = ToolCallBuilder("p", lambda: "made")
     builder.add_fragment(index=head.get("index"), id=head.get("id"), name="write_file")
     text = json.dumps({"text": ("a line of words\n" * 500 + "{}\n") * 4})

@@ -219,9 +219,8 @@ def build_body(
     # extra_options are the person's own: they win, and they are never dropped.
     fields |= extra_options
     written = encode_input(request, recipient, _header(fields))
-    droppable = frozenset(
-        name for name in DROPPABLE_FIELDS if name.partition(".")[0] not in extra_options and _has_field(fields, name)
-    )
+    present = (name for name in DROPPABLE_FIELDS if _has_field(fields, name))
+    droppable = frozenset(name for name in present if name.partition(".")[0] not in extra_options)
     body = {**fields, "input": extra_options.get("input", written.items)}
     return ResponsesRequest(body, droppable, tuple(adjustments), written.prefix, written.reasoning)
 
