@@ -134,9 +134,8 @@ def startup_files_below(name: str) -> Sequence[str]:
 
 def startup_part_index(path: str) -> int | None:
     """Return the first part of a path that makes it a startup file of level ALWAYS; None for another file."""
-    return next(
-        (start for entry, start in _matching_entries(comparable_parts(path), 0) if entry.level is AskLevel.ALWAYS), None
-    )
+    entries = _matching_entries(comparable_parts(path), 0)
+    return next((start for entry, start in entries if entry.level is AskLevel.ALWAYS), None)
 
 
 @lru_cache(maxsize=1)

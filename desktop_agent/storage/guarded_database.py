@@ -251,9 +251,7 @@ class IntegrityCheck:
 
 def is_only_indexes(findings: Sequence[str]) -> bool:
     """Return whether only indexes are wrong, so that REINDEX repairs all of it and loses nothing."""
-    lines = [
-        line for finding in findings for line in finding.splitlines() if line and not line.startswith("*** in database")
-    ]
+    lines = [line for line in "\n".join(findings).splitlines() if line and not line.startswith("*** in database")]
     # The report is limited, so other findings may follow.
     return 0 < len(lines) < _MAX_FINDINGS and all(_INDEX_FINDING.fullmatch(line) for line in lines)
 

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypedDict, Unpack
+from typing import TypedDict, Unpack, cast
 
 from desktop_agent.storage.conversation_locks import ConversationLock
 from desktop_agent.storage.file_lock import RetakeResult

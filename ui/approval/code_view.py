@@ -146,9 +146,7 @@ class CodeView(AutoHeightText):
 
     def highlight(self, passages: Sequence[tuple[int, int, bool]]) -> None:
         """Colour these spans (start, end, is severe) of `text`, which are in rising order."""
-        positions = displayed_positions(
-            self.text, [position for start, end, _ in passages for position in (start, end)]
-        )
+        positions = displayed_positions(self.text, [offset for start, end, _ in passages for offset in (start, end)])
         severities = [is_grave for _, _, is_grave in passages]
         self._highlights = list(zip(positions[::2], positions[1::2], severities, strict=True))
         self._apply_highlights()

@@ -79,9 +79,8 @@ class FuzzyMatcher:
         folded, folded_synonyms = text.casefold(), other_words.casefold()
         total = 0
         for word in self._words:
-            ranks = [
-                rank for rank in (_rank_of(word, folded), _rank_in_synonyms(word, folded_synonyms)) if rank is not None
-            ]
+            known = (_rank_of(word, folded), _rank_in_synonyms(word, folded_synonyms))
+            ranks = [rank for rank in known if rank is not None]
             if not ranks:
                 return None
             total += min(ranks)

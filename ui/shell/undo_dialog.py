@@ -311,9 +311,8 @@ class UndoDialog(QDialog):
         return self.tr("These files become again what they were before. Messages stay.")
 
     def _show_other_effects(self, forecast: RestorePlan) -> None:
-        lines = [
-            self.tr("“{0}” takes back what it did besides.").format(_visible(name)) for name in forecast.undo_tools
-        ]
+        words = self.tr("“{0}” takes back what it did besides.")
+        lines = [words.format(_visible(name)) for name in forecast.undo_tools]
         lines += [show_hidden(translate_sentence(refusal)) for refusal in forecast.undo_refusals]
         self._other_effects.setText("\n".join(lines))
         self._other_effects.setVisible(bool(lines))

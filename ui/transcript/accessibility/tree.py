@@ -188,10 +188,8 @@ class _AccessibleTreeInterface(QAccessibleWidget):
         node = child.object()
         if isinstance(node, RowNode):
             return node.index()
-        widgets = self._tree.visible_widgets()
-        return next(
-            (self._tree.viewport.rows.count + number for number, widget in enumerate(widgets) if widget is node), -1
-        )
+        widgets = enumerate(self._tree.visible_widgets(), self._tree.viewport.rows.count)
+        return next((number for number, widget in widgets if widget is node), -1)
 
     def childAt(self, x: int, y: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         if interface := child_at(self._tree.visible_widgets(), x, y):

@@ -395,9 +395,8 @@ class CodeBlock(Block):
 
     def boxes(self, start: int, end: int) -> list[QRectF]:
         """Return the rectangles of a part of the code."""
-        return self._after_lookup(
-            [box.translated(self._pad, self._header_height) for box in self._lines.boxes((start, end))]
-        )
+        boxes = self._lines.boxes((start, end))
+        return self._after_lookup([box.translated(self._pad, self._header_height) for box in boxes])
 
     def caret_rect_at(self, offset: int) -> QRectF | None:
         """Return the caret in its line."""

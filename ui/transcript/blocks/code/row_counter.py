@@ -62,10 +62,8 @@ class RowCounter:
         self._measure_columns(lines, advances)
         columns = self._columns[first:] if first else self._columns
         round_up = in_row - 1
-        self._rows += [(abs(column_count) + round_up) // in_row for column_count in columns]
-        waiting = [
-            index for index, column_count in enumerate(columns, first) if column_count == 0 or column_count < -in_row
-        ]
+        self._rows += [(abs(count) + round_up) // in_row for count in columns]
+        waiting = [index for index, count in enumerate(columns, first) if count == 0 or count < -in_row]
         if waiting:
             self._waiting.update(waiting)
             self.count_more()
