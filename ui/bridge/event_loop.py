@@ -321,7 +321,7 @@ class IdleGarbageCollector(QObject):
         super().__init__(parent)
         self._is_working = works
         self._before = gc.get_threshold()
-        self._left = gc.get_freeze_count()
+        self._last_count: int | None = None
         self._last_activity = 0.0
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -354,7 +354,9 @@ class IdleGarbageCollector(QObject):
         if missing > 0:
             self._timer.start(missing)
         elif not self._is_working() and gc.get_count()[2] >= _MIN_MIDDLE_COLLECTIONS:
-            self._left = collect(self._left)
+            # Asked only now, as it looks at each object.
+            last_count = gc.get_freeze_count() if self._last_count is None else self._last_count
+            self._last_count = collect(last_count)
 
 
 def set_thresholds() -> None:

@@ -11,6 +11,7 @@ from ui.style.theme import SPACE_M, SPACE_S
 
 # Show too: changes of items while hidden are missed, and the size may stay the same.
 _RELAYOUT_EVENTS = {QEvent.Type.LayoutRequest, QEvent.Type.Show, QEvent.Type.LayoutDirectionChange}
+_CHANGING_EVENTS = {*_RELAYOUT_EVENTS, QEvent.Type.StyleChange, QEvent.Type.FontChange}
 
 
 class WrappingRows(QWidget):
@@ -20,6 +21,7 @@ class WrappingRows(QWidget):
         super().__init__()
         self._items: list[QWidget] = []
         self._gap = gap
+        self._heights: dict[int, int] = {}
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -33,8 +35,13 @@ class WrappingRows(QWidget):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        rows = self._rows(width)
-        return sum(self._height_of(row) for row in rows) + self._gap * max(len(rows) - 1, 0)
+        """Measure the items anew only after one of them changed: layouts ask for a few widths again and again."""
+        if not self.isVisible():  # no event says that an item changed
+            self._heights.clear()
+        if width not in self._heights:
+            rows = self._rows(width)
+            self._heights[width] = sum(self._height_of(row) for row in rows) + self._gap * max(len(rows) - 1, 0)
+        return self._heights[width]
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -42,7 +49,10 @@ class WrappingRows(QWidget):
 
     def event(self, event: QEvent) -> bool:
         """Lay out again when a control changes its size, comes or goes."""
-        if event.type() in _RELAYOUT_EVENTS:
+        kind = event.type()
+        if kind in _CHANGING_EVENTS:
+            self._heights.clear()
+        if kind in _RELAYOUT_EVENTS:
             self._place()
             self.updateGeometry()
         return super().event(event)
