@@ -34,12 +34,6 @@ def recipe() -> dict[str, Any]:
     return told
 
 
-@cache
-def trees() -> list[tuple[str, ast.Module]]:
-    files = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
-    return [(str(file.relative_to(ROOT)), ast.parse(file.read_text(encoding="utf-8"))) for file in files]
-
-
 def imported(node: ast.AST) -> Iterator[str]:
     """The modules that a statement imports; of `from a import b` also a.b where that is a module."""
     if isinstance(node, ast.Import):
@@ -53,6 +47,7 @@ def imported(node: ast.AST) -> Iterator[str]:
         yield from (each.value for each in node.args if isinstance(each, ast.Constant))
 
 
+@cache
 def is_module(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
@@ -61,24 +56,26 @@ def is_module(name: str) -> bool:
 
 
 @cache
-def late_imports() -> set[str]:
-    functions = (
-        each
-        for _, tree in trees()
-        for each in ast.walk(tree)
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
-    )
-    return {name for function in functions for node in ast.walk(function) for name in imported(node)}
-
-
-@cache
-def all_imports() -> set[str]:
-    return {name for _, tree in trees() for node in ast.walk(tree) for name in imported(node)}
+def imports() -> tuple[set[str], set[str]]:
+    """Return the modules that the packages import anywhere, and those imported late: in a function."""
+    everywhere, late = set[str](), set[str]()
+    for file in (file for package in PACKAGES for file in (ROOT / package).rglob("*.py")):
+        waiting: list[tuple[ast.AST, bool]] = [(ast.parse(file.read_text(encoding="utf-8")), False)]
+        while waiting:
+            node, is_late = waiting.pop()
+            if isinstance(node, ast.Import | ast.ImportFrom | ast.Call):
+                names = set(imported(node))
+                everywhere |= names
+                late |= names if is_late else set()
+            is_late = is_late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            waiting += ((child, is_late) for child in ast.iter_child_nodes(node))
+    return everywhere, late
 
 
 def test_the_reader_of_imports_reads() -> None:
-    assert {"httpx", "keyring", "PIL.Image", "ui.app", "desktop_agent.tools.builtin_tools"} <= late_imports()
-    assert len(all_imports()) > 200
+    everywhere, late = imports()
+    assert {"httpx", "keyring", "PIL.Image", "ui.app", "desktop_agent.tools.builtin_tools"} <= late
+    assert len(everywhere) > 200
 
 
 def test_our_own_modules_all_go_along(recipe: dict[str, Any]) -> None:
@@ -89,10 +86,10 @@ def test_our_own_modules_all_go_along(recipe: dict[str, Any]) -> None:
 
 
 def test_what_is_imported_late_exists_and_is_not_left_out(recipe: dict[str, Any]) -> None:
-    late = late_imports()
+    everywhere, late = imports()
     assert [name for name in sorted(late) if not is_module(name)] == []
     left_out = tuple(f"{name}." for name in recipe["excludes"])
-    assert [name for name in sorted(all_imports()) if f"{name}.".startswith(left_out)] == []
+    assert [name for name in sorted(everywhere) if f"{name}.".startswith(left_out)] == []
 
 
 @pytest.mark.parametrize(
