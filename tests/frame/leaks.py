@@ -251,6 +251,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(watch.remove)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[Any]:
+    """Collect no garbage while all that is made stays: a seventh of the time to find the tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
     """What is loaded by now stays: taking it out of the collector's sight keeps a collection per test cheap."""
     gc.collect()
