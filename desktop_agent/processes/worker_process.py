@@ -12,6 +12,7 @@ import os
 import signal
 import struct
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -140,25 +141,23 @@ class _Clock:
 
     def __init__(self, limits: WorkerLimits) -> None:
         self._limits = limits
-        self._remaining = self._armed = 0.0
+        self._end = 0.0
 
     def begin_call(self) -> None:
-        self._remaining = self._limits.call_seconds or float("inf")
+        self._end = time.process_time() + (self._limits.call_seconds or float("inf"))
         _set_timer("REAL", _ORPHAN_FACTOR * (self._limits.call_seconds or self._limits.seconds))
-        self._arm()
+        self.begin_answer()
 
     def begin_answer(self) -> None:
-        if sys.platform != "win32":
-            self._remaining -= self._armed - signal.getitimer(signal.ITIMER_PROF)[0]
-        self._arm()
+        remaining = self._end - time.process_time()
+        if remaining <= 0 and sys.platform != "win32":
+            # A timer would be set anew with each quick answer, and never go off.
+            signal.raise_signal(signal.SIGPROF)
+        _set_timer("PROF", min(remaining, self._limits.seconds))
 
     def end_call(self) -> None:
         _set_timer("PROF", 0.0)
         _set_timer("REAL", 0.0)
-
-    def _arm(self) -> None:
-        self._armed = max(0.001, min(self._remaining, self._limits.seconds))
-        _set_timer("PROF", self._armed)
 
 
 def _set_timer(name: str, seconds: float) -> None:
