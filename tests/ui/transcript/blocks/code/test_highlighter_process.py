@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections import deque
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -49,7 +50,9 @@ class Desk:
 
 
 @pytest.fixture
-def desk(qtbot):
+def desk(qtbot, monkeypatch):
+    """Limits of less time for what has no end; all other texts here take a tenth of that."""
+    monkeypatch.setattr(module, "LIMITS", replace(LIMITS, seconds=0.4))
     made = Desk(qtbot)
     yield made
     made.process.close()
