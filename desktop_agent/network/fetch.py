@@ -236,7 +236,7 @@ async def open_url(
     headers: Mapping[str, str],
     *,
     allowed: frozenset[str],
-    patience: FetchTimeouts,
+    timeouts: FetchTimeouts,
     way: Connector | None = None,
 ) -> AsyncGenerator[FetchResponse, None]:
     """Send a GET request; the connection is closed afterwards. `allowed` hosts may have a private address.
@@ -245,7 +245,7 @@ async def open_url(
     """
     host = url_host(url)
     target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
-    limits = {"connect": patience.connect, "read": patience.idle, "write": patience.idle, "pool": patience.connect}
+    limits = {"connect": timeouts.connect, "read": timeouts.idle, "write": timeouts.idle, "pool": timeouts.connect}
     sent_headers = [*headers.items(), ("User-Agent", "desktop-agent")]
     try:
         async with (
@@ -338,32 +338,32 @@ class PrivateImageHost(ImageRefused):
 
 
 async def fetch_image(
-    url: str, *, allowed: frozenset[str] = frozenset(), patience: FetchTimeouts | None = None
+    url: str, *, allowed: frozenset[str] = frozenset(), timeouts: FetchTimeouts | None = None
 ) -> bytes:
     """Return the bytes of a PNG, JPEG, GIF or WebP picture. `allowed` hosts may have a private address.
 
     Raises PrivateImageHost, and ImageRefused for everything else that goes wrong. Cancelling closes the connection.
     """
     try:
-        return await _fetch_image(url, allowed, patience or FetchTimeouts())
+        return await _fetch_image(url, allowed, timeouts or FetchTimeouts())
     except PrivateHost as error:
         raise PrivateImageHost(error) from None
     except FetchFailed as error:
         raise ImageRefused(error.sentence, error.remedy, detail=error.detail) from None
 
 
-async def _fetch_image(url: str, allowed: frozenset[str], patience: FetchTimeouts) -> bytes:
+async def _fetch_image(url: str, allowed: frozenset[str], timeouts: FetchTimeouts) -> bytes:
     address = _parse_url(url)
     try:
-        async with asyncio.timeout(patience.total):
+        async with asyncio.timeout(timeouts.total):
             for _ in range(MAX_REDIRECTS + 1):
-                async with open_url(address, _IMAGE_HEADERS, allowed=allowed, patience=patience) as response:
+                async with open_url(address, _IMAGE_HEADERS, allowed=allowed, timeouts=timeouts) as response:
                     result = await _read_response(response, url_host(address))
                 if isinstance(result, bytes):
                     return result
                 address = _follow_redirect(address, result)
     except TimeoutError:
-        raise timeout_error(url_host(address), patience.total) from None
+        raise timeout_error(url_host(address), timeouts.total) from None
     raise ImageRefused(Sentence("The address leads from one to the next, without end."), "Open it in a browser.")
 
 

@@ -64,7 +64,7 @@ class WorkerFailed(Exception):
 class Worker(Generic[Answer]):
     """Calls one task in a process that starts with the first call and is there for the next ones.
 
-    The task is `module:function`; `answers` is a list of what it returns or yields. `patience` is in seconds of wall
+    The task is `module:function`; `answers` is a list of what it returns or yields. `timeout` is in seconds of wall
     time, from the call to the first answer and from each to the next; all of them together get ten times that. A
     process that crashes is replaced, up to `attempts` in one call; the answers then begin anew. `call` and `start`
     block: they are for threads, `call` for one at a time. Every other method is for any thread.
@@ -76,7 +76,7 @@ class Worker(Generic[Answer]):
         answers: type[list[Answer]],
         limits: WorkerLimits,
         *,
-        patience: float,
+        timeout: float,
         attempts: int = 1,
         command: Sequence[str] | None = None,
     ) -> None:
@@ -87,7 +87,7 @@ class Worker(Generic[Answer]):
         # One answer a frame, and no list of all that is wrong: a process that was taken over may write anything.
         one_answer: Any = cast("Any", Annotated)[answers, Field(max_length=1), FailFast()]
         self._frames: TypeAdapter[tuple[str, list[Answer]]] = TypeAdapter(cast("Any", tuple)[str, one_answer])
-        self._patience = patience
+        self._timeout = timeout
         self._attempts = attempts
         self._process: _Process | None = None
         self._lock = threading.Condition()
@@ -181,7 +181,7 @@ class Worker(Generic[Answer]):
                     self._end()
 
     def _read_answers(self, process: "_Process", call_id: str) -> Generator[Answer]:
-        last_deadline = time.monotonic() + _CALL_FACTOR * self._patience
+        last_deadline = time.monotonic() + _CALL_FACTOR * self._timeout
         remaining_bytes = MAX_BYTES
         while True:
             frame = read_frame(process.frames, remaining_bytes)
@@ -192,7 +192,7 @@ class Worker(Generic[Answer]):
             if not answers:
                 return
             yield from answers
-            self._deadline = min(time.monotonic() + self._patience, last_deadline)
+            self._deadline = min(time.monotonic() + self._timeout, last_deadline)
 
     def _begin_call(self) -> "_Process":
         with self._lock:
@@ -202,7 +202,7 @@ class Worker(Generic[Answer]):
                 self._end()
             process = self._process or self._start()
             self._is_calling, self._is_late = True, False
-            self._deadline = time.monotonic() + self._patience
+            self._deadline = time.monotonic() + self._timeout
             self._lock.notify_all()
             return process
 
@@ -238,7 +238,7 @@ class Worker(Generic[Answer]):
         if self._is_closed:
             return WorkerFailed(WorkerFailure.STOPPED, code)
         if self._is_late:
-            return WorkerFailed(WorkerFailure.SLOW, code, self._patience)
+            return WorkerFailed(WorkerFailure.SLOW, code, self._timeout)
         if code in _OUT_OF_TIME:
             return WorkerFailed(WorkerFailure.SLOW, code, self._limits.seconds)
         return WorkerFailed(WorkerFailure.CRASHED, code)

@@ -26,7 +26,7 @@ class Net:
 
     def __init__(self, names: Names | None = None) -> None:
         self.names, self.detour = names or Names(), Detour()
-        bounds = FetchLimits(wire=10_000, plain=100_000, patience=FetchTimeouts(connect=5, idle=2, total=5))
+        bounds = FetchLimits(wire=10_000, plain=100_000, timeouts=FetchTimeouts(connect=5, idle=2, total=5))
         self.page = fetch_page(frozenset, way=Connector(self.names, self.detour), bounds=bounds)
 
     def registry(self, *_: object) -> ToolRegistry:

@@ -130,7 +130,7 @@ class StartupWindow(QObject):
 
     def show(self) -> None:
         """Show the window where it was at the last end, ready for input."""
-        self.window.restore_window_state(self.state_file)
+        self.window.restore_window_geometry(self.state_file)
         paint = _PaintProbe(self.window)
         paint.painted.connect(self._on_painted)
         self._editor.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -157,7 +157,7 @@ class StartupWindow(QObject):
 
     def close_window(self) -> None:
         """Save the window's state and close it."""
-        self.window.save_window_state(self.state_file)
+        self.window.save_window_geometry(self.state_file)
         self.window.allow_closing()
         self.window.close()
         self.window.deleteLater()

@@ -219,11 +219,11 @@ class MainWindow(QMainWindow):
         else:
             self.close_requested.emit()
 
-    def save_window_state(self, file: "WindowStateFile") -> None:
+    def save_window_geometry(self, file: "WindowStateFile") -> None:
         """Save size, position and the splitter for the next start."""
         file.save({"window/geometry": self.saveGeometry(), "window/splitter": self.panes.save_splitter()})
 
-    def restore_window_state(self, file: "WindowStateFile") -> None:
+    def restore_window_geometry(self, file: "WindowStateFile") -> None:
         """Restore size, position and the splitter."""
         for key, restore in (("geometry", self.restoreGeometry), ("splitter", self.panes.restore_splitter)):
             value = file.values(f"window/{key}").get(f"window/{key}")

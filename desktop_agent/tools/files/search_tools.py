@@ -156,17 +156,17 @@ class _SearchOutput:
         self.lines += [f"{number + 1 + index:>6}  {line}" for index, line in enumerate(after)]
 
 
-def search_files(workspace: Workspace, *, patience: float = SEARCH_SECONDS) -> Tool[SearchFilesInput]:
-    """Make the tool for a workspace. `patience` is in seconds: what was found until then is the answer."""
+def search_files(workspace: Workspace, *, timeout: float = SEARCH_SECONDS) -> Tool[SearchFilesInput]:
+    """Make the tool for a workspace. `timeout` is in seconds: what was found until then is the answer."""
 
     async def run(params: SearchFilesInput, _call: RunningCall) -> tuple[Text, ...]:
         request = await run_in_thread(lambda _token: _build_request(workspace, params))
         output = _SearchOutput()
         out_of_time = False
         task = "desktop_agent.tools.files.search_process:search"
-        worker = Worker(task, list[SearchMessage], _LIMITS, patience=patience)
+        worker = Worker(task, list[SearchMessage], _LIMITS, timeout=timeout)
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout):
                 await worker.run(lambda: output.add(worker.call(request)))
         except TimeoutError:
             out_of_time = True
@@ -176,7 +176,7 @@ def search_files(workspace: Workspace, *, patience: float = SEARCH_SECONDS) -> T
                     "The search broke off before its end.", "Try it again, or look in fewer files."
                 ) from None
             out_of_time = True
-        return (Text(text=_format_answer(output, patience if out_of_time else None)),)
+        return (Text(text=_format_answer(output, timeout if out_of_time else None)),)
 
     return Tool(
         name="search_files",
@@ -189,7 +189,7 @@ def search_files(workspace: Workspace, *, patience: float = SEARCH_SECONDS) -> T
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
         subjects=lambda params: path_subjects(workspace, params.path),
-        timeout=patience + 40,
+        timeout=timeout + 40,
         concurrency=2,
         scope=str(workspace.folder),
     )

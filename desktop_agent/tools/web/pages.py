@@ -60,7 +60,7 @@ class FetchLimits:
 
     wire: int = MAX_WIRE_BYTES
     plain: int = MAX_PAGE_BYTES
-    patience: FetchTimeouts = field(default_factory=FetchTimeouts)
+    timeouts: FetchTimeouts = field(default_factory=FetchTimeouts)
 
 
 async def fetch(
@@ -69,9 +69,9 @@ async def fetch(
     """Fetch a page; follows redirects on the same host. `allowed` are hosts that may be private. Raises ToolFailed."""
     forms, place = await asyncio.to_thread(lambda: (canonical_hosts(allowed), parse_page_address(url, allowed)))
     try:
-        async with asyncio.timeout(bounds.patience.total):
+        async with asyncio.timeout(bounds.timeouts.total):
             for _ in range(MAX_REDIRECTS + 1):
-                async with open_url(place.url, _HEADERS, allowed=forms, patience=bounds.patience, way=way) as answer:
+                async with open_url(place.url, _HEADERS, allowed=forms, timeouts=bounds.timeouts, way=way) as answer:
                     if answer.redirect_url is None:
                         return await _read_page(place, answer, bounds)
                     target = answer.redirect_url
@@ -80,7 +80,7 @@ async def fetch(
                     return there
                 place = there
     except TimeoutError:
-        _fail(timeout_error(place.host, bounds.patience.total))
+        _fail(timeout_error(place.host, bounds.timeouts.total))
     except PrivateHost as error:
         raise host_refused(error.host, error.address) from None
     except FetchFailed as error:
@@ -270,14 +270,14 @@ class WebPageReader:
     """Starts a process for each page; `command` starts it."""
 
     command: tuple[str, ...]
-    patience: float = READ_SECONDS
+    timeout: float = READ_SECONDS
 
     async def read(self, html: str, address: str) -> ReadPage:
         """Read a page. Raises ToolFailed for one that takes too long or too much memory, and ExtraMissing."""
         if not all(find_spec(name) for name in ("selectolax", "bs4", "markdownify")):
             raise ExtraMissing.of("Reading pages of the web", "web")
         task = "desktop_agent.tools.web.page_process:read_page"
-        worker = Worker(task, list[ReadPage], _LIMITS, patience=self.patience, command=self.command)
+        worker = Worker(task, list[ReadPage], _LIMITS, timeout=self.timeout, command=self.command)
         try:
             return await worker.run(lambda: worker.ask(html, address))
         except WorkerFailed as error:

@@ -29,9 +29,9 @@ def moved(to: str, status: int = 302) -> Reply:
     return Reply(b"", status, {"location": to, "set-cookie": "who=you"}, "length")
 
 
-async def refusal(url: str, allowed: frozenset[str] = HERE, patience: FetchTimeouts | None = None) -> str:
+async def refusal(url: str, allowed: frozenset[str] = HERE, timeouts: FetchTimeouts | None = None) -> str:
     with pytest.raises(ImageRefused) as caught:
-        await fetch_image(url, allowed=allowed, patience=patience)
+        await fetch_image(url, allowed=allowed, timeouts=timeouts)
     assert str(caught.value.remedy)
     return str(caught.value)
 
@@ -141,8 +141,8 @@ async def test_a_cut_answer_is_no_picture():
 async def test_silence_and_slowness_end():
     hold = asyncio.Event()
     async with Loopback(Reply(png(), hold=hold), judged=False) as server:
-        assert "does not answer" in await refusal(f"{server.root}/a.png", patience=FetchTimeouts(idle=0.1))
-        assert "longer than 0.2 seconds" in await refusal(f"{server.root}/a.png", patience=FetchTimeouts(total=0.2))
+        assert "does not answer" in await refusal(f"{server.root}/a.png", timeouts=FetchTimeouts(idle=0.1))
+        assert "longer than 0.2 seconds" in await refusal(f"{server.root}/a.png", timeouts=FetchTimeouts(total=0.2))
 
 
 async def test_cancelling_closes_the_connection():

@@ -26,9 +26,9 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits and sign
 LIMITS = WorkerLimits(memory=500_000_000, seconds=20.0)
 
 
-def worker_of(task: str, limits: WorkerLimits = LIMITS, *, patience: float = PATIENCE, attempts: int = 1) -> Worker:
+def worker_of(task: str, limits: WorkerLimits = LIMITS, *, timeout: float = PATIENCE, attempts: int = 1) -> Worker:
     task = f"{worker_tasks.__name__}:{task}"
-    return Worker(task, list[int | str | list[int] | None], limits, patience=patience, attempts=attempts)
+    return Worker(task, list[int | str | list[int] | None], limits, timeout=timeout, attempts=attempts)
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_it_can_be_started_ahead(made: list[Worker]) -> None:
     worker.close()
     worker.start()
     assert worker.pid is None
-    Worker("a:b", list[int], LIMITS, patience=1, command=["/no/such/program"]).start()
+    Worker("a:b", list[int], LIMITS, timeout=1, command=["/no/such/program"]).start()
 
 
 def test_a_function_that_returns_gives_one_answer(made: list[Worker]) -> None:
@@ -108,20 +108,20 @@ def test_who_uses_up_the_processor_is_ended_and_said_to_be_slow(made: list[Worke
 
 
 def test_who_sleeps_is_ended_when_patience_is(made: list[Worker], new_children: Children) -> None:
-    made.append(worker := worker_of("sleep", patience=0.5))
+    made.append(worker := worker_of("sleep", timeout=0.5))
     error = failure_of(worker, PATIENCE)
     assert (error.failure, error.seconds) == (WorkerFailure.SLOW, 0.5)
     assert not new_children()
 
 
 def test_patience_begins_anew_with_each_answer(made: list[Worker]) -> None:
-    made.append(worker := worker_of("count_slowly", patience=3.0))
+    made.append(worker := worker_of("count_slowly", timeout=3.0))
     assert list(worker.call(20, 0.2)) == list(range(20))
 
 
 def test_all_answers_together_have_so_much_time(made: list[Worker], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_CALL_FACTOR", 2)
-    made.append(worker := worker_of("count_slowly", patience=1.0))
+    made.append(worker := worker_of("count_slowly", timeout=1.0))
     assert failure_of(worker, 1_000, 0.1).failure is WorkerFailure.SLOW
 
 
@@ -183,7 +183,7 @@ FORKING = "import os, time; os.fork(); time.sleep(5)"
 @pytest.mark.parametrize("size", [1, 10_000_000])
 def test_what_it_forked_holds_up_nobody(size: int) -> None:
     command = [sys.executable, "-c", FORKING]
-    worker = Worker("tests:x", list[int], LIMITS, patience=0.5, command=command)
+    worker = Worker("tests:x", list[int], LIMITS, timeout=0.5, command=command)
     start = time.monotonic()
     assert failure_of(worker, "x" * size).failure is WorkerFailure.SLOW
     thread = threading.Thread(target=lambda: failure_of(worker, 0))
@@ -209,7 +209,7 @@ while True:
 def test_what_an_earlier_call_left_is_no_answer(made: list[Worker], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "minimal_environment", lambda: {"PYTHONPATH": str(Path(__file__).parents[3])})
     command = [sys.executable, "-c", LEAVING]
-    made.append(worker := Worker("tests:x", list[str], LIMITS, patience=PATIENCE, attempts=2, command=command))
+    made.append(worker := Worker("tests:x", list[str], LIMITS, timeout=PATIENCE, attempts=2, command=command))
     assert [worker.ask("first"), worker.ask("second"), worker.started] == ["first", "second", 2]
 
 
@@ -231,7 +231,7 @@ async def test_run_closes(made: list[Worker], new_children: Children) -> None:
 
 
 def test_where_no_process_can_be_started_it_is_said() -> None:
-    worker = Worker("a:b", list[int], LIMITS, patience=1, attempts=3, command=["/no/such/program"])
+    worker = Worker("a:b", list[int], LIMITS, timeout=1, attempts=3, command=["/no/such/program"])
     assert (failure_of(worker).failure, worker.started) == (WorkerFailure.NOT_STARTED, 1)
 
 

@@ -22,7 +22,7 @@ DIAGRAM = "ui.transcript.blocks.diagram_worker:draw"
 
 
 def words_of(task):
-    return Worker(task, list[int], LIMITS, patience=1)._command
+    return Worker(task, list[int], LIMITS, timeout=1)._command
 
 
 @pytest.mark.parametrize("task", [COLOURING, DIAGRAM])
@@ -87,6 +87,6 @@ def test_a_part_is_of_the_folder_that_the_program_lies_in(tmp_path):
 
 def test_limits_go_there_and_back():
     limits = WorkerLimits(memory=1, seconds=0.5, call_seconds=2.0, reads_files=False, niceness=3)
-    *_, said = Worker(COLOURING, list[int], limits, patience=1)._command
+    *_, said = Worker(COLOURING, list[int], limits, timeout=1)._command
     assert WorkerLimits(**json.loads(said)) == limits
     assert asdict(limits) == json.loads(said)

@@ -116,7 +116,7 @@ class DiagramRenderer:
     def _worker(self, request: DiagramRequest) -> Worker[DiagramAnswer]:
         """Return the worker for this request alone: its process takes 100 MB."""
         task, command = "ui.transcript.blocks.diagram_worker:draw", [self.python or "", *worker_command()[1:]]
-        worker = Worker(task, list[DiagramAnswer], _LIMITS, patience=self.timeout, command=command)
+        worker = Worker(task, list[DiagramAnswer], _LIMITS, timeout=self.timeout, command=command)
         return self._workers.setdefault(request, worker)
 
 

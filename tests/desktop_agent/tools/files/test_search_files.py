@@ -17,8 +17,8 @@ HOSTILE = "(a+)+$"
 BAIT = "a" * 60 + "!"
 
 
-async def search(workspace: Workspace, pattern: str, *, patience: float = module.SEARCH_SECONDS, **more: object) -> str:
-    tool = search_files(workspace, patience=patience)
+async def search(workspace: Workspace, pattern: str, *, seconds: float = module.SEARCH_SECONDS, **more: object) -> str:
+    tool = search_files(workspace, timeout=seconds)
     (part,) = await tool.run(tool.checked({"pattern": pattern, **more}), RunningCall("1", lambda _: None))
     return part.text  # type: ignore[union-attr]
 
@@ -54,7 +54,7 @@ async def test_a_hostile_expression_is_ended_and_what_was_found_stays(
     (workspace.folder / "a").write_text("aaa")
     (workspace.folder / "b").write_text(BAIT)
     (workspace.folder / "c").write_text("aaa")
-    found = await search(workspace, HOSTILE, is_expression=True, patience=3)
+    found = await search(workspace, HOSTILE, is_expression=True, seconds=3)
     assert found.startswith("a\n     1: aaa\n[Stopped after 3 s in b;")
     assert not new_children()
 

@@ -34,14 +34,14 @@ HTML = {"content_type": "text/html"}
 
 
 async def page(url, bounds=None, way=None, allowed=NOBODY):
-    found = await fetch(url, allowed, bounds or FetchLimits(patience=PATIENT), way or way_of())
+    found = await fetch(url, allowed, bounds or FetchLimits(timeouts=PATIENT), way or way_of())
     assert isinstance(found, Page)
     return found
 
 
 async def failure(url, bounds=None, way=None, allowed=NOBODY) -> str:
     with pytest.raises(ToolFailed) as caught:
-        await fetch(url, allowed, bounds or FetchLimits(patience=PATIENT), way or way_of())
+        await fetch(url, allowed, bounds or FetchLimits(timeouts=PATIENT), way or way_of())
     assert str(caught.value.remedy)
     return str(caught.value)
 
@@ -91,7 +91,7 @@ async def test_rebinding_between_a_redirect_and_its_target_is_seen():
 
 async def test_a_private_host_that_the_person_allowed_is_asked():
     async with RawServer(sending(answer(b"home", **HTML))) as server:
-        found = await fetch(server.url("127.0.0.1"), frozenset({"127.0.0.1"}), FetchLimits(patience=PATIENT))
+        found = await fetch(server.url("127.0.0.1"), frozenset({"127.0.0.1"}), FetchLimits(timeouts=PATIENT))
         assert isinstance(found, Page)
         names = Names({"nas.lan": [["192.168.0.2"]]})
         assert (await page(server.url("nas.lan"), way=way_of(names), allowed=frozenset({"NAS.lan."}))).data == b"home"
@@ -126,7 +126,7 @@ async def test_a_redirect_on_the_same_host_is_followed_without_its_cookies():
 async def test_a_redirect_to_another_host_is_said_and_not_followed(to):
     detour = Detour()
     async with RawServer(sending(answer(status="302 Found", location=to))) as server:
-        found = await fetch(server.url(), NOBODY, FetchLimits(patience=PATIENT), way_of(detour=detour))
+        found = await fetch(server.url(), NOBODY, FetchLimits(timeouts=PATIENT), way_of(detour=detour))
     assert isinstance(found, OtherHostRedirect)
     assert found.address.split("//")[1] == to.split("//")[1]
     assert detour.told == [PUBLIC]
@@ -140,7 +140,7 @@ METADATA = ["http://169.254.169.254/latest/meta-data/", "http://metadata.google.
 async def test_a_redirect_to_a_private_host_is_refused(to):
     async with RawServer(sending(answer(status="307 Moved", location=to))) as server:
         with pytest.raises(HostRefused):
-            await fetch(server.url(), NOBODY, FetchLimits(patience=PATIENT), way_of())
+            await fetch(server.url(), NOBODY, FetchLimits(timeouts=PATIENT), way_of())
     assert len(server.requests) == 1
 
 
@@ -165,7 +165,7 @@ async def test_redirects_end():
 
 # -- what it takes
 
-SMALL = FetchLimits(wire=10_000, plain=100_000, patience=PATIENT)
+SMALL = FetchLimits(wire=10_000, plain=100_000, timeouts=PATIENT)
 LOTS = b"\0" * 10_000_000
 
 
@@ -219,7 +219,7 @@ async def test_a_body_without_end_is_left(head, piece):
 
 
 async def test_a_slow_body_ends_with_the_time_for_all():
-    slow = FetchLimits(patience=FetchTimeouts(connect=5, idle=5, total=0.3))
+    slow = FetchLimits(timeouts=FetchTimeouts(connect=5, idle=5, total=0.3))
     async with RawServer(endless(b"HTTP/1.1 200 OK\r\n\r\n", b"x", 0.05)) as server:
         assert "took longer than 0.3 seconds" in await failure(server.url(), slow)
         await asyncio.wait_for(server.removed_mode.wait(), PATIENCE)
@@ -230,7 +230,7 @@ async def test_silence_ends():
         await reader.read()
 
     async with RawServer(silent) as server:
-        said = await failure(server.url(), FetchLimits(patience=FetchTimeouts(connect=5, idle=0.1, total=20)))
+        said = await failure(server.url(), FetchLimits(timeouts=FetchTimeouts(connect=5, idle=0.1, total=20)))
     assert "does not answer" in said
 
 

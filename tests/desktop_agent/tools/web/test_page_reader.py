@@ -57,7 +57,7 @@ HOSTILE = {
 async def test_hostile_pages_are_read_all_the_same(name):
     html = HOSTILE[name]
     # Its time of the processor is bounded all the same.
-    patient = WebPageReader(default_reader().command, patience=PATIENCE)
+    patient = WebPageReader(default_reader().command, timeout=PATIENCE)
     found = await patient.read(html, ADDRESS)
     assert (
         found.cut
@@ -73,7 +73,7 @@ FOR_EVER = "<div>" * 400_000
 @pytest.mark.parametrize("html", [FOR_EVER, "<b><p>" * 100_000])
 async def test_what_takes_for_ever_is_ended(html, new_children):
     reader = default_reader()
-    impatient = WebPageReader(reader.command, patience=1.0)
+    impatient = WebPageReader(reader.command, timeout=1.0)
     with pytest.raises(ToolFailed, match="took longer than 1 seconds"):
         await impatient.read(html, ADDRESS)
     assert not new_children()

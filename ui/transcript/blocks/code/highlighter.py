@@ -25,7 +25,7 @@ from ui.transcript.workers import JobQueue, Result
 LIMITS = WorkerLimits(memory=500_000_000, seconds=1.0, call_seconds=10.0, niceness=5)
 
 # Seconds of wall time for one slice, for machines without such limits, and for a worker that hangs.
-_PATIENCE = 5.0
+_TIMEOUT = 5.0
 
 # Timeouts of one language, after which it is no longer highlighted.
 _MAX_OVERRUNS = 3
@@ -57,7 +57,7 @@ class HighlighterProcess(QObject):
             "ui.transcript.blocks.code.highlighter_worker:highlight",
             list[HighlightAnswer],
             LIMITS,
-            patience=_PATIENCE,
+            timeout=_TIMEOUT,
             attempts=_MAX_CRASHES,
         )
         self._next_job = next_job

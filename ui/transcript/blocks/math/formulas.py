@@ -232,7 +232,7 @@ def _luminance(color: QColor) -> float:
 
 # Processor seconds for one formula; wall time counts also the start.
 _LIMITS = WorkerLimits(memory=500_000_000, seconds=2.0)
-_PATIENCE = 15.0
+_TIMEOUT = 15.0
 
 # Pixels of an em.
 _OUTLINE_SIZE = 1000
@@ -325,7 +325,7 @@ class FormulaCache:
 
     def __init__(self, job_queue: JobQueue) -> None:
         task = "ui.transcript.blocks.math.typesetting:typeset"
-        self.worker = Worker(task, list[TypesetAnswer], _LIMITS, patience=_PATIENCE, attempts=2)
+        self.worker = Worker(task, list[TypesetAnswer], _LIMITS, timeout=_TIMEOUT, attempts=2)
         job_queue.closing.connect(self.worker.close)
         self._job_queue = job_queue
         self._render_queue = RenderQueue(job_queue, self._on_rendered)

@@ -125,12 +125,12 @@ def test_a_language_that_overruns_again_and_again_is_let_be(desk):
 
 def test_where_no_signal_ends_the_child_the_window_does(desk, qtbot):
     desk.ask(HighlightRequest("x = 1", "python"))
-    desk.process.worker._patience = 0.05
+    desk.process.worker._timeout = 0.05
     hanging = desk.child
     hanging.suspend()
     assert desk.ask(HighlightRequest("x = 2", "python")) == [[None]]
     qtbot.waitUntil(lambda: not hanging.is_running())
-    desk.process.worker._patience = module._PATIENCE
+    desk.process.worker._timeout = module._TIMEOUT
     (found,) = desk.ask(HighlightRequest("x = 3", "python"))
     assert words_in(found)
 

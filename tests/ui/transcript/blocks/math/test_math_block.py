@@ -128,7 +128,7 @@ def test_what_cannot_be_drawn_says_why(qapp, latex, cause, what):
 def worker():
     """The real process, with less time for a formula."""
     task, limits = "ui.transcript.blocks.math.typesetting:typeset", replace(formulas_module._LIMITS, seconds=0.3)
-    made = Worker(task, list[TypesetAnswer], limits, patience=PATIENCE, attempts=2)
+    made = Worker(task, list[TypesetAnswer], limits, timeout=PATIENCE, attempts=2)
     yield made
     made.close()
 
@@ -181,7 +181,7 @@ def test_a_worker_that_was_killed_is_replaced(qapp, worker):
 
 
 def test_where_no_worker_can_be_started_formulas_say_that_they_cannot_be_drawn(qapp):
-    nobody = Worker("ui.nothing:nothing", list[TypesetAnswer], formulas_module._LIMITS, patience=1, command=["/none"])
+    nobody = Worker("ui.nothing:nothing", list[TypesetAnswer], formulas_module._LIMITS, timeout=1, command=["/none"])
     assert formulas_module.typeset(nobody, "x", display=True) == FormulaError("other")
 
 
