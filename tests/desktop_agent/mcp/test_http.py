@@ -142,4 +142,4 @@ async def test_closing_does_not_wait_for_a_server_that_never_confirms_it():
             assert await words_of(live) == "seen"
             async with asyncio.timeout(30):
                 await live.lifecycle.close()
-        assert there.asked[-1].method == "DELETE"
+        assert "DELETE" in [asked.method for asked in there.asked]
