@@ -1,6 +1,6 @@
 """Compaction in the middle of a run: at the edge of a turn, and when a server says that it is too much."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 
@@ -119,8 +119,8 @@ async def test_a_summary_that_fails_is_in_what_was_spent() -> None:
     desk = desk_of(Turn(full, call("1", "look")), failed, last)
     spending, emit = ConversationUsage(desk.memory.history), desk.memory.emit
 
-    def taken(event: Event) -> None:
-        emit(event)
+    def taken(event: Event, pieces: Sequence[Event] = ()) -> None:
+        emit(event, pieces)
         spending.take(event)
 
     desk.memory.emit = taken  # type: ignore[method-assign]
