@@ -151,7 +151,7 @@ def test_a_server_that_answers_after_one_went_back_opens_nothing(on_screen):
         await screen.say("Hello")
         at_work, hold = screen.conversation.id, asyncio.Event()
         screen.window.show_welcome()
-        slow = Reply(listing("m").body, headers=JSON, framing="length", hold=hold)
+        slow = Reply(late=listing("m").body, headers=JSON, framing="length", hold=hold)
         async with Loopback(choose=lambda _: slow) as server:
             QTest.keyClick(fill(screen, "Address of the server", server.url), Qt.Key.Key_Return)
             await until(lambda: server.requests)
