@@ -62,13 +62,14 @@ class AnswerSize:
         self._thinking_characters = 0
         self._is_thinking: bool | None = None
 
-    def add(self, event: Event, count: int = 1) -> None:
-        """Count one event, in which `count` pieces are joined.
+    def add(self, event: Event, pieces: Sequence[Event] = ()) -> None:
+        """Count one event, in which these pieces are joined.
 
         Raises AnswerTooLong, and NotJson for opaque state that is no JSON.
         """
         goes_on = self._is_thinking is False
-        more = len(event.text) + count if goes_on and type(event) is ContentDelta else self._size(event, count)
+        count = len(pieces) or 1
+        more = len(event.text) + count if goes_on and type(event) is ContentDelta else self._size(event, pieces)
         excess = self.characters + more - self._limit
         if excess > 0:
             error = AnswerTooLong("The answer is longer than what is taken in.")
@@ -76,7 +77,8 @@ class AnswerSize:
             raise error
         self.characters += more
 
-    def _size(self, event: Event, count: int) -> int:
+    def _size(self, event: Event, pieces: Sequence[Event]) -> int:
+        count = len(pieces) or 1
         match event:
             case ContentDelta():
                 return self._text_size(event.text, count, is_thinking=False)
@@ -84,7 +86,7 @@ class AnswerSize:
                 self._thinking_characters += len(event.text)
                 return self._text_size(event.text, count, is_thinking=True)
             case ToolArgsDelta():
-                return self._fragment_size(event, count)
+                return self._fragment_size(event, pieces or (event,))
             case ToolUse():
                 # Its pieces were counted as they came.
                 whole = _json_size(event.input) + len(event.malformed or "") + len(event.name) + len(event.id)
@@ -106,12 +108,13 @@ class AnswerSize:
         begins, self._is_thinking = self._is_thinking is (not is_thinking), is_thinking
         return len(text) + count + (_BLOCK_COST - 1 if begins else 0)
 
-    def _fragment_size(self, event: ToolArgsDelta, count: int) -> int:
+    def _fragment_size(self, event: ToolArgsDelta, pieces: Sequence[Event]) -> int:
         """The first piece of a call is a call."""
         known = self._arguments.get(event.id)
         self._arguments[event.id] = (known or 0) + len(event.fragment)
         opened = _CALL_COST + len(event.id) if known is None else 0
-        return opened + len(event.fragment) + count * (len(event.name or "") + 1)
+        names = sum(len(piece.name or "") for piece in pieces if isinstance(piece, ToolArgsDelta))
+        return opened + len(event.fragment) + names + len(pieces)
 
     def _metadata_size(self, event: Event) -> int:
         """What is about the answer and not in it."""
@@ -231,9 +234,10 @@ async def validated_events(
                     is_waiting = False
                     timer.stop()
                 try:
-                    _count(whole, len(pieces) or 1, size)
+                    _count(whole, pieces, size)
                 except AnswerTooLong as error:
                     for piece in _within_limit(pieces, error.excess):
+                        _count(piece, (), size)
                         yield piece, ()
                     raise
                 yield whole, pieces
@@ -247,12 +251,12 @@ async def validated_events(
         await _close_stream(events)
 
 
-def _count(event: Event, count: int, size: AnswerSize) -> None:
+def _count(event: Event, pieces: Sequence[Event], size: AnswerSize) -> None:
     kind = cast("type[object]", type(event))
     if kind not in _EVENT_TYPES:
         raise InvalidProviderEvent(Sentence(_NO_EVENT, {"kind": kind.__name__}))
     try:
-        size.add(event, count)
+        size.add(event, pieces)
     except NotJson as error:
         raise InvalidProviderEvent("The model's server sent something that is no JSON.") from error
 

@@ -80,11 +80,12 @@ class SessionWriter:
         if on_pieces is not None:
             self._piece_listeners += (on_pieces,)
 
-    def unsubscribe(self, listener: ChangeListener | EventListener) -> None:
+    def unsubscribe(self, listener: ChangeListener | EventListener | PieceListener) -> None:
         """Stop calling this listener."""
         self._change_listeners = tuple(other for other in self._change_listeners if other != listener)
         self._event_listeners = tuple(other for other in self._event_listeners if other != listener)
         self._single_piece_listeners = tuple(other for other in self._single_piece_listeners if other != listener)
+        self._piece_listeners = tuple(other for other in self._piece_listeners if other != listener)
 
     def show(self, message: Message) -> None:
         """Show a message that is about to be committed."""

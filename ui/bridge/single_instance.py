@@ -173,10 +173,10 @@ else:
             client.settimeout(CONNECT_TIMEOUT_MS / 1000)
             try:
                 client.connect(address)
-            except OSError:
+            except (OSError, ValueError):  # what stands in a damaged file may be no name
                 return False
             return True
 
     def _remove_socket(address: str) -> None:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             Path(address).unlink()

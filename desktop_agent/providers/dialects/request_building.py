@@ -227,9 +227,9 @@ class PrefixDigest:
 
 
 NO_RESULT = "No result: the call was interrupted before it ended."
+"""The result that a model gets for a call without a result."""
 # What Google's servers take in place of an unknown signature (thought-signatures, FAQ).
 NO_SIGNATURE = "skip_thought_signature_validator"
-"""The result that a model gets for a call without a result."""
 
 
 def results_after(messages: tuple[Message, ...], index: int) -> dict[str, ToolResult]:

@@ -12,8 +12,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _MAX_STYLES = 400_000
 _OFF_SCREEN = 500.0
-_HIDING_ATTRIBUTES = {"hidden", "popover"}
 """Pixels; whoever moves a text so far out of the page means it not to be seen."""
+_HIDING_ATTRIBUTES = {"hidden", "popover"}
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _ESCAPE = re.compile(r"\\([0-9a-f]{1,6})\s?")
 _PLAIN_RULE = re.compile(r"([^{}]*)\{([^{}]*)\}")

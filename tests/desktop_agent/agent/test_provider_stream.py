@@ -40,10 +40,24 @@ async def test_pieces_of_one_text_are_one_event_with_its_pieces() -> None:
 
 @pytest.mark.parametrize("limit", range(5, 520, 7))
 async def test_the_limit_is_met_at_the_same_piece_however_they_came(limit: int) -> None:
-    one_by_one, _, alone = await _read([(word,) for word in WORDS], limit)
-    at_once, _, together = await _read([WORDS], limit)
+    one_by_one, single, alone = await _read([(word,) for word in WORDS], limit)
+    at_once, joined, together = await _read([WORDS], limit)
     assert at_once == one_by_one
     assert type(together) is type(alone)
+    # Where a block or a call begins is counted once, also if nothing of it is left.
+    assert abs(joined.characters - single.characters) < 160
+
+
+async def test_what_is_left_at_the_limit_is_counted() -> None:
+    taken, size, _ = await _read([[ContentDelta("x" * 9)] * 200], 1000)
+    assert len(taken) == size.characters // 10
+
+
+async def test_a_name_that_comes_late_is_counted_where_it_came() -> None:
+    late = [ToolArgsDelta("1", None, "x")] * 50 + [ToolArgsDelta("1", "n" * 20, "x")] * 50
+    _, alone, _ = await _read([(piece,) for piece in late])
+    _, together, _ = await _read([late])
+    assert together.characters == alone.characters
 
 
 async def test_the_size_is_the_same_however_they_came() -> None:

@@ -1,6 +1,7 @@
 """The worker process: what it answers, what it may use, and how it ends."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 
 import psutil
@@ -16,7 +18,7 @@ import pytest
 
 from desktop_agent.processes import worker as module
 from desktop_agent.processes.worker import Worker, WorkerFailed, WorkerFailure
-from desktop_agent.processes.worker_process import WorkerLimits
+from desktop_agent.processes.worker_process import WorkerLimits, encode_frame, read_frame
 from tests.desktop_agent.processes import worker_tasks
 from tests.frame.children import Children
 from tests.frame.patience import PATIENCE
@@ -129,6 +131,13 @@ def test_all_answers_together_have_so_many_bytes(made: list[Worker]) -> None:
     made.append(worker := worker_of("repeat"))
     assert len(list(worker.call(1_000_000, 49))) == 49
     assert failure_of(worker, 1_000_000, 51).failure is WorkerFailure.CRASHED
+
+
+@pytest.mark.parametrize("value", ["ж" * 1000, "\ud800 alone", "\0\u2028 and 🙂"])
+def test_any_text_goes_there_and_back_in_little_room(value: str) -> None:
+    frame = encode_frame([value])
+    assert json.loads(read_frame(BytesIO(frame))) == [value]
+    assert len(frame) < 2 * len(value) + 30
 
 
 def test_memory_is_bounded(made: list[Worker]) -> None:
@@ -275,6 +284,7 @@ PARENT = f"""
 import threading
 import time
 from dataclasses import replace
+from io import BytesIO
 from tests.desktop_agent.processes.test_worker import LIMITS, worker_of
 worker = worker_of("sleep", replace(LIMITS, seconds=0.1))
 threading.Thread(target=lambda: list(worker.call({PATIENCE})), daemon=True).start()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
+from ui.bridge import single_instance
 from ui.bridge.single_instance import SingleInstance
 
 ROOT = Path(__file__).parents[3]
@@ -119,3 +120,10 @@ def test_where_nothing_can_be_locked_the_engine_says_so(qtbot, tmp_path, monkeyp
     first = SingleInstance(tmp_path)
     assert first.is_first()
     first.close()
+
+
+@pytest.mark.parametrize("address", ["\ud800", "a\0b", ""])
+@pytest.mark.skipif(sys.platform == "win32", reason="names of sockets are paths elsewhere")
+def test_what_is_no_address_is_reached_by_nobody_and_removed_without_an_error(address):
+    assert not single_instance._can_connect(address)
+    single_instance._remove_socket(address)
