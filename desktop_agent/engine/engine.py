@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary, finalize
@@ -11,7 +12,6 @@ from weakref import WeakValueDictionary, finalize
 from pydantic import SecretStr
 
 from desktop_agent.engine.connections import DEMO, Connections, PriceOverrides
-from desktop_agent.engine.late_mcp_servers import LateMcpServers
 from desktop_agent.engine.model_listings import ModelListingsFile, load_model_overrides
 from desktop_agent.engine.permission_records import AuditTrail, RuleBook, unreadable_rule_notices
 from desktop_agent.engine.session_lifecycle import DatabaseReplacement, IdleSessions
@@ -27,7 +27,7 @@ from desktop_agent.storage.records import ConversationRecord, InterruptedRuns
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.storage.store import Store
 from desktop_agent.storage.write_behind import OVERTAKEN
-from desktop_agent.tools.tool import DynamicToolRegistry, ToolRegistry
+from desktop_agent.tools.tool import AnyTool, DynamicToolRegistry, ToolRegistry
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import JsonObject, ToolUse
 from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
@@ -37,6 +37,7 @@ from desktop_agent.types.permissions import Rule
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.preferences import Preferences
 from desktop_agent.types.providers import Endpoint, ProviderConfig
+from desktop_agent.types.tool_calls import ToolClass
 
 if TYPE_CHECKING:
     from desktop_agent.engine.mcp_servers import McpServers
@@ -146,10 +147,6 @@ class Engine:
             saved=ModelListingsFile(folder),
         )
         self._private_hosts = lambda: self._preferences.network.private_host_names
-        preferences_now, model_now = lambda: self._preferences, lambda: _default_model(defaults, self._preferences)
-        self._mcp = LateMcpServers(
-            preferences_now, self.connections, self.secrets, folder, lambda: self.people, model_now, self._tools_changed
-        )
         self.prices = PriceOverrides(folder, catalogue, self.connections)
         self.permission_inspector = PermissionInspector(store, self.record, self.session, self._tools_for)
         self.notices: tuple[Sentence, ...] = store.report.notices
@@ -170,14 +167,18 @@ class Engine:
             await store.close()
             raise
         catalogue = Catalogue(own, shipped=True)
-        rule_book = RuleBook(rules.rules)
-        engine = cls(folder, store, preferences_file, preferences, defaults, catalogue, rule_book)
+        engine = cls(folder, store, preferences_file, preferences, defaults, catalogue, RuleBook(rules.rules))
         engine.notices += (*preferences_file.notices, *own_notices, *unreadable_rule_notices(rules))
         return engine
 
-    @property
+    @cached_property
     def mcp(self) -> "McpServers":
-        return self._mcp.servers
+        """The MCP servers. Made late: a prompt without any loads nothing of them."""
+        return _make_mcp_servers(self, self._defaults, self._tools_changed)
+
+    @property
+    def _mcp_in_use(self) -> "McpServers | None":
+        return self.mcp if self._preferences.mcp.servers or "mcp" in vars(self) else None
 
     @property
     def working(self) -> bool:
@@ -190,7 +191,8 @@ class Engine:
     async def change_preferences(self, preferences: Preferences) -> None:
         """Apply and save these preferences. Raises StorageFailed; they hold for this run all the same."""
         self._preferences = preferences
-        self._mcp.apply_settings()
+        if self._mcp_in_use is not None:
+            self._mcp_in_use.apply_settings()
         for session in tuple(self._sessions.values()):
             session.modes.refresh_modes()
         for listener in tuple(self._preference_listeners):
@@ -210,8 +212,7 @@ class Engine:
         from desktop_agent.engine.session_writer import SessionWriter
         from desktop_agent.storage.journal_queue import JournalQueue
 
-        chosen = self._preferences.providers
-        endpoint = self._defaults.endpoint
+        chosen, endpoint = self._preferences.providers, self._defaults.endpoint
         record = ConversationRecord(
             id=new_id(),
             title="New conversation",
@@ -349,8 +350,8 @@ class Engine:
     async def close(self) -> None:
         """Stop everything, write what is left, and release the folder; whatever fails, the other steps are done."""
         async with AsyncExitStack() as stack:
-            for close in (self._locks.close, self.store.close, self._mcp.close, self.connections.close):
-                stack.push_async_callback(close)
+            for part in filter(None, (self._locks, self.store, self._mcp_in_use, self.connections)):
+                stack.push_async_callback(part.close)
             await self._idle_sessions.close()
             await wait_for_all(*(session.close() for session in self._all_sessions), self._database_replacement.close())
 
@@ -382,8 +383,8 @@ class Engine:
         return await self.connections.provider(_endpoint_for(record, model))
 
     async def _tools_ready(self, record: ConversationRecord) -> None:
-        if self._defaults.toolset != "none":
-            await self._mcp.ready(_workspace_of(record))
+        if self._defaults.toolset != "none" and self._mcp_in_use is not None:
+            await self._mcp_in_use.ready(_workspace_of(record))
 
     def _tools_for(self, record: ConversationRecord) -> ToolRegistry:
         folder, which = _workspace_of(record), self._defaults.toolset
@@ -393,7 +394,7 @@ class Engine:
         from desktop_agent.tools.builtin_tools import builtin_tools
 
         fixed = ToolRegistry(builtin_tools(workspace, which, (self.folder,), self._private_hosts, is_checkout))
-        return DynamicToolRegistry(fixed, lambda: self._mcp.tools(folder, which))
+        return DynamicToolRegistry(fixed, lambda: _mcp_tools(self._mcp_in_use, folder, which))
 
     async def demo_workspace(self) -> Path:
         """Return a folder of the demo's own, so that its tool call has somewhere to write. Raises StorageFailed."""
@@ -405,6 +406,31 @@ class Engine:
         """Return a conversation with the demo, in the demo's folder."""
         await self.connections.start_demo()
         return self.new_session(endpoint_id=DEMO, model="demo", workspace=str(await self.demo_workspace()))
+
+
+def _make_mcp_servers(engine: Engine, defaults: RunDefaults, on_state: Callable[[], None]) -> "McpServers":
+    from desktop_agent.engine.mcp_servers import McpServers, SamplingHandler
+
+    sampling = SamplingHandler(
+        lambda: engine.people, lambda: _default_model(defaults, engine.preferences), engine.connections
+    )
+    servers = McpServers(
+        lambda: engine.preferences.mcp.servers,
+        engine.secrets,
+        engine.folder,
+        sampling.handlers,
+        lambda: engine.preferences.network.private_host_names,
+    )
+    servers.on_state(lambda _: on_state())
+    return servers
+
+
+def _mcp_tools(servers: "McpServers | None", workspace: Path | None, which: "ToolSelection") -> tuple[AnyTool, ...]:
+    """Return what the servers offer for a folder, as far as it belongs to this selection."""
+    offered = () if servers is None else servers.tools(workspace)
+    if which == "all":
+        return offered
+    return tuple(tool for tool in offered if which == "read" and tool.tool_class is ToolClass.READ_ONLY)
 
 
 def _default_model(defaults: RunDefaults, preferences: Preferences) -> tuple[str | None, str | None]:
