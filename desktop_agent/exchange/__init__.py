@@ -1,0 +1,1 @@
+"""Conversations for other programs and from them: export, import, and readers of histories on the disk."""

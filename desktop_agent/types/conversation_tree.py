@@ -1,0 +1,87 @@
+"""A conversation with all its branches: what is exported, imported, and read from other programs' histories."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Self
+
+from pydantic import model_validator
+
+from desktop_agent.types.frozen_model import FrozenModel
+from desktop_agent.types.messages import Message
+
+
+class ConversationOrigin(FrozenModel):
+    """Where a conversation came from: the program, and its id there."""
+
+    program: str
+    id: str
+
+
+class TreeMessage(FrozenModel):
+    """A message and the id of the one before it; None for the first of a branch."""
+
+    message: Message
+    parent: str | None = None
+
+
+class ConversationTree(FrozenModel):
+    """All messages of one conversation, each after its parent. `head` ends the branch in view.
+
+    Children of one parent are versions of one another, oldest first. Ids are unique within the conversation. Pictures
+    have any source; what a StoredSource names lies beside the tree, in a folder or an archive.
+    """
+
+    id: str
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    messages: tuple[TreeMessage, ...] = ()
+    head: str | None = None
+    model: str | None = None
+    workspace: str | None = None
+    origin: ConversationOrigin | None = None
+    title_is_automatic: bool = True
+
+    if TYPE_CHECKING:
+
+        def __init__(  # noqa: PLR0913
+            self,
+            *,
+            id: str,  # noqa: A002
+            title: str,
+            created_at: datetime,
+            updated_at: datetime,
+            messages: Sequence[TreeMessage] = (),
+            head: str | None = None,
+            model: str | None = None,
+            workspace: str | None = None,
+            origin: ConversationOrigin | None = None,
+            title_is_automatic: bool = True,
+        ) -> None: ...
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        known: set[str] = set()
+        for node in self.messages:
+            if node.message.id in known:
+                message = f"the id {node.message.id!r} occurs twice"
+                raise ValueError(message)
+            if node.parent is not None and node.parent not in known:
+                message = f"{node.message.id!r} stands before its parent"
+                raise ValueError(message)
+            known.add(node.message.id)
+        if self.head is not None and self.head not in known:
+            message = f"the head {self.head!r} is no message"
+            raise ValueError(message)
+        return self
+
+    def branch(self) -> tuple[Message, ...]:
+        """Return the messages from the first one to the head, oldest first."""
+        nodes = {node.message.id: node for node in self.messages}
+        branch: list[Message] = []
+        place = self.head
+        while place is not None:
+            node = nodes[place]
+            branch.append(node.message)
+            place = node.parent
+        return tuple(reversed(branch))
