@@ -229,6 +229,7 @@ class ReasoningReader:
         self._part = builder.part(number)
         self._pieces: dict[int, list[str]] = {}
         self._shows: str | None = None
+        self._is_in_order = True
 
     def feed(self, event: str, data: dict[str, Any]) -> None:
         """Read a piece, or the whole, of one part."""
@@ -248,7 +249,8 @@ class ReasoningReader:
             for index, part in enumerate(objects_in(item, name)):
                 if self._is_shown(event) and part.get("text"):
                     self._complete(index, text_in(part, "text"))
-        whole = repair_text("\n\n".join("".join(self._pieces[index]) for index in sorted(self._pieces)))
+        # In their order, the pieces that were shown are the text: of those that a server repeats, one was.
+        whole = None if self._is_in_order else self._sorted_text()
         if item is None:
             self._part.end_thinking(whole)
         else:
@@ -259,8 +261,12 @@ class ReasoningReader:
             return
         if self._pieces and index not in self._pieces:
             self._part.thinking("\n\n")
+        self._is_in_order = self._is_in_order and index >= max(self._pieces, default=index)
         self._pieces.setdefault(index, []).append(piece)
         self._part.thinking(piece)
+
+    def _sorted_text(self) -> str:
+        return repair_text("\n\n".join("".join(self._pieces[index]) for index in sorted(self._pieces)))
 
     def _complete(self, index: int, whole: str) -> None:
         self._add(index, _missing_text(self._pieces.get(index, []), whole))

@@ -70,8 +70,8 @@ def stream(*events: Event | str) -> bytes:
 class Folded:
     """A stream folded as the core does it: the events, and the reader afterwards."""
 
-    def __init__(self, data: bytes, size: int = 0) -> None:
-        self.builder = PartBuilder(PROVIDER, call_id=counted_ids(), keeps_arguments=True)
+    def __init__(self, data: bytes, size: int = 0, *, may_repeat: bool = False) -> None:
+        self.builder = PartBuilder(PROVIDER, call_id=counted_ids(), keeps_arguments=True, may_repeat=may_repeat)
         self.reader = ResponsesReader(self.builder, {})
         self.client: list[list[ProviderEvent]] = []
         decoder = SseDecoder()

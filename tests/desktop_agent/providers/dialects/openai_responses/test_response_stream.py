@@ -26,6 +26,7 @@ from desktop_agent.types.provider_events import (
 from tests.desktop_agent.providers.dialects.openai_responses.events import (
     PROVIDER,
     Event,
+    Folded,
     added,
     arguments,
     completed,
@@ -373,6 +374,18 @@ def test_summaries_that_were_lost_come_from_the_item_with_blank_lines_between() 
         completed(final),
     )
     assert thought(found) == "One.\n\nTwo."
+
+
+def test_reasoning_that_a_server_repeats_is_kept_as_it_was_shown() -> None:
+    data = stream(
+        added(0, **reasoning("rs1")),
+        event("reasoning_text.delta", output_index=0, item_id="rs1", delta="Think it over."),
+        event("reasoning_text.delta", output_index=0, item_id="rs1", delta="Think it over. Yes."),
+        event("completed", response={"id": "resp_1", "status": "incomplete", "output": []}),
+    )
+    found = Folded(data, may_repeat=True)
+    assert thought(found) == "Think it over. Yes."
+    assert [block.text for block in found.all(ThinkingBlock)] == ["Think it over. Yes."]
 
 
 def test_reasoning_without_its_end_has_no_state_to_send_back() -> None:
