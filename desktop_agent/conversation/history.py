@@ -194,6 +194,7 @@ class ConversationUsage:
     def __init__(self, history: Callable[[], Sequence[Message]]) -> None:
         self._history = history
         self._counted = 0
+        self._last_counted = ""
         self._committed: Usage | None = None
         self._open: Usage | None = None
         self._has_gaps = False
@@ -258,11 +259,13 @@ class ConversationUsage:
 
     def _count_new(self) -> None:
         messages = self._history()
-        if len(messages) < self._counted:  # another branch
+        if self._counted and [message.id for message in messages[self._counted - 1 : self._counted]] != [
+            self._last_counted
+        ]:  # another branch
             self._counted, self._committed, self._has_gaps = 0, None, False
         for message in messages[self._counted :]:
             self._add(message)
-        self._counted = len(messages)
+        self._counted, self._last_counted = len(messages), messages[-1].id if messages else ""
 
     def _add(self, message: Message) -> None:
         usage = message.usage

@@ -1,6 +1,6 @@
 """The transcript in memory: folds events into items, and returns the changes that each event makes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import takewhile
 
@@ -118,6 +118,28 @@ class Transcript:
                 return [] if summary is None else self.add_notice(COMPACTED, folded=summary.text)
             case Role.ASSISTANT:
                 return self._add_answer(message)
+
+    def cut_after(self, kept: Iterable[Message]) -> list[Change]:
+        """Remove what stands below the last of these messages. No run is active then."""
+        ids: set[str] = set()
+        summaries: set[str] = set()
+        for message in kept:
+            ids.add(message.id)
+            if (summary := summary_of(message)) is not None:
+                summaries.add(summary.text)
+        first = len(self._items)
+        while first and not _shows(self._items[first - 1], ids, summaries):
+            first -= 1
+        removed = self._items[first:]
+        if not removed:
+            return []
+        del self._items[first:]
+        self._calls.forget_from(first)
+        notices = [item for item in removed if isinstance(item, NoticeItem)]
+        self._added_sentences -= {str(notice.sentence) for notice in notices}
+        if self._offer_notice in notices:
+            self._offer_notice = None
+        return [Removed(first, len(removed))]
 
     def add_notice(
         self,
@@ -348,6 +370,11 @@ class Transcript:
     def _close_open(self, at: datetime, *, interrupted: bool) -> list[Change]:
         """Close what is open; calls that were still being written are removed."""
         return self._text.close(at, interrupted=interrupted) + self._calls.drop_unwritten()
+
+
+def _shows(item: Item, ids: Container[str], summaries: Container[str]) -> bool:
+    """Return whether the item shows one of these messages, or one of these summaries."""
+    return item.message_id in ids or (isinstance(item, NoticeItem) and item.folded in summaries)
 
 
 def _retry_sentence(event: RetryScheduled) -> Sentence:

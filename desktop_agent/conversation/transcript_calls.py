@@ -115,6 +115,15 @@ class CallItems:
         marks[event.checkpoint_id] = restored = not (event.conflicts or event.failed or event.not_undone)
         return [self.update_of(item), *self._mark_notice(event.checkpoint_id, restored=restored)]
 
+    def forget_from(self, index: int) -> None:
+        """Forget the items from this index on: they were removed."""
+        gone = {id_ for id_, place in self._places.items() if place >= index}
+        for by_key in (self._calls, self._items_by_checkpoint):
+            for key in [key for key, item in by_key.items() if item.id in gone]:
+                del by_key[key]
+        for id_ in gone:
+            del self._places[id_]
+
     def link_notice(self, message_id: str) -> None:
         """Link the last item, a notice of an undo, to the message in which the model reads of it."""
         item = self._items.items[-1]

@@ -11,6 +11,7 @@ from desktop_agent.conversation.transcript_notices import last_message_but_undo_
 from desktop_agent.engine.checkpoints import Checkpoints, RestoreListeners
 from desktop_agent.engine.context_size import ContextSize
 from desktop_agent.engine.recovery import OpenCalls, close_calls
+from desktop_agent.engine.session_branches import SessionBranches
 from desktop_agent.engine.session_controls import RuntimeControls, SessionSetup
 from desktop_agent.engine.session_runs import ActiveRun, RunFactory, RunRecorder
 from desktop_agent.engine.session_writer import ChangeListener, EventListener, PieceListener, SessionWriter
@@ -212,6 +213,15 @@ class Session:
             is_closed=lambda: self.is_closed,
         )
         self.checkpoints = self._runs.checkpoints
+        self.branches = SessionBranches(
+            writer,
+            setup.store,
+            refuse=self._refuse_while_working,
+            close_calls=self._runs.close_open_calls,
+            validate=self._valid_prompt,
+            take_prompt=self._controls.take_next,
+            start=self._runs.start,
+        )
         self.context_size = ContextSize(setup, writer)
         writer.journal_queue.on_pending_change(self._update_busy)
         writer.journal_queue.on_trouble(self._on_write_error)
@@ -429,9 +439,13 @@ class Session:
             self.interrupt(StopTurn())
 
     def _send(self, message: Message, when: When = "soon") -> None:
+        message = self._valid_prompt(message)
+        self._runs.start(lambda: self._controls.take_next(message, when))
+
+    def _valid_prompt(self, message: Message) -> Message:
         message = validate_message(message)
         self._controls.check(message)
-        self._runs.start(lambda: self._controls.take_next(message, when))
+        return message
 
     def _refuse_when_closed(self) -> None:
         if self.is_closed:

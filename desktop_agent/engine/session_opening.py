@@ -154,7 +154,7 @@ async def reopen_session(
         raise WrongUse("This conversation is in the trash.", "Restore it first.")
     recovery = recover(loaded.messages, loaded.journal, loaded.record.state.stopped_run, loaded.below)
     journal_queue = JournalQueue(store, loaded.record, is_new=False, lock=lock)
-    writer = SessionWriter(journal_queue, (*loaded.messages, *recovery.messages))
+    writer = SessionWriter(journal_queue, (*loaded.messages, *recovery.messages), loaded.branch_points)
     # By the writer: a disk that refuses prevents nobody from reading, and is retried.
     await writer.write(*recovery.messages)
     for last in recovery.ended:

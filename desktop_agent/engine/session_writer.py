@@ -3,13 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from desktop_agent.conversation.items import Added, Change, NoticeItem, Removed, UserItem
+from desktop_agent.conversation.branches import Branches, Versions
+from desktop_agent.conversation.items import Change, NoticeItem, UserItem
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.conversation.transcript_notices import last_message_but_undo_notes
 from desktop_agent.processes.foreign_code import deep_copy, notify
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.types.blocks import Block, Summary
+from desktop_agent.types.conversation_tree import BranchPoints
 from desktop_agent.types.engine_events import EngineEvent, Envelope, Event, RunEnd, RunFinished
 from desktop_agent.types.errors import DatabaseReplaced, RemedyAction, Sentence, StorageFailed, WrittenElsewhere
 from desktop_agent.types.messages import Message, MessageState, Role, new_id, now
@@ -36,10 +38,16 @@ class SessionWriter:
     """
 
     def __init__(
-        self, journal_queue: JournalQueue, messages: Sequence[Message] = (), *, is_followed: bool = False
+        self,
+        journal_queue: JournalQueue,
+        messages: Sequence[Message] = (),
+        branch_points: BranchPoints | None = None,
+        *,
+        is_followed: bool = False,
     ) -> None:
         self.journal_queue = journal_queue
         self._messages = list(messages)
+        self._branches = Branches(branch_points or {}, stored=journal_queue.is_stored)
         self.known_ids = {message.id for message in messages}
         self.transcript = Transcript(self._messages)
         self.usage = _last_usage(self._messages)
@@ -61,6 +69,11 @@ class SessionWriter:
     def history(self) -> tuple[Message, ...]:
         """Return all messages of the branch, oldest first."""
         return tuple(self._messages)
+
+    @property
+    def versions(self) -> Mapping[str, Versions]:
+        """Return the versions of what is in view, by the id of the first message of each that people see."""
+        return self._branches.versions(self._messages)
 
     def subscribe(
         self,
@@ -155,21 +168,45 @@ class SessionWriter:
             self.journal_queue.change_record(head_message_id=self._messages[same - 1].id if same else None)
         if new:
             self.journal_queue.add_messages(*new)
+        self._show_instead(same, new)
+
+    def show_branch(self, messages: Sequence[Message]) -> None:
+        """Continue from another branch, which is on the disk as it is."""
+        self.journal_queue.change_record(head_message_id=messages[-1].id)
+        same = _common_prefix_length(self._messages, messages)
+        self._show_instead(same, messages[same:])
+        self._offer_continue()
+
+    def newest_branch(self, message_id: str) -> Sequence[Message]:
+        """Return the newest of the branches that have this message, of a conversation in memory. Raises WrongUse."""
+        return self._branches.newest_branch(message_id, self._messages)
+
+    def _show_instead(self, same: int, messages: Sequence[Message]) -> None:
+        """Keep so many messages, and go on with these."""
+        if same < len(self._messages):
+            self._branches.leave(self._messages, same)
+        saved = self.transcript.saved_calls
+        unchanged = same
+        # The result of a call is shown with the call.
+        while 0 < unchanged < len(self._messages) and self._messages[unchanged].role is Role.TOOL:
+            unchanged -= 1
+        changes = self.transcript.cut_after(self._messages[:unchanged])
         del self._messages[same:]
-        self._remember(new)
+        self._remember(messages)
         self.usage = _last_usage(self._messages)
-        before, saved = len(self.transcript), self.transcript.saved_calls
-        self.transcript = Transcript(self._messages)
-        self.transcript.mark_saved_calls(saved)
-        changes: list[Change] = [Removed(0, before)] if before else []
-        self.notify_changes([*changes, *(Added(index) for index in range(len(self.transcript)))])
+        for message in self._messages[unchanged:]:
+            changes += self.transcript.add_message(message)
+        changes += self.transcript.mark_saved_calls(saved)
+        self.notify_changes(changes)
 
     async def flush(self) -> None:
         """Return when everything so far is durable. Raises StorageFailed."""
         await self.journal_queue.flush()
 
     def _remember(self, messages: Sequence[Message]) -> None:
-        self._messages.extend(messages)
+        for message in messages:
+            self._branches.add(self._messages[-1].id if self._messages else None, message.id)
+            self._messages.append(message)
         self.known_ids.update(message.id for message in messages)
 
     def _show(self, envelope: Envelope) -> None:

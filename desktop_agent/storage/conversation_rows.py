@@ -34,6 +34,7 @@ from desktop_agent.storage.records import (
     rule_to_json,
     state_to_json,
 )
+from desktop_agent.types.conversation_tree import BranchPoints
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.messages import Message, new_id, now
 from desktop_agent.types.permissions import Rule, RuleScope
@@ -174,11 +175,15 @@ def _move_head(connection: sqlite3.Connection, number: int, message_id: str | No
         sql = "SELECT number, position FROM messages WHERE conversation = ? AND id = ?"
         row = connection.execute(sql, (number, message_id)).fetchone()
         if row is None:
-            raise WrongUse(Sentence("There is no message “{id}” in this conversation.", {"id": message_id}))
+            raise _no_message_error(message_id)
         head, position = row
     connection.execute(
         "UPDATE conversations SET head = ?, message_count = ? WHERE number = ?", (head, position, number)
     )
+
+
+def _no_message_error(message_id: str) -> WrongUse:
+    return WrongUse(Sentence("There is no message “{id}” in this conversation.", {"id": message_id}))
 
 
 def set_deleted(connection: sqlite3.Connection, id_: str, *, deleted: bool) -> None:
@@ -245,7 +250,7 @@ def load_draft(connection: sqlite3.Connection, number: int) -> Draft:
 # (schema); it is asked for all the same, so that the walk ends also where a number is damaged.
 _SELECT_BRANCH = """
     WITH RECURSIVE branch (number, parent) AS (
-        SELECT m.number, m.parent FROM conversations c JOIN messages m ON m.number = c.head WHERE c.number = ?
+        SELECT number, parent FROM messages WHERE number = ?
         UNION ALL
         SELECT m.number, m.parent FROM branch b JOIN messages m ON m.number = b.parent AND m.number < b.number
     )
@@ -265,6 +270,24 @@ _SELECT_MISPLACED = """
     LIMIT 1"""
 NOT_A_BRANCH = "a message does not follow the one before it"
 
+_SELECT_BRANCH_POINTS = """
+    WITH points AS (
+        SELECT parent FROM messages WHERE conversation = :conversation GROUP BY parent HAVING count(*) > 1
+    )
+    SELECT (SELECT id FROM messages above WHERE above.number = m.parent), m.id
+    FROM messages m JOIN points ON m.parent IS points.parent
+    WHERE m.conversation = :conversation ORDER BY m.number"""
+
+# A child has a larger number than its parent, so the largest number below a message ends a branch: the newest.
+_SELECT_NEWEST_BELOW = """
+    WITH RECURSIVE below (number) AS (
+        SELECT number FROM messages WHERE conversation = :conversation AND id = :id
+        UNION ALL
+        SELECT m.number FROM below b JOIN messages m
+        ON m.conversation = :conversation AND m.parent = b.number AND m.number > b.number
+    )
+    SELECT max(number) FROM below"""
+
 _SELECT_AFTER = """
     WITH RECURSIVE branch (number, parent) AS (
         SELECT number, parent FROM messages WHERE number = :head AND number > :before
@@ -278,10 +301,33 @@ _SELECT_AFTER = """
 
 def load_branch(connection: sqlite3.Connection, conversation: int) -> tuple[Message, ...]:
     """Return the branch in view, oldest first. Raises InconsistentData where a part of it cannot be reached."""
-    rows = connection.execute(_SELECT_BRANCH, (conversation,)).fetchall()
-    (count,) = connection.execute(
-        "SELECT message_count FROM conversations WHERE number = ?", (conversation,)
+    head, count = connection.execute(
+        "SELECT head, message_count FROM conversations WHERE number = ?", (conversation,)
     ).fetchone()
+    return _load_branch_to(connection, conversation, head, count)
+
+
+def load_newest_branch(connection: sqlite3.Connection, conversation: int, message_id: str) -> tuple[Message, ...]:
+    """Return the newest of the branches that have this message, oldest message first. Raises WrongUse."""
+    (head,) = connection.execute(_SELECT_NEWEST_BELOW, {"conversation": conversation, "id": message_id}).fetchone()
+    if head is None:
+        raise _no_message_error(message_id)
+    (count,) = connection.execute("SELECT position FROM messages WHERE number = ?", (head,)).fetchone()
+    return _load_branch_to(connection, conversation, head, count)
+
+
+def load_branch_points(connection: sqlite3.Connection, conversation: int) -> BranchPoints:
+    """Return the places where the conversation has several versions."""
+    points: dict[str | None, list[str]] = {}
+    for parent, id_ in connection.execute(_SELECT_BRANCH_POINTS, {"conversation": conversation}):
+        points.setdefault(text_or_none(parent), []).append(text_of(id_))
+    return {parent: tuple(children) for parent, children in points.items()}
+
+
+def _load_branch_to(
+    connection: sqlite3.Connection, conversation: int, head: int | None, count: int
+) -> tuple[Message, ...]:
+    rows = connection.execute(_SELECT_BRANCH, (head,)).fetchall()
     if [row[-2:] for row in rows] != [(conversation, position) for position in range(1, count + 1)]:
         raise InconsistentData(NOT_A_BRANCH)
     return tuple(

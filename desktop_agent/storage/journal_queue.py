@@ -222,7 +222,7 @@ class JournalQueue(WriteBehind[_Write]):
 
     def add_event(self, envelope: Envelope) -> None:
         """Journal the event soon. Neighbouring pieces of text are joined."""
-        if not self._is_stored:
+        if not self.is_stored:
             return
         last = self._pending[-1] if self._pending else None
         if not isinstance(last, _PendingRows):
@@ -258,7 +258,7 @@ class JournalQueue(WriteBehind[_Write]):
 
     def _commit_with_rows(self, messages: tuple[Message, ...]) -> _CommitMessages:
         """Write pending journal rows in the same transaction: each transaction waits for the disk."""
-        if not self._is_stored:
+        if not self.is_stored:
             self._is_new = self._is_new and not messages
         last = self._pending[-1] if self._pending else None
         if not isinstance(last, _PendingRows):

@@ -344,7 +344,9 @@ def load_conversation(connection: sqlite3.Connection, id_: str) -> LoadedConvers
     envelopes, skipped = load_unfinished(connection, number)
     below = load_sub_run_rows(connection, number, {envelope.run_id for envelope in envelopes})
     record = conversation_rows.load_record(connection, id_)
-    return LoadedConversation(record, conversation_rows.load_branch(connection, number), envelopes, skipped, below)
+    branch = conversation_rows.load_branch(connection, number)
+    points = conversation_rows.load_branch_points(connection, number)
+    return LoadedConversation(record, branch, envelopes, skipped, below, points)
 
 
 def begin_following(connection: sqlite3.Connection, id_: str) -> tuple[LoadedConversation, ReadPosition]:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from desktop_agent.types.blocks import Block, Image, JsonObject, Unknown
+from desktop_agent.types.conversation_tree import BranchPoints
 from desktop_agent.types.engine_events import Envelope, Event
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, MessageState, Role
@@ -108,7 +109,7 @@ class LoadedConversation:
 
     `messages` is the branch that ends in the head, oldest first. `journal` holds the rows of runs without
     RunFinished, in order; `below` usage and approvals of finished runs below them. `skipped` counts journal rows that
-    this version cannot read.
+    this version cannot read. `branch_points` are those of all branches.
     """
 
     record: ConversationRecord
@@ -116,6 +117,7 @@ class LoadedConversation:
     journal: tuple[Envelope, ...] = ()
     skipped: int = 0
     below: tuple[Envelope, ...] = ()
+    branch_points: BranchPoints = field(default_factory=dict[str | None, tuple[str, ...]])
 
 
 @dataclass(frozen=True, slots=True)

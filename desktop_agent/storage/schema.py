@@ -108,8 +108,12 @@ _PARAMETERS = """
 ALTER TABLE conversations ADD COLUMN parameters TEXT;  -- JSON, or NULL for what the server does by itself
 """
 
+_BRANCHES = """
+CREATE INDEX messages_by_parent ON messages (conversation, parent);
+"""
+
 # Step i turns version i into version i + 1. A step that was released is never changed again.
-MIGRATIONS: tuple[str, ...] = (_FIRST_TABLES, _REASONING, _SESSION_STATE, _PARAMETERS)
+MIGRATIONS: tuple[str, ...] = (_FIRST_TABLES, _REASONING, _SESSION_STATE, _PARAMETERS, _BRANCHES)
 TABLES_BY_MARK: dict[int, str] = {
     101: "conversations",
     102: "messages",

@@ -197,6 +197,15 @@ class Store:
 
         return await self._run(lambda db: journal_rows.load_conversation(db, id_))
 
+    async def load_newest_branch(self, conversation_id: str, message_id: str) -> tuple[Message, ...]:
+        """Return the newest of the branches that have this message, oldest message first. Raises WrongUse."""
+
+        def work(db: DatabaseConnection) -> tuple[Message, ...]:
+            number = conversation_rows.conversation_number(db, conversation_id)
+            return conversation_rows.load_newest_branch(db, number, message_id)
+
+        return await self._run(work)
+
     async def begin_following(self, id_: str) -> tuple[LoadedConversation, journal_rows.ReadPosition]:
         """Load a conversation that another process may write, and the position to read on from. Raises WrongUse."""
         return await self._run(lambda db: journal_rows.begin_following(db, id_))

@@ -53,7 +53,7 @@ class WriteBehind(ABC, Generic[Write]):
     """
 
     def __init__(self, *, is_stored: bool = True) -> None:
-        self._is_stored = is_stored
+        self.is_stored = is_stored
         self._pending: deque[Write] = deque()
         self._current_write: Write | None = None
         """What is being written just now."""
@@ -125,7 +125,7 @@ class WriteBehind(ABC, Generic[Write]):
                 raise
 
     async def _write_shielded(self) -> StorageFailed | None:
-        if not self._is_stored:
+        if not self.is_stored:
             return None
         writing = asyncio.create_task(self._write_in_turn())
         writing.add_done_callback(lambda _: self._notify_watchers())
@@ -143,7 +143,7 @@ class WriteBehind(ABC, Generic[Write]):
         """Queue a write for the next attempt. Raises WrongUse when it is closed."""
         if self._is_closed:
             raise conversation_closed_error()
-        if self._overtaken is not None or not self._is_stored:
+        if self._overtaken is not None or not self.is_stored:
             return
         self._pending.append(write)
         if len(self._pending) == 1:

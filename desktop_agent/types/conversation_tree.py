@@ -1,6 +1,6 @@
 """A conversation with all its branches: what is exported, imported, and read from other programs' histories."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
@@ -8,6 +8,9 @@ from pydantic import model_validator
 
 from desktop_agent.types.frozen_model import FrozenModel
 from desktop_agent.types.messages import Message
+
+BranchPoints = Mapping[str | None, Sequence[str]]
+"""The ids of the children of each message that has several, oldest first; None stands before the first message."""
 
 
 class ConversationOrigin(FrozenModel):

@@ -1,0 +1,93 @@
+"""The branches of a conversation: which messages have other versions, and what is in their place."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from desktop_agent.types.conversation_tree import BranchPoints, TreeMessage
+from desktop_agent.types.errors import Sentence, WrongUse
+from desktop_agent.types.messages import Message, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """What there is in one place of a conversation: the ids of the messages that begin each version, oldest first.
+
+    `index` is that of the version in view.
+    """
+
+    ids: tuple[str, ...]
+    index: int
+
+    def neighbour(self, step: Literal[-1, 1]) -> str | None:
+        """Return the id of the version before or after the one in view; None at either end."""
+        index = self.index + step
+        return self.ids[index] if 0 <= index < len(self.ids) else None
+
+
+class Branches:
+    """The places where a conversation branches, kept while messages are added to one of the branches.
+
+    Of a conversation that is not `stored`, the messages that are left are kept here.
+    """
+
+    def __init__(self, points: BranchPoints, *, stored: bool) -> None:
+        self._children = {parent: list(children) for parent, children in points.items()}
+        self._is_stored = stored
+        self._left: dict[str, TreeMessage] = {}
+
+    def leave(self, branch: Sequence[Message], count: int) -> None:
+        """Note that only so many messages of this branch, and not all of them, stay in view."""
+        parent = branch[count - 1].id if count else None
+        self._children.setdefault(parent, [branch[count].id])
+        if not self._is_stored:
+            self._left |= {node.message.id: node for node in _tree_messages(branch)}
+
+    def newest_branch(self, message_id: str, in_view: Sequence[Message]) -> Sequence[Message]:
+        """Return the newest of the branches that have this message, of a conversation that is not stored.
+
+        Raises WrongUse.
+        """
+        nodes = self._left | {node.message.id: node for node in _tree_messages(in_view)}
+        for leaf in reversed(nodes):
+            branch: list[Message] = []
+            node: TreeMessage | None = nodes[leaf]
+            while node is not None:
+                branch.append(node.message)
+                node = nodes[node.parent] if node.parent is not None else None
+            if any(message.id == message_id for message in branch):
+                return branch[::-1]
+        raise WrongUse(Sentence("There is no message “{id}” in this conversation.", {"id": message_id}))
+
+    def add(self, parent: str | None, child: str) -> None:
+        """Note a message that was added to the branch in view."""
+        children = self._children.get(parent)
+        if children is not None and child not in children:
+            children.append(child)
+
+    def versions(self, messages: Sequence[Message]) -> Mapping[str, Versions]:
+        """Return the versions of the branch in view, by the id of the first message of each that people see."""
+        return dict(self._versions(messages)) if self._children else {}
+
+    def _versions(self, messages: Sequence[Message]) -> Iterator[tuple[str, Versions]]:
+        versions: Versions | None = None
+        parent = None
+        for message in messages:
+            children = self._children.get(parent, [])
+            if len(children) > 1 and message.id in children:
+                versions = Versions(tuple(children), children.index(message.id))
+            if versions is not None and _is_seen(message):
+                yield message.id, versions
+                versions = None
+            parent = message.id
+
+
+def _tree_messages(branch: Sequence[Message]) -> Iterator[TreeMessage]:
+    parent = None
+    for message in branch:
+        yield TreeMessage(message=message, parent=parent)
+        parent = message.id
+
+
+def _is_seen(message: Message) -> bool:
+    return message.role is Role.ASSISTANT or (message.role is Role.USER and message.injected_by is None)
