@@ -25,6 +25,7 @@ from desktop_agent.storage.records import (
     parameters_to_json,
     read_draft,
     read_message,
+    read_origin,
     read_parameters,
     read_reasoning,
     read_rule,
@@ -43,7 +44,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _SELECT_CONVERSATION = """
     SELECT id, title, created_at, updated_at, endpoint_id, model, workspace, message_count, title_is_automatic,
-        (SELECT messages.id FROM messages WHERE messages.number = head), deleted_at, reasoning, parameters, state
+        (SELECT messages.id FROM messages WHERE messages.number = head), deleted_at, reasoning, parameters, state,
+        origin
     FROM conversations """
 # The index alone would return the id stored in it: the row it leads to is checked as well.
 _NUMBER_BY_ID = """
@@ -98,6 +100,7 @@ def _record_from_row(row: tuple[Any, ...]) -> ConversationRecord:
         read_reasoning(text_or_none(row[11])),
         read_parameters(text_or_none(row[12])),
         read_state(text_or_none(row[13])),
+        read_origin(text_or_none(row[14])),
     )
 
 
@@ -366,7 +369,7 @@ def commit_messages(connection: sqlite3.Connection, conversation: int, messages:
     for message in messages:
         if not _replace_message(connection, conversation, message):
             position += 1
-            head = _insert_message(connection, conversation, message, head, position)
+            head = insert_message(connection, conversation, message, head, position)
     connection.execute(
         "UPDATE conversations SET head = ?, message_count = ?, updated_at = ? WHERE number = ?",
         (head, position, to_microseconds(now()), conversation),
@@ -381,9 +384,10 @@ def _replace_message(connection: sqlite3.Connection, conversation: int, message:
     return changed.rowcount > 0
 
 
-def _insert_message(
+def insert_message(
     connection: sqlite3.Connection, conversation: int, message: Message, parent: int | None, position: int
 ) -> int | None:
+    """Insert a message behind the row of its parent, inside the caller's transaction; return its row number."""
     added = connection.execute(
         "INSERT INTO messages (role, state, created_at, body, conversation, id, parent, position)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

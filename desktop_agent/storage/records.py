@@ -15,7 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from desktop_agent.types.blocks import Block, Image, JsonObject, Unknown
-from desktop_agent.types.conversation_tree import BranchPoints
+from desktop_agent.types.conversation_tree import BranchPoints, ConversationOrigin
 from desktop_agent.types.engine_events import Envelope, Event
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, MessageState, Role
@@ -72,6 +72,7 @@ class ConversationRecord:
     reasoning: Reasoning | None = None
     parameters: ConversationParameters = field(default_factory=ConversationParameters)
     state: ConversationState = field(default_factory=ConversationState)
+    origin: ConversationOrigin | None = None
 
 
 class ConversationChanges(TypedDict, total=False):
@@ -239,6 +240,19 @@ def read_parameters(text: str | None) -> ConversationParameters:
         return ConversationParameters() if text is None else _from_json(ConversationParameters, text)
     except (ValueError, RecursionError):
         return ConversationParameters()
+
+
+def origin_to_json(origin: ConversationOrigin | None) -> str | None:
+    """Return the JSON of an origin, or None where there is none."""
+    return None if origin is None else _to_json(ConversationOrigin, origin)
+
+
+def read_origin(text: str | None) -> ConversationOrigin | None:
+    """Return the origin; None where there is none, or none that this version knows."""
+    try:
+        return None if text is None else _from_json(ConversationOrigin, text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def state_to_json(state: ConversationState) -> str | None:

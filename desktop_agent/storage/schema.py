@@ -110,6 +110,7 @@ ALTER TABLE conversations ADD COLUMN parameters TEXT;  -- JSON, or NULL for what
 
 _BRANCHES = """
 CREATE INDEX messages_by_parent ON messages (conversation, parent);
+ALTER TABLE conversations ADD COLUMN origin TEXT;  -- JSON, or NULL for what began here
 """
 
 # Step i turns version i into version i + 1. A step that was released is never changed again.

@@ -28,6 +28,7 @@ from desktop_agent.storage.content_files import (
 )
 from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.conversation_rows import RuleRows
+from desktop_agent.storage.conversation_trees import insert_tree, load_tree
 from desktop_agent.storage.database_thread import DatabaseThread, DiskWatch
 from desktop_agent.storage.files import file_error as file_failure_of
 from desktop_agent.storage.guarded_database import FilePin, IntegrityChecker
@@ -43,6 +44,7 @@ from desktop_agent.storage.records import (
     parameters_to_json,
     reasoning_to_json,
 )
+from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.engine_events import Envelope
 from desktop_agent.types.errors import DatabaseReplaced, Sentence, StorageFailed
 from desktop_agent.types.messages import Message
@@ -203,6 +205,21 @@ class Store:
         def work(db: DatabaseConnection) -> tuple[Message, ...]:
             number = conversation_rows.conversation_number(db, conversation_id)
             return conversation_rows.load_newest_branch(db, number, message_id)
+
+        return await self._run(work)
+
+    async def load_tree(self, conversation_id: str) -> ConversationTree:
+        """Return a conversation with all its branches. Raises WrongUse for an unknown one."""
+        return await self._run(lambda db: load_tree(db, conversation_id))
+
+    async def import_tree(self, tree: ConversationTree) -> bool:
+        """Store a conversation with all its branches, all or nothing; return False where its id is there already."""
+
+        def work(db: DatabaseConnection) -> bool:
+            def store_message(number: int, message: Message) -> Message:
+                return PictureStorer(db, self.pictures, number).store_message(message)
+
+            return insert_tree(db, tree, store_message)
 
         return await self._run(work)
 

@@ -1,0 +1,84 @@
+"""Whole conversations with all their branches: read for exports, written by imports."""
+
+import sqlite3
+from collections.abc import Callable
+
+from desktop_agent.storage.connection import text_of, text_or_none, transaction
+from desktop_agent.storage.conversation_rows import (
+    conversation_number,
+    insert_message,
+    load_record,
+    to_microseconds,
+)
+from desktop_agent.storage.records import origin_to_json, read_message
+from desktop_agent.types.conversation_tree import ConversationTree, TreeMessage
+from desktop_agent.types.messages import Message
+
+_SELECT_MESSAGES = """
+    SELECT m.id, m.role, m.state, m.body, (SELECT id FROM messages above WHERE above.number = m.parent)
+    FROM messages m WHERE m.conversation = ? ORDER BY m.number"""
+
+
+def load_tree(connection: sqlite3.Connection, id_: str) -> ConversationTree:
+    """Return a conversation with all its messages, in the order in which they were written. Raises WrongUse."""
+    record = load_record(connection, id_)
+    rows = connection.execute(_SELECT_MESSAGES, (conversation_number(connection, id_),))
+    messages = [
+        TreeMessage(
+            message=read_message(text_of(body), id_=text_of(message_id), role=text_of(role), state=text_of(state)),
+            parent=text_or_none(parent),
+        )
+        for message_id, role, state, body, parent in rows
+    ]
+    return ConversationTree(
+        id=record.id,
+        title=record.title,
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+        messages=messages,
+        head=record.head_message_id,
+        model=record.model,
+        workspace=record.workspace,
+        origin=record.origin,
+        title_is_automatic=record.title_is_automatic,
+    )
+
+
+def insert_tree(
+    connection: sqlite3.Connection, tree: ConversationTree, store_message: Callable[[int, Message], Message]
+) -> bool:
+    """Write a conversation, all or nothing; return False, and write nothing, where its id is there already.
+
+    `store_message` makes files of a message's pictures; it is given the number of the conversation.
+    """
+    if connection.execute("SELECT 1 FROM conversations WHERE id = ?", (tree.id,)).fetchone() is not None:
+        return False
+    with transaction(connection):
+        number = _insert_conversation(connection, tree)
+        places: dict[str | None, tuple[int | None, int]] = {None: (None, 0)}
+        for node in tree.messages:
+            parent, position = places[node.parent]
+            message = store_message(number, node.message)
+            row = insert_message(connection, number, message, parent, position + 1)
+            places[message.id] = (row, position + 1)
+        connection.execute(
+            "UPDATE conversations SET head = ?, message_count = ? WHERE number = ?", (*places[tree.head], number)
+        )
+    return True
+
+
+def _insert_conversation(connection: sqlite3.Connection, tree: ConversationTree) -> int:
+    row = {
+        "id": tree.id,
+        "title": tree.title,
+        "title_is_automatic": tree.title_is_automatic,
+        "created_at": to_microseconds(tree.created_at),
+        "updated_at": to_microseconds(tree.updated_at),
+        "model": tree.model,
+        "workspace": tree.workspace,
+        "origin": origin_to_json(tree.origin),
+    }
+    sql = f"INSERT INTO conversations ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"  # noqa: S608  constants
+    number = connection.execute(sql, tuple(row.values())).lastrowid
+    assert number is not None  # noqa: S101  an INSERT of one row has a number
+    return number
