@@ -43,11 +43,15 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _UNFINISHED_SECONDS = 24 * 60 * 60
 
 
+BLOB_FOLDER = "saved-files"
+PICTURE_FOLDER = "pictures"
+
+
 class BlobFiles:
     """The folder `saved-files` inside the data folder: `saved-files/ab/abcd…`. All methods raise StorageFailed."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder / "saved-files"
+        self._folder = folder / BLOB_FOLDER
 
     async def put(self, data: bytes) -> str:
         """Store bytes and return their digest, in hexadecimal; durable when it returns. Equal bytes share one file."""
@@ -133,7 +137,7 @@ class PictureFiles:
     """The folder `pictures` inside the data folder: `pictures/ab/abcd….png`."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder / "pictures"
+        self._folder = folder / PICTURE_FOLDER
 
     async def put(self, data: bytes, media_type: MediaType, width: int, height: int) -> StoredSource:
         """Store a picture; equal bytes share one file. Raises StorageFailed."""

@@ -1,0 +1,206 @@
+"""Backups of a data folder: written while the program runs, listed, thinned out, and restored into a new folder.
+
+A backup is a folder with the database, checked after it was copied, the pictures and saved files, and the settings.
+Keys are not in it: they lie in the keyring. `backup.json` is written last, so a folder without it is unfinished.
+"""
+
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from desktop_agent.processes.worker_threads import WorkerThread
+from desktop_agent.storage.content_files import BLOB_FOLDER, PICTURE_FOLDER
+from desktop_agent.storage.files import file_error, make_private_folder, sync_folder, write_atomically
+from desktop_agent.storage.opening import DATABASE_NAME
+from desktop_agent.storage.store import Store
+from desktop_agent.types.errors import Sentence, StorageFailed
+
+T = TypeVar("T")
+
+_MANIFEST = "backup.json"
+_FORMAT = 1
+_FOLDERS = (PICTURE_FOLDER, BLOB_FOLDER)
+_SETTINGS = ("*.json", "*.toml")
+_COUNT = """
+    SELECT (SELECT count(*) FROM conversations WHERE deleted_at IS NULL),
+        (SELECT count(*) FROM conversations WHERE deleted_at IS NOT NULL), (SELECT count(*) FROM messages)"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCounts:
+    """How much is stored. `messages` counts those of all branches, also in the trash."""
+
+    conversations: int
+    in_trash: int
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A finished backup. `size` is in bytes; files that it shares with the data folder count too."""
+
+    folder: Path
+    created_at: datetime
+    counts: StoredCounts
+    size: int
+
+
+def count_stored(folder: Path) -> StoredCounts:
+    """Count what the database of a data folder or a backup holds. Raises StorageFailed."""
+    path = folder / DATABASE_NAME
+    try:
+        with closing(sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True)) as connection:
+            return StoredCounts(*connection.execute(_COUNT).fetchone())
+    except sqlite3.Error as error:
+        sentence = Sentence("There are no readable conversations in “{folder}”.", {"folder": str(folder)})
+        raise StorageFailed(sentence, "Choose another folder.", detail=str(error)) from error
+
+
+async def write_backup(store: Store, data_folder: Path, backups: Path) -> Backup:
+    """Write a backup into a new folder of `backups`, named by the time. Raises StorageFailed; then nothing is left."""
+    created_at = datetime.now(UTC).replace(microsecond=0)
+    target = await _in_thread(lambda: _make_target(backups, created_at))
+    try:
+        await store.snapshot(target / DATABASE_NAME)
+        return await _in_thread(lambda: _finish(data_folder, target, created_at))
+    except BaseException:
+        await _in_thread(lambda: shutil.rmtree(target, ignore_errors=True))
+        raise
+
+
+async def list_backups(backups: Path) -> tuple[Backup, ...]:
+    """Return the finished backups in a folder, the newest first; none where there is no such folder."""
+    return await _in_thread(lambda: _list(backups))
+
+
+async def remove_old_backups(backups: Path, keep: int) -> int:
+    """Delete all but the newest `keep` backups; return how many. Raises StorageFailed."""
+    return await _in_thread(lambda: _remove_old(backups, keep))
+
+
+async def restore_backup(backup: Path, data_folder: Path) -> tuple[StoredCounts, StoredCounts]:
+    """Copy a backup into a new data folder, and open that once; return what the backup has, and what the folder has.
+
+    Raises StorageFailed where the folder has something in it, or the backup is unfinished.
+    """
+    before = await _in_thread(lambda: _copy_back(backup, data_folder))
+    store = await Store.open(data_folder)
+    try:
+        await store.integrity_checker.run(full=True)
+    finally:
+        await store.close()
+    return before, await _in_thread(lambda: count_stored(data_folder))
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    """A thread of its own: a long copy holds up no journal, and no other file."""
+    worker = WorkerThread("backup")
+    try:
+        return await worker.run(work)
+    finally:
+        worker.stop()
+
+
+def _make_target(backups: Path, created_at: datetime) -> Path:
+    make_private_folder(backups)
+    name = created_at.strftime("%Y-%m-%d %H-%M-%S")
+    target, number = backups / name, 2
+    while target.exists():
+        target, number = backups / f"{name} {number}", number + 1
+    make_private_folder(target)
+    return target
+
+
+def _finish(data_folder: Path, target: Path, created_at: datetime) -> Backup:
+    for path in _content_of(data_folder):
+        _share(path, target / path.relative_to(data_folder))
+    counts = count_stored(target)
+    manifest = {"format": _FORMAT, "created_at": created_at.isoformat(), "counts": asdict(counts)}
+    try:
+        write_atomically(target / _MANIFEST, json.dumps(manifest, indent=2).encode())
+    except OSError as error:
+        raise file_error(error, target) from error
+    return Backup(target, created_at, counts, _size_of(target))
+
+
+def _content_of(folder: Path) -> Iterator[Path]:
+    """Yield the files besides the database. Links are left out: a backup holds content."""
+    for pattern in (*_SETTINGS, *(f"{name}/*/*" for name in _FOLDERS)):
+        for path in folder.glob(pattern):
+            if path.is_file() and not path.is_symlink():
+                yield path
+
+
+def _share(source: Path, target: Path) -> None:
+    """Give the target the content of the source: pictures and saved files never change, so a link is enough."""
+    try:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if source.parent.parent.name in _FOLDERS:
+            with suppress(OSError):  # another file system, or one without links
+                os.link(source, target)
+                return
+        with suppress(FileNotFoundError):  # it was deleted meanwhile, so nothing needs it
+            shutil.copy2(source, target)
+    except OSError as error:
+        raise file_error(error, target) from error
+
+
+def _list(backups: Path) -> tuple[Backup, ...]:
+    found = [backup for path in backups.glob(f"*/{_MANIFEST}") if (backup := _read(path)) is not None]
+    return tuple(sorted(found, key=lambda backup: (backup.created_at, backup.folder.name), reverse=True))
+
+
+def _read(manifest: Path) -> Backup | None:
+    try:
+        data = json.loads(manifest.read_bytes())
+        created_at, counts = datetime.fromisoformat(data["created_at"]), StoredCounts(**data["counts"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return Backup(manifest.parent, created_at, counts, _size_of(manifest.parent))
+
+
+def _size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _remove_old(backups: Path, keep: int) -> int:
+    old = _list(backups)[keep:]
+    for backup in old:
+        try:
+            # First: what is half deleted is no backup.
+            (backup.folder / _MANIFEST).unlink()
+            shutil.rmtree(backup.folder)
+        except OSError as error:
+            raise file_error(error, backup.folder) from error
+    return len(old)
+
+
+def _copy_back(backup: Path, data_folder: Path) -> StoredCounts:
+    if _read(backup / _MANIFEST) is None:
+        sentence = Sentence("“{folder}” is no finished backup.", {"folder": str(backup)})
+        raise StorageFailed(sentence, "Choose a folder that a backup has written.")
+    counts = count_stored(backup)
+    make_private_folder(data_folder)
+    try:
+        if any(data_folder.iterdir()):
+            sentence = Sentence("“{folder}” is not empty.", {"folder": str(data_folder)})
+            raise StorageFailed(sentence, "Restore into a new folder; then nothing can be overwritten.")
+        for path in _content_of(backup):
+            if path.name != _MANIFEST:
+                target = data_folder / path.relative_to(backup)
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                shutil.copy2(path, target)
+        # Last: a folder with a database is a data folder.
+        shutil.copy2(backup / DATABASE_NAME, data_folder / f".{DATABASE_NAME}")
+        (data_folder / f".{DATABASE_NAME}").replace(data_folder / DATABASE_NAME)
+        sync_folder(data_folder)
+    except OSError as error:
+        raise file_error(error, data_folder) from error
+    return counts
