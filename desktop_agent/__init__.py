@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ApprovalControl, Controls, GuardControl, MessageQueue, PolicyControl, QuestionControl, RuleControl,
     )
     from desktop_agent.api.conversation import InterruptHandle
+    from desktop_agent.api.history import History
     from desktop_agent.api.provider import Asked, ChatDone, ChatStream, Provider, ProviderStream
     from desktop_agent.api.responses import (
         EventStream, Response, StructuredResponse, ToolCallAssembler, collect_response, collect_text,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         ResultPart, ServerStep, StoredSource, Summary, Text, Thinking, ToolResult, ToolUse, Unknown,
         UrlSource,
     )
+    from desktop_agent.types.conversation_tree import ConversationOrigin, ConversationTree, TreeMessage
     from desktop_agent.types.dialects import Dialect
     from desktop_agent.types.engine_events import (
         AnswerAwaited, ApprovalRequested, ApprovalResolved, Authority, CheckpointCreated, CheckpointRestored,
@@ -93,13 +95,14 @@ __all__ = [  # noqa: RUF022
     "ChatDone", "ChatLoopHandle", "ChatStream", "CheckpointCreated", "CheckpointRestored", "Citation", "Client",
     "CommandPart", "CommandPattern", "CommandPreview", "CommandSubject", "CommandsPattern", "Conflict",
     "ConnectionFailed", "ContentDelta", "ContextCompacted", "ContextLengthExceeded", "ContinuationInjected",
-    "Controls", "ConversationInUse", "CostUpdated", "DEFAULT_MODE", "DatabaseBusy", "DatabaseDamaged",
+    "Controls", "ConversationInUse", "ConversationOrigin", "ConversationTree",
+    "CostUpdated", "DEFAULT_MODE", "DatabaseBusy", "DatabaseDamaged",
     "DatabaseReplaced", "DatabaseTooNew",
     "Decision", "Deny", "DenyAndStop", "Dialect", "DiffPreview", "DiskFull", "Done", "DoomLoopSuspected",
     "DuplicateToolResult", "Effect", "Effort", "EngineEvent", "Envelope", "ErrorOccurred", "Event", "EventStream",
     "ExtraMissing",
     "FileChanges", "FunctionTool", "Guard", "GuardAbort", "GuardAborted", "GuardCheck", "GuardContinue", "GuardControl",
-    "GuardMoment", "GuardPass", "GuardStop", "GuardVerdict", "HookAllow", "HookAsk", "HookDeny", "HookEdit",
+    "GuardMoment", "GuardPass", "GuardStop", "GuardVerdict", "History", "HookAllow", "HookAsk", "HookDeny", "HookEdit",
     "HookName", "HookVerdict", "Hooks", "HostPattern", "HostSubject", "Image", "ImageDetail", "ImageRefused",
     "ImageSource", "ImagesNotSupported", "Interrupt", "InterruptHandle", "InvalidRequest", "Json", "JsonFormat",
     "JsonObject", "JsonSchema", "KeyringLocked", "KeyringMissing", "LimitReached", "Limits", "LocksRefused",
@@ -125,7 +128,7 @@ __all__ = [  # noqa: RUF022
     "ToolChoice", "ToolClass", "ToolFacts", "ToolFailed",
     "ToolFinished", "ToolInputInvalid", "ToolOptions", "ToolProgress",
     "ToolResult", "ToolResultsReceived", "ToolSpec", "ToolStarted", "ToolUse", "ToolUseFailed", "Truncated",
-    "TurnMismatch", "TurnStarted", "TwoPhaseAgent", "Unknown", "UnknownToolCall", "UnreadableAnswer",
+    "TreeMessage", "TurnMismatch", "TurnStarted", "TwoPhaseAgent", "Unknown", "UnknownToolCall", "UnreadableAnswer",
     "UntrustedSource", "UrlSource", "Usage", "UsageUpdate", "UserMessageDelivered", "UserMessageQueued",
     "UserMessageReturned", "UserPromptSubmit", "When", "WrittenElsewhere", "WrongUse", "collect_response",
     "collect_text", "query", "run", "tool",
@@ -143,6 +146,7 @@ _MODULES = {
         "RuleControl",
     ),
     "api.conversation": ("InterruptHandle",),
+    "api.history": ("History",),
     "api.provider": ("Asked", "ChatDone", "ChatStream", "Provider", "ProviderStream",),
     "api.responses": (
         "EventStream", "Response", "StructuredResponse", "ToolCallAssembler", "collect_response",
@@ -157,6 +161,7 @@ _MODULES = {
         "MediaType", "Outcome", "ResultPart", "ServerStep", "StoredSource", "Summary", "Text", "Thinking",
         "ToolResult", "ToolUse", "Unknown", "UrlSource",
     ),
+    "types.conversation_tree": ("ConversationOrigin", "ConversationTree", "TreeMessage",),
     "types.dialects": ("Dialect",),
     "types.engine_events": (
         "AnswerAwaited", "ApprovalRequested", "ApprovalResolved", "Authority", "CheckpointCreated",

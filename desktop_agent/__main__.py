@@ -1,4 +1,4 @@
-"""The headless commands: `python -m desktop_agent ask …` and `… check`, and the same of `desktop-agent`."""
+"""The headless commands: `python -m desktop_agent ask …`, `… conversations …`, and the same of `desktop-agent`."""
 
 import os
 import signal
@@ -7,21 +7,23 @@ import threading
 from collections.abc import Callable, Sequence
 
 _INTERRUPTED = 130
+HEADLESS = (["ask"], ["check"], ["conversations"])
+"""The first words of the command line that open no window."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `ask` or `check` and return the exit code. Without a command, explain how to ask and get the window."""
+    """Run a headless command and return the exit code. Without a command, explain how to ask and get the window."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if words[:1] not in (["ask"], ["check"]):
+    if words[:1] not in HEADLESS:
         return _print_usage(words)
     listen = _exit_on_interrupt()
-    if words[0] == "check":
-        from desktop_agent.api.headless_commands import run_check
+    if words[0] != "ask":
+        from desktop_agent.api.conversations_command import run_check, run_conversations
 
         listen()
-        return run_check(words[1:])
+        return (run_check if words[0] == "check" else run_conversations)(words[1:])
+    from desktop_agent.api.ask_command import run_ask
     from desktop_agent.api.command_line import parse_ask_arguments
-    from desktop_agent.api.headless_commands import run_ask
 
     listen()
     try:
@@ -37,7 +39,7 @@ def _print_usage(words: Sequence[str]) -> int:
 
     parse_window_arguments(words)  # --help and --version end here
     sys.stderr.write(
-        "usage: desktop-agent ask [options] PROMPT (see desktop-agent ask --help), or desktop-agent check\n"
+        "usage: desktop-agent ask [options] PROMPT, or desktop-agent conversations COMMAND (each explained by --help)\n"
         "The window comes with an extra. Run pip install 'desktop-agent[window]', then desktop-agent.\n"
     )
     return 2

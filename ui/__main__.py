@@ -1,4 +1,4 @@
-"""The command `desktop-agent`: the window, `ask` and `check` without Qt, and the program's own child processes."""
+"""The command `desktop-agent`: the window, the headless commands without Qt, and the program's own child processes."""
 
 import builtins
 import gc
@@ -77,9 +77,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["--child"] and words[1:] and words[1] in _CHILDREN:
         return _run_child(_CHILDREN[words[1]])
-    if words[:1] in (["ask"], ["check"]):
-        from desktop_agent.__main__ import main as headless
+    from desktop_agent.__main__ import HEADLESS
+    from desktop_agent.__main__ import main as headless
 
+    if words[:1] in HEADLESS:
         return headless(words)
 
     signals = EarlySignals()

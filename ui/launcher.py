@@ -12,9 +12,10 @@ from pathlib import Path
 def main() -> int:
     """Run the command line. Returns the exit code."""
     words = sys.argv[1:]
-    if words[:1] in (["ask"], ["check"]) or find_spec("PySide6") is None:
-        from desktop_agent.__main__ import main as headless
+    from desktop_agent.__main__ import HEADLESS
+    from desktop_agent.__main__ import main as headless
 
+    if words[:1] in HEADLESS or find_spec("PySide6") is None:
         return headless(words)
     folder = Path(__file__).parent
     if (folder / "ui").is_dir():

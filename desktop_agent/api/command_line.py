@@ -1,4 +1,4 @@
-"""Parse the command line of the window, `ask` and `check`. Loaded before the window is drawn: no pydantic."""
+"""Parse the command line of the window and of `ask`. Loaded before the window is drawn: no pydantic."""
 
 import argparse
 import os
@@ -78,8 +78,8 @@ def parse_window_arguments(argv: Sequence[str]) -> LaunchOptions:
     parser = argparse.ArgumentParser(
         prog="desktop-agent",
         description="Talk and work with language models. Without a command the window opens; "
-        "`desktop-agent ask --help` tells how to ask from a terminal; `desktop-agent check` looks whether all saved "
-        "conversations can be read.",
+        "`desktop-agent ask --help` tells how to ask from a terminal; `desktop-agent conversations --help` how "
+        "to list, back up and check what is stored.",
     )
     parser.add_argument("--version", action=_VersionAction, nargs=0, help="show the version and exit")
     _add_launch_arguments(parser)
@@ -110,17 +110,6 @@ def parse_ask_arguments(argv: Sequence[str]) -> AskArguments:
     )
 
 
-def parse_check_arguments(argv: Sequence[str]) -> Path | None:
-    """Return the data folder for `check`, None for the usual one. Exits with 2 and a sentence on wrong use."""
-    parser = argparse.ArgumentParser(
-        prog="desktop-agent check",
-        description="Check that all saved conversations can be read, and repair what can be. "
-        "Exit codes: 0 nothing is wrong, or it was repaired; 1 something is damaged or cannot be read; 2 wrong use.",
-    )
-    _add_data_dir(parser)
-    return _data_folder(vars(parser.parse_args(argv)))
-
-
 def _ask_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="desktop-agent ask",
@@ -133,7 +122,7 @@ def _ask_parser() -> argparse.ArgumentParser:
     parser.add_argument("--system", metavar="TEXT", help="instructions above the conversation")
     parser.add_argument("--image", metavar="FILE", type=Path, action="append", default=[], help="attach a picture")
     parser.add_argument("--reasoning", metavar="LEVEL", type=_reasoning, help="none, minimal … max, or tokens")
-    parser.add_argument("--max-tokens", metavar="N", type=_positive_int, help="longest answer, in tokens")
+    parser.add_argument("--max-tokens", metavar="N", type=positive_int, help="longest answer, in tokens")
     parser.add_argument(
         "--headers-timeout",
         metavar="SECONDS",
@@ -156,21 +145,22 @@ def _ask_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_data_dir(parser: argparse.ArgumentParser) -> None:
+def add_data_dir(parser: argparse.ArgumentParser) -> None:
+    """Add --data-dir, which `chosen_data_folder` reads."""
     parser.add_argument(
         "--data-dir", metavar="DIR", type=_data_dir, help=f"keep everything here (also {DATA_DIR_VARIABLE})"
     )
 
 
-def _data_folder(values: dict[str, Any]) -> Path | None:
-    data_dir: Path | None = values["data_dir"]
+def chosen_data_folder(data_dir: Path | None) -> Path | None:
+    """Return the data folder that --data-dir or the environment names; None for the usual one."""
     if data_dir is None and os.environ.get(DATA_DIR_VARIABLE):
         return Path(os.environ[DATA_DIR_VARIABLE])
     return data_dir
 
 
 def _add_launch_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_data_dir(parser)
+    add_data_dir(parser)
     parser.add_argument("--dialect", choices=get_args(Dialect), help="what the server speaks (default openai-chat)")
     parser.add_argument(
         "--base-url", metavar="URL", help=f"the server, as its own client takes it ({BASE_URL_VARIABLE})"
@@ -180,7 +170,7 @@ def _add_launch_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _parse_launch_options(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> LaunchOptions:
     values: dict[str, Any] = vars(arguments)
-    data_dir = _data_folder(values)
+    data_dir = chosen_data_folder(values["data_dir"])
     endpoint = _parse_endpoint(parser, values["dialect"], values["base_url"] or os.environ.get(BASE_URL_VARIABLE))
     if endpoint is not None and values["demo"]:
         parser.error("--demo is a server of its own: leave out --dialect and --base-url")
@@ -215,7 +205,8 @@ def _parse_web_address(text: str) -> SplitResult | None:
     return parts if is_valid else None
 
 
-def _positive_int(text: str) -> int:
+def positive_int(text: str) -> int:
+    """Parse a number of things. Raises ArgumentTypeError."""
     number = int(text) if text.isdecimal() else 0
     if number < 1:
         raise argparse.ArgumentTypeError(f"“{text}” is not a whole number above 0")

@@ -29,7 +29,7 @@ def _drawn(beside: str) -> list[str]:
 
 
 def test_examples_are_the_same_beside_other_modules() -> None:
-    alone, beside = _drawn("sys"), _drawn("desktop_agent.api.headless_commands, ui.app")
+    alone, beside = _drawn("sys"), _drawn("desktop_agent.api.ask_command, ui.app")
 
     assert len(alone) > 50
     assert alone == beside

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from desktop_agent.api.headless_commands import ERROR, _AskRun
+from desktop_agent.api.ask_command import ERROR, _AskRun
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import StorageFailed

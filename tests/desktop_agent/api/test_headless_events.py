@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.api.headless_commands import event_to_json
+from desktop_agent.api.ask_command import event_to_json
 from desktop_agent.types.blocks import ServerStep, ToolUse, Unknown
 from desktop_agent.types.engine_events import Event, RetryScheduled, TurnStarted
 from desktop_agent.types.errors import Sentence

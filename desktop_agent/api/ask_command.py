@@ -1,27 +1,24 @@
-"""The headless commands: `ask` prints one answer, as text or JSON lines; `check` verifies and repairs what is saved."""
+"""The headless command `ask`, which prints one answer, as text or JSON lines."""
 
 import asyncio
 import json
 import logging
 import os
-import re
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
-from desktop_agent.api.command_line import AskArguments, parse_check_arguments
+from desktop_agent.api.command_line import AskArguments
+from desktop_agent.api.terminal import BROKEN_PIPE, DONE, ERROR, INTERRUPTED, WRONG_USE, use_utf8, write_remark
 from desktop_agent.conversation.picture_preparation import import_picture_async
 from desktop_agent.conversation.transcript_notices import explain_ending
 from desktop_agent.engine.connections import key_from_environment
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
-from desktop_agent.storage.files import data_folder
-from desktop_agent.storage.store import DATABASE_NAME, Store
 from desktop_agent.types.blocks import Block, Image, Text, ToolUse
 from desktop_agent.types.dialects import API_KEY_VARIABLE
 from desktop_agent.types.engine_events import (
@@ -100,9 +97,6 @@ def _provider_event_to_json(event: Event) -> dict[str, Any] | None:
             return None
 
 
-DONE, ERROR, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
-# The exit code of shells for a program that SIGPIPE ended because its reader left.
-BROKEN_PIPE = 141
 _NOT_APPROVED = "Nobody is there to approve this call: it was started with --approve never."
 _NOT_STORED = (
     "What was printed is its only copy, and the conversation cannot be gone on with. Check the disk and its free "
@@ -115,17 +109,14 @@ _KEYRING_REMEDY = Sentence(
 )
 _KEYRING_ERRORS = {kind.kind for kind in (SecretsUnavailable, KeyringMissing, KeyringLocked)}
 _MAX_NAME_LENGTH = 100
-_TERMINAL_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def run_ask(arguments: AskArguments) -> int:
     """Ask and print; return the exit code. Standard streams are UTF-8, whatever the system's encoding is."""
     if arguments.verbose:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            # Models write lone halves of characters; they must not end the answer.
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    # Models write lone halves of characters; they must not end the answer.
+    use_utf8()
     try:
         # Before the loop: a thread that waits for standard input could not be interrupted.
         data = sys.stdin.buffer.read() if arguments.prompt == "-" else os.fsencode(arguments.prompt)
@@ -140,9 +131,9 @@ async def _ask(arguments: AskArguments, text: str) -> int:
         engine = await Engine.open(arguments.launch.data_dir, _run_defaults(arguments))
     except AgentError as error:
         return _report_failure(error)
-    engine.store.on_notice(lambda sentence: _write_to_stderr(str(sentence)))
+    engine.store.on_notice(lambda sentence: write_remark(str(sentence)))
     for notice in engine.notices:
-        _write_to_stderr(str(notice))
+        write_remark(str(notice))
     try:
         session = await _open_session(engine, arguments)
         message = await _build_prompt(engine, text, arguments.images)
@@ -252,15 +243,13 @@ class _AskRun:
             restore()
         if not self._arguments.jsonl:
             self._print("\n")
-        _write_to_stderr(f"conversation {self._session.record.id}")
+        write_remark(f"conversation {self._session.record.id}")
         if waiting := len(self._session.queue.entries):
-            _write_to_stderr(
-                f"{waiting} messages still wait in it." if waiting > 1 else "One message still waits in it."
-            )
+            write_remark(f"{waiting} messages still wait in it." if waiting > 1 else "One message still waits in it.")
         if self._storage_failure is not None:
-            _write_to_stderr(f"The answer was not stored: {self._storage_failure.sentence} {_NOT_STORED}")
+            write_remark(f"The answer was not stored: {self._storage_failure.sentence} {_NOT_STORED}")
         if self._error is not None:
-            _write_to_stderr(_error_text(self._error))
+            write_remark(_error_text(self._error))
         return self._exit_code
 
     @property
@@ -327,10 +316,10 @@ class _AskRun:
             case ToolUse(malformed=str()):
                 # With tools the model is told and may call again; without tools nobody would know.
                 self._has_failed |= self._arguments.tools == "none"
-                _write_to_stderr(f"A call of “{event.name[:_MAX_NAME_LENGTH]}” could not be read. It was not run.")
+                write_remark(f"A call of “{event.name[:_MAX_NAME_LENGTH]}” could not be read. It was not run.")
             case ToolUse() if self._arguments.tools == "none":
                 name = event.name[:_MAX_NAME_LENGTH]
-                _write_to_stderr(f"The model called “{name}”, but no tools run here (--tools none). It was not run.")
+                write_remark(f"The model called “{name}”, but no tools run here (--tools none). It was not run.")
             case AnswerAwaited() if sys.stderr.isatty():
                 # One line that counts up; the next event clears it.
                 self._is_waiting = True
@@ -338,9 +327,9 @@ class _AskRun:
                 sys.stderr.flush()
             case RetryScheduled():
                 retry = Sentence("Trying again in {seconds} s.", {"seconds": f"{event.after:.1f}"})
-                _write_to_stderr(str(join_remedy(Sentence("{why}", {"why": event.why}), retry)))
+                write_remark(str(join_remedy(Sentence("{why}", {"why": event.why}), retry)))
             case LimitReached():
-                _write_to_stderr(f"A limit was reached: {event.which}.")
+                write_remark(f"A limit was reached: {event.which}.")
             case RunFinished():
                 self._end = event.reason
             case _:
@@ -350,12 +339,12 @@ class _AskRun:
         for words in map(str, sentences):
             if words not in self._reported:
                 self._reported.add(words)
-                _write_to_stderr(words)
+                write_remark(words)
 
     def _report_ending(self, end: MessageDelta) -> None:
         explanation = explain_ending(end.stop_reason, end.details, end.raw)
         if explanation is not None:
-            _write_to_stderr(
+            write_remark(
                 " ".join(
                     str(sentence) for sentence in (explanation.sentence, explanation.remedy) if sentence is not None
                 )
@@ -379,7 +368,7 @@ class _AskRun:
                 _discard_output()
             else:
                 self._has_failed = True
-                _write_to_stderr(f"The answer cannot be written: {error.strerror}.")
+                write_remark(f"The answer cannot be written: {error.strerror}.")
             self._stop()
 
 
@@ -427,52 +416,10 @@ def _install_signal_handlers_on_windows(
 
 
 def _report_failure(error: AgentError, code: int = ERROR) -> int:
-    _write_to_stderr(_error_text(error))
+    write_remark(_error_text(error))
     return code
 
 
 def _error_text(error: AgentError | ErrorOccurred) -> str:
     remedy = _KEYRING_REMEDY if error.kind in _KEYRING_ERRORS else error.remedy
     return str(join_remedy(error.sentence, remedy))
-
-
-def _write_to_stderr(text: str) -> None:
-    """Write one remark; terminal and bidirectional controls are shown as escapes."""
-    with suppress(BrokenPipeError):
-        sys.stderr.write(_TERMINAL_CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text) + "\n")
-
-
-def run_check(argv: Sequence[str]) -> int:
-    """Check and print the result; return the exit code."""
-    folder = parse_check_arguments(argv)
-    try:
-        return asyncio.run(_check(folder))
-    except AgentError as error:
-        sys.stderr.write(f"{error.whole}\n")
-        return ERROR
-    except KeyboardInterrupt:
-        return INTERRUPTED
-
-
-async def _check(chosen: Path | None) -> int:
-    folder = await asyncio.to_thread(_existing_data_folder, chosen)
-    store = await Store.open(folder)
-    try:
-        for notice in store.report.notices:
-            sys.stdout.write(f"{notice}\n")
-        result = await store.integrity_checker.run(full=True)
-        if result is not None:
-            sys.stdout.write(f"{result}\n")
-        # What was lost in an earlier repair is gone: that is no success.
-        return ERROR if store.report.notices else DONE
-    finally:
-        await store.close()
-
-
-def _existing_data_folder(chosen: Path | None) -> Path:
-    """Nothing is created where nothing was saved. Raises StorageFailed."""
-    folder = chosen.expanduser().absolute() if chosen is not None else data_folder()
-    if not (folder / DATABASE_NAME).exists():
-        sentence = Sentence("There are no saved conversations in “{folder}”.", {"folder": str(folder)})
-        raise StorageFailed(sentence, "Name the folder that has them with --data-dir.")
-    return folder

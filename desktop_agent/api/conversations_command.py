@@ -1,0 +1,177 @@
+"""The headless command `conversations`, which lists, backs up, restores and checks what is stored."""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from desktop_agent.api.command_line import add_data_dir, chosen_data_folder, positive_int
+from desktop_agent.api.history import BACKUPS, History
+from desktop_agent.api.terminal import DONE, ERROR, INTERRUPTED, WRONG_USE, escape_controls, use_utf8, write_remark
+from desktop_agent.storage.backup import Backup, StoredCounts, list_backups, restore_backup
+from desktop_agent.storage.records import ConversationRecord
+from desktop_agent.types.errors import AgentError, WrongUse
+
+_Arguments = argparse.Namespace
+
+
+def run_conversations(argv: Sequence[str]) -> int:
+    """Run one of the commands and print its result; return the exit code. Exits with 2 on wrong use."""
+    arguments = _parser().parse_args(argv)
+    use_utf8()
+    try:
+        return asyncio.run(_COMMANDS[arguments.command](arguments))
+    except WrongUse as error:
+        write_remark(str(error.whole))
+        return WRONG_USE
+    except AgentError as error:
+        write_remark(str(error.whole))
+        return ERROR
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def run_check(argv: Sequence[str]) -> int:
+    """Check and print the result; return the exit code. Exits with 2 on wrong use."""
+    return run_conversations(["check", *argv])
+
+
+async def _list(arguments: _Arguments) -> int:
+    async with _history(arguments) as history:
+        records = await history.conversations(arguments.limit, in_trash=arguments.trash)
+    if arguments.json:
+        _print_json([_listed(record) for record in records])
+        return DONE
+    for record in records:
+        day = record.updated_at.astimezone().strftime("%Y-%m-%d %H:%M")
+        _print(f"{record.id}  {day}  {record.message_count:>5}  {record.title}")
+    return DONE
+
+
+async def _back_up(arguments: _Arguments) -> int:
+    async with _history(arguments) as history:
+        backup = await history.back_up(arguments.to)
+    if arguments.json:
+        _print_json(_described(backup))
+    else:
+        _print(f"{backup.folder}\n{_counted(backup.counts)}")
+    return DONE
+
+
+async def _list_backups(arguments: _Arguments) -> int:
+    folder = arguments.folder or _history(arguments).folder / BACKUPS
+    backups = await list_backups(folder)
+    if arguments.json:
+        _print_json([_described(backup) for backup in backups])
+        return DONE
+    for backup in backups:
+        _print(f"{backup.folder}  {_counted(backup.counts)}, {backup.size:,} bytes")
+    return DONE
+
+
+async def _restore(arguments: _Arguments) -> int:
+    before, after = await restore_backup(arguments.backup, arguments.into)
+    if arguments.json:
+        _print_json({"backup": asdict(before), "restored": asdict(after)})
+    else:
+        _print(f"In the backup: {_counted(before)}\nRestored: {_counted(after)}")
+        _print(f"Open them with: desktop-agent --data-dir {arguments.into}")
+    return DONE if before == after else ERROR
+
+
+async def _check(arguments: _Arguments) -> int:
+    async with _history(arguments) as history:
+        result = await history.check()
+        notices = history.notices
+    if arguments.json:
+        _print_json({"notices": list(map(str, notices)), "result": None if result is None else str(result)})
+    else:
+        for sentence in (*notices, *([] if result is None else [result])):
+            _print(str(sentence))
+    # What was lost in an earlier repair is gone: that is no success.
+    return ERROR if notices else DONE
+
+
+_COMMANDS: dict[str, Callable[[_Arguments], Coroutine[Any, Any, int]]] = {
+    "list": _list,
+    "backup": _back_up,
+    "backups": _list_backups,
+    "restore": _restore,
+    "check": _check,
+}
+
+
+def _history(arguments: _Arguments) -> History:
+    return History(chosen_data_folder(arguments.data_dir))
+
+
+def _listed(record: ConversationRecord) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "title": record.title,
+        "created_at": record.created_at.isoformat(),
+        "updated_at": record.updated_at.isoformat(),
+        "model": record.model,
+        "workspace": record.workspace,
+        "messages": record.message_count,
+        "deleted_at": None if record.deleted_at is None else record.deleted_at.isoformat(),
+    }
+
+
+def _described(backup: Backup) -> dict[str, Any]:
+    return {
+        "folder": str(backup.folder),
+        "created_at": backup.created_at.isoformat(),
+        "counts": asdict(backup.counts),
+        "size": backup.size,
+    }
+
+
+def _counted(counts: StoredCounts) -> str:
+    return f"{counts.conversations} conversations, {counts.in_trash} in the trash, {counts.messages} messages"
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(escape_controls(text) + "\n")
+
+
+def _print_json(value: object) -> None:
+    # In ASCII: titles may hold what a terminal obeys.
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="desktop-agent conversations",
+        description="List, back up, restore and check the stored conversations. "
+        "Exit codes: 0 done, 1 something is damaged or failed, 2 wrong use, 130 interrupted.",
+    )
+    add = parser.add_subparsers(dest="command", required=True, metavar="COMMAND").add_parser
+
+    listing = _add(add, "list", "list conversations, the newest first")
+    listing.add_argument("--limit", metavar="N", type=positive_int, help="so many at most")
+    listing.add_argument("--trash", action="store_true", help="those in the trash instead")
+
+    backup = _add(add, "backup", "write a backup, also while the window is open")
+    backup.add_argument("--to", metavar="DIR", type=Path, help="in this folder (default: “backups” in the data folder)")
+
+    backups = _add(add, "backups", "list the backups")
+    backups.add_argument("--folder", metavar="DIR", type=Path, help="of this folder")
+
+    restore = _add(add, "restore", "restore a backup into a new data folder")
+    restore.add_argument("backup", metavar="BACKUP", type=Path, help="the folder that the backup is in")
+    restore.add_argument("--into", metavar="DIR", type=Path, required=True, help="a new or empty folder")
+
+    _add(add, "check", "check that all can be read, and repair what can be")
+    return parser
+
+
+def _add(add_parser: Callable[..., argparse.ArgumentParser], name: str, text: str) -> argparse.ArgumentParser:
+    command = add_parser(name, help=text, description=text[:1].upper() + text[1:] + ".")
+    command.add_argument("--json", action="store_true", help="print JSON")
+    add_data_dir(command)
+    return command

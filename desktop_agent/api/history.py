@@ -1,0 +1,89 @@
+"""The stored conversations, for programs and for the command line."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from desktop_agent.storage.backup import Backup, write_backup
+from desktop_agent.storage.files import data_folder
+from desktop_agent.storage.opening import DATABASE_NAME
+from desktop_agent.storage.records import ConversationRecord
+from desktop_agent.storage.store import Store
+from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.errors import Sentence, StorageFailed
+
+
+class History:
+    """The conversations of one data folder, the same that the window shows.
+
+        async with History() as history:
+            for record in await history.conversations():
+                print(record.title)
+
+    `folder` is the data folder, by default the platform's own. It must exist: nothing is created where nothing was
+    saved. All methods raise StorageFailed, those that name a conversation WrongUse for an unknown one. Other processes
+    may work in the same folder.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._chosen = folder
+        self._opened: Store | None = None
+
+    async def __aenter__(self) -> Self:
+        self._opened = await Store.open(existing_data_folder(self._chosen))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._store.close()
+
+    @property
+    def folder(self) -> Path:
+        """The data folder."""
+        return existing_data_folder(self._chosen)
+
+    @property
+    def notices(self) -> Sequence[Sentence]:
+        """What the opening says: that something was repaired, or that nothing can be written."""
+        return self._store.report.notices
+
+    async def conversations(self, limit: int | None = None, *, in_trash: bool = False) -> Sequence[ConversationRecord]:
+        """Return the newest conversations, without their messages."""
+        return await self._store.list_conversations(limit, in_trash=in_trash)
+
+    async def conversation(self, conversation_id: str) -> ConversationTree:
+        """Return one conversation with all its branches."""
+        return await self._store.load_tree(conversation_id)
+
+    async def add(self, conversation: ConversationTree) -> bool:
+        """Store a conversation; return False where one with its id is there already, also in the trash."""
+        return await self._store.import_tree(conversation)
+
+    async def back_up(self, backups: Path | None = None) -> Backup:
+        """Write a backup as a new folder in `backups`, by default the folder `backups` of the data folder."""
+        return await write_backup(self._store, self.folder, backups or self.folder / BACKUPS)
+
+    async def check(self) -> Sentence | None:
+        """Check everything that is stored, and repair what can be; return what to say of it."""
+        return await self._store.integrity_checker.run(full=True)
+
+    @property
+    def _store(self) -> Store:
+        if self._opened is None:
+            message = "use `async with History() as history`"
+            raise RuntimeError(message)
+        return self._opened
+
+
+BACKUPS = "backups"
+
+
+def existing_data_folder(chosen: Path | None) -> Path:
+    """Return the data folder. Nothing is created where nothing was saved: raises StorageFailed."""
+    folder = chosen.expanduser().absolute() if chosen is not None else data_folder()
+    if not (folder / DATABASE_NAME).exists():
+        sentence = Sentence("There are no saved conversations in “{folder}”.", {"folder": str(folder)})
+        raise StorageFailed(sentence, "Name the folder that has them with --data-dir.")
+    return folder

@@ -1,0 +1,30 @@
+"""What the headless commands write to a terminal, and the codes that they end with."""
+
+import re
+import sys
+from contextlib import suppress
+from io import TextIOWrapper
+
+DONE, ERROR, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+BROKEN_PIPE = 141
+"""The exit code of shells for a program that SIGPIPE ended because its reader left."""
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def use_utf8() -> None:
+    """Write UTF-8 to the standard streams, whatever the system's encoding is; lone surrogates become escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def escape_controls(text: str) -> str:
+    """Return the text with terminal and bidirectional controls as escapes; tabs and line breaks stay."""
+    return _CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
+def write_remark(text: str) -> None:
+    """Write one line to standard error."""
+    with suppress(BrokenPipeError):
+        sys.stderr.write(escape_controls(text) + "\n")

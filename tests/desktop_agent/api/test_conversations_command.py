@@ -1,0 +1,126 @@
+"""`conversations`: what is listed, backed up, restored and checked from a terminal; and the same from a program."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desktop_agent.__main__ import main
+from desktop_agent.api.history import History
+from desktop_agent.storage.store import Store
+from desktop_agent.types.errors import StorageFailed, WrongUse
+from tests.desktop_agent.storage.test_conversation_trees import TREE
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    async def fill() -> None:
+        store = await Store.open(tmp_path / "data")
+        await store.import_tree(TREE)
+        other = await store.create_conversation(title="red \x1b[31m")
+        await store.delete_conversation(other.id)
+        await store.close()
+
+    asyncio.run(fill())
+    monkeypatch.setenv("DESKTOP_AGENT_DATA_DIR", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+class Terminal:
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def run(self, *words: str) -> tuple[int, str, str]:
+        code = main(["conversations", *words])
+        captured = self._capsys.readouterr()
+        return code, captured.out, captured.err
+
+    def json(self, *words: str) -> Any:
+        code, out, err = self.run(*words, "--json")
+        assert (code, err) == (0, "")
+        return json.loads(out)
+
+
+@pytest.fixture
+def terminal(data: Path, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    return Terminal(capsys)
+
+
+def test_conversations_are_listed(terminal: Terminal) -> None:
+    code, out, err = terminal.run("list")
+    assert (code, err) == (0, "")
+    assert "imported" in out
+    assert "Two ways" in out
+    (listed,) = terminal.json("list")
+    assert listed["id"] == "imported"
+    assert listed["messages"] == 4
+    assert terminal.json("list", "--limit", "1") == [listed]
+
+
+def test_titles_cannot_command_the_terminal(terminal: Terminal) -> None:
+    _, out, _ = terminal.run("list", "--trash")
+    assert "red \\x1b[31m" in out
+
+
+def test_a_backup_is_written_listed_and_restored(terminal: Terminal, data: Path, tmp_path: Path) -> None:
+    backup = terminal.json("backup")
+    assert Path(backup["folder"]).parent == data / "backups"
+    assert backup["counts"] == {"conversations": 1, "in_trash": 1, "messages": 6}
+    assert terminal.json("backups") == [backup]
+    elsewhere = terminal.json("backup", "--to", str(tmp_path / "elsewhere"))
+    assert terminal.json("backups", "--folder", str(tmp_path / "elsewhere")) == [elsewhere]
+    new = str(tmp_path / "new")
+    assert terminal.json("restore", backup["folder"], "--into", new)["restored"] == backup["counts"]
+    assert [row["id"] for row in terminal.json("list", "--data-dir", new)] == ["imported"]
+    code, _, err = terminal.run("restore", backup["folder"], "--into", new)
+    assert code == 1
+    assert "not empty" in err
+
+
+def test_all_is_checked(terminal: Terminal) -> None:
+    assert terminal.json("check")["notices"] == []
+    assert main(["check"]) == 0
+
+
+@pytest.mark.parametrize("words", [(), ("nothing",), ("list", "--limit", "0"), ("restore", "x")])
+def test_wrong_use_ends_with_2(terminal: Terminal, words: tuple[str, ...]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        terminal.run(*words)
+    assert ended.value.code == 2
+
+
+def test_where_nothing_was_saved_nothing_is_created(terminal: Terminal, tmp_path: Path) -> None:
+    for command in ("list", "backup", "check"):
+        code, out, err = terminal.run(command, "--data-dir", str(tmp_path / "nowhere"))
+        assert (code, out) == (1, "")
+        assert "There are no saved conversations" in err
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_it_runs_as_a_program_of_its_own(data: Path) -> None:
+    command = [sys.executable, "-m", "desktop_agent", "conversations", "list", "--json"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ended = subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert json.loads(ended.stdout)[0]["title"] == TREE.title
+
+
+async def test_a_program_reads_and_adds_conversations(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path / "data")
+    await store.close()
+    async with History(tmp_path / "data") as history:
+        assert await history.add(TREE)
+        assert not await history.add(TREE)
+        assert await history.conversation("imported") == TREE
+        with pytest.raises(WrongUse):
+            await history.conversation("nothing")
+        assert [record.id for record in await history.conversations()] == ["imported"]
+    with pytest.raises(RuntimeError, match="async with"):
+        await History(tmp_path / "data").conversations()
+    with pytest.raises(StorageFailed, match="no saved conversations"):
+        async with History(tmp_path / "nowhere"):
+            pass
