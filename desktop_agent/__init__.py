@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from desktop_agent.api.conversation import InterruptHandle
     from desktop_agent.api.history import History
     from desktop_agent.api.provider import Asked, ChatDone, ChatStream, Provider, ProviderStream
+    from desktop_agent.conversation.branches import Versions
     from desktop_agent.api.responses import (
         EventStream, Response, StructuredResponse, ToolCallAssembler, collect_response, collect_text,
     )
@@ -130,7 +131,7 @@ __all__ = [  # noqa: RUF022
     "ToolResult", "ToolResultsReceived", "ToolSpec", "ToolStarted", "ToolUse", "ToolUseFailed", "Truncated",
     "TreeMessage", "TurnMismatch", "TurnStarted", "TwoPhaseAgent", "Unknown", "UnknownToolCall", "UnreadableAnswer",
     "UntrustedSource", "UrlSource", "Usage", "UsageUpdate", "UserMessageDelivered", "UserMessageQueued",
-    "UserMessageReturned", "UserPromptSubmit", "When", "WrittenElsewhere", "WrongUse", "collect_response",
+    "UserMessageReturned", "UserPromptSubmit", "Versions", "When", "WrittenElsewhere", "WrongUse", "collect_response",
     "collect_text", "query", "run", "tool",
 ]
 
@@ -152,6 +153,7 @@ _MODULES = {
         "EventStream", "Response", "StructuredResponse", "ToolCallAssembler", "collect_response",
         "collect_text",
     ),
+    "conversation.branches": ("Versions",),
     "permissions.approvals": ("AnswerReport", "AnswerStatus", "Approval", "Resolution",),
     "tools.decorator": ("FunctionTool", "ToolFacts", "ToolOptions", "tool",),
     "tools.json_schema": ("JsonSchema",),

@@ -2,7 +2,7 @@
 
 import asyncio
 import warnings
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import UnionType
 from typing import Any, Unpack, overload
 
@@ -20,6 +20,7 @@ from desktop_agent.api.responses import (
     complete_structured,
 )
 from desktop_agent.api.run_events import AsyncCloseable
+from desktop_agent.conversation.branches import Versions
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import Block, ToolResult
 from desktop_agent.types.engine_events import Envelope, RunEnd
@@ -199,8 +200,22 @@ class Client(AsyncCloseable):
     async def edit_history(
         self, change: Sequence[Message] | Callable[[tuple[Message, ...]], Sequence[Message]]
     ) -> None:
-        """Go on from these messages, or from what the function makes of the history. Raises WrongUse during a run."""
+        """Go on from these messages, or from what the function makes of the history. Raises WrongUse during a run.
+
+        What they replace stays, as another version: `await client.edit_history(client.history[:-1])` and then
+        `await client.continue_()` ask for the last answer anew, and `show_version` goes back to the first one.
+        """
         await self._conversation.replace_history(change if callable(change) else lambda _: change)
+
+    @property
+    def versions(self) -> Mapping[str, Versions]:
+        """What there are versions of in the history: by the id of the message that is in view, the ids of all."""
+        session = self._conversation.session
+        return {} if session is None else session.branches.versions
+
+    async def show_version(self, message_id: str) -> None:
+        """Go on with the newest version that has this message. Raises WrongUse during a run, and for an unknown one."""
+        await self._conversation.show_version(message_id)
 
     async def clear_history(self) -> None:
         """Stop, wait for the end of the run, and forget everything; the options stay."""

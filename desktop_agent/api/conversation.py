@@ -332,6 +332,15 @@ class ConversationRunner:
         self._require_idle()
         await self._replace(change)
 
+    async def show_version(self, message_id: str) -> None:
+        """Go to the newest branch that has this message. Raises WrongUse during a run, and for an unknown one."""
+        self._require_idle()
+        async with self._start_lock:
+            session = self.opened_session
+            await session.wait_idle()
+            await session.branches.show(message_id)
+            self._forget_answers()
+
     async def clear(self) -> None:
         """Stop, wait until nothing is left of the old run, and begin anew with the same options."""
         self.interrupt()
@@ -404,11 +413,14 @@ class ConversationRunner:
                 session = self._opened.session
                 await session.wait_idle()
                 session.edit_history(change(session.history))
-            self._results.clear()
-            # Nobody reads the answers of a history that is gone.
-            self._unread_runs.clear()
-            self._newest_run = None
-            self._wait_was_stopped = False
+            self._forget_answers()
+
+    def _forget_answers(self) -> None:
+        """Forget what came in a history that is gone: nobody reads it."""
+        self._results.clear()
+        self._unread_runs.clear()
+        self._newest_run = None
+        self._wait_was_stopped = False
 
     def _start(self, session: "Session", prompt: Message | None) -> RunEvents:
         stopped = self._stop_before_start or (self._wait_was_stopped and prompt is None)

@@ -285,6 +285,24 @@ async def test_history_is_edited_by_messages_or_by_a_function() -> None:
     assert sent(provider) == [("user", "x"), ("assistant", "y"), ("user", "b")]
 
 
+async def test_an_answer_is_asked_for_anew_and_the_first_is_found_again() -> None:
+    options, provider = acting(Turn(says("one")), Turn(says("two")), Turn(says("three")))
+    async with Client(options) as client:
+        assert client.versions == {}
+        await client.complete("a")
+        first = client.history
+        await client.edit_history(first[:-1])
+        assert (await client.complete()).text == "two"
+        (versions,) = client.versions.values()
+        assert (versions.ids, versions.index) == ((first[1].id, client.history[1].id), 1)
+        await client.show_version(first[1].id)
+        assert client.history == first
+        with pytest.raises(WrongUse, match="no message"):
+            await client.show_version("nothing")
+        await client.complete("b")
+    assert sent(provider) == [("user", "a"), ("assistant", "one"), ("user", "b")]
+
+
 @pytest.mark.parametrize("given", [[1, 2], "abc", [None], None, lambda _: None], ids=lambda _: "")
 async def test_a_history_is_messages(given: Any) -> None:
     options, provider = acting(Turn(says("one")), Turn(says("two")))
