@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from desktop_agent.api.command_line import add_data_dir, chosen_data_folder, positive_int
-from desktop_agent.api.history import BACKUPS, History
+from desktop_agent.api.history import History
 from desktop_agent.api.terminal import DONE, ERROR, INTERRUPTED, WRONG_USE, escape_controls, use_utf8, write_remark
-from desktop_agent.storage.backup import Backup, StoredCounts, list_backups, restore_backup
+from desktop_agent.storage.backup import BACKUP_FOLDER, Backup, StoredCounts, list_backups, restore_backup
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.types.errors import AgentError, WrongUse
 
@@ -63,7 +63,7 @@ async def _back_up(arguments: _Arguments) -> int:
 
 
 async def _list_backups(arguments: _Arguments) -> int:
-    folder = arguments.folder or _history(arguments).folder / BACKUPS
+    folder = arguments.folder or _history(arguments).folder / BACKUP_FOLDER
     backups = await list_backups(folder)
     if arguments.json:
         _print_json([_described(backup) for backup in backups])
@@ -78,7 +78,7 @@ async def _restore(arguments: _Arguments) -> int:
     if arguments.json:
         _print_json({"backup": asdict(before), "restored": asdict(after)})
     else:
-        _print(f"In the backup: {_counted(before)}\nRestored: {_counted(after)}")
+        _print(f"In the backup: {_counted(before)}\nRestored:      {_counted(after)}")
         _print(f"Open them with: desktop-agent --data-dir {arguments.into}")
     return DONE if before == after else ERROR
 
@@ -132,7 +132,7 @@ def _described(backup: Backup) -> dict[str, Any]:
 
 
 def _counted(counts: StoredCounts) -> str:
-    return f"{counts.conversations} conversations, {counts.in_trash} in the trash, {counts.messages} messages"
+    return f"conversations: {counts.conversations}, in the trash: {counts.in_trash}, messages: {counts.messages}"
 
 
 def _print(text: str) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from desktop_agent.storage.backup import Backup, write_backup
+from desktop_agent.storage.backup import BACKUP_FOLDER, Backup, write_backup
 from desktop_agent.storage.files import data_folder
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import ConversationRecord
@@ -63,7 +63,7 @@ class History:
 
     async def back_up(self, backups: Path | None = None) -> Backup:
         """Write a backup as a new folder in `backups`, by default the folder `backups` of the data folder."""
-        return await write_backup(self._store, self.folder, backups or self.folder / BACKUPS)
+        return await write_backup(self._store, self.folder, backups or self.folder / BACKUP_FOLDER)
 
     async def check(self) -> Sentence | None:
         """Check everything that is stored, and repair what can be; return what to say of it."""
@@ -75,9 +75,6 @@ class History:
             message = "use `async with History() as history`"
             raise RuntimeError(message)
         return self._opened
-
-
-BACKUPS = "backups"
 
 
 def existing_data_folder(chosen: Path | None) -> Path:

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import sqlite3
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
@@ -24,6 +25,8 @@ from desktop_agent.types.errors import Sentence, StorageFailed
 
 T = TypeVar("T")
 
+BACKUP_FOLDER = "backups"
+"""The folder for backups inside a data folder."""
 _MANIFEST = "backup.json"
 _FORMAT = 1
 _FOLDERS = (PICTURE_FOLDER, BLOB_FOLDER)
@@ -61,6 +64,15 @@ def count_stored(folder: Path) -> StoredCounts:
     except sqlite3.Error as error:
         sentence = Sentence("There are no readable conversations in “{folder}”.", {"folder": str(folder)})
         raise StorageFailed(sentence, "Choose another folder.", detail=str(error)) from error
+
+
+def measure_folder(folder: Path) -> tuple[StoredCounts, int]:
+    """Return how much a data folder holds, and its size in bytes without backups, in this thread.
+
+    Raises StorageFailed.
+    """
+    counts = count_stored(folder)
+    return counts, _size_of(folder) - (_size_of(folder / BACKUP_FOLDER) if (folder / BACKUP_FOLDER).is_dir() else 0)
 
 
 async def write_backup(store: Store, data_folder: Path, backups: Path) -> Backup:
@@ -167,7 +179,12 @@ def _read(manifest: Path) -> Backup | None:
 
 
 def _size_of(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    size = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # it was deleted meanwhile
+            status = path.lstat()
+            size += status.st_size if stat.S_ISREG(status.st_mode) else 0
+    return size
 
 
 def _remove_old(backups: Path, keep: int) -> int:

@@ -82,6 +82,29 @@ async def trash_empty(desk: Desk) -> None:
     await put_into_trash(desk, 0)
 
 
+@scene("settings-storage")
+async def settings_storage(desk: Desk) -> None:
+    desk.settings.show().show_page("storage")
+    page = desk.settings.show().storage
+    for count in (1, 2):
+        page.backup_requested.emit()
+        await until(lambda count=count: page._backups.count() == count)
+    await asyncio.sleep(0.3)
+
+
+@scene("settings-storage-empty")
+async def settings_storage_empty(desk: Desk) -> None:
+    desk.settings.show().show_page("storage")
+    await asyncio.sleep(0.5)
+
+
+@scene("settings-storage-narrow")
+async def settings_storage_narrow(desk: Desk) -> None:
+    await settings_storage(desk)
+    desk.settings.show().resize(420, 740)
+    await asyncio.sleep(0.3)
+
+
 @scene("welcome-looking", connected=False, listed=False)
 async def welcome_looking(desk: Desk) -> None:
     desk.window.show_welcome()

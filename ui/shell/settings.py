@@ -21,7 +21,12 @@ from ui.style.theme import READING_WIDTH, ReadingStyle, ThemeSource
 
 if TYPE_CHECKING:
     from ui.preferences.settings_dialog import SettingsDialog
-    from ui.shell.settings_pages import AgentSettingsPresenter, McpServersPresenter, RulesPresenter
+    from ui.shell.settings_pages import (
+        AgentSettingsPresenter,
+        McpServersPresenter,
+        RulesPresenter,
+        StoragePresenter,
+    )
 
 LINE_WIDTHS = {"narrow": 600, "medium": READING_WIDTH, "wide": 1040, "full": 1 << 16}
 """Pixels at 100 % zoom."""
@@ -67,6 +72,7 @@ class SettingsPresenter(QObject):
         self._mcp_servers: McpServerSettings | None = None
         self._mcp_presenter: McpServersPresenter | None = None
         self._disk: DiskMonitor | None = None
+        self._storage_presenter: StoragePresenter | None = None
         self._dialog: SettingsDialog | None = None
         settings.changed.connect(self._apply_reading_style)
         self._apply_reading_style(settings.preferences)
@@ -80,7 +86,6 @@ class SettingsPresenter(QObject):
         if page:
             self._dialog.show_page(page)
         self._tasks.start(self._show_keys())
-        self._tasks.start(self._show_last_check())
         self._show_prices()
         if self._rules_presenter is not None:
             self._rules_presenter.refresh()
@@ -88,6 +93,8 @@ class SettingsPresenter(QObject):
             self._agent_presenter.refresh()
         if self._mcp_presenter is not None:
             self._mcp_presenter.refresh()
+        if self._storage_presenter is not None:
+            self._storage_presenter.refresh()
         self._dialog.show()
         self._dialog.raise_()
         self._dialog.activateWindow()
@@ -108,7 +115,12 @@ class SettingsPresenter(QObject):
 
     def _create_dialog(self) -> "SettingsDialog":
         from ui.preferences.settings_dialog import SettingsDialog
-        from ui.shell.settings_pages import AgentSettingsPresenter, McpServersPresenter, RulesPresenter
+        from ui.shell.settings_pages import (
+            AgentSettingsPresenter,
+            McpServersPresenter,
+            RulesPresenter,
+            StoragePresenter,
+        )
 
         dialog = SettingsDialog(self._themes, self._settings.preferences, self._window)
         dialog.preferences_changed.connect(self._settings.change)
@@ -135,10 +147,7 @@ class SettingsPresenter(QObject):
         if self._mcp_servers is not None:
             self._mcp_presenter = McpServersPresenter(dialog.mcp_servers, self._mcp_servers)
         if self._disk is not None:
-            dialog.storage.show_folder(self._disk.folder)
-            dialog.storage.check_requested.connect(self._disk.check)
-            self._disk.checking.connect(dialog.storage.show_checking)
-            self._disk.checked.connect(self._on_checked)
+            self._storage_presenter = StoragePresenter(dialog.storage, self._disk, self._tasks)
         return dialog
 
     @Slot(Preferences)
@@ -167,16 +176,6 @@ class SettingsPresenter(QObject):
     def _show_prices(self) -> None:
         if self._dialog is not None:
             self._dialog.prices.show_models(self._settings.prices())
-
-    @Slot(object, bool)
-    def _on_checked(self, result: Sentence, is_whole: bool) -> None:  # noqa: FBT001  a slot
-        if self._dialog is not None:
-            self._dialog.storage.show_result(result, is_whole=is_whole)
-            self._tasks.start(self._show_last_check())
-
-    async def _show_last_check(self) -> None:
-        if self._dialog is not None and self._disk is not None:
-            self._dialog.storage.show_last_check(await self._disk.last_check())
 
     async def _show_keys(self) -> None:
         if self._dialog is None:

@@ -1,6 +1,7 @@
-"""Keep three pages of the settings dialog up to date: permission rules, modes and specialists, MCP servers."""
+"""Keep pages of the settings dialog up to date: rules, modes and specialists, MCP servers, storage."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
 
@@ -14,9 +15,11 @@ from ui.bridge.mcp_servers import McpServerSettings
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.permissions import PermissionRules
 from ui.bridge.settings import AvailableTools
+from ui.bridge.storage import DiskMonitor
 from ui.preferences.mcp_servers.import_panel import ImportPanel
 from ui.preferences.mcp_servers.mcp_servers_form import McpServersForm
 from ui.preferences.settings_dialog import SettingsDialog
+from ui.preferences.storage_form import StorageSettings
 from ui.shell.attachments import FileSaver
 from ui.style.text import show_hidden, translate_sentence
 
@@ -190,3 +193,42 @@ class McpServersPresenter(QObject):
         imports.previewed.connect(panel.show_preview)
         imports.refused.connect(panel.show_problem)
         imports.find_files()
+
+
+class StoragePresenter(QObject):
+    """Shows the data folder with its size, checks it, and writes and restores backups."""
+
+    def __init__(self, page: StorageSettings, disk: DiskMonitor, tasks: BackgroundTasks) -> None:
+        super().__init__(page)
+        self._page = page
+        self._disk = disk
+        self._tasks = tasks
+        self._opener = AddressOpener(self)
+        page.show_folder(disk.folder)
+        page.check_requested.connect(disk.check)
+        page.folder_requested.connect(lambda: self._opener.open_folder(Path(disk.folder)))
+        page.backup_requested.connect(disk.back_up)
+        page.restore_requested.connect(disk.restore)
+        disk.checking.connect(page.show_checking)
+        disk.checked.connect(self._show_checked)
+        disk.backups_changed.connect(page.show_backups)
+        disk.backing_up.connect(page.show_backing_up)
+        disk.backed_up.connect(self._show_backed_up)
+
+    def refresh(self) -> None:
+        """Show what is stored now."""
+        self._tasks.start(self._refresh())
+        self._disk.list_backups()
+
+    @Slot(object, bool)
+    def _show_checked(self, result: Sentence, is_whole: bool) -> None:  # noqa: FBT001  a slot
+        self._page.show_result(result, is_whole=is_whole)
+        self._tasks.start(self._refresh())
+
+    @Slot(object, bool)
+    def _show_backed_up(self, result: Sentence, went_well: bool) -> None:  # noqa: FBT001  a slot
+        self._page.show_backed_up(result, went_well=went_well)
+
+    async def _refresh(self) -> None:
+        self._page.show_last_check(await self._disk.last_check())
+        self._page.show_size(*await self._disk.count())

@@ -5,12 +5,14 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from desktop_agent.engine import session_opening
 from desktop_agent.storage import database_thread
 from desktop_agent.storage.guarded_database import NO_DAMAGE
+from desktop_agent.storage.store import Store
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from tests.frame.disks import remount
 from ui.bridge import storage
 from ui.shell.storage import DISK_BANNER_KEY
+from ui.style.list_rows import RowRole
 
 
 def shown(screen):
@@ -81,7 +83,7 @@ def test_a_check_is_asked_for_in_the_settings_and_its_result_told(on_screen):
         assert page._folder.text() == str(screen.engine.folder)
         button = next(each for each in page.findChildren(QPushButton) if each.text() == "Check now")
         button.click()
-        await until(lambda: page._state.text == str(NO_DAMAGE))
+        await until(lambda: page._check_state.text == str(NO_DAMAGE))
         await screen.idle()
         assert button.isEnabled()
         assert screen.engine.store.integrity_checker.last() is not None
@@ -89,6 +91,38 @@ def test_a_check_is_asked_for_in_the_settings_and_its_result_told(on_screen):
         dialog.hide()
 
     on_screen(work)
+
+
+def test_a_backup_is_written_and_restored_in_the_settings(on_screen, tmp_path):
+    async def work(screen):
+        await screen.say("precious")
+        screen.action("Settings").trigger()
+        dialog = await until(lambda: screen.desk._settings_presenter._dialog)
+        page = dialog.storage
+        await until(lambda: page._size.text().startswith("Conversations: 1, in the trash: 0, messages: 2, "))
+        assert not page._restore.isVisibleTo(page)
+        page._backup.click()
+        await until(lambda: page._backups.count() == 1)
+        assert page._backup_state.text.startswith("The backup is in “")
+        assert page._backups.item(0).data(RowRole.SUBTITLE) == "Conversations: 1, messages: 2"
+        full = tmp_path / "full"
+        full.mkdir()
+        (full / "mine").write_text("x")
+        page._restore.click()
+        page._dialog.fileSelected.emit(str(full))
+        await until(lambda: "is not empty" in page._backup_state.text)
+        new = tmp_path / "new"
+        page._dialog.fileSelected.emit(str(new))
+        await until(
+            lambda: page._backup_state.text.startswith("Restored, as much as the backup has: conversations: 1,")
+        )
+        page._dialog.reject()
+        store = await Store.open(new)
+        assert [record.title for record in await store.list_conversations()] == ["precious"]
+        await store.close()
+        dialog.hide()
+
+    on_screen(work, Turn(ContentDelta("gold")))
 
 
 def test_a_check_is_a_command_and_its_result_told(on_screen):
