@@ -1,6 +1,7 @@
 """The ledger: in order, again after a failure, never twice."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,15 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from desktop_agent.storage.conversation_locks import ConversationLocks
 from desktop_agent.storage.journal_queue import JournalQueue
+from desktop_agent.storage.records import ConversationState
 from desktop_agent.storage.store import Store
 from desktop_agent.storage.write_behind import FLUSH_INTERVAL
 from desktop_agent.types.engine_events import Envelope, RunEnd, RunFinished, RunStarted, ToolProgress, TurnStarted
-from desktop_agent.types.errors import StorageFailed
-from desktop_agent.types.messages import Message
+from desktop_agent.types.errors import StorageFailed, WrittenElsewhere, WrongUse
+from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.permissions import Rule, RuleEffect
+from desktop_agent.types.policies import QueuedMessage
 from desktop_agent.types.provider_events import ContentDelta, ThinkingDelta, ToolArgsDelta
 from tests.fakes.session import DISK, Shaky, envelope, record, shaky_store
+from tests.frame.another_loop import raised_on_another_loop
 from tests.frame.examples import examples
 from tests.frame.patience import PATIENCE
 
@@ -163,6 +168,8 @@ async def test_neighbouring_pieces_are_joined_and_others_are_not(kept: Kept) -> 
     journal_queue.add_event(envelope(8, ToolArgsDelta("2", "look", "{}")))
     journal_queue.add_event(envelope(9, ToolProgress("1", "x")))
     journal_queue.add_event(envelope(10, ToolProgress("2", "y")))
+    for number, name in enumerate((None, "late", None), 11):
+        journal_queue.add_event(envelope(number, ToolArgsDelta("3", name, str(number))))
     await journal_queue.flush()
     rows = await kept.journal()
     assert [(each.seq, each.event) for each in rows] == [
@@ -173,6 +180,7 @@ async def test_neighbouring_pieces_are_joined_and_others_are_not(kept: Kept) -> 
         (8, ToolArgsDelta("2", "look", "{}")),
         (9, ToolProgress("1", "x")),
         (10, ToolProgress("2", "y")),
+        (13, ToolArgsDelta("3", "late", "111213")),
     ]
     assert rows[0].at == first.at  # thinking time counts from its first piece
 
@@ -349,11 +357,220 @@ def test_nothing_is_lost_doubled_or_moved(tmp_path_factory: pytest.TempPathFacto
     asyncio.run(play())
 
 
-async def test_a_finished_run_leaves_no_pieces_behind(kept: Kept) -> None:
-    kept.journal_queue.add_event(envelope(1, ContentDelta("a")))
-    kept.journal_queue.add_event(envelope(2, RunFinished(RunEnd.COMPLETED)))
-    await kept.journal_queue.finish_run("run")
+@pytest.mark.parametrize("soon", [False, True])
+async def test_a_finished_run_leaves_no_pieces_behind(kept: Kept, *, soon: bool) -> None:
+    kept.journal_queue.add_event(envelope(1, RunStarted("p")))
+    kept.journal_queue.add_event(envelope(2, ContentDelta("a")))
+    await kept.journal_queue.flush()
+    if soon:
+        kept.journal_queue.finish_run_soon("run")
+        await kept.journal_queue.flush()
+    else:
+        await kept.journal_queue.finish_run("run")
+    assert [each.event for each in await kept.journal()] == [RunStarted("p")]
+    kept.journal_queue.add_event(envelope(3, RunFinished(RunEnd.COMPLETED)))
+    await kept.journal_queue.flush()
     assert await kept.journal() == ()
+
+
+@pytest.mark.parametrize("lost", [Message.assistant("ab"), Message.user("ab")], ids=["answer", "prompt"])
+async def test_the_pieces_of_an_answer_that_can_never_be_written_outlast_their_run(kept: Kept, lost: Message) -> None:
+    real = kept.shaky.store.commit
+
+    async def commits(conversation_id: str, *messages: Message, **more: Any) -> Any:
+        if lost in messages:
+            raise ValueError("never")
+        return await real(conversation_id, *messages, **more)
+
+    kept.shaky.store.commit = commits  # type: ignore[method-assign]
+    kept.journal_queue.add_event(envelope(1, RunStarted("p")))
+    kept.journal_queue.add_event(envelope(2, ContentDelta("ab")))
+    await kept.journal_queue.commit(lost)
+    kept.journal_queue.add_event(envelope(3, RunFinished(RunEnd.COMPLETED)))
+    await kept.journal_queue.finish_run("run")
+    pieces = [RunStarted("p"), ContentDelta("ab")] if lost.role is Role.ASSISTANT else []
+    assert [each.event for each in await kept.journal()] == pieces
+
+
+async def test_what_the_disk_refused_can_be_read_with_its_reason(kept: Kept) -> None:
+    journal_queue = kept.journal_queue
+    journal_queue.add_event(envelope(1, RunStarted("p")))
+    assert journal_queue.unwritten is None  # it is on its way
+    kept.shaky.refuse = DISK
+    await journal_queue.commit(Message.user("one"))
+    for number, event in enumerate((ContentDelta("a"), ContentDelta("b"), ThinkingDelta("c")), 2):
+        journal_queue.add_event(envelope(number, event))
+    journal_queue.change_record(title="named")
+    journal_queue.add_event(envelope(5, ContentDelta("d")))
+    assert journal_queue.unwritten is not None
+    rows, reason = journal_queue.unwritten
+    assert [(row.seq, row.event) for row in rows] == [
+        (1, RunStarted("p")),
+        (3, ContentDelta("ab")),
+        (4, ThinkingDelta("c")),
+        (5, ContentDelta("d")),
+    ]
+    assert reason is DISK
+    kept.shaky.refuse = None
+    await journal_queue.flush()
+    assert journal_queue.unwritten is None
+    assert await text_of(kept) == "abd"
+    kept.shaky.refuse = TypeError("no such column")
+    await journal_queue.commit(Message.user("two"))
+    assert journal_queue.unwritten is not None
+    rows, reason = journal_queue.unwritten
+    assert (rows, "TypeError" in str(reason)) == ((), True)
+
+
+async def test_a_conversation_is_created_once_though_the_disk_refuses_what_comes_next(kept: Kept) -> None:
+    async def refuse() -> None:
+        kept.shaky.refuse = DISK
+
+    kept.shaky.after = refuse
+    await kept.journal_queue.commit(Message.user("one"))
+    assert not kept.journal_queue.is_new
+    assert await kept.messages() == []
+    kept.shaky.refuse = kept.shaky.after = None
+    await kept.journal_queue.flush()
+    assert await kept.messages() == ["one"]
+    assert kept.shaky.asked == ["create_conversation", "commit", "commit"]
+
+
+async def test_a_conversation_that_a_stopped_loop_had_created_is_written_on_another(kept: Kept) -> None:
+    await kept.shaky.store.create_conversation(id_=kept.journal_queue.record.id, title="t")
+    kept.journal_queue.add_messages(Message.user("one"))
+    assert raised_on_another_loop(kept.journal_queue.write_at_once) is None
+    assert not kept.journal_queue.is_new
+    kept.journal_queue.save_rule(Rule(effect=RuleEffect.DENY, tool="x"))
+    await kept.journal_queue.commit(Message.user("two"))
+    assert await kept.messages() == ["one", "two"]
+    assert kept.trouble == []
+
+
+WAITING = ConversationState(queue=(QueuedMessage(message=Message.user("waits")),))
+
+
+@pytest.mark.parametrize(("state", "begins"), [(ConversationState(mode="plan"), False), (WAITING, True)])
+async def test_a_change_begins_a_conversation_only_where_a_message_waits(
+    kept: Kept, state: ConversationState, *, begins: bool
+) -> None:
+    kept.journal_queue.change_record(state=state)
+    await kept.journal_queue.flush()
+    assert kept.journal_queue.is_new is not begins
+    assert len(await kept.shaky.store.list_conversations()) == begins
+    await kept.journal_queue.commit(Message.user("p"))
+    assert (await kept.shaky.store.record(kept.journal_queue.record.id)).state == state
+
+
+async def test_going_back_in_a_conversation_that_waits_to_be_created_is_kept(kept: Kept) -> None:
+    first, second = Message.user("one"), Message.assistant("two")
+    kept.journal_queue.add_messages(first, second)
+    kept.journal_queue.change_record(head_message_id=first.id)
+    await kept.journal_queue.flush()
+    assert await kept.messages() == ["one"]
+
+
+async def test_a_conversation_in_memory_begins_with_its_first_message_and_writes_nothing() -> None:
+    journal_queue = JournalQueue(None, record(), is_new=True)
+    journal_queue.add_event(envelope(1, ContentDelta("a")))
+    journal_queue.change_record(title="named", state=WAITING)
+    journal_queue.save_rule(Rule(effect=RuleEffect.DENY, tool="x"))
+    await journal_queue.commit()
+    assert journal_queue.is_new
+    journal_queue.add_messages(Message.user("p"))
+    assert not journal_queue.is_new
+    await journal_queue.commit()
+    assert not journal_queue.is_new
+    assert journal_queue.record.title == "named"
+    assert journal_queue.is_flushed
+    await journal_queue.flush()
+    await journal_queue.close()
+    assert journal_queue.unwritten is None
+    with pytest.raises(WrongUse):
+        await journal_queue.commit(Message.user("late"))
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+async def test_the_lock_is_held_from_the_first_write_until_all_is_written(tmp_path: Path, *, refuses: bool) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        about = record()
+        lock, other = [ConversationLocks(tmp_path, "library").lock(about.id) for _ in range(2)]
+        journal_queue = JournalQueue(shaky, about, is_new=True, lock=lock)  # type: ignore[arg-type]
+        journal_queue.save_rule(Rule(effect=RuleEffect.DENY, tool="x"))
+        await journal_queue.flush()
+        assert await other.is_free()
+        shaky.gate = asyncio.Event()
+        committing = asyncio.create_task(journal_queue.commit(Message.user("p")))
+        await shaky.reached.wait()
+        # Before anybody can find it in the list.
+        assert (await other.is_free(), await shaky.store.list_conversations()) == (False, ())
+        shaky.gate.set()
+        await committing
+        await journal_queue.flush()
+        assert not await other.is_free()
+        shaky.refuse = DISK if refuses else None
+        await journal_queue.commit(Message.user("q"))
+        await journal_queue.close()
+        assert await other.is_free() is not refuses
+        shaky.refuse = None
+        await journal_queue.flush()
+        assert await other.is_free()
+
+
+@pytest.mark.parametrize("writer", ["nobody", "itself", "itself, refused", "itself, going back", "another"])
+async def test_where_its_lock_was_removed_it_writes_on_unless_another_has_written(tmp_path: Path, writer: str) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        first, second, mine = Message.user("one"), Message.assistant("two"), Message.user("mine")
+        id_ = (await shaky.store.create_conversation(title="t")).id
+        await shaky.store.commit(id_, first, second)
+        lock = await ConversationLocks(tmp_path, "library").acquire(id_)
+        journal_queue = JournalQueue(shaky, await shaky.store.record(id_), is_new=False, lock=lock)  # type: ignore[arg-type]
+        match writer:
+            case "itself":
+                await journal_queue.commit(mine)
+            case "itself, refused":
+                # It has reached the disk, and is tried again.
+                await shaky.store.commit(id_, mine)
+                shaky.refuse = DISK
+                await journal_queue.commit(mine)
+            case "itself, going back":
+                journal_queue.change_record(head_message_id=first.id)
+                await journal_queue.flush()
+            case "another":
+                await shaky.store.commit(id_, Message.user("theirs"))
+            case _:
+                pass
+        said = [each.text for each in (await shaky.store.load(id_)).messages]
+        assert "record" not in shaky.asked
+        shutil.rmtree(tmp_path / "locks")
+        # At first it cannot be seen who has written.
+        shaky.refuse = DISK
+        await journal_queue.commit(Message.user("late"))
+        shaky.refuse = None
+        await journal_queue.write_all()
+        is_overtaken = writer == "another"
+        assert isinstance(journal_queue.trouble, WrittenElsewhere) is is_overtaken
+        assert [each.text for each in (await shaky.store.load(id_)).messages] == [*said, *["late"][is_overtaken:]]
+        await journal_queue.write_all()
+        if not is_overtaken:
+            await journal_queue.commit(Message.user("later"))
+        assert shaky.asked.count("record") == 2
+        await journal_queue.close()
+
+
+async def test_where_its_lock_was_removed_and_taken_by_another_it_writes_nothing_more(tmp_path: Path) -> None:
+    async with shaky_store(tmp_path) as shaky:
+        id_ = (await shaky.store.create_conversation(title="t")).id
+        lock = await ConversationLocks(tmp_path, "library").acquire(id_)
+        journal_queue = JournalQueue(shaky, await shaky.store.record(id_), is_new=False, lock=lock)  # type: ignore[arg-type]
+        shutil.rmtree(tmp_path / "locks")
+        other = await ConversationLocks(tmp_path, "library").acquire(id_)
+        journal_queue.add_messages(Message.user("late"))
+        with pytest.raises(WrittenElsewhere):
+            await journal_queue.flush()
+        assert (await shaky.store.load(id_)).messages == ()
+        await journal_queue.close()
+        await other.release()
 
 
 async def test_what_comes_while_a_first_rule_is_written_is_written_too(tmp_path: Path) -> None:
