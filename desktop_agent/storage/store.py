@@ -1,5 +1,6 @@
 """Everything that is stored about conversations, behind one object for the event loop."""
 
+import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -8,7 +9,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar, Unpack
 
-from desktop_agent.processes.worker_threads import WorkerThread
 from desktop_agent.storage import conversation_rows, journal_rows
 from desktop_agent.storage.connection import (
     DatabaseConnection,
@@ -196,7 +196,6 @@ class Store:
 
     async def load(self, id_: str) -> LoadedConversation:
         """Return the conversation with the branch in view and the journal of unfinished runs."""
-
         return await self._run(lambda db: journal_rows.load_conversation(db, id_))
 
     async def load_newest_branch(self, conversation_id: str, message_id: str) -> tuple[Message, ...]:
@@ -264,9 +263,7 @@ class Store:
 
         await self._run(work)
 
-    async def load_call_entries(
-        self, before: int | None = None, limit: int = 500
-    ) -> tuple[tuple[JournalEntry, ...], int | None]:
+    async def load_call_entries(self, before: int | None, limit: int) -> tuple[tuple[JournalEntry, ...], int | None]:
         """Return the newest `limit` rows about calls in all conversations before a place, oldest first.
 
         The second value is the place to continue from, None at the end. Results of calls are left out.
@@ -314,14 +311,10 @@ class Store:
     async def snapshot(self, target: Path) -> None:
         """Write a checked copy of the database to `target`, which must not exist. Pictures are files: not included.
 
-        It has a thread and a connection of its own, so that a long copy holds up no journal.
+        It has a connection of its own in another thread, so that a long copy holds up no journal.
         """
         await self._run(lambda _: None)  # writes requested before are in the copy
-        worker = WorkerThread("snapshot")
-        try:
-            await worker.run(lambda: _write_copy(self._folder / DATABASE_NAME, target))
-        finally:
-            worker.stop()
+        await asyncio.to_thread(_write_copy, self._folder / DATABASE_NAME, target)
 
     async def _run(self, work: Callable[[DatabaseConnection], T]) -> T:
         return await self._thread.run(work, self._pin)

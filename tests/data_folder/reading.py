@@ -141,7 +141,7 @@ async def branches(folder: Path, leaves: dict[str, list[str]]) -> dict[str, Any]
                 await engine.store.update_conversation(id_, head_message_id=leaf)
                 messages = (await engine.store.load(id_)).messages
                 found[id_]["ends"][leaf] = [await message(engine, each) for each in messages]
-        rows, _ = await engine.store.load_call_entries(limit=10_000)
+        rows, _ = await engine.store.load_call_entries(None, limit=10_000)
         found["decided"] = dict(Counter(each.envelope.event.type for each in rows))
     return found
 

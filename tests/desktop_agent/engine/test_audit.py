@@ -107,13 +107,12 @@ class TestAudit:
             (office.work / "a.txt").write_text("secret words")
             session.send(Message.user("go"))
             await session.wait_idle()
-            (row, *_), _ = await office.engine.store.load_call_entries()
-            everything = repr(await office.engine.store.load_call_entries())
+            everything = repr(rows := await office.engine.store.load_call_entries(None, limit=500))
             lines = list(to_json_lines((await trail(office)).entries))
             await office.engine.delete_conversation(session.record.id)
             gone = (await trail(office)).entries
 
-        assert row.title == "go"
+        assert rows[0][0].title == "go"
         assert "secret words" not in everything
         assert json.loads(lines[0])["tool"] == "read_file"
         assert gone == ()

@@ -81,11 +81,14 @@ async def test_a_file_that_is_put_in_its_place_is_opened_and_the_old_one_kept(tm
     store = await Store.open(folder)
     told: list[str] = []
     store.on_notice(lambda sentence: told.append(str(sentence)))
+    replaced: list[DatabaseReplaced] = []
+    store.on_replaced(replaced.append)
     pinned, unused = store.pinned(), store.pinned()
     await pinned.commit(id_, Message.user("precious"))
     (backup / NAME).replace(folder / NAME)
 
     assert [record.title for record in await store.list_conversations()] == ["old"]
+    assert len(replaced) == 1
     with pytest.raises(DatabaseReplaced, match="replaced by another file"):
         await pinned.commit(id_, Message.user("goes on from what is not there"))
     await unused.commit(id_, Message.user("in the new one"))

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
+from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import Draft
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import (
@@ -35,6 +36,7 @@ from desktop_agent.types.engine_events import Envelope, RunStarted
 from desktop_agent.types.errors import ImageRefused, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.provider_events import StopReason, Usage
+from desktop_agent.types.providers import ConversationParameters, ReasoningEffort
 from tests.frame.examples import examples
 
 NASTY = "a\0b \ud800 \udfff é 漢字 🙂 \u2028 \x1b"
@@ -157,6 +159,24 @@ async def test_a_title_given_by_the_person_is_not_automatic(tmp_path: Path) -> N
     await store.close()
 
 
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"parameters": ConversationParameters(temperature=0.5), "reasoning": ReasoningEffort(level="low")},
+        {"title_is_automatic": False, "id_": "chosen before", "workspace": "/w"},
+        {},
+    ],
+)
+async def test_what_is_chosen_for_a_new_conversation_is_kept(tmp_path: Path, chosen: dict[str, Any]) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t", **chosen)
+    expected = {"title_is_automatic": True, "parameters": ConversationParameters(), "reasoning": None, **chosen}
+    assert made.id == expected.pop("id_", made.id)
+    assert {name: getattr(made, name) for name in expected} == expected
+    assert await store.record(made.id) == made
+    await store.close()
+
+
 async def test_trash_and_back(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     made = await store.create_conversation(title="t")
@@ -165,10 +185,11 @@ async def test_trash_and_back(tmp_path: Path) -> None:
     assert await store.list_conversations() == ()
     (in_trash,) = await store.list_conversations(in_trash=True)
     assert in_trash.deleted_at is not None
+    assert await store.record(made.id) == in_trash
     await store.restore_conversation(made.id)
     assert [record.id for record in await store.list_conversations()] == [made.id]
     assert (await store.load(made.id)).messages[0].text == "kept"
-    for call in (store.delete_conversation, store.restore_conversation, store.load):
+    for call in (store.delete_conversation, store.restore_conversation, store.load, store.record):
         with pytest.raises(WrongUse):
             await call("nobody")
     await store.close()
@@ -203,13 +224,29 @@ async def test_old_trash_goes_at_opening_with_pictures_that_nothing_else_uses(tm
         assert db.execute("SELECT count(*) FROM pictures").fetchone() == (1,)
 
 
-async def test_emptying_the_trash_spares_the_rest(tmp_path: Path) -> None:
+@pytest.mark.parametrize("only_one", [False, True])
+async def test_what_goes_from_the_trash_goes_with_its_pictures_and_saved_files(
+    tmp_path: Path, *, only_one: bool
+) -> None:
     store = await Store.open(tmp_path)
-    gone, kept = [(await store.create_conversation(title=t)).id for t in ("gone", "kept")]
+    gone, other, kept = [(await store.create_conversation(title=t)).id for t in ("gone", "other", "kept")]
+    pictures = [Message.user_with_base64_image("p", png(colour), "image/png") for colour in ("red", "blue")]
+    (first,), (second,) = [await store.commit(id_, each) for id_, each in zip((gone, kept), pictures, strict=True)]
+    needed_no_more = await store.blobs.put(b"saved before it was changed")
     await store.delete_conversation(gone)
-    assert await store.empty_trash() == 1
-    assert await store.list_conversations(in_trash=True) == ()
+    await store.delete_conversation(other)
+    age_pictures(tmp_path)
+    with pytest.raises(WrongUse):
+        await store.purge_conversation(kept)
+    if only_one:
+        await store.purge_conversation(gone)
+    else:
+        assert await store.empty_trash() == 2
+    assert [record.id for record in await store.list_conversations(in_trash=True)] == [other][: int(only_one)]
     assert [record.id for record in await store.list_conversations()] == [kept]
+    assert not store.pictures.path_of(source_of(first)).exists()
+    assert store.pictures.path_of(source_of(second)).exists()
+    assert not store.blobs.has(needed_no_more)
     await store.close()
 
 
@@ -257,9 +294,13 @@ def age(folder: Path, id_: str, by: timedelta) -> None:
         db.execute("UPDATE conversations SET deleted_at = ? WHERE id = ?", (at, id_))
 
 
+def picture_files(folder: Path) -> list[Path]:
+    return list(folder.glob("pictures/*/*"))
+
+
 def age_pictures(folder: Path) -> None:
     """As if they had been put two days ago."""
-    for path in folder.glob("pictures/*/*"):
+    for path in picture_files(folder):
         os.utime(path, (time.time() - 2 * 86400,) * 2)
 
 
@@ -338,6 +379,41 @@ async def test_drafts_of_a_conversation_and_of_none(tmp_path: Path) -> None:
     await last.close()
 
 
+async def test_the_shared_draft_keeps_its_picture_whatever_is_drafted_elsewhere(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made, other = [(await store.create_conversation(title=t)).id for t in ("made", "other")]
+    mine, theirs = [Image(source=Base64Source(media_type="image/png", data=png(c))) for c in ("red", "blue")]
+    await store.save_draft(None, Draft("mine", (mine,)))
+    await store.save_draft(other, Draft("theirs", (theirs,)))
+    shared, beside = await store.load_draft(None), await store.load_draft(other)
+    for taken in (False, True):
+        if taken:
+            # The conversation that did not exist yet is there: the draft is its own from now on.
+            await store.save_draft(made, shared, was_new=True)
+            assert await store.load_draft(None) == Draft()
+        assert await store.load_draft(made if taken else None) == shared
+        assert await store.load_draft(other) == beside
+        await store.close()
+        age_pictures(tmp_path)
+        store = await Store.open(tmp_path)
+        assert len(picture_files(tmp_path)) == 2
+    await store.close()
+
+
+async def test_a_picture_that_was_taken_out_of_the_shared_draft_goes(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = (await store.create_conversation(title="t")).id
+    image = Image(source=Base64Source(media_type="image/png", data=png()))
+    for was_new in (False, True):
+        await store.save_draft(None, Draft("with", (image,)))
+        await store.save_draft(made if was_new else None, Draft("without"), was_new=was_new)
+        await store.close()
+        age_pictures(tmp_path)
+        store = await Store.open(tmp_path)
+        assert picture_files(tmp_path) == []
+    await store.close()
+
+
 async def test_surrogates_and_nul_anywhere(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     made = await store.create_conversation(title=NASTY, endpoint_id=NASTY, model=NASTY, workspace=NASTY)
@@ -370,6 +446,24 @@ async def test_a_snapshot_is_a_whole_database_and_overwrites_nothing(tmp_path: P
 
     copy = await Store.open(target.parent)
     assert copy.report.notices == ()
+    assert [message.text for message in (await copy.load(made.id)).messages] == ["saved"]
+    await copy.close()
+
+
+async def test_what_was_to_be_written_before_a_snapshot_is_in_it(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path / "data")
+    made = await store.create_conversation(title="t")
+    gate = threading.Event()
+    holding = asyncio.ensure_future(store._run(lambda _: gate.wait()))
+    committing = asyncio.ensure_future(store.commit(made.id, Message.user("saved")))
+    await asyncio.sleep(0)  # both are requested
+    (tmp_path / "copy").mkdir()
+    copying = asyncio.ensure_future(store.snapshot(tmp_path / "copy" / DATABASE_NAME))
+    await asyncio.wait([copying], timeout=0.1)  # one that did not wait would be done
+    gate.set()
+    await asyncio.gather(holding, committing, copying)
+    await store.close()
+    copy = await Store.open(tmp_path / "copy")
     assert [message.text for message in (await copy.load(made.id)).messages] == ["saved"]
     await copy.close()
 
