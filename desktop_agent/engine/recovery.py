@@ -90,13 +90,9 @@ def recover(
 
 def _interrupted_answers(messages: Sequence[Message], journal: Sequence[Envelope]) -> tuple[Message, ...]:
     known = {message.id for message in messages}
-    answers: list[Message] = []
-    for _, turn in groupby(journal, key=lambda envelope: (envelope.run_id, envelope.turn_id)):
-        message = _interrupted_answer(list(turn))
-        if message is not None and message.id not in known:
-            known.add(message.id)
-            answers.append(message)
-    return tuple(answers)
+    turns = groupby(journal, key=lambda envelope: (envelope.run_id, envelope.turn_id))
+    answers = [_interrupted_answer(list(turn)) for _, turn in turns]
+    return tuple(answer for answer in answers if answer is not None and answer.id not in known)
 
 
 def _interrupted_answer(turn: list[Envelope]) -> Message | None:
@@ -134,12 +130,12 @@ def _has_open_calls(answer: Message) -> bool:
     return is_whole and bool(answer.tool_uses) and answer.stop_reason is not StopReason.REFUSAL
 
 
-def _turn_of(answer: Message | None, journal: Sequence[Envelope]) -> list[Envelope]:
+def _turn_of(answer: Message, journal: Sequence[Envelope]) -> list[Envelope]:
     """Return only this turn's events: a server may have used the same call ids in an earlier one."""
     turns = {
         (envelope.run_id, envelope.turn_id)
         for envelope in journal
-        if answer is not None and isinstance(envelope.event, TurnStarted) and envelope.event.message_id == answer.id
+        if isinstance(envelope.event, TurnStarted) and envelope.event.message_id == answer.id
     }
     return [envelope for envelope in journal if (envelope.run_id, envelope.turn_id) in turns]
 
@@ -282,7 +278,7 @@ def _missing_results(messages: Sequence[Message], journal: Sequence[Envelope]) -
     calls = unanswered_calls(messages)
     if not calls:
         return ()
-    answer = next((message for message in reversed(messages) if message.role is Role.ASSISTANT), None)
+    answer = next(message for message in reversed(messages) if message.role is Role.ASSISTANT)
     recovered = _recovered_calls(_turn_of(answer, journal))
     return (Message.tool_results([_result_of(call, recovered) for call in calls]),)
 

@@ -2,7 +2,10 @@
 
 import asyncio
 import random
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from hypothesis import strategies as st
 from desktop_agent.conversation.history import normalised_history
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.recovery import recover
+from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import event_to_json, read_event
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Citation, Outcome, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
@@ -21,6 +25,7 @@ from desktop_agent.types.engine_events import (
     ApprovalResolved,
     Envelope,
     RunStarted,
+    ToolCallPending,
     ToolFinished,
     ToolStarted,
     TurnStarted,
@@ -40,7 +45,7 @@ from desktop_agent.types.provider_events import (
     Usage,
     UsageUpdate,
 )
-from desktop_agent.types.tool_calls import AllowOnce
+from desktop_agent.types.tool_calls import AllowOnce, ToolClass
 from tests.fakes.agent_run import call, tool
 from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import DISK, Stage, calls_of, envelope, results_of, shaky_store
@@ -68,6 +73,15 @@ def test_an_answer_that_broke_off_is_kept_as_interrupted() -> None:
     )
     assert (found.id, found.text, found.state, found.usage) == ("a", "Hello", MessageState.INTERRUPTED, usage)
     assert isinstance(found.blocks[0], Thinking)
+
+
+def test_thinking_that_broke_off_lasted_until_the_last_event() -> None:
+    rows = turn("a", ThinkingDelta("hm"), ThinkingDelta("?"), UsageUpdate(Usage(total_tokens=4)))
+    rows = [replace(row, at=rows[0].at + timedelta(seconds=2**number)) for number, row in enumerate(rows)]
+    (found,) = recovered_messages((PROMPT,), rows)
+    (thinking,) = found.blocks
+    assert isinstance(thinking, Thinking)
+    assert thinking.seconds == 8 - 2
 
 
 def test_everything_that_an_answer_holds_survives_the_journal() -> None:
@@ -264,6 +278,10 @@ async def test_opening_puts_it_in_order_once(tmp_path: Path) -> None:
         assert loaded.messages == first
         assert loaded.journal == ()
         await engine.close()
+    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as db:
+        rows = db.execute("SELECT number & 0xffffffff, type FROM journal ORDER BY number").fetchall()
+    # The run is over, right behind its last event, and its pieces have gone: the message has them.
+    assert rows == [(1, "turn_started"), (3, "tool_use"), (4, "tool_started"), (5, "run_finished")]
 
 
 async def test_opening_it_twice_at_once_puts_it_in_order_once(tmp_path: Path) -> None:
@@ -307,18 +325,27 @@ def test_the_calls_of_a_whole_answer_stay_open() -> None:
     done = ToolResult(tool_use_id="1", content=(Text(text="ok"),))
     asked = [ApprovalRequested(f"approval {number}", number, "d") for number in ("2", "3")]
     decided = ApprovalResolved("approval 2", "2", "allow_once", "person", digest="d")
-    answer, journal = open_turn(ToolStarted("1", {}), ToolFinished("1", done), *asked, decided)
+    announced = ToolCallPending("1", "act", {}, ToolClass.MUTATING)
+    answer, journal = open_turn(announced, ToolStarted("1", {}), ToolFinished("1", done), *asked, decided)
     found = recover((PROMPT, answer), journal)
     assert found.messages == ()
     assert found.ended == ()
     assert found.open_calls is not None
     assert found.open_calls.last == journal[-1]
     left = found.open_calls.recovered_calls
-    assert (left.finished, left.started) == ({"1": done}, {"1"})
+    assert (left.finished, left.started, left.announced) == ({"1": done}, {"1"}, {"1"})
     assert (left.decided, left.waiting) == ({"2": decided}, {"3": asked[1]})
     outcomes = [each.outcome for each in results_of((found.open_calls.results,)).values()]
     assert outcomes == [Outcome.SUCCEEDED, Outcome.CANCELLED, Outcome.CANCELLED]
     assert [each.event for each in found.open_calls.shown_events] == [ToolFinished("1", done)]
+
+
+def test_calls_stay_open_though_only_the_beginning_of_their_turn_was_journalled() -> None:
+    answer, journal = open_turn()
+    found = recover((PROMPT, answer), journal[:1])
+    assert found.open_calls is not None
+    assert (found.open_calls.last, found.open_calls.shown_events) == (journal[0], ())
+    assert found.ended == ()
 
 
 @pytest.mark.parametrize(
