@@ -171,9 +171,8 @@ class PartBuilder:
         self.main.close()
         for number in sorted(self._parts):
             self._parts[number].close()
-        self._parts.clear()
-        for number in list(self._open_items):
-            self.end_item(number)
+        self._open_items.clear()
+        self._flush_waiting()
 
     def end(self, reason: StopReason, raw: str | None, details: dict[str, Any] | None = None) -> None:
         """Build the clean end: calls, MessageDelta, UsageUpdate. The caller sends `Done` last.

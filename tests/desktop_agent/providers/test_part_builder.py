@@ -1,17 +1,21 @@
 """The one assembler: text, thinking, blocks, and the end. Shapes of servers are tested with their dialects."""
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from desktop_agent.providers.part_builder import PartBuilder, new_call_id
 from desktop_agent.providers.text_builder import ThinkTags
 from desktop_agent.types.blocks import Citation, ServerStep, ToolUse, Unknown
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.provider_events import (
     AnswerNamed,
     ContentDelta,
     MessageDelta,
+    RequestAdjusted,
     StopReason,
     TextClosed,
     ThinkingBlock,
@@ -22,6 +26,7 @@ from desktop_agent.types.provider_events import (
 
 CITATION = Citation(title="t", url="https://x.example", start=0, end=1)
 STEP = ServerStep(provider="p", name="search", raw={"q": 1})
+UNKNOWN = Unknown(raw={"x": 1}, provider="p")
 
 
 def builder(**more: Any) -> PartBuilder:
@@ -83,18 +88,17 @@ def test_tags_are_settled_before_a_text_is_closed() -> None:
 
 def test_whole_blocks_stand_in_their_place_and_are_something() -> None:
     made = builder()
-    unknown = Unknown(raw={"x": 1}, provider="p")
     made.thinking("hm")
     made.add_block(STEP)
     made.text("a")
-    made.add_block(unknown)
+    made.add_block(UNKNOWN)
     made.end(StopReason.END_TURN, "stop")
     assert made.take_events() == [
         ThinkingDelta("hm"),
         ThinkingBlock("hm", "p"),
         STEP,
         ContentDelta("a"),
-        unknown,
+        UNKNOWN,
         MessageDelta(StopReason.END_TURN, "stop"),
     ]
     silent = builder()
@@ -113,6 +117,128 @@ def test_the_first_name_of_an_answer_counts() -> None:
     assert len(long.take_events()[0].response_id) == 256
 
 
+def test_the_name_of_an_answer_is_kept_as_one_text_without_the_key() -> None:
+    made = builder()
+    made.redact_key = lambda text: text.replace("KEY", "***")
+    made.set_response_id("r-KEY-\ud83d")
+    assert made.take_events() == [AnswerNamed("r-***-\ufffd")]
+
+
+def test_each_event_is_taken_once_and_progress_counts_it_before_and_after() -> None:
+    made = builder()
+    pieces: list[Callable[[], None]] = [
+        lambda: made.text("a"),
+        lambda: made.thinking("hm"),
+        # Without an id it cannot be shown before its end.
+        lambda: made.add_call_fragment(index=0, name="f", arguments='{"x":'),
+        lambda: made.add_call_fragment(index=0, arguments="1}"),
+        lambda: made.add_block(STEP),
+    ]
+    for add in pieces:
+        before = made.progress
+        add()
+        grown = made.progress
+        assert grown > before
+        made.take_events()
+        assert (made.take_events(), made.progress) == ([], grown)
+
+
+def test_what_was_adapted_is_reported_once() -> None:
+    made = builder()
+    first, second = Sentence("One."), Sentence("Two.")
+    for sentence in (first, second, first):
+        made.note_adjustment(sentence)
+    assert made.take_events() == [RequestAdjusted((first,)), RequestAdjusted((second,))]
+    made.note_adjustment(second)
+    assert made.take_events() == []
+
+
+@pytest.mark.parametrize("says_again", [False, True])
+def test_what_a_server_says_again_is_passed_over_only_where_it_may_be_a_repetition(says_again: bool) -> None:
+    made = builder(may_repeat=True) if says_again else builder()
+    pieces = ["I am here.", "I am here. And", "I am here. And you?"]
+    for piece in pieces:
+        made.text(piece)
+    made.close_parts()
+    shown = "".join(event.text for event in made.take_events() if isinstance(event, ContentDelta))
+    assert shown == (pieces[-1] if says_again else "".join(pieces))
+
+
+def test_pieces_of_items_side_by_side_are_shown_as_they_come() -> None:
+    made = builder()
+    for number in (5, 2):
+        made.open_item(number)
+        made.part(number).text(f"a{number}")
+    made.part(5).thinking("hm")
+    made.part(2).text("b2")
+    made.part(2).end_text(id="2")
+    made.part(5).end_thinking(id="5")
+    assert made.take_events() == [
+        ContentDelta("a5", None, 5),
+        ContentDelta("a2", None, 2),
+        ThinkingDelta("hm", 5),
+        ContentDelta("b2", None, 2),
+        TextClosed("p", {"id": "2"}, (), 2),
+        ThinkingBlock("hm", "p", {"id": "5"}, 5),
+    ]
+
+
+def test_whole_blocks_wait_for_the_items_beside_theirs_and_follow_in_order() -> None:
+    made = builder()
+    for number in (5, 2):
+        made.open_item(number)
+    made.add_block(STEP, 5)
+    made.add_call_fragment(index=0, id="c", name="f", arguments="{}")
+    made.take_events()
+    assert made.end_calls(number=2) == 1
+    made.end_item(5)
+    assert made.take_events() == []
+    made.end_item(2)
+    assert made.take_events() == [ToolUse(id="c", name="f", input={}), STEP]
+    made.end_item(2)
+    assert made.take_events() == []
+    # One that is alone waits for nobody, nor does what comes when no item is open any more.
+    made.open_item(7)
+    made.add_block(UNKNOWN, 7)
+    assert made.take_events() == [UNKNOWN]
+    made.end_item(7)
+    made.add_block(STEP, 8)
+    assert made.take_events() == [STEP]
+
+
+def test_the_end_closes_what_is_still_open_and_lets_nothing_wait() -> None:
+    made = builder()
+    for number in (5, 2):
+        made.open_item(number)
+        made.part(number).thinking(f"t{number}")
+    made.add_block(STEP, 5)
+    made.add_block(UNKNOWN, 2)
+    made.add_call_fragment(index=0, id="c", name="f", arguments="{}")
+    made.thinking("hm")
+    made.take_events()
+    made.end(StopReason.END_TURN, "stop")
+    assert made.take_events() == [
+        ThinkingBlock("hm", "p"),
+        ThinkingBlock("t2", "p", {}, 2),
+        ThinkingBlock("t5", "p", {}, 5),
+        UNKNOWN,
+        STEP,
+        ToolUse(id="c", name="f", input={}),
+        MessageDelta(StopReason.TOOL_USE, "stop"),
+    ]
+
+
+def test_thinking_is_closed_with_its_state() -> None:
+    made = builder()
+    made.thinking("hm", field="f")
+    made.end_thinking(signature="S")
+    made.end_thinking()
+    assert made.take_events() == [
+        ThinkingDelta("hm"),
+        ThinkingBlock("hm", "p", {"field": "f", "signature": "S"}),
+    ]
+
+
 def test_pieces_carry_the_phase_of_their_moment() -> None:
     made = builder()
     made.main.phase = "commentary"
@@ -125,7 +251,7 @@ def test_pieces_carry_the_phase_of_their_moment() -> None:
 
 def test_arguments_are_kept_as_they_were_written_where_that_is_asked_for() -> None:
     def written(arguments: str, *, keeps: bool) -> ToolUse:
-        made = builder(keeps_arguments=keeps)
+        made = builder(keeps_arguments=True) if keeps else builder()
         made.add_call_fragment(index=0, id="c", name="f", arguments=arguments)
         made.end_calls()
         (call,) = [event for event in made.take_events() if isinstance(event, ToolUse)]
@@ -157,6 +283,28 @@ def test_what_belongs_to_a_call_is_kept_with_it() -> None:
         ({"signature": "B", "more": 1}, "p"),
     ]
     made.calls.attach_metadata("a", {"late": 1})
+
+
+def test_the_state_of_a_call_stands_right_before_it() -> None:
+    made = builder()
+    made.text("a")
+    for call_id in ("c", "d"):
+        made.add_call_fragment(index=len(call_id), id=call_id, name="f", arguments="{}")
+    made.attach_call_state("d", field="x", half="\ud83d")
+    made.take_events()
+    assert made.end_calls() == 2
+    first, second = (ToolUse(id=call_id, name="f", input={}) for call_id in ("c", "d"))
+    state = ThinkingBlock("", "p", {"field": "x", "half": "\ufffd", "call_id": "d"})
+    assert made.take_events() == [first, state, second]
+
+
+@pytest.mark.parametrize("filler", [{}, {"index": 0}, {"index": 0, "id": "", "name": "", "arguments": ""}])
+def test_filler_beside_a_text_closes_nothing(filler: dict[str, Any]) -> None:
+    made = builder()
+    made.text("a")
+    made.add_call_fragment(**filler)
+    made.end_text(id="1")
+    assert made.take_events() == [ContentDelta("a"), TextClosed("p", {"id": "1"})]
 
 
 def test_calls_may_end_one_by_one() -> None:
@@ -191,6 +339,41 @@ def test_usage_is_told_at_the_end_and_details_are_joined() -> None:
         MessageDelta(StopReason.END_TURN, None, {"x": 1, "empty": True}),
         UsageUpdate(Usage(input_tokens=1)),
     ]
+
+
+CUT, DONE = '{"x": "un', '{"x": 1}'
+
+
+@pytest.mark.parametrize(
+    ("reason", "arguments", "found", "details", "calls"),
+    [
+        # Any call is believed over the reason, unless the answer was cut or refused.
+        (StopReason.END_TURN, DONE, StopReason.TOOL_USE, None, 1),
+        (StopReason.TOOL_USE, DONE, StopReason.TOOL_USE, None, 1),
+        (StopReason.STOP_SEQUENCE, DONE, StopReason.TOOL_USE, None, 1),
+        (StopReason.UNKNOWN, CUT, StopReason.TOOL_USE, None, 1),
+        (StopReason.REFUSAL, DONE, StopReason.REFUSAL, None, 1),
+        (StopReason.MAX_TOKENS, DONE, StopReason.MAX_TOKENS, None, 1),
+        # After a cut only what is whole counts.
+        (StopReason.MAX_TOKENS, CUT, StopReason.MAX_TOKENS, None, 0),
+        (StopReason.CONTENT_FILTER, CUT, StopReason.CONTENT_FILTER, None, 0),
+        # Without any call.
+        (StopReason.TOOL_USE, None, StopReason.END_TURN, {"empty": True, "no_call": True}, 0),
+        (StopReason.END_TURN, None, StopReason.END_TURN, {"empty": True}, 0),
+        (StopReason.UNKNOWN, None, StopReason.UNKNOWN, None, 0),
+        (StopReason.MAX_TOKENS, None, StopReason.MAX_TOKENS, None, 0),
+    ],
+)
+def test_the_reason_of_the_end_is_corrected_by_what_came(
+    reason: StopReason, arguments: str | None, found: StopReason, details: dict[str, Any] | None, calls: int
+) -> None:
+    made = builder()
+    if arguments is not None:
+        made.add_call_fragment(index=0, id="c", name="f", arguments=arguments)
+    made.end(reason, "raw \ud83d")
+    events = made.take_events()
+    assert events[-1] == MessageDelta(found, "raw \ufffd", details)
+    assert len([event for event in events if isinstance(event, ToolUse)]) == calls
 
 
 def test_details_can_be_written_down() -> None:
