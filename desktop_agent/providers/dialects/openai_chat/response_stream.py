@@ -181,10 +181,6 @@ class FrameReader(BaseFrameReader):
         self._end_text()
         self._builder.end(reason, raw)
 
-    def _fail(self, data: Any) -> None:
-        if not self.done:
-            super()._fail(data)
-
     def _read_usage(self, usage: Any) -> None:
         if usage and is_object(usage):
             self._builder.usage = parse_usage(usage)
@@ -219,7 +215,7 @@ class FrameReader(BaseFrameReader):
             self.finish = finish
             self.failure = self.failure or failure_for(finish, error_responses.request_id(self._headers))
 
-    def _read_delta(self, delta: dict[str, Any], *, says_all: bool = False, is_whole: bool = False) -> None:
+    def _read_delta(self, delta: dict[str, Any], *, says_all: bool, is_whole: bool = False) -> None:
         """Read reasoning first, then text, then calls: a whole message holds all three.
 
         `says_all`: it may repeat all that came before; `is_whole`: it does, beside what was lost.

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader, parse_usage
+from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader, parse_citations, parse_usage
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.providers.transport.sse import SseDecoder
+from desktop_agent.providers.transport.sse import DONE, SseDecoder
 from desktop_agent.types.blocks import Citation, Unknown
-from desktop_agent.types.provider_events import ContentDelta, StopReason, TextClosed
+from desktop_agent.types.provider_events import AnswerNamed, ContentDelta, StopReason, TextClosed
 from tests.fakes.http_server import chunk, sse
 from tests.fakes.recordings import cut_at, fold, normal, pieces
 from tests.frame.examples import examples
@@ -43,6 +43,11 @@ def use(*calls: dict[str, Any], finish: str = "tool_calls") -> bytes:
     return sse(*(chunk({"tool_calls": [each]}) for each in calls), chunk({}, finish))
 
 
+def usage(**known: int) -> dict[str, Any]:
+    names = ("input", "output", "cache_read", "cache_write", "reasoning", "total")
+    return {"type": "usage", **dict.fromkeys((f"{name}_tokens" for name in names), None), **known}
+
+
 def fragment(
     index: int | None = None, call_id: str | None = None, name: str | None = None, arguments: Any = None
 ) -> dict[str, Any]:
@@ -53,6 +58,16 @@ def fragment(
 HI = chunk({"content": "hi"})
 END = chunk({}, "stop")
 SIGNED = {"type": "thinking", "thinking": "", "signature": "S"}
+USED, USAGE = {"prompt_tokens": 1, "completion_tokens": 2}, usage(input_tokens=1, output_tokens=2, total_tokens=3)
+
+
+def detail(piece: str) -> dict[str, Any]:
+    return {"type": "reasoning.text", "text": piece, "index": 0}
+
+
+def choice(delta: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    return {"choices": [{"delta": delta, **more}]}
+
 
 CASES: dict[str, tuple[bytes, Events]] = {
     "two_events_no_blank": (
@@ -118,15 +133,7 @@ CASES: dict[str, tuple[bytes, Events]] = {
         [
             text("hi"),
             stop()[0],
-            {
-                "type": "usage",
-                "input_tokens": 10,
-                "output_tokens": 25,
-                "cache_read_tokens": None,
-                "cache_write_tokens": None,
-                "reasoning_tokens": 20,
-                "total_tokens": 35,
-            },
+            usage(input_tokens=10, output_tokens=25, reasoning_tokens=20, total_tokens=35),
             stop()[1],
         ],
     ),
@@ -365,6 +372,172 @@ CASES: dict[str, tuple[bytes, Events]] = {
         b"data: {broken\n\n" + sse(HI, END),
         [text("hi"), *stop()],
     ),
+    "usage_beside_no_choices": (sse(HI, END, {"usage": USED}), [text("hi"), stop()[0], USAGE, stop()[1]]),
+    "usage_of_groq": (sse(HI, {**END, "x_groq": {"usage": USED}}), [text("hi"), stop()[0], USAGE, stop()[1]]),
+    "usage_in_the_choice": (sse(choice({}, finish_reason="stop", usage=USED)), [stop()[0], USAGE, stop()[1]]),
+    "usage_and_then_none": (sse({**END, "usage": USED}, {"choices": [], "usage": {}}), [stop()[0], USAGE, stop()[1]]),
+    "text_beside_an_error": (
+        sse({**HI, "error": "Busy."}),
+        [text("hi"), {"type": "error", "kind": "server", "message": "Busy."}],
+    ),
+    "a_word_under_the_name_of_an_error": (
+        b'event: error\ndata: "Boom."\n\n',
+        [{"type": "error", "kind": "server", "message": "Boom."}],
+    ),
+    "text_under_the_name_of_an_error": (
+        b"event: error\n" + sse(HI),
+        [
+            text("hi"),
+            {"type": "error", "kind": "server", "message": "the stream carried an error without a message"},
+        ],
+    ),
+    "an_error_behind_the_end_mark": (sse(HI, END) + sse({"error": "late"}), [text("hi"), *stop()]),
+    "the_first_error_counts": (
+        sse(choice({}, error={"code": 429, "message": "slow"}, finish_reason="error")),
+        [{"type": "error", "kind": "rate_limit", "message": "slow"}],
+    ),
+    "a_detail_beside_choices": (sse({**HI, "detail": "x"}, {**END, "detail": "x"}), [text("hi"), *stop()]),
+    "choices_that_are_one": (sse({"choices": {"delta": {"content": "hi"}}}, END), [text("hi"), *stop()]),
+    "text_of_completions": (sse({"choices": [{"text": "hi"}]}, choice(text=" you")), [text("hi you"), *stop(raw=None)]),
+    "a_message_beside_its_delta": (
+        sse(choice({"content": "hi"}, message={"content": "hi"}), END),
+        [text("hi"), *stop()],
+    ),
+    "a_message_behind_its_deltas": (
+        sse(
+            HI,
+            chunk({"tool_calls": [fragment(0, "a", "f", '{"x":1}')]}),
+            choice(message={"content": "hi", "tool_calls": [fragment(None, "b", "f", {"x": 1})]}),
+            chunk({}, "tool_calls"),
+        ),
+        [text("hi"), call("a", "f", x=1), *stop("tool_use", "tool_calls")],
+    ),
+    "a_message_with_what_its_deltas_lacked": (
+        sse(
+            chunk({"function_call": {"name": "f", "arguments": "{}"}}),
+            choice(
+                message={"function_call": {"name": "f", "arguments": "{}"}, "tool_calls": [fragment(0, "b", "g", "{}")]}
+            ),
+            END,
+        ),
+        [call("call_generated_0", "f"), call("b", "g"), *stop("tool_use")],
+    ),
+    "words_again_behind_their_message": (
+        sse(choice(message={"content": "hi you"}), HI, END),
+        [text("hi youhi"), *stop()],
+    ),
+    "equal_calls_with_ids_of_their_own": (
+        use(fragment(0, "a", "f", '{"x":1}'), fragment(1, "b", "f", '{"x":1}')),
+        [call("a", "f", x=1), call("b", "f", x=1), *stop("tool_use", "tool_calls")],
+    ),
+    "equal_calls_in_a_whole_answer": (
+        sse(choice(message={"tool_calls": [fragment(None, each, "f", "{}") for each in "ab"]}, finish_reason="stop")),
+        [call("a", "f"), call("b", "f"), *stop("tool_use")],
+    ),
+    "equal_calls_without_ids_in_one_list": (
+        sse(chunk({"tool_calls": [fragment(None, None, "f", "{}"), fragment(None, None, "f", "{}")]}), END),
+        [call("call_generated_0", "f"), call("call_generated_1", "f"), *stop("tool_use")],
+    ),
+    "calls_by_their_numbers": (
+        sse(chunk({"tool_calls": {"1": fragment(None, None, "g", "{}"), "0": fragment(None, None, "f", "{}")}}), END),
+        [call("call_generated_0", "f"), call("call_generated_1", "g"), *stop("tool_use")],
+    ),
+    "one_call_and_no_list": (
+        sse(chunk({"tool_calls": fragment(None, "a", "f", "{}")}), END),
+        [call("a", "f"), *stop("tool_use")],
+    ),
+    "calls_that_are_words": (
+        sse(chunk({"tool_calls": [None, "x"]}), chunk({"tool_calls": "y"}), END),
+        [{**call("call_generated_0", "unnamed"), "malformed": "xy"}, *stop("tool_use")],
+    ),
+    "calls_that_are_numbers": (
+        sse(chunk({"tool_calls": {"0": 3}}), END),
+        [{**call("call_generated_0", "unnamed"), "malformed": "[3]"}, *stop("tool_use")],
+    ),
+    "calls_in_the_chunk_and_in_the_choice": (
+        sse({"tool_calls": [fragment(0, "a", "f", "{}")]}, choice({}, tool_calls=[fragment(1, "b", "g", "{}")]), END),
+        [call("a", "f"), call("b", "g"), *stop("tool_use")],
+    ),
+    "an_index_as_a_text_or_a_fraction": (
+        use(
+            {**fragment(None, None, "g", '{"b":'), "index": "1"},
+            {**fragment(None, None, "f", '{"a":'), "index": 0.0},
+            fragment(1, None, None, "2}"),
+            {**fragment(None, None, None, "1}"), "index": "0"},
+        ),
+        [call("call_generated_0", "f", a=1), call("call_generated_1", "g", b=2), *stop("tool_use", "tool_calls")],
+    ),
+    "an_id_as_a_number": (
+        use({**fragment(0, None, "f", "{}"), "id": 7}),
+        [call("7", "f"), *stop("tool_use", "tool_calls")],
+    ),
+    "calls_without_their_function": (
+        use(
+            {"index": 0, "id": "a", "function": "f", "arguments": "{}"},
+            {"index": 1, "id": "b", "name": "g", "input": {"x": 1}},
+            {"index": 2, "id": "c", "function": {"name": "h", "parameters": {"y": 2}}},
+        ),
+        [call("a", "f"), call("b", "g", x=1), call("c", "h", y=2), *stop("tool_use", "tool_calls")],
+    ),
+    "a_name_that_is_no_text": (
+        use({"index": 0, "id": "a", "function": {"name": 3, "arguments": "{}"}, "extra_content": "x"}),
+        [{**call("a", "unnamed"), "malformed": "{}"}, *stop("tool_use", "tool_calls")],
+    ),
+    "thinking_blocks_alone": (
+        sse(chunk({"thinking_blocks": [{**SIGNED, "thinking": "Hm"}]}), HI, END),
+        [
+            thought("Hm"),
+            block("Hm", field="thinking_blocks", thinking_blocks=[{**SIGNED, "thinking": "Hm"}]),
+            text("hi"),
+            *stop(),
+        ],
+    ),
+    "details_of_each_thought": (
+        sse(
+            chunk({"reasoning": "A", "reasoning_details": [detail("A")]}),
+            HI,
+            chunk({"reasoning": "B", "reasoning_details": [detail("B")]}),
+            chunk({"reasoning_details": [detail("C")]}),
+            END,
+        ),
+        [
+            thought("A"),
+            block("A", field="reasoning", reasoning_details=[detail("A")]),
+            text("hi"),
+            thought("B"),
+            block("B", field="reasoning", reasoning_details=[detail("BC")]),
+            *stop(),
+        ],
+    ),
+    "reasoning_in_objects_and_lists": (
+        sse(chunk({"reasoning": {"text": "", "content": "H"}}), chunk({"reasoning": [{"summary": "m"}, "!"]}), END),
+        [thought("Hm!"), block("Hm!", field="reasoning"), *stop()],
+    ),
+    "google_says_that_it_is_no_thought": (
+        sse(
+            chunk({"content": "hi", "extra_content": {"google": {"thought_signature": "S"}}}),
+            chunk({"content": "!", "extra_content": {"google": {"thought": False}}}),
+            END,
+        ),
+        [text("hi!"), *stop()],
+    ),
+    "parts_without_a_type_and_alone": (
+        sse(chunk({"content": [{"text": "hi"}]}), chunk({"content": {"type": "output_text", "text": "!"}}), END),
+        [text("hi!"), *stop()],
+    ),
+    "a_refusal_that_was_cut": (
+        sse(chunk({"refusal": "No"}), chunk({}, "length")),
+        [text("No"), *stop("max_tokens", "length")],
+    ),
+    "fields_of_other_types": (
+        sse(
+            chunk({"annotations": 3, "reasoning_details": 3, "thinking_blocks": 3, "refusal": 3, "extra_content": 3}),
+            chunk({"content": [3, {"type": 3, "text": "a"}, {"type": "text", "text": 3}, {"type": "refusal"}]}),
+            HI,
+            END,
+        ),
+        [text("hi"), *stop()],
+    ),
     "strange_types_everywhere": (
         sse(
             [],
@@ -424,6 +597,22 @@ def test_an_empty_answer_says_so() -> None:
         ({"prompt_tokens": 1, "completion_tokens": 2}, {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}),
         ({"prompt_tokens": -1, "completion_tokens": "2", "total_tokens": 3.0}, {"total_tokens": 3}),
         ({"prompt_tokens": True}, {}),
+        ({"prompt_tokens": 1}, {"input_tokens": 1}),
+        ({"completion_tokens": 2}, {"output_tokens": 2}),
+        (
+            {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 7},
+            {"input_tokens": 1, "output_tokens": 2, "total_tokens": 7},
+        ),
+        # Only a total that it is missing from says that reasoning is counted apart.
+        (
+            {**USED, "total_tokens": 3, "completion_tokens_details": {"reasoning_tokens": 2}},
+            {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3, "reasoning_tokens": 2},
+        ),
+        ({"prompt_tokens_details": {"cache_write_tokens": 4}}, {"cache_write_tokens": 4}),
+        ({"cost": 0}, {"cost": 0.0}),
+        ({"cost": -0.25}, {}),
+        ({"cost": True}, {}),
+        ({"cost": "0.25"}, {}),
         ({"cost": 0.25}, {"cost": 0.25}),
         ({"cost": float("inf")}, {}),
         ({"cost": 10**400}, {}),
@@ -459,6 +648,63 @@ def test_lists_in_lists_say_nothing_however_deep(where: str) -> None:
     assert ContentDelta("hi") in events(chunk(delta), HI, END)
 
 
+def fed(*chunks: Any) -> FrameReader:
+    reader = FrameReader(PartBuilder("p"), {})
+    for each in chunks:
+        reader.read(("", each))
+    return reader
+
+
+@pytest.mark.parametrize(
+    ("chunks", "recognised", "finished", "ended"),
+    [
+        ((), False, False, False),
+        (({"model": "m"},), False, False, False),
+        ((HI,), True, False, False),
+        (({"choices": []},), True, False, False),
+        ((HI, END), True, True, True),
+        ((HI, END, {"choices": [], "usage": USED}), True, True, True),
+        # A server that writes a finish reason on every chunk: only the end mark is the end.
+        ((chunk({"content": "hi"}, "stop"), HI), True, True, False),
+        ((END, HI, END), True, True, False),
+        ((END, HI, DONE), True, True, True),
+        ((HI, DONE), True, True, True),
+    ],
+)
+def test_how_far_an_answer_is(chunks: tuple[Any, ...], recognised: bool, finished: bool, ended: bool) -> None:
+    reader = fed(*chunks)
+    assert (reader.recognised, reader.has_finished, reader.has_ended) == (recognised, finished, ended)
+
+
+PLAIN = {"index": 0, "delta": {"content": "hi"}, "finish_reason": None, "logprobs": None}
+
+
+@pytest.mark.parametrize(
+    ("more", "of_choice", "is_only_text"),
+    [
+        ({}, {}, True),
+        ({"id": "r", "usage": None}, {"finish_reason": ""}, True),
+        ({"usage": USED}, {}, False),
+        ({"error": None}, {}, False),
+        ({"x_groq": {}}, {}, False),
+        ({"tool_calls": None}, {}, False),
+        ({}, {"finish_reason": "stop"}, False),
+        ({}, {"message": {}}, False),
+        ({}, {"delta": {"content": "hi", "role": "assistant"}}, False),
+        ({}, {"delta": {"reasoning": "hi"}}, False),
+        ({}, {"delta": {"content": ["hi"]}}, False),
+    ],
+)
+def test_a_chunk_is_one_more_piece_of_text_where_nothing_else_is_in_it(
+    more: dict[str, Any], of_choice: dict[str, Any], is_only_text: bool
+) -> None:
+    assert fed().read(("", {"choices": [{**PLAIN, **of_choice}], **more})) is is_only_text
+
+
+def test_the_id_that_the_server_gave_names_the_answer() -> None:
+    assert AnswerNamed("r1") in events({**chunk({"role": "assistant"}), "id": "r1"}, HI, END)
+
+
 def annotated(**more: Any) -> dict[str, Any]:
     return chunk({"annotations": [{"type": "url_citation", "url_citation": {**URL, **more}}, {"type": "file"}]})
 
@@ -474,6 +720,14 @@ def test_citations_come_with_the_end_of_their_text() -> None:
     kinds = [type(each).__name__ for each in events(HI, annotated(), calling, END)]
     assert kinds.index("TextClosed") < kinds.index("ToolArgsDelta")
     assert not any(isinstance(each, TextClosed) for each in events(HI, calling, END))
+    # They stand once in the details, however often a text is closed.
+    assert len(events(HI, annotated(), calling, END)[-1].details["citations"]) == 1
+
+
+@pytest.mark.parametrize("annotation", [None, "x", {"url_citation": 3}, {"url_citation": {"url": 3}}])
+def test_what_nobody_could_follow_is_no_citation(annotation: Any) -> None:
+    wanted = Citation(url="https://x.example", title="X", quoted="quoted", start=0, end=2)
+    assert parse_citations([annotation, {"url_citation": URL}]) == [wanted]
 
 
 def test_parts_that_nobody_knows_are_kept_in_their_place() -> None:
