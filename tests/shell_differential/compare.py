@@ -4,8 +4,8 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 
-from desktop_agent.permissions.shell.parser import ParsedLine, safe_variable_names
-from desktop_agent.permissions.shell.syntax import is_private_variable
+from desktop_agent.permissions.shell.parser import ParsedLine
+from desktop_agent.permissions.shell.syntax import is_private_variable, load_table, word_set
 from desktop_agent.permissions.shell.wrappers import program_name
 from tests.shell_differential.box import WORKING_FOLDER, Ran, Started
 from tests.shell_differential.xtrace import Traced
@@ -18,6 +18,8 @@ _OPEN_FILES = frozenset({"find", "xargs", "history"})
 # Those that are there: where going fails, what stands behind `;` runs where the line began.
 _FOLDERS = frozenset({None, "sub", "sub/deep", "a dir", "."})
 _AT_A_TIME = frozenset("|&")
+# Those of which some or all values change no program.
+_SAFE_VARIABLES = word_set(" ".join(load_table("safe_variables.toml").values()))
 _HERE_DOCUMENT = re.compile(r"/tmp/sh-thd\..*")
 
 
@@ -103,11 +105,11 @@ def _untold(line: ParsedLine, traced: Traced) -> str | None:
 
 def _may_set(line: ParsedLine, source: str) -> bool:
     """Whether programs may find other variables: the line says so, or sets one that changes no program."""
-    return line.sets_variables or any(f"{name}=" in source for name in safe_variable_names())
+    return line.sets_variables or any(f"{name}=" in source for name in _SAFE_VARIABLES)
 
 
 def _is_harmless(text: str) -> bool:
-    return text.partition("=")[0] in safe_variable_names()
+    return text.partition("=")[0] in _SAFE_VARIABLES
 
 
 def _is_text_of(said: Sequence[str | None], text: str) -> bool:

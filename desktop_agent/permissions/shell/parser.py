@@ -57,7 +57,7 @@ _LEADING_CD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One simple command. A word is None where it holds an expansion; `sources` are the words as written.
+    """One simple command, of at least one word: None where it holds an expansion. `sources` are the words as written.
 
     `starts` are the commands that it starts in turn (`sudo rm x` starts `rm x`); `starts_at` is how many of its own
     words stand before theirs. It `is_transparent` if starting them is all that it does.
@@ -180,7 +180,7 @@ class _LineReader:
         )
 
     def _with_started_commands(self, command: Command, level: int = 0, *, declares: bool = False) -> Command:
-        if level > _MAX_WRAPPER_DEPTH or not command.words or command.words[0] is None:
+        if level > _MAX_WRAPPER_DEPTH or command.words[0] is None:
             self.understood = False
             return command
         if not is_plain_builtin(command.words, command.sources, declares=declares):
@@ -234,11 +234,6 @@ def _with_all_started(commands: tuple[Command, ...]) -> Iterator[Command]:
 @cache
 def _safe_variables() -> dict[str, frozenset[str]]:
     return {name: word_set(value) for name, value in load_table("safe_variables.toml").items()}
-
-
-def safe_variable_names() -> frozenset[str]:
-    """Return the variables of which some or all values are safe."""
-    return _safe_variables()["names"] | _safe_variables()["module_folders"]
 
 
 def _is_safe_assignment(node: "Node", source: bytes) -> bool:

@@ -223,7 +223,7 @@ def _find(words: Sequence[str | None]) -> Unwrapped | None:
     first = starts[0] + 1
     inner = list(words[first:])
     ends = [index for index, word in enumerate(inner) if word in {";", "+"}]
-    if len(starts) > 1 or len(ends) != 1 or not inner or "{}" in (inner[0] or "{}"):
+    if len(starts) > 1 or len(ends) != 1 or not ends[0] or "{}" in (inner[0] or "{}"):
         return UnknownStart()
     return StartedCommand(tuple(None if "{}" in (word or "") else word for word in inner[: ends[0]]), first)
 

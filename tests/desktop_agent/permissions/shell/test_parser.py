@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -93,6 +94,8 @@ UNDERSTOOD: list[tuple[str, list[tuple[str | None, ...]]]] = [
                                 ("sh", "-c", "a"), ("a",)]),
     ("trap 'a' EXIT", [("trap", "a", "EXIT"), ("a",)]),
     ("watch a b", [("watch", "a", "b"), ("a", "b")]),
+    ("export -p; unset A B", [("export", "-p"), ("unset", "A", "B")]),
+    ("export A=$x B", [("export", N, "B")]),
 ]  # fmt: skip
 
 
@@ -123,6 +126,58 @@ def test_ordinary_lines_stay_understood(line: str) -> None:
 
 def test_env_with_a_lone_dash_starts_what_follows() -> None:
     assert [each.words for each in parse_line("env - rm -rf /").commands][1:] == [("rm", "-rf", "/")]
+
+
+Started = list[tuple[tuple[str | None, ...], tuple[str, ...]]]
+
+
+@pytest.mark.parametrize(
+    ("line", "starts", "starts_at", "is_transparent"),
+    [
+        ("ls -l", [], 0, False),
+        ("env nice ls", [(("nice", "ls"), ("nice", "ls"))], 1, True),
+        ("nice -n 5 ls 'x'", [(("ls", "x"), ("ls", "'x'"))], 3, True),
+        ("xargs a", [(("a", N), ("a", "…"))], 1, True),
+        ("sh -c 'a; b'", [(("a",), ("a",)), (("b",), ("b",))], 3, True),
+        ("eval a b", [(("a", "b"), ("a", "b"))], 3, True),
+        # These do more than to start it, or may be programs of the workspace.
+        ("env A=1 ls", [(("ls",), ("ls",))], 2, False),
+        ("find . -exec a {} ';'", [(("a", N), ("a", "{}"))], 3, False),
+        ("sh -c a x", [(("a",), ("a",))], 4, False),
+        ("trap a EXIT", [(("a",), ("a",))], 3, False),
+        ("./env ls", [(("ls",), ("ls",))], 1, False),
+        ("/bin/sh -c a", [(("a",), ("a",))], 3, False),
+    ],
+)
+def test_what_a_command_starts_is_known_and_where_its_own_words_end(
+    line: str, starts: Started, starts_at: int, is_transparent: bool
+) -> None:
+    (found,) = parse_line(line).written
+    assert [(each.words, each.sources) for each in found.starts] == starts
+    assert (found.starts_at, found.is_transparent) == (starts_at, is_transparent)
+
+
+def test_what_is_tested_is_no_word_but_may_be_anything() -> None:
+    (found,) = parse_line("[ -f x ]").written
+    assert (found.words, found.sources) == (("[", N), ("[", "…"))
+
+
+@pytest.mark.parametrize(
+    ("line_of", "limit"),
+    [
+        (lambda count: "a " + "b" * (count - 2), 20_000),
+        (lambda count: "env " * count + "ls", 8),
+        (lambda count: "eval " * count + "ls", 4),
+        (lambda count: "a <<< b; " * count, 20),
+        (lambda count: f"a '{'(' * count}'", 1_500),
+        (lambda count: f"a '{'[' * count}'", 1_500),
+        (lambda count: "( " * count + "ls" + ")" * count, 97),
+    ],
+    ids=["characters", "wrappers", "scripts", "strings", "brackets", "square brackets", "levels"],
+)
+def test_a_line_is_read_up_to_its_limits_and_no_further(line_of: Callable[[int], str], limit: int) -> None:
+    assert parse_line(line_of(limit)).understood
+    assert not parse_line(line_of(limit + 1)).understood
 
 
 NOT_UNDERSTOOD = [
@@ -163,6 +218,8 @@ NOT_UNDERSTOOD = [
     "find . $x",
     "find . -exec a \\; -exec b \\;",
     "find . -exec {} \\;",
+    "find . -exec ';'",
+    "find . -exec +",
     "fd x -x rm",
     "hash -p /evil git",
     "enable -f x y",
@@ -306,6 +363,12 @@ NOT_UNDERSTOOD = [
     "getopts a: OPTIND",
     "declare SECONDS=$x",
     "readonly RANDOM=$x",
+    # Behind another command the shell reads no declaration: the value may become several words.
+    "command export a=$x",
+    "builtin declare a=$x",
+    # What is understood behind it makes up for nothing.
+    "$x a; [ -f x ]",
+    "$x a; sh -c b",
     "(" * 500,
     "time " * 3_999 + "ls",
     "env " * 4_900 + "ls",
@@ -319,6 +382,7 @@ NOT_UNDERSTOOD = [
 @pytest.mark.parametrize("line", NOT_UNDERSTOOD)
 def test_what_may_run_more_than_is_seen_is_not_understood(line: str) -> None:
     assert not parse_line(line).understood
+    assert all(each.words for each in parse_line(line).commands)
 
 
 @pytest.mark.parametrize(
@@ -354,6 +418,29 @@ def test_files_that_a_line_reads_or_writes_are_named(line: str, files: list[Any]
         ("for PATH in x; do a; done", True),
         ("for https_proxy in x; do a; done", True),
         ("sh -c 'A=1 a'", True),
+        ("A=1; sh -c a", True),
+        ("read A", True),
+        ("read a", False),
+        ("unset CI", True),
+        # How it looks, counts or reports makes no command another one.
+        ("CI=1 a", False),
+        ("CI='1' NO_COLOR= a", False),
+        ("CI=1", False),
+        ("CI=$x a", True),
+        ("CI=/x a", True),
+        # A folder of the workspace, where `python -m` looks for modules, and nothing else does.
+        ("PYTHONPATH=src python -m pytest", False),
+        ("CI=1 PYTHONPATH='./src/lib' python3.11 -m pytest", False),
+        ("PYTHONPATH=/x python -m pytest", True),
+        ("PYTHONPATH=../x python -m pytest", True),
+        ("PATH=src python -m pytest", True),
+        ("PYTHONPATH=src python x.py", True),
+        ("PYTHONPATH=src python", True),
+        ("PYTHONPATH=src ./python -m pytest", True),
+        ("PYTHONPATH=src ls -m", True),
+        ("PYTHONPATH=src", True),
+        ("PYTHONPATH=src; python -m pytest", True),
+        ("PYTHONPATH=src; python; -m", True),
         ("for i in x; do a; done", False),
         ("a A=1", False),
         ("a $A", False),
@@ -361,6 +448,37 @@ def test_files_that_a_line_reads_or_writes_are_named(line: str, files: list[Any]
 )
 def test_a_line_that_sets_a_variable_is_known(line: str, sets: bool) -> None:
     assert parse_line(line).sets_variables is sets
+
+
+@pytest.mark.parametrize(
+    ("line", "folder"),
+    [
+        ("cd x && ls", "x"),
+        ("cd x; ls", "x"),
+        (" cd -- x\nls", "x"),
+        ("cd 'x y' && ls", "x y"),
+        ("cd a..b && ls | wc", "a..b"),
+        ("cd x && cd y && ls", "x"),
+        ("cd x && ls &> y", "x"),
+        ("cd x && ls &>> y", "x"),
+        # All of the line, or some of it, runs where it began.
+        ("cd x", None),
+        ("cd x;", None),
+        ("cd x || ls", None),
+        ("ls && cd x", None),
+        ("cd x && ls & wc", None),
+        ("cd x && ls &> y; wc", None),
+        ("cd x && ls &>> y; wc", None),
+        # Where these lead cannot be told.
+        ("cd .. && ls", None),
+        ("cd a/../b && ls", None),
+        ("cd - && ls", None),
+        ("cd ~ && ls", None),
+        ("cd $x && ls", None),
+    ],
+)
+def test_the_folder_that_a_line_goes_to_first_is_known_where_all_else_runs_there(line: str, folder: str | None) -> None:
+    assert parse_line(line).goes_to == folder
 
 
 def test_the_grammar_is_loaded_with_the_first_line_and_not_before() -> None:
