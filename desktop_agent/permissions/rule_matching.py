@@ -48,8 +48,14 @@ _LINE_FOLLOWS = frozenset({"-c", "--call", "--command"})
 _STARTING_IN_GIT = frozenset({"bisect", "rebase", "submodule", "filter-branch", "config", "difftool", "mergetool"})
 
 
-def find_nested_commands(command: Command, is_meant: Callable[[str], bool]) -> Iterator[tuple[Command, bool]]:
-    """Yield commands in the words of another whose first word `is_meant`, each with whether it is surely started."""
+_Words = Sequence[str | None]
+
+
+def find_nested_commands(command: Command, is_meant: Callable[[str], bool]) -> Iterator[tuple[_Words, bool]]:
+    """Yield the words of commands in the words of another, and whether each is surely started.
+
+    In `sh -c` and its like they are all that stand there, else those whose first word `is_meant`.
+    """
     name = program_name(command.words[0] or "")
     if command.starts or len(command.words) < 2 or _starts_nothing(name, command):
         return
@@ -57,10 +63,10 @@ def find_nested_commands(command: Command, is_meant: Callable[[str], bool]) -> I
     for index in range(1, len(command.words)):
         word = command.words[index]
         if word is not None and is_meant(word):
-            yield _command_of(command.words[index:]), index in sure
+            yield command.words[index:], index in sure
         yield from _commands_in_text(word or command.sources[index], is_meant)
         if word is not None and command.words[index - 1] in _LINE_FOLLOWS and (name in OPAQUE or name in START_AT_ONCE):
-            yield from ((nested, True) for nested in parse_line(word).commands)
+            yield from ((nested.words, True) for nested in parse_line(word).commands)
 
 
 def _starts_nothing(name: str, command: Command) -> bool:
@@ -70,7 +76,7 @@ def _starts_nothing(name: str, command: Command) -> bool:
     return name in START_NOTHING and not has_escalating_words(command.words, command.sources, 1)
 
 
-def _certain_starts(name: str, words: Sequence[str | None]) -> Sequence[int]:
+def _certain_starts(name: str, words: _Words) -> Sequence[int]:
     """Return the indexes of words at which a started command surely begins."""
     if name in OPAQUE or name in WRAPPERS:
         return range(1, len(words))
@@ -80,14 +86,10 @@ def _certain_starts(name: str, words: Sequence[str | None]) -> Sequence[int]:
     return (start,)
 
 
-def _commands_in_text(text: str, is_meant: Callable[[str], bool]) -> Iterator[tuple[Command, bool]]:
-    words = _SHELL_WORD.findall(text)
+def _commands_in_text(text: str, is_meant: Callable[[str], bool]) -> Iterator[tuple[_Words, bool]]:
+    words: list[str] = _SHELL_WORD.findall(text)
     if len(words) > 1:
-        yield from ((_command_of(words[index:]), False) for index, word in enumerate(words) if is_meant(word))
-
-
-def _command_of(words: Sequence[str | None]) -> Command:
-    return Command(tuple(words), tuple(word or "…" for word in words))
+        yield from ((words[index:], False) for index, word in enumerate(words) if is_meant(word))
 
 
 _SubjectPattern = PathPattern | HostPattern | CommandPattern | CommandsPattern
@@ -339,7 +341,7 @@ def _matches_host(pattern: str, host: str) -> bool:
 
 def changes_environment(command: Command, seen: int) -> bool:
     """Return whether words after the first `seen` change what a started program finds: `env LD_PRELOAD=x ls`."""
-    wrapper = WRAPPERS.get(program_name(command.words[0] or "")) if command.words else None
+    wrapper = WRAPPERS.get(program_name(command.words[0] or ""))
     return wrapper is not None and wrapper.assignments and command.starts_at > seen
 
 
@@ -393,7 +395,7 @@ def _is_conclusive(pattern: CommandPattern, command: Command, workspace: str | N
 def _match_nested(patterns: Sequence[CommandPattern], command: Command) -> Match:
     """Match the command, and what its words name as something to start."""
     names = {_program(pattern.words[0]) for pattern in patterns}
-    match = max(_match_command(pattern, command) for pattern in patterns)
+    match = max(_match_command(pattern, command.words) for pattern in patterns)
     for nested, is_sure in find_nested_commands(command, lambda word: _program(word) in names):
         if match is Match.YES:
             break
@@ -402,34 +404,32 @@ def _match_nested(patterns: Sequence[CommandPattern], command: Command) -> Match
     return match
 
 
-def _match_command(pattern: CommandPattern, command: Command) -> Match:
+def _match_command(pattern: CommandPattern, words: _Words) -> Match:
     """Match more strictly than what allows: a path to the program, and options before the words, hide nothing."""
-    if not command.words or command.words[0] is None:
+    if words[0] is None:
         return Match.MAYBE
-    if _program(command.words[0]) != _program(pattern.words[0]):
+    if _program(words[0]) != _program(pattern.words[0]):
         return Match.NO
-    if pattern.exact:
-        return _match_words(pattern.words[1:], command.words[1:], exact=True)
-    return max(_match_words(pattern.words[1:], command.words[1:]), _match_behind_options(pattern, command))
+    match_rest = _match_exactly if pattern.exact else _match_beginning
+    return match_rest(pattern.words[1:], words[1:])
 
 
 def _program(word: str) -> str:
     return word.replace("\\", "/").rpartition("/")[2].casefold().removesuffix(".exe")
 
 
-def _match_words(pattern_words: Sequence[str], words: Sequence[str | None], *, exact: bool = False) -> Match:
-    # A word that is not literal may become any words, or none.
+def _match_exactly(wanted: Sequence[str], words: _Words) -> Match:
     literal = list(takewhile(lambda word: word is not None, words))
-    if len(literal) < len(words) and list(pattern_words[: len(literal)]) == literal[: len(pattern_words)]:
-        return Match.YES if len(pattern_words) <= len(literal) and not exact else Match.MAYBE
-    fits = literal == list(pattern_words) if exact else literal[: len(pattern_words)] == list(pattern_words)
-    return Match.YES if fits else Match.NO
+    if len(literal) == len(words):
+        return Match.YES if literal == list(wanted) else Match.NO
+    # A word that is not literal may become any words, or none.
+    return Match.MAYBE if literal == list(wanted[: len(literal)]) else Match.NO
 
 
-def _match_behind_options(pattern: CommandPattern, command: Command) -> Match:
-    """Match the pattern's words after options: `git -C elsewhere push` is a `git push`."""
-    missing, match, after_option = list(pattern.words[1:]), Match.YES, False
-    for word in command.words[1:]:
+def _match_beginning(wanted: Sequence[str], words: _Words) -> Match:
+    """Match words that a command begins with, also behind options: `git -C elsewhere push` is a `git push`."""
+    missing, match, after_option = list(wanted), Match.YES, False
+    for word in words:
         if not missing:
             break
         if word is None:

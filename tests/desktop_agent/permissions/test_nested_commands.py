@@ -40,6 +40,7 @@ def caught(line: str, *words: str) -> Match:
         ("xargs --unknown git push", YES),
         ("flock /tmp/lock git push", YES),
         ("flock /tmp/lock -c 'git push'", YES),
+        ("strace git push", YES),
         ("strace -f git push", YES),
         ("su me -c 'cd x; git push'", YES),
         ("setarch x86_64 git push", YES),
@@ -62,6 +63,10 @@ def caught(line: str, *words: str) -> Match:
         ("docker run --rm image git push", MAYBE),
         ("conda run -n x git push", MAYBE),
         ("strange git push", MAYBE),
+        ('strange "git push $x"', MAYBE),
+        ("strange -c 'git push'", MAYBE),
+        ("npx x 'git push'", MAYBE),
+        ("flock /tmp/lock 'git push'", MAYBE),
         ("tmux new -d 'git push'", MAYBE),
         ("python3 -c \"import os; os.system('git push')\"", MAYBE),
         ("python3 -c \"import subprocess as s; s.run(['git', 'push'])\"", MAYBE),
@@ -76,6 +81,8 @@ def caught(line: str, *words: str) -> Match:
         ("grep -r 'git push' docs", NO),
         ("rg 'git push'", NO),
         ("git commit -m 'Say when to git push'", NO),
+        ("uv run", NO),
+        ("find . -exec ';'", MAYBE),
         ("git log --grep 'git push'", NO),
         ("git status", NO),
         ("uv run pytest", NO),
@@ -86,7 +93,17 @@ def test_a_command_is_found_in_the_words_of_another(line: str, found: Match) -> 
     assert caught(line) is found
 
 
-@pytest.mark.parametrize(("line", "found"), [("uv run curl x", YES), ("docker exec c curl x", MAYBE), ("man curl", NO)])
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("uv run curl x", YES),
+        ("npx curl", YES),
+        ("docker exec c curl x", MAYBE),
+        ("ssh host 'cd x; curl'", MAYBE),
+        ("man curl", NO),
+        ('strange "$curl"', NO),
+    ],
+)
 def test_so_is_one_of_a_single_word(line: str, found: Match) -> None:
     assert caught(line, "curl") is found
 

@@ -3,7 +3,18 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.permissions.rule_matching import CallFacts, Match, find_allowing_rule, match_restriction
+from desktop_agent.permissions.rule_matching import (
+    CallFacts,
+    Match,
+    commands_to_allow,
+    find_allowing_rule,
+    is_transparent_line,
+    match_restriction,
+    patterns_for_folder,
+    reads_outside_workspace,
+    run_folder,
+)
+from desktop_agent.permissions.shell.parser import parse_line
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.permissions import (
     ArgumentsPattern,
@@ -141,6 +152,9 @@ def test_the_rule_that_is_named_is_the_first_with_a_part_in_it(tool: AnyTool) ->
     assert find_allowing_rule([other, here, whole], case) == whole
     exact = allow(ArgumentsPattern(digest="d"))
     assert find_allowing_rule([whole, exact], case) == exact
+    both = CallFacts(tool, "d", (PathSubject("/a/x"), PathSubject("/c/x")))
+    unused = allow(ArgumentsPattern(digest="e"))
+    assert find_allowing_rule([unused, other, here, allow(PathPattern(prefix="/c"))], both) == here
 
 
 @pytest.mark.parametrize(
@@ -159,6 +173,9 @@ def test_the_rule_that_is_named_is_the_first_with_a_part_in_it(tool: AnyTool) ->
         ([Effect.EXECUTE], ToolClass.MUTATING, (PathSubject("/a"),), PathPattern(prefix="/s"), MAYBE),
         ([Effect.EXECUTE], ToolClass.MUTATING, (PathSubject("/a"),), CommandPattern(words=("rm",)), MAYBE),
         ([Effect.EXECUTE], ToolClass.MUTATING, (CommandSubject("ls"),), CommandPattern(words=("rm",)), NO),
+        # What runs a line may do anything, also by a tool that does not say so.
+        ([Effect.WRITE], ToolClass.MUTATING, (CommandSubject("ls"),), HostPattern(host="h"), MAYBE),
+        ([Effect.WRITE], ToolClass.MUTATING, None, HostPattern(host="h"), NO),
     ],
 )
 def test_a_rule_about_every_tool_doubts_only_what_may_be_meant(
@@ -176,6 +193,9 @@ def test_a_rule_about_every_tool_doubts_only_what_may_be_meant(
 def test_a_rule_about_one_tool_doubts_every_call_that_says_nothing(make_open_tool: MakeTool) -> None:
     tool = make_open_tool([], tool_class=ToolClass.READ_ONLY)
     assert match_restriction(deny(PathPattern(prefix="/s"), "act"), CallFacts(tool, "d", ())) is MAYBE
+    assert match_restriction(deny(PathPattern(prefix="/s"), "act"), CallFacts(tool, "d", None)) is MAYBE
+    says_something = CallFacts(tool, "d", (HostSubject("h"),))
+    assert match_restriction(deny(PathPattern(prefix="/s"), "act"), says_something) is NO
 
 
 CAUGHT: list[tuple[str, dict[str, Any], Match]] = [
@@ -190,6 +210,12 @@ CAUGHT: list[tuple[str, dict[str, Any], Match]] = [
     ("git --no-pager push", {"words": ("git", "push")}, YES),
     ("git -C /elsewhere push", {"words": ("git", "push")}, MAYBE),
     ("git log push", {"words": ("git", "push")}, NO),
+    ("git -C a b push", {"words": ("git", "push")}, NO),
+    ("git --git-dir=a push", {"words": ("git", "push")}, YES),
+    ("git --git-dir=a b push", {"words": ("git", "push")}, NO),
+    ("git -C a", {"words": ("git", "push")}, NO),
+    ("git remote x add", {"words": ("git", "remote", "add")}, NO),
+    ("git remote -v add x", {"words": ("git", "remote", "add")}, YES),
     ("git $x", {"words": ("git", "push")}, MAYBE),
     ("git $x push", {"words": ("git", "push")}, MAYBE),
     ("$x push", {"words": ("git", "push")}, MAYBE),
@@ -199,6 +225,11 @@ CAUGHT: list[tuple[str, dict[str, Any], Match]] = [
     ("git push", {"words": ("git", "push"), "exact": True}, YES),
     ("git push origin", {"words": ("git", "push"), "exact": True}, NO),
     ("git push $x", {"words": ("git", "push"), "exact": True}, MAYBE),
+    ("git $x", {"words": ("git", "push"), "exact": True}, MAYBE),
+    ("git pull $x", {"words": ("git", "push"), "exact": True}, NO),
+    ("git push a $x", {"words": ("git", "push"), "exact": True}, NO),
+    ("git", {"words": ("git", "push"), "exact": True}, NO),
+    ("GIT.exe push", {"words": ("git", "push"), "exact": True}, YES),
     ("echo git push", {"words": ("git", "push")}, NO),
     ("echo 'git push'", {"words": ("git", "push")}, NO),
     ("git log # git push", {"words": ("git", "push")}, NO),
@@ -396,3 +427,113 @@ def test_one_of_several_commands_that_are_denied_is_found(
 def test_of_several_rules_the_one_is_named_whose_commands_they_are(shell: AnyTool) -> None:
     other, here = allow(CommandsPattern(title="Others", beginnings=(("rm",), ("cp",)))), allow(SEVERAL)
     assert find_allowing_rule([other, here], CallFacts(shell, "d", (CommandSubject("ls; git log"),))) is here
+    first, second = allow(CommandPattern(words=("git", "log"))), allow(CommandPattern(words=("ls",)))
+    assert find_allowing_rule([other, first, second], CallFacts(shell, "d", (CommandSubject("ls; git log"),))) is first
+    elsewhere = allow(CommandPattern(words=("ls",), folder="elsewhere"))
+    assert (
+        find_allowing_rule([elsewhere, first, second], CallFacts(shell, "d", (CommandSubject("ls; git log"),))) is first
+    )
+
+
+THERE, SANDBOXED = {"folder": "a", "goes_there": True}, {"is_sandboxed": True}
+
+
+@pytest.mark.parametrize(
+    ("line", "more", "folder", "commands"),
+    [
+        ("ls", {}, ".", ["ls"]),
+        ("ls", {"folder": "a"}, "a", ["ls"]),
+        ("ls", {"folder": None}, None, ["ls"]),
+        ("cd a && ls", THERE, "a", ["ls"]),
+        ("cd a && ls", {"folder": "a"}, None, ["cd", "ls"]),
+        ("cd a && cd b && ls", THERE, None, ["cd", "ls"]),
+        ("ls; cd a", {}, None, ["ls", "cd"]),
+        # In the sandbox only what is not read-only, unless all of it is.
+        ("ls; rm x", {}, ".", ["ls", "rm"]),
+        ("ls; rm x", SANDBOXED, ".", ["rm"]),
+        ("ls; cat x", SANDBOXED, ".", ["ls", "cat"]),
+        ("cd a && ls && rm x", {**THERE, **SANDBOXED}, "a", ["rm"]),
+        ("for i in /etc/*; do ls; rm $i; done", SANDBOXED, ".", ["ls", "rm"]),
+    ],
+)
+def test_rules_must_allow_the_commands_of_a_line_where_they_run(
+    line: str, more: dict[str, Any], folder: str | None, commands: list[str]
+) -> None:
+    subject = CommandSubject(line, **more)
+    assert run_folder(subject) == folder
+    assert [each.words[0] for each in commands_to_allow(subject, "/ws")] == commands
+
+
+@pytest.mark.parametrize(
+    ("line", "covered", "covered_in_sandbox"),
+    [
+        ("ls x", True, True),
+        ("ls src/*", True, True),
+        ("ls *.py", True, True),
+        ("ls $x", False, True),
+        ("nohup ls $x", False, True),
+        ("true $x", True, True),
+        ("for i in a b; do ls $i; done", False, True),
+        ("for i in /etc/*; do ls $i; done", False, False),
+        ("ls > y", False, False),
+        ("eval $x", False, False),
+    ],
+)
+def test_a_line_is_transparent_where_it_says_what_it_does(line: str, covered: bool, covered_in_sandbox: bool) -> None:
+    found = [is_transparent_line(CommandSubject(line, is_sandboxed=each), "/ws") for each in (False, True)]
+    assert found == [covered, covered_in_sandbox]
+
+
+@pytest.mark.parametrize(
+    ("line", "reads"),
+    [
+        ("cat /etc/passwd", True),
+        ("/bin/cat ../x", True),
+        ("uv run cat /etc/passwd", True),
+        ("python -m pytest /x", True),
+        ("python3 -m mypy ../x", True),
+        ("cat x /ws/y", False),
+        ("uv run cat x", False),
+        # What rules do not name for all that it may read.
+        ("uv cat /etc/passwd", False),
+        ("python -m http.server /x", False),
+        ("uv run $x /etc/passwd", False),
+        ("uv run x cat /etc/passwd", False),
+        ("$x /etc/passwd", False),
+        ("rm /etc/passwd", False),
+        ("echo /etc/passwd", False),
+        ("uv run", False),
+    ],
+)
+def test_a_reader_of_files_may_be_given_one_outside_of_the_workspace(line: str, reads: bool) -> None:
+    (command,) = parse_line(line).written
+    assert reads_outside_workspace(command, "/ws") is reads
+
+
+def test_a_call_is_read_only_if_it_does_nothing_but_run_read_only_lines(tool: AnyTool) -> None:
+    line, other = CommandSubject("ls", is_sandboxed=True), CommandSubject("rm x", is_sandboxed=True)
+    found = {
+        subjects: CallFacts(tool, "d", subjects, "/ws").is_read_only
+        for subjects in (
+            None,
+            (),
+            (line,),
+            (line, line),
+            (line, other),
+            (line, PathSubject("/ws/x")),
+            (CommandSubject("ls"),),
+        )
+    }
+    assert [subjects for subjects, is_read_only in found.items() if is_read_only] == [(line,), (line, line)]
+
+
+def test_the_lines_of_a_call_are_those_that_it_runs(tool: AnyTool) -> None:
+    subjects = (PathSubject("/ws/x"), CommandSubject("ls"), CommandSubject("a; b"))
+    assert CallFacts(tool, "d", subjects).lines == (parse_line("ls"), parse_line("a; b"))
+    assert CallFacts(tool, "d", None).lines == ()
+
+
+def test_patterns_hold_in_their_own_folder_or_in_any() -> None:
+    anywhere, here, there = (CommandPattern(words=("ls",), folder=each) for each in (None, "a", "b"))
+    assert patterns_for_folder([anywhere, here, there], "a") == [anywhere, here]
+    assert patterns_for_folder([anywhere, here, there], None) == [anywhere]
