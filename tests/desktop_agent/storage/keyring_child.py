@@ -47,8 +47,11 @@ async def keep() -> dict[str, Any]:
     said["after_set"] = plain(await store.get("key")) == PLANTED
     said["in_another_store"] = plain(await SecretStore().get("key")) == PLANTED
     said["other_service"] = plain(await SecretStore(service="Another").get("key"))
+    store.remember_for_session("key", SecretStr("in memory"))
+    said["memory_first"] = plain(await store.get("key"))
     await store.set("key", SecretStr("second"))
     said["after_replacing"] = plain(await store.get("key"))
+    said["remembered_after_replacing"] = plain(store.remembered_secret("key"))
     await store.delete("key")
     said["after_deleting"] = plain(await store.get("key"))
     said["deleting_again"] = await error_name(store.delete("key"))

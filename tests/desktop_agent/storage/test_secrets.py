@@ -97,7 +97,9 @@ def test_a_real_keyring_keeps_replaces_and_forgets(alone: dict[str, str], tmp_pa
     assert said["after_set"] is True
     assert said["in_another_store"] is True
     assert said["other_service"] is None
+    assert said["memory_first"] == "in memory"
     assert said["after_replacing"] == "second"
+    assert said["remembered_after_replacing"] is None
     assert said["after_deleting"] is None
     assert said["deleting_again"] == "no error"
     assert "SecretService" in said["backend"]
