@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
 _CHUNK = 256
 
@@ -60,28 +61,20 @@ class Heights:
         """Return the index whose span contains `y`, or the nearest one when `y` is outside. An empty list gives 0."""
         while self._tops[-1] <= y and len(self._tops) <= len(self._chunks):
             self._know_one()
-        chunk = bisect_right(self._tops, y) - 1
-        if chunk < 0 or not self._chunks:
-            return 0
-        if chunk >= len(self._chunks):
+        chunk = max(0, bisect_right(self._tops, y) - 1)
+        if chunk == len(self._chunks):
             return max(0, len(self) - 1)
-        rest = y - self._tops[chunk]
-        for offset, height in enumerate(self._chunks[chunk]):
-            if rest < height:
-                return self._firsts[chunk] + offset
-            rest -= height
-        return self._firsts[chunk] + len(self._chunks[chunk]) - 1
+        bottoms = list(accumulate(self._chunks[chunk]))
+        return self._firsts[chunk] + bisect_right(bottoms, y - self._tops[chunk])
 
-    def append(self, height: int | None = None) -> None:
-        """Append a height, or the default one."""
-        height = self._default if height is None else height
+    def append(self, height: int) -> None:
+        """Append a height."""
         if self._chunks and len(self._chunks[-1]) < _CHUNK:
-            last = len(self._chunks) - 1
             self._chunks[-1].append(height)
             self._sums[-1] += height
             self._total += height
             self._count += 1
-            del self._tops[last + 1 :], self._firsts[last + 1 :]
+            del self._tops[len(self._chunks) :], self._firsts[len(self._chunks) :]
         else:
             self._set_chunks(len(self._chunks), len(self._chunks), [height])
 
@@ -102,7 +95,8 @@ class Heights:
         self._set_chunks(start, min(end + 1, len(self._chunks)), [*before, *heights, *rest])
 
     def _set_chunks(self, start: int, end: int, heights: list[int]) -> None:
-        size = _CHUNK if len(heights) > 2 * _CHUNK else max(1, len(heights))
+        longest = 2 * _CHUNK
+        size = _CHUNK if len(heights) > longest else longest
         self._count += len(heights) - sum(map(len, self._chunks[start:end]))
         chunks = [heights[index : index + size] for index in range(0, len(heights), size)]
         self._total += sum(heights) - sum(self._sums[start:end])

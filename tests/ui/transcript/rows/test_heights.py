@@ -1,8 +1,10 @@
 """Heights against a plain list."""
 
+from itertools import accumulate
 from unittest.mock import patch
 
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ui.transcript.rows import heights
@@ -16,6 +18,9 @@ operations = st.lists(
 )
 
 
+# In a list that was just made, all full chunks are one.
+@example(2, 4, 3, [("append", 0, 5), ("insert", 0, 0)])
+@example(2, 6, 3, [("append", 0, 5), ("set", 1, 7), ("remove", 2, 1)])
 @given(st.integers(1, 5), st.integers(0, 40), st.integers(0, 200), operations)
 def test_sums_and_searches_agree_with_a_plain_list(chunk, count, default, done):
     with patch.object(heights, "_CHUNK", chunk):
@@ -50,11 +55,12 @@ def compare(count, default, done):
     assert len(heights) == len(plain)
     assert heights.total == sum(plain)
     assert [heights[index] for index in range(len(plain))] == plain
-    for y in range(0, sum(plain) + 2, max(1, sum(plain) // 37)):
-        index = heights.find(y)
-        if plain:
-            assert heights.top(index) <= y
-            assert y < heights.top(index) + plain[index] or index == len(plain) - 1 or not plain[index]
+    bottoms = list(accumulate(plain))
+    assert [heights.top(index) for index in range(len(plain) + 1)] == [0, *bottoms]
+    edges = {y for bottom in bottoms[-5:] for y in (bottom - 1, bottom)}
+    for y in (*range(-1, sum(plain) + 2, max(1, sum(plain) // 37)), *edges):
+        last = max(0, len(plain) - 1)
+        assert heights.find(y) == next((index for index, bottom in enumerate(bottoms) if y < bottom), last)
 
 
 def test_a_new_list_takes_no_room_for_heights_that_are_alike():
@@ -63,3 +69,34 @@ def test_a_new_list_takes_no_room_for_heights_that_are_alike():
     heights[70_000] = 7
     assert (heights[70_000], heights[70_001], heights[7]) == (7, 160, 160)
     assert len({id(chunk) for chunk in heights._chunks}) <= 3
+
+
+def test_where_nothing_is_said_a_list_is_empty_and_what_comes_has_no_height():
+    heights = Heights()
+    assert (len(heights), heights.total) == (0, 0)
+    heights.insert(0)
+    assert [heights[0], Heights(3).total] == [0, 0]
+
+
+def insert_thousands(heights):
+    for number in range(3000):
+        heights.insert(number // 2)
+
+
+def append_thousands(heights):
+    for number in range(3000):
+        heights.append(number)
+
+
+@pytest.mark.parametrize(
+    "grow",
+    [insert_thousands, append_thousands, lambda heights: heights.replace(5, 0, range(3000))],
+    ids=["inserted", "appended", "at once"],
+)
+def test_a_long_list_consists_of_many_short_ones_however_it_grew(grow):
+    heights = Heights(10, 20)
+    grow(heights)
+    lengths = [len(chunk) for chunk in heights._chunks]
+    assert sum(lengths) == len(heights) == 3010
+    assert max(lengths) <= 512
+    assert len(lengths) <= 40
