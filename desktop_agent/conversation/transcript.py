@@ -378,6 +378,6 @@ def _shows(item: Item, ids: Container[str], summaries: Container[str]) -> bool:
 
 
 def _retry_sentence(event: RetryScheduled) -> Sentence:
-    sentence = Sentence("Trying again in {seconds} s.", {"seconds": f"{event.after:.0f}"})
-    why = Sentence("{why}", {"why": event.why})
-    return join_remedy(why, Sentence("Trying again.") if event.after < 0.5 else sentence)
+    seconds = round(event.after)
+    remedy = Sentence("Trying again in {seconds} s.", {"seconds": f"{seconds}"})
+    return join_remedy(Sentence("{why}", {"why": event.why}), remedy if seconds else Sentence("Trying again."))

@@ -1,6 +1,7 @@
 """The transcript: what each event shows, and that live and stored conversations look the same."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,7 @@ from desktop_agent.conversation.items import (
 )
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.blocks import (
+    Block,
     Citation,
     Outcome,
     ServerStep,
@@ -211,12 +213,15 @@ def test_an_error_stands_in_its_place_with_its_remedy(feed: Feed) -> None:
     assert "it hung up" in str(notice.sentence)
 
 
-@pytest.mark.parametrize("seconds", [0.0, 2.0])
-def test_what_a_server_said_ends_before_the_next_sentence(feed: Feed, seconds: float) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.0, "again."), (0.5, "again."), (0.6, "again in 1 s."), (1.4, "again in 1 s."), (2.0, "again in 2 s.")],
+)
+def test_what_a_server_said_ends_before_the_next_sentence(feed: Feed, seconds: float, words: str) -> None:
     feed(RetryScheduled(seconds, "The model server reported: boom"))
     (notice,) = feed.transcript
     assert isinstance(notice, NoticeItem)
-    assert "boom. Trying again" in str(notice.sentence)
+    assert str(notice.sentence) == f"The model server reported: boom. Trying {words}"
 
 
 def test_waiting_and_limits_are_notices(feed: Feed) -> None:
@@ -264,6 +269,40 @@ def test_loading_shows_people_unknown_blocks_and_interruptions() -> None:
     assert isinstance(unknown, UnknownItem)
     assert isinstance(answer, AnswerItem)
     assert answer.interrupted
+
+
+CALL = ToolUse(id="c1", name="read_file")
+UNSEEN = Thinking(text="", provider="p", metadata={"data": "x"})
+
+
+@pytest.mark.parametrize(
+    ("blocks", "more", "shown"),
+    [
+        ((), {}, ["This answer was interrupted."]),
+        ((Text(text="Half"),), {}, ["Half …"]),
+        ((Thinking(text="hm", provider="p"),), {}, ["hm", "This answer was interrupted."]),
+        ((Text(text="Whole."), UNSEEN), {}, ["Whole.", "This answer was interrupted."]),
+        ((Text(text="Go."), CALL), {}, ["Go.", "read_file"]),
+        ((CALL, UNSEEN), {}, ["read_file"]),
+        ((UNSEEN,), {"adjustments": (Sentence("Scaled."),)}, ["Scaled.", "This answer was interrupted."]),
+        ((), {"stop_reason": StopReason.REFUSAL}, ["The model declined to answer."]),
+        ((CALL,), {"stop_reason": StopReason.REFUSAL}, ["read_file", "The model declined to answer."]),
+    ],
+)
+@pytest.mark.parametrize("before", [Message.assistant("Earlier."), Message.user("Earlier.")], ids=["answer", "prompt"])
+def test_a_stored_answer_that_was_cut_says_so_where_it_was_cut(
+    before: Message, blocks: tuple[Block, ...], more: dict[str, Any], shown: list[str]
+) -> None:
+    cut = Message(role=Role.ASSISTANT, blocks=blocks, state=MessageState.INTERRUPTED, **more)
+    assert [words_of(item) for item in Transcript([before, cut])] == ["Earlier.", *shown]
+
+
+def words_of(item: Item) -> str:
+    """What the item says, with … after an answer that is marked as interrupted."""
+    if isinstance(item, AnswerItem) and item.interrupted:
+        return f"{item.text} …"
+    words = getattr(item, "text", None) or getattr(item, "sentence", None) or getattr(item, "name", "")
+    return str(words)
 
 
 STARTED = AnswerStarted(Origin(provider="p"), (Sentence("{a} was left out.", {"a": "Stop"}), Sentence("Other.")))

@@ -4,8 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from desktop_agent.conversation.items import Added, NoticeItem, Removed, UserItem
+from desktop_agent.conversation.items import Added, NoticeItem, Removed, Updated, UserItem
 from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.conversation.transcript_notices import COMPACTED
+from desktop_agent.types.blocks import Summary
 from desktop_agent.types.engine_events import (
     CheckpointRestored,
     Envelope,
@@ -18,11 +20,12 @@ from desktop_agent.types.engine_events import (
     QuestionAsked,
     RunEnd,
     RunFinished,
+    RunStarted,
     UserMessageQueued,
     UserMessageReturned,
 )
-from desktop_agent.types.errors import WrongUse
-from desktop_agent.types.messages import Message
+from desktop_agent.types.errors import RemedyAction, Sentence, WrongUse
+from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -109,3 +112,82 @@ def test_what_was_never_shown_takes_nothing_with_it() -> None:
     tell(transcript, ContentDelta("answer"))
     assert tell(transcript, UserMessageReturned("queued", "stopped")) == []
     assert len(transcript) == 2
+
+
+OFFER = Sentence("It can go on.")
+
+
+def offer(transcript: Transcript):
+    return transcript.offer_continue(OFFER, RemedyAction.CONTINUE)
+
+
+@pytest.mark.parametrize(
+    ("action", "is_enough"),
+    [
+        (RemedyAction.RETRY, True),
+        (RemedyAction.CONTINUE, True),
+        (RemedyAction.OPEN_SETTINGS, False),
+        (RemedyAction.NONE, False),
+    ],
+)
+def test_to_continue_is_offered_once_at_the_end(action: RemedyAction, is_enough: bool) -> None:
+    transcript = Transcript([Message.user("go")])
+    transcript.add_notice(Sentence("It broke off."), action=action)
+    transcript.add_notice(Sentence("And more is to be said."))
+    assert offer(transcript) == ([] if is_enough else [Added(3)])
+    assert offer(transcript) == []
+    last = transcript[len(transcript) - 1]
+    assert isinstance(last, NoticeItem)
+    assert is_enough or (last.level, last.sentence, last.action) == ("notice", OFFER, RemedyAction.CONTINUE)
+    # What was offered above another prompt is over.
+    transcript.add_message(Message.user("again"))
+    assert offer(transcript) == [Added(len(transcript) - 1)]
+
+
+@pytest.mark.parametrize("is_last", [True, False])
+def test_an_offer_to_continue_is_gone_once_something_goes_on(is_last: bool) -> None:
+    transcript = Transcript([Message.user("go")])
+    offer(transcript)
+    if not is_last:
+        transcript.add_notice(Sentence("Meanwhile."))
+    assert tell(transcript, RunStarted("m")) == [Removed(1, 1)]
+    assert tell(transcript, RunStarted("m")) == []
+    end = len(transcript)
+    offer(transcript)
+    assert transcript.add_message(Message.user("more")) == [Removed(end, 1), Added(end)]
+    assert OFFER not in [item.sentence for item in transcript if isinstance(item, NoticeItem)]
+
+
+def test_a_notice_that_no_longer_holds_is_gone_or_says_what_holds_where_something_follows() -> None:
+    transcript = Transcript([Message.user("go")])
+    transcript.add_notice(Sentence("The disk is full."), Sentence("Make room."), error=True)
+    trouble = transcript[1]
+    assert isinstance(trouble, NoticeItem)
+    transcript.add_notice(Sentence("Meanwhile."))
+    saved = Sentence("Saved now.")
+    assert transcript.resolve_notice(trouble, saved) == [Removed(1, 1)]
+    assert transcript.resolve_notice(trouble, saved) == []
+    assert len(transcript) == 2
+    transcript.add_notice(Sentence("The disk is full."), Sentence("Make room."), error=True)
+    trouble = transcript[2]
+    assert isinstance(trouble, NoticeItem)
+    tell(transcript, ContentDelta("answer"))
+    assert transcript.resolve_notice(trouble, saved) == [Updated(2, "state")]
+    assert (trouble.level, trouble.sentence, trouble.remedy) == ("notice", saved, None)
+
+
+def test_what_was_said_for_the_person_and_the_summary_are_notices() -> None:
+    injected = Message.user("Go on.").model_copy(update={"injected_by": "tests"})
+    summary = Message(role=Role.SYSTEM, blocks=(Summary(text="What was done.", first_kept_id="m"),))
+    compacted, continued = Transcript([Message.system("hidden"), summary, injected])
+    assert isinstance(compacted, NoticeItem)
+    assert (compacted.level, compacted.sentence, compacted.folded) == ("notice", COMPACTED, "What was done.")
+    assert isinstance(continued, NoticeItem)
+    assert "tests" in str(continued.sentence)
+
+
+def test_one_fact_is_said_once_and_again_after_something_else() -> None:
+    same = ModeChanged("plan", "plan", "agent")
+    transcript = Transcript([Message.user("go")])
+    assert tell(transcript, same, same) == [Added(1)]
+    assert tell(transcript, CheckpointRestored("c", failed=("c.txt",)), same) == [Added(2), Added(3)]
