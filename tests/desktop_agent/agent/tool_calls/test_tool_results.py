@@ -13,10 +13,11 @@ from desktop_agent.tools.tool import AnyTool, RunningCall
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import Json, Outcome, Text, ToolResult
 from desktop_agent.types.checkpoints import Checkpoint
-from desktop_agent.types.engine_events import CheckpointCreated, ToolFinished, ToolStarted
+from desktop_agent.types.engine_events import CheckpointCreated, CostUpdated, ToolFinished, ToolStarted
 from desktop_agent.types.errors import DiskFull, OutsideWorkspace
 from desktop_agent.types.permissions import ACCEPT_EDITS_MODE, DEFAULT_MODE, PLAN_MODE
 from desktop_agent.types.policies import HookDeny, HookEdit, Hooks, Limits, PostToolUse
+from desktop_agent.types.provider_events import Usage
 from desktop_agent.types.tool_calls import AllowOnce
 from tests.fakes.tool_batch import Desk, Words, call, tool, until
 
@@ -43,6 +44,18 @@ async def test_what_results_take_counts_against_the_budget() -> None:
     desk = Desk(call("1", "look"), tools=[tool("look", much, reads=True)])
     await desk.run()
     assert desk.budget._characters == 106
+
+
+async def test_what_a_tool_has_a_model_use_counts_and_new_costs_are_told() -> None:
+    async def asks(word: str, running: RunningCall) -> str:
+        for usage in (Usage(input_tokens=3), Usage(cost=0.5), Usage(output_tokens=4), Usage(cost=0.25)):
+            running.spent(usage)
+        return word
+
+    desk = Desk(call("1", "ask"), tools=[tool("ask", asks, reads=True)], limits=Limits(tokens=100, cost=1.0))
+    await desk.run()
+    assert [event.cost for event in desk.memory.of(CostUpdated)] == [0.5, 0.75]
+    assert (desk.budget.tokens_left, desk.budget.cost_left) == (93, 0.25)
 
 
 class TestHooksAfter:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.run_context import MAX_PARALLEL_DELEGATES, MAX_PARALLEL_READS, ToolSlots
+from desktop_agent.agent.run_context import MAX_PARALLEL_DELEGATES, MAX_PARALLEL_READS, Budget, ToolSlots
 from desktop_agent.agent.tool_calls.tool_batch import BatchEnd
+from desktop_agent.agent.tool_calls.tool_execution import WorkClock
 from desktop_agent.tools.tool import AnyTool, RunningCall
 from desktop_agent.types.blocks import Outcome, Text, ToolUse
 from desktop_agent.types.engine_events import (
@@ -18,6 +19,7 @@ from desktop_agent.types.engine_events import (
     ToolFinished,
     ToolStarted,
 )
+from desktop_agent.types.permissions import ACCEPT_EDITS_MODE
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.tool_calls import AllowOnce, Deny, DenyAndStop, Effect, ToolClass
 from tests.fakes.tool_batch import Desk, call, tool, until
@@ -231,6 +233,20 @@ async def test_results_that_use_up_the_memory_of_a_run_let_nothing_more_start() 
     assert desk.outcomes == [Outcome.SUCCEEDED, Outcome.SUCCEEDED, Outcome.LIMIT, Outcome.LIMIT]
 
 
+@pytest.mark.parametrize("size", [1, 600])
+async def test_the_calls_of_the_last_turn_run_until_another_limit_is_reached(size: int) -> None:
+    async def much(_word: str, _call: RunningCall) -> str:
+        return "x" * size
+
+    act = tool("act", much)
+    limits = Limits(turns=1, characters=500)
+    desk = Desk(call("1", "act"), call("2", "act"), tools=[act], limits=limits, mode=ACCEPT_EDITS_MODE)
+    desk.budget.count_turn()
+    assert desk.budget.exceeded_limit == "turns"
+    assert await desk.run() is BatchEnd.ANSWERED
+    assert desk.outcomes == [Outcome.SUCCEEDED, Outcome.SUCCEEDED if size == 1 else Outcome.LIMIT]
+
+
 def test_the_time_of_a_person_is_not_the_time_of_the_run() -> None:
     async def scenario() -> list[bool]:
         inside, gate = asyncio.Event(), asyncio.Event()
@@ -255,6 +271,37 @@ def test_the_time_of_a_person_is_not_the_time_of_the_run() -> None:
         return [*stood, desk.budget._working_since is None]
 
     assert asyncio.run(scenario()) == [False, True, False]
+
+
+def test_the_time_of_the_run_stands_while_a_call_waits_and_none_works() -> None:
+    budget = Budget(Limits())
+    clock = WorkClock(budget)
+    seen: list[bool] = [budget.is_working]
+
+    def look() -> None:
+        seen.append(budget.is_working)
+
+    with clock.working():
+        look()
+        with clock.working():
+            clock.begin_waiting()
+            look()
+        look()
+    look()
+    clock.begin_waiting()
+    clock.end_waiting()
+    look()
+    with clock.delegating():
+        clock.end_waiting()
+        look()
+    look()
+    assert seen == [True, True, True, True, False, False, False, True]
+    with pytest.raises(ValueError, match="broke"), clock.working(), clock.delegating():
+        raise ValueError("it broke")
+    clock.begin_waiting()
+    assert not budget.is_working
+    clock.end_waiting()
+    assert budget.is_working
 
 
 @pytest.mark.parametrize("tool_class", list(ToolClass))
