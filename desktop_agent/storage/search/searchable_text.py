@@ -1,0 +1,127 @@
+"""What of a message can be found: its visible text, its calls and their results, the names of its attachments."""
+
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from desktop_agent.types.blocks import Image, Json, ServerStep, Text, ToolResult, ToolUse
+from desktop_agent.types.messages import Message
+
+MAX_PART_CHARACTERS = 64 * 1024
+"""Of each part of a message so much is indexed; its beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchableText:
+    """The parts of a message that can be found. Not its thinking, and no summaries for the model."""
+
+    text: str = ""
+    calls: str = ""
+    attachments: str = ""
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        return self.text, self.calls, self.attachments
+
+    def to_blob(self) -> bytes:
+        """Return it compressed."""
+        return zlib.compress(json.dumps(self.parts, ensure_ascii=False).encode())
+
+    @classmethod
+    def from_blob(cls, blob: bytes) -> "SearchableText":
+        """Raise ValueError or zlib.error for what `to_blob` did not make."""
+        return cls(*json.loads(zlib.decompress(blob)))
+
+
+def searchable_text(message: Message) -> SearchableText:
+    """Return what can be found of a message."""
+    text, calls, attachments = _Part(), _Part(), _Part()
+    for block in message.blocks:
+        match block:
+            case Text():
+                text.add(block.text)
+            case Image(name=str(name)):
+                attachments.add(name)
+            case ToolUse():
+                calls.add(block.name)
+                calls.add_all(block.input)
+                calls.add(block.malformed or "")
+            case ToolResult():
+                _add_result(block, calls, attachments)
+            case ServerStep():
+                calls.add(block.name)
+                calls.add(block.text)
+            case _:
+                pass
+    return SearchableText(text.join(), calls.join(), attachments.join())
+
+
+def has_image(message: Message) -> bool:
+    """Return whether the person attached a picture, or a call returned one."""
+    parts = [part for block in message.blocks if isinstance(block, ToolResult) for part in block.content]
+    return any(isinstance(item, Image) for item in (*message.blocks, *parts))
+
+
+def has_tool_call(message: Message) -> bool:
+    """Return whether it has a call, or the result of one."""
+    return any(isinstance(block, ToolUse | ToolResult | ServerStep) for block in message.blocks)
+
+
+def plain_text(text: str) -> str:
+    """Return the text, as long as it is, without what UTF-8 or SQLite's tokenizer cannot carry."""
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode()
+    return text.replace("\0", " ")
+
+
+class _Part:
+    """Lines of a part, up to the limit of it."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._room = MAX_PART_CHARACTERS
+
+    def add(self, text: str) -> None:
+        if text and self._room > 0:
+            self._lines.append(plain_text(text[: self._room]))
+            self._room -= len(self._lines[-1]) + 1
+
+    def add_all(self, value: object) -> None:
+        """Add each key and value of JSON."""
+        for text in _iter_texts(value):
+            if self._room <= 0:
+                return
+            self.add(text)
+
+    def join(self) -> str:
+        return "\n".join(self._lines)
+
+
+def _add_result(result: ToolResult, calls: _Part, attachments: _Part) -> None:
+    calls.add_all(result.ran_with or {})
+    for part in result.content:
+        match part:
+            case Text():
+                calls.add(part.text)
+            case Json():
+                calls.add_all(part.value)
+            case Image():
+                attachments.add(part.name or "")
+
+
+def _iter_texts(value: object) -> Iterator[str]:
+    waiting: list[object] = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            members = cast("dict[str, Any]", item)
+            for key in reversed(members):
+                waiting += [members[key], key]
+        elif isinstance(item, list | tuple):
+            waiting.extend(reversed(cast("list[Any]", item)))
+        elif isinstance(item, str):
+            yield item
+        elif isinstance(item, int | float) and not isinstance(item, bool):
+            yield str(item)

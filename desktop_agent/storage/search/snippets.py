@@ -1,0 +1,140 @@
+"""Finds the words of a query in a text again, and cuts out the line that shows them."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+
+from desktop_agent.storage.search.searchable_text import SearchableText
+from desktop_agent.storage.search.text_analysis import Term, fold, is_unspaced
+from desktop_agent.types.search import MatchRange, SearchPlace
+
+_LENGTH = 200
+"""Characters of a snippet, about two lines of a list."""
+_BEFORE = 60
+_MAX_MATCHES = 100
+_PLACES = (SearchPlace.TEXT, SearchPlace.CALLS, SearchPlace.ATTACHMENTS)
+_ELLIPSIS = "…"
+_SPACES = re.compile(r"\s+")
+# Between the words of a phrase: what the index splits at, and what is in no text, such as a hump of camelCase.
+_GAP = r"[\W_]*"
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A line of a message, the place that it is from, and the matches in it."""
+
+    place: SearchPlace
+    text: str
+    matches: tuple[MatchRange, ...] = ()
+
+
+NO_SNIPPET = Snippet(SearchPlace.TEXT, "")
+
+
+def make_snippet(text: SearchableText, terms: Sequence[Term], places: frozenset[SearchPlace]) -> Snippet:
+    """Return the line around a match, of the first place that has one; else the beginning of the text.
+
+    The match is the first one of the longest term that is there, which says most.
+    """
+    parts = [(place, part) for place, part in zip(_PLACES, text.parts, strict=True) if part]
+    longest_first = sorted(terms, key=lambda term: -sum(map(len, term.pieces)))
+    for place, part in parts:
+        if places and place not in places:
+            continue
+        matcher = _Matcher(part)
+        for term in longest_first:
+            for match in matcher.matches(term, 0, len(part)):
+                return _cut(place, part, matcher, terms, match)
+    place, part = next(iter(parts), (SearchPlace.TEXT, ""))
+    return Snippet(place, _on_one_line(part[:_LENGTH]) + _ELLIPSIS * (len(part) > _LENGTH))
+
+
+def find_matches(text: str, terms: Sequence[Term]) -> tuple[MatchRange, ...]:
+    """Return where these terms are in a short text, in order and without overlaps."""
+    matcher = _Matcher(text)
+    return _without_overlaps(match for term in terms for match in matcher.matches(term, 0, len(text)))
+
+
+class _Matcher:
+    """Finds terms in a text as the index does."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._folded = fold(text)
+        self._places: Sequence[int] | None = None
+        if len(self._folded) != len(text):
+            self._folded, self._places = _fold_with_places(text)
+
+    def matches(self, term: Term, begin: int, end: int) -> Iterator[MatchRange]:
+        """Yield where the term is between two places."""
+        places = self._places
+        limits = (begin, end) if places is None else (bisect_left(places, begin), bisect_left(places, end))
+        for match in _pattern(term.pieces).finditer(self._folded, *limits):
+            start, stop = match.span() if places is None else (places[match.start()], places[match.end()])
+            if _begins_word(self._text, start) and (term.is_open or _begins_word(self._text, stop)):
+                yield start, stop
+
+
+@lru_cache(maxsize=64)
+def _pattern(pieces: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(_GAP.join(map(re.escape, pieces)))
+
+
+def _without_overlaps(ranges: Iterable[MatchRange]) -> tuple[MatchRange, ...]:
+    merged: list[MatchRange] = []
+    for begin, end in sorted(ranges):
+        if merged and begin < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return tuple(merged)
+
+
+def _fold_with_places(text: str) -> tuple[str, Sequence[int]]:
+    """Return the folded text, and where each of its characters is in the text, with the end."""
+    pieces: list[str] = []
+    places: list[int] = []
+    for place, character in enumerate(text):
+        piece = fold(character)
+        pieces.append(piece)
+        places += [place] * len(piece)
+    return "".join(pieces), [*places, len(text)]
+
+
+def _begins_word(text: str, place: int) -> bool:
+    """Return whether the index has the beginning of a word here, or the end of one."""
+    if place in {0, len(text)}:
+        return True
+    before, character = text[place - 1], text[place]
+    if not before.isalnum() or not character.isalnum() or is_unspaced(before) or is_unspaced(character):
+        return True
+    if not character.isupper():
+        return False
+    return not before.isupper() or text[place + 1 : place + 2].islower()
+
+
+def _cut(place: SearchPlace, text: str, matcher: _Matcher, terms: Sequence[Term], match: MatchRange) -> Snippet:
+    begin = max(0, match[0] - _BEFORE)
+    if begin:
+        # Not in the middle of a word, where there is a space to begin at.
+        space = text.find(" ", begin, match[0])
+        begin = begin if space < 0 else space + 1
+    end = min(len(text), max(match[1], begin + _LENGTH))
+    line = _ELLIPSIS if begin else ""
+    ranges: list[MatchRange] = []
+    within = (found for term in terms for found in islice(matcher.matches(term, begin, end), _MAX_MATCHES))
+    for start, stop in _without_overlaps(within):
+        line += _on_one_line(text[begin:start])
+        words = _on_one_line(text[start:stop])
+        ranges.append((len(line), len(line) + len(words)))
+        line += words
+        begin = stop
+    line += _on_one_line(text[begin:end]) + _ELLIPSIS * (end < len(text))
+    return Snippet(place, line, tuple(ranges))
+
+
+def _on_one_line(text: str) -> str:
+    return _SPACES.sub(" ", text)

@@ -1,0 +1,81 @@
+"""A search in all conversations: what is asked, and what is found."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from desktop_agent.types.messages import Role
+
+MatchRange = tuple[int, int]
+"""The beginning and the end of a match, in characters of the text beside it."""
+
+
+class SearchPlace(StrEnum):
+    """Where words are looked for. CALLS: names, arguments and results of tool calls. ATTACHMENTS: their names."""
+
+    TITLE = "title"
+    TEXT = "text"
+    CALLS = "calls"
+    ATTACHMENTS = "attachments"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """What a person looks for.
+
+    All words of `text` must be in one message, or in one title; words in double quotes must follow one another. A
+    last word that no space ends is the beginning of one; with only one or two letters beside other words it need not be
+    there, but counts where it is a word. Every other field narrows the search, and empty ones do not;
+    without `text` the newest messages that pass are found. `since` is included, `until` is not. `model` is the one
+    that answered or, for other messages, that of the conversation. `workspace` is exact.
+    """
+
+    text: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    model: str | None = None
+    workspace: str | None = None
+    conversation_id: str | None = None
+    roles: frozenset[Role] = frozenset()
+    places: frozenset[SearchPlace] = frozenset()
+    has_image: bool = False
+    has_tool_call: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A message that was found. `snippet` is a line of it, `matches` are the ranges in it that were looked for."""
+
+    message_id: str
+    role: Role
+    at: datetime
+    place: SearchPlace
+    snippet: str
+    matches: tuple[MatchRange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationHits:
+    """A conversation with its best hits, the best first, of `hit_count` messages that were found in it.
+
+    Where only the title was found there are none. No more than 50 are counted, unless the search is within it.
+    """
+
+    conversation_id: str
+    title: str
+    title_matches: tuple[MatchRange, ...] = ()
+    hits: tuple[SearchHit, ...] = ()
+    hit_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResults:
+    """The conversations in which something was found, the best first.
+
+    `is_complete` is False while not every message is in the index yet. `has_more`: there are older messages, or
+    further conversations, beyond the limits.
+    """
+
+    conversations: tuple[ConversationHits, ...] = ()
+    is_complete: bool = True
+    has_more: bool = False
