@@ -163,6 +163,15 @@ class DatabaseThread:
             raise
         return await self._run(work, pin)
 
+    async def run_quietly(self, work: Callable[[DatabaseConnection], T]) -> T:
+        """Do work that can be left out: a refusal is no trouble of the disk's, and nothing is repaired.
+
+        Raises StorageFailed.
+        """
+        if self._closing is not None:
+            raise WrongUse("The store is closed.")
+        return await self._run(work, None)
+
     def pin_to_known_file(self) -> FilePin:
         """Return a pin to the file that listeners know: what people see is from that one."""
         return FilePin(self._replacements_notified)

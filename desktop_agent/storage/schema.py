@@ -11,6 +11,7 @@ from pathlib import Path
 
 from desktop_agent.storage import content_files, conversation_rows
 from desktop_agent.storage.connection import transaction, write_verified_copy
+from desktop_agent.storage.search import outbox
 from desktop_agent.types.errors import DatabaseTooNew, Sentence
 
 _FIRST_TABLES = """
@@ -114,7 +115,7 @@ ALTER TABLE conversations ADD COLUMN origin TEXT;  -- JSON, or NULL for what beg
 """
 
 # Step i turns version i into version i + 1. A step that was released is never changed again.
-MIGRATIONS: tuple[str, ...] = (_FIRST_TABLES, _REASONING, _SESSION_STATE, _PARAMETERS, _BRANCHES)
+MIGRATIONS: tuple[str, ...] = (_FIRST_TABLES, _REASONING, _SESSION_STATE, _PARAMETERS, _BRANCHES, outbox.TABLES)
 TABLES_BY_MARK: dict[int, str] = {
     101: "conversations",
     102: "messages",

@@ -1,0 +1,327 @@
+"""The file of the search index, and the one connection that writes it.
+
+The words of messages are in tables of 8,192 messages each, by number. A search looks into the newest first and stops
+when it has enough, so that a short beginning of a word is quick in any number of messages, and what was deleted for
+good is removed from its own table alone. The tables have no content of their own: the texts lie beside, compressed,
+from which an entry is deleted word by word and snippets are made. FTS5 keeps the words of deleted rows until their
+segments are merged; `compact_one` does that, and empties the log.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from desktop_agent.storage.connection import transaction
+from desktop_agent.storage.conversation_rows import to_microseconds
+from desktop_agent.storage.open_files import file_identity
+from desktop_agent.storage.records import read_message
+from desktop_agent.storage.search.outbox import (
+    ChangedRow,
+    Changes,
+    ConversationRow,
+    GoneConversation,
+    GoneMessage,
+    MessageRow,
+)
+from desktop_agent.storage.search.searchable_text import (
+    SearchableText,
+    has_image,
+    has_tool_call,
+    plain_text,
+    searchable_text,
+)
+from desktop_agent.storage.search.text_analysis import TOKENIZER, to_index_words
+
+INDEX_NAME = "search.sqlite3"
+FORMAT = 1
+"""One more with every change of the tables or of how texts are split. An index of another format is made anew."""
+HAS_IMAGE, HAS_TOOL_CALL = 1, 2
+_SHARD_BITS = 13
+_PAGE_SIZE = 8192
+"""Compressed texts fill larger pages better: 5 % less than with 4,096."""
+_TITLES = -1
+"""In the place of a shard: the table of titles."""
+
+_TABLES = f"""
+CREATE TABLE state (
+    number INTEGER PRIMARY KEY CHECK (number = 1),
+    token TEXT NOT NULL,  -- the database's when its changes were read last
+    next_token TEXT,  -- the database's after they are removed there
+    conversations_below INTEGER NOT NULL,  -- those with smaller numbers are not in the index yet
+    messages_below INTEGER NOT NULL
+);
+CREATE TABLE conversations (
+    number INTEGER PRIMARY KEY,
+    title TEXT NOT NULL,
+    model TEXT,
+    workspace TEXT,
+    created_at INTEGER NOT NULL,  -- microseconds since 1970, UTC
+    is_deleted INTEGER NOT NULL,
+    id TEXT NOT NULL
+);
+CREATE TABLE documents (
+    number INTEGER PRIMARY KEY,
+    conversation INTEGER NOT NULL,
+    at INTEGER NOT NULL,  -- as created_at
+    role TEXT NOT NULL,
+    flags INTEGER NOT NULL,
+    text INTEGER,  -- the number of its text; NULL where there is none
+    model TEXT
+);
+CREATE INDEX documents_by_conversation ON documents (conversation);
+-- Numbered as they come, so that pages are filled: messages come newest first.
+CREATE TABLE texts (number INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE shards (number INTEGER PRIMARY KEY);
+CREATE TABLE compactions (shard INTEGER PRIMARY KEY);
+CREATE VIRTUAL TABLE titles USING fts5(words, content='', tokenize="{TOKENIZER}");
+PRAGMA user_version={FORMAT};
+"""
+_SHARD = """CREATE VIRTUAL TABLE IF NOT EXISTS words_{shard} USING fts5(
+    text, calls, attachments, content='', tokenize="{tokenizer}")"""
+
+
+class IndexUnusable(Exception):
+    """The file is damaged, of another format, or none of ours: it is to be made anew."""
+
+
+def connect_index(path: Path, mode: str) -> sqlite3.Connection:
+    """Open the file; `mode` as in SQLite's URIs. Raises sqlite3.Error."""
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{mode}",
+        isolation_level=None,
+        uri=True,
+        # A search is interrupted from another thread.
+        check_same_thread=False,
+        # One statement for each table of words.
+        cached_statements=1024,
+    )
+    try:
+        for pragma in ("cell_size_check=ON", "trusted_schema=OFF", "temp_store=MEMORY", "cache_size=-16000"):
+            connection.execute(f"PRAGMA {pragma}").fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def is_current(connection: sqlite3.Connection) -> bool:
+    """Return whether this version can use the index. Raises sqlite3.Error."""
+    return connection.execute("PRAGMA user_version").fetchone()[0] == FORMAT
+
+
+def _require_current(connection: sqlite3.Connection) -> None:
+    if not is_current(connection):
+        raise IndexUnusable
+
+
+def remove_index(path: Path) -> None:
+    """Delete the file and its log. Raises OSError."""
+    for suffix in ("-wal", "-shm", ""):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+class IndexWriter:
+    """Writes the index; for one thread. All methods raise sqlite3.Error and OSError."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection = self._open()
+        self._identity = file_identity(path)
+        self._shards = {row[0] for row in self._connection.execute("SELECT number FROM shards")}
+
+    def _open(self) -> sqlite3.Connection:
+        with suppress(FileExistsError):
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        connection = connect_index(self._path, "mode=rw")
+        try:
+            for pragma in (f"page_size={_PAGE_SIZE}", "journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON"):
+                connection.execute(f"PRAGMA {pragma}").fetchall()
+            if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0:
+                # One transaction: half of the tables would be an index of another format.
+                connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}COMMIT;")
+            _require_current(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @property
+    def has_its_name(self) -> bool:
+        """Return whether the file that has the name is still this one."""
+        return file_identity(self._path) == self._identity
+
+    def belongs_to(self, token: str | None) -> bool:
+        """Return whether the index is of the state of the database that has this token."""
+        row = self._connection.execute("SELECT token, next_token FROM state").fetchone()
+        return row is not None and token is not None and token in row
+
+    @property
+    def is_begun(self) -> bool:
+        """Return whether there is anything in it."""
+        return self._connection.execute("SELECT 1 FROM state").fetchone() is not None
+
+    def begin(self, token: str, conversations_below: int, messages_below: int) -> None:
+        """Begin an empty index for the database with this token; all below these numbers is to be added."""
+        self._connection.execute(
+            "INSERT INTO state VALUES (1, ?, NULL, ?, ?)", (token, conversations_below, messages_below)
+        )
+
+    def rest(self) -> tuple[int, int]:
+        """Return below which numbers conversations and messages are not in the index yet; 0 where all are."""
+        row = self._connection.execute("SELECT conversations_below, messages_below FROM state").fetchone()
+        return int(row[0]), int(row[1])
+
+    def add_conversations(self, rows: Sequence[ConversationRow]) -> None:
+        """Add the next conversations, newest first; none: all are added."""
+        below = rows[-1].number if rows else 0
+        with transaction(self._connection):
+            self._connection.execute("UPDATE state SET conversations_below = ?", (below,))
+            for row in reversed(rows):
+                self._put_conversation(row)
+
+    def add_messages(self, rows: Sequence[MessageRow]) -> None:
+        """Add the next messages, newest first; none: all are added."""
+        below = rows[-1].number if rows else 0
+        with transaction(self._connection):
+            self._connection.execute("UPDATE state SET messages_below = ?", (below,))
+            # FTS5 writes a segment of its own for each number that is smaller than the one before.
+            self._put_messages(reversed(rows))
+            if not rows:
+                self._mark_for_compaction([_TITLES, *self._shards])
+
+    def apply(self, changes: Changes, next_token: str) -> None:
+        """Take in changes. They are on the disk afterwards: the database forgets them."""
+        self._connection.execute("PRAGMA synchronous=FULL")
+        try:
+            with transaction(self._connection):
+                self._connection.execute("UPDATE state SET token = ?, next_token = ?", (changes.token, next_token))
+                for row in changes.rows:
+                    self._apply(row)
+        finally:
+            self._connection.execute("PRAGMA synchronous=NORMAL")
+
+    def _apply(self, row: ChangedRow) -> None:
+        match row:
+            case MessageRow():
+                self._put_messages([row])
+            case ConversationRow():
+                self._put_conversation(row)
+            case GoneMessage(number):
+                self._remove_messages([number])
+            case GoneConversation(number):
+                self._remove_conversation(number)
+
+    def _put_messages(self, rows: Iterable[MessageRow]) -> None:
+        for row in rows:
+            self._remove_message(row.number)
+            message = read_message(row.body, id_=row.id, role=row.role, state=row.state)
+            text = searchable_text(message)
+            flags = HAS_IMAGE * has_image(message) | HAS_TOOL_CALL * has_tool_call(message)
+            if not flags and not any(text.parts):
+                continue
+            model = None if message.model is None else plain_text(message.model)
+            stored = self._insert_text(row.number, text) if any(text.parts) else None
+            self._connection.execute(
+                "INSERT INTO documents (number, conversation, at, role, flags, text, model)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (row.number, row.conversation, _moment(row.created_at), message.role.value, flags, stored, model),
+            )
+
+    def _insert_text(self, number: int, text: SearchableText) -> int | None:
+        shard = number >> _SHARD_BITS
+        if shard not in self._shards:
+            self._connection.execute(_SHARD.format(shard=shard, tokenizer=TOKENIZER))
+            self._connection.execute("INSERT OR IGNORE INTO shards VALUES (?)", (shard,))
+            self._shards.add(shard)
+            # Those beside it are full: one segment is looked through more quickly than several.
+            self._mark_for_compaction(self._shards & {shard - 1, shard + 1})
+        sql = f"INSERT INTO words_{shard} (rowid, text, calls, attachments) VALUES (?, ?, ?, ?)"  # noqa: S608  a number
+        self._connection.execute(sql, (number, *map(to_index_words, text.parts)))
+        return self._connection.execute("INSERT INTO texts (body) VALUES (?)", (text.to_blob(),)).lastrowid
+
+    def _remove_messages(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            if self._remove_message(number):
+                self._mark_for_compaction([number >> _SHARD_BITS])
+
+    def _remove_message(self, number: int) -> bool:
+        """Return whether words of it were in the index, which are there until it is compacted."""
+        row = self._connection.execute(
+            "SELECT t.number, t.body FROM documents d JOIN texts t ON t.number = d.text WHERE d.number = ?", (number,)
+        ).fetchone()
+        self._connection.execute("DELETE FROM documents WHERE number = ?", (number,))
+        if row is None:
+            return False
+        shard, text = number >> _SHARD_BITS, SearchableText.from_blob(row[1])
+        self._connection.execute(
+            f"INSERT INTO words_{shard} (words_{shard}, rowid, text, calls, attachments) VALUES ('delete', ?, ?, ?, ?)",  # noqa: S608  a number
+            (number, *map(to_index_words, text.parts)),
+        )
+        self._connection.execute("DELETE FROM texts WHERE number = ?", (row[0],))
+        return True
+
+    def _put_conversation(self, row: ConversationRow) -> None:
+        self._remove_title(row.number)
+        title = plain_text(row.title)
+        self._connection.execute(
+            "INSERT OR REPLACE INTO conversations (number, title, model, workspace, created_at, is_deleted, id)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                row.number,
+                title,
+                None if row.model is None else plain_text(row.model),
+                None if row.workspace is None else plain_text(row.workspace),
+                row.created_at,
+                row.is_deleted,
+                plain_text(row.id),
+            ),
+        )
+        self._connection.execute("INSERT INTO titles (rowid, words) VALUES (?, ?)", (row.number, to_index_words(title)))
+
+    def _remove_conversation(self, number: int) -> None:
+        numbers = self._connection.execute("SELECT number FROM documents WHERE conversation = ?", (number,)).fetchall()
+        self._remove_messages(row[0] for row in numbers)
+        self._remove_title(number)
+        self._connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
+        self._mark_for_compaction([_TITLES])
+
+    def _remove_title(self, number: int) -> None:
+        row = self._connection.execute("SELECT title FROM conversations WHERE number = ?", (number,)).fetchone()
+        if row is not None:
+            self._connection.execute(
+                "INSERT INTO titles (titles, rowid, words) VALUES ('delete', ?, ?)", (number, to_index_words(row[0]))
+            )
+
+    def _mark_for_compaction(self, shards: Iterable[int]) -> None:
+        self._connection.executemany("INSERT OR IGNORE INTO compactions VALUES (?)", [(shard,) for shard in shards])
+
+    @property
+    def is_compact(self) -> bool:
+        """Return whether no words of deleted messages are left, nor more segments than need be."""
+        return self._connection.execute("SELECT 1 FROM compactions").fetchone() is None
+
+    def compact_one(self) -> bool:
+        """Compact one of the tables that need it; False where the log cannot be emptied, since somebody reads it."""
+        row = self._connection.execute("SELECT shard FROM compactions ORDER BY shard DESC").fetchone()
+        if row is None:
+            return True
+        table = "titles" if row[0] == _TITLES else f"words_{row[0]}"
+        self._connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")  # noqa: S608  a number
+        if self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            return False
+        self._connection.execute("DELETE FROM compactions WHERE shard = ?", row)
+        return True
+
+
+def _moment(iso: str) -> int:
+    try:
+        return to_microseconds(datetime.fromisoformat(iso))
+    except (ValueError, TypeError):  # carried over from a damaged page
+        return 0
