@@ -44,6 +44,7 @@ from desktop_agent.storage.records import (
     parameters_to_json,
     reasoning_to_json,
 )
+from desktop_agent.storage.search.conversation_search import ConversationSearch
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.engine_events import Envelope
 from desktop_agent.types.errors import DatabaseReplaced, Sentence, StorageFailed
@@ -61,13 +62,16 @@ class Store:
     was begun is completed even when the caller is cancelled.
     """
 
-    def __init__(self, folder: Path, thread: DatabaseThread, pin: FilePin | None = None) -> None:
+    def __init__(
+        self, folder: Path, thread: DatabaseThread, search: ConversationSearch, pin: FilePin | None = None
+    ) -> None:
         self.report = OpenReport(thread.notices)
         self.pictures = PictureFiles(folder)
         self.blobs = BlobFiles(folder)
         self._folder = folder
         self._thread = thread
         self._pin = pin
+        self.search = search
         self.checkpoints = CheckpointRows(self._run, self.blobs)
         self.rules = RuleRows(self._run)
         self.calls = journal_rows.CallRows(self._run)
@@ -79,7 +83,8 @@ class Store:
         Raises DatabaseTooNew, DatabaseBusy, DiskFull, StorageFailed. A damaged database is no error: it is renamed,
         and its readable rows are carried over.
         """
-        return cls(folder, await DatabaseThread.open(folder, program))
+        thread = await DatabaseThread.open(folder, program)
+        return cls(folder, thread, ConversationSearch(folder, thread.run_quietly))
 
     def pinned(self) -> "Store":
         """Return the same store, bound to the file that is open when it is first used.
@@ -87,10 +92,11 @@ class Store:
         Once another file replaces it, every method raises DatabaseReplaced: content that continues the old file must
         not be written into the new one.
         """
-        return Store(self._folder, self._thread, FilePin())
+        return Store(self._folder, self._thread, self.search, FilePin())
 
     async def close(self) -> None:
         """Finish what is queued, close the database and end its thread. Harmless when repeated."""
+        await self.search.close()
         await self._thread.close()
 
     @property
@@ -142,7 +148,7 @@ class Store:
             "reasoning": reasoning_to_json(reasoning),
             "parameters": parameters_to_json(parameters or ConversationParameters()),
         }
-        return await self._run(lambda db: conversation_rows.create_conversation(db, values, id_))
+        return await self._change(lambda db: conversation_rows.create_conversation(db, values, id_))
 
     async def update_conversation(self, id_: str, **changes: Unpack[ConversationChanges]) -> ConversationRecord:
         """Change title, server, model, workspace, head or state; see ConversationChanges."""
@@ -154,15 +160,15 @@ class Store:
                 stored = _with_stored_pictures(changes, PictureStorer(db, self.pictures, number))
             return conversation_rows.update_conversation(db, id_, stored)
 
-        return await self._run(work)
+        return await self._change(work)
 
     async def delete_conversation(self, id_: str) -> None:
         """Put it into the trash; the first opening after 30 days removes it for good."""
-        await self._run(lambda db: conversation_rows.set_deleted(db, id_, deleted=True))
+        await self._change(lambda db: conversation_rows.set_deleted(db, id_, deleted=True))
 
     async def restore_conversation(self, id_: str) -> None:
         """Take it out of the trash."""
-        await self._run(lambda db: conversation_rows.set_deleted(db, id_, deleted=False))
+        await self._change(lambda db: conversation_rows.set_deleted(db, id_, deleted=False))
 
     async def purge_conversation(self, id_: str) -> None:
         """Delete for good one that is in the trash, with its pictures and saved files. Raises WrongUse."""
@@ -171,7 +177,7 @@ class Store:
             conversation_rows.purge_conversation(db, id_)
             self._remove_unused(db)
 
-        await self._run(work)
+        await self._change(work)
 
     async def empty_trash(self) -> int:
         """Delete for good all that is in the trash, pictures and saved files too; return how many conversations.
@@ -184,7 +190,9 @@ class Store:
             self._remove_unused(db)
             return count
 
-        return await self._thread.run(work, self._pin or self._thread.pin_to_known_file())
+        count = await self._thread.run(work, self._pin or self._thread.pin_to_known_file())
+        self.search.notice_change()
+        return count
 
     async def record(self, id_: str) -> ConversationRecord:
         """Return the record of a conversation, also of one in the trash. Raises WrongUse for an unknown one."""
@@ -220,7 +228,7 @@ class Store:
 
             return insert_tree(db, tree, store_message)
 
-        return await self._run(work)
+        return await self._change(work)
 
     async def begin_following(self, id_: str) -> tuple[LoadedConversation, journal_rows.ReadPosition]:
         """Load a conversation that another process may write, and the position to read on from. Raises WrongUse."""
@@ -249,7 +257,7 @@ class Store:
                 conversation_rows.commit_messages(db, number, stored)
             return stored
 
-        return await self._run(work)
+        return await self._change(work)
 
     async def append_journal(self, conversation_id: str, envelopes: Sequence[Envelope]) -> None:
         """Add to the journal, all or none. Raises WrittenElsewhere where another event has the same run and seq."""
@@ -318,6 +326,13 @@ class Store:
 
     async def _run(self, work: Callable[[DatabaseConnection], T]) -> T:
         return await self._thread.run(work, self._pin)
+
+    async def _change(self, work: Callable[[DatabaseConnection], T]) -> T:
+        """Do work that changes what can be found."""
+        try:
+            return await self._run(work)
+        finally:
+            self.search.notice_change()
 
 
 def _write_copy(path: Path, target: Path) -> None:

@@ -1,0 +1,156 @@
+"""The search in all conversations, for the event loop."""
+
+import asyncio
+import logging
+import sqlite3
+import zlib
+from datetime import UTC, datetime
+from pathlib import Path
+
+from desktop_agent.processes.worker_threads import WorkerThread
+from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, is_damage, text_of
+from desktop_agent.storage.conversation_rows import to_microseconds
+from desktop_agent.storage.search import outbox
+from desktop_agent.storage.search.index_file import INDEX_NAME
+from desktop_agent.storage.search.index_reader import (
+    Found,
+    FoundConversation,
+    FoundMessage,
+    IndexReader,
+    SearchStopped,
+)
+from desktop_agent.storage.search.indexer import Indexer
+from desktop_agent.storage.search.searchable_text import plain_text
+from desktop_agent.types.messages import Role
+from desktop_agent.types.search import ConversationHits, SearchHit, SearchQuery, SearchResults
+
+_log = logging.getLogger(__name__)
+
+
+class ConversationSearch:
+    """Finds messages and titles. `run` runs work in the database, and raises StorageFailed."""
+
+    def __init__(self, folder: Path, run: RunInDatabase) -> None:
+        self._run = run
+        self._reader = IndexReader(folder / INDEX_NAME)
+        self._indexer = Indexer(folder, run)
+        self._worker: WorkerThread | None = None
+        self._newest = 0
+        """The number of the newest search; older ones stop."""
+
+    def start_indexing(self) -> None:
+        """Make the index and keep it up to date, in the background. Harmless when repeated."""
+        self._indexer.start()
+
+    def notice_change(self) -> None:
+        """Index what was written, soon; nothing where no index is kept."""
+        self._indexer.wake()
+
+    async def index_all(self) -> bool:
+        """Index all there is at once; False where that cannot be, as when another process is at it."""
+        return await self._indexer.catch_up()
+
+    async def find(self, query: SearchQuery, limit: int = 30) -> SearchResults | None:
+        """Return up to `limit` conversations; None when a newer search has taken the place of this one.
+
+        Whatever is wrong with the index, less is found. Raises StorageFailed where the database cannot be read.
+        """
+        self._newest += 1
+        number = self._newest
+        self._reader.interrupt()
+        self._indexer.start()
+        self._indexer.wake()
+        try:
+            found = await self._find(query, limit, number)
+        except (SearchStopped, sqlite3.Error, ValueError, zlib.error) as error:
+            if number == self._newest:
+                _log.warning("the search index could not be read: %s", type(error).__name__)
+                self._distrust(error)
+            found = Found()
+        except asyncio.CancelledError:
+            self._newest += number == self._newest
+            self._reader.interrupt()
+            raise
+        if number != self._newest:
+            return None
+        return await self._run(lambda db: _resolve(db, found, query))
+
+    async def close(self) -> None:
+        """Stop searching and indexing. Harmless when repeated."""
+        self._newest += 1
+        self._reader.interrupt()
+        await self._indexer.close()
+        if self._worker is not None:
+            await self._worker.run(self._reader.close)
+            self._worker.stop()
+            self._worker = None
+
+    def _distrust(self, error: Exception) -> None:
+        if not isinstance(error, sqlite3.Error) or is_damage(error):
+            self._indexer.distrust()
+
+    async def _find(self, query: SearchQuery, limit: int, number: int) -> Found:
+        if self._worker is None:
+            self._worker = WorkerThread("search")
+        return await self._worker.run(lambda: self._reader.find(query, limit, lambda: number != self._newest))
+
+
+def _resolve(connection: DatabaseConnection, found: Found, query: SearchQuery) -> SearchResults:
+    """Return what was found as it is now in the database; what is deleted by now, or another's, is left out."""
+    token = outbox.read_token(connection)
+    if token is None or token not in found.tokens:
+        return SearchResults(is_complete=False)
+    is_behind = connection.execute("SELECT 1 FROM search_changes LIMIT 1").fetchone() is not None
+    hits = (_conversation_hits(connection, conversation, query) for conversation in found.conversations)
+    return SearchResults(
+        tuple(hit for hit in hits if hit is not None), found.is_complete and not is_behind, found.has_more
+    )
+
+
+def _conversation_hits(
+    connection: DatabaseConnection, found: FoundConversation, query: SearchQuery
+) -> ConversationHits | None:
+    row = connection.execute(
+        "SELECT id, title, created_at, updated_at FROM conversations WHERE number = ? AND deleted_at IS NULL",
+        (found.number,),
+    ).fetchone()
+    if row is None:
+        return None
+    hits = tuple(hit for message in found.messages if (hit := _hit(connection, message)) is not None)
+    title = text_of(row[1])
+    # Renamed since it was indexed: the matches are of the older title.
+    matches = found.title_matches if plain_text(title) == found.title else ()
+    if not hits and not (matches and _is_within(row[2], row[3], query)):
+        return None
+    return ConversationHits(text_of(row[0]), title, matches, hits, found.count - len(found.messages) + len(hits))
+
+
+def _is_within(created_at: int, updated_at: int, query: SearchQuery) -> bool:
+    """Return whether the conversation was under way in the time asked for."""
+    is_after = query.since is None or updated_at >= to_microseconds(query.since)
+    return is_after and (query.until is None or created_at < to_microseconds(query.until))
+
+
+def _hit(connection: DatabaseConnection, found: FoundMessage) -> SearchHit | None:
+    row = connection.execute(
+        "SELECT id, role, created_at FROM messages WHERE number = ? AND conversation = ?",
+        (found.number, found.conversation),
+    ).fetchone()
+    if row is None:
+        return None
+    role, snippet = text_of(row[1]), found.snippet
+    return SearchHit(
+        text_of(row[0]),
+        Role(role) if role in set(Role) else Role.ASSISTANT,
+        _moment(text_of(row[2])),
+        snippet.place,
+        snippet.text,
+        snippet.matches,
+    )
+
+
+def _moment(iso: str) -> datetime:
+    try:
+        return datetime.fromisoformat(iso)
+    except ValueError:  # carried over from a damaged page
+        return datetime.fromtimestamp(0, UTC)

@@ -1,0 +1,263 @@
+"""Looks things up in the search index: newest messages first, table by table, until there is enough to rank."""
+
+import math
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from desktop_agent.storage.open_files import FileIdentity, file_identity
+from desktop_agent.storage.search.index_file import connect_index, is_current
+from desktop_agent.storage.search.query_plan import MatchPlan, conversation_filter, match_of, message_filter
+from desktop_agent.storage.search.searchable_text import SearchableText
+from desktop_agent.storage.search.snippets import NO_SNIPPET, Snippet, find_matches, make_snippet
+from desktop_agent.storage.search.text_analysis import parse_query
+from desktop_agent.types.search import MatchRange, SearchPlace, SearchQuery
+
+MAX_RANKED = 500
+"""So many messages are ranked, the newest that match. Whoever looks for older ones narrows the search."""
+_MAX_OF_ONE = 50
+"""So many of one conversation, so that others are found beside it."""
+_MAX_SEEN = 5000
+_MAX_TITLES = 200
+_MAX_LISTED_HITS = 3
+"""Of one conversation, unless the search is within it."""
+
+_WEIGHTS = "1.0, 0.4, 1.0"
+"""Of the columns: results of tools are long, and mostly not what is looked for."""
+_TITLE_WEIGHT = 3.0
+_DAY = 86_400_000_000
+_RECENT_DAYS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMessage:
+    """A message by its numbers. `at` is in microseconds since 1970. Those that are shown have a `snippet`."""
+
+    number: int
+    conversation: int
+    at: int
+    score: float
+    snippet: Snippet = NO_SNIPPET
+
+
+@dataclass(frozen=True, slots=True)
+class FoundConversation:
+    """A conversation by its number, with the best of `count` messages."""
+
+    number: int
+    title: str
+    title_matches: tuple[MatchRange, ...]
+    messages: tuple[FoundMessage, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the index has, the best first. `tokens` say of which states of the database it is."""
+
+    tokens: tuple[str | None, ...] = ()
+    is_complete: bool = False
+    has_more: bool = False
+    conversations: tuple[FoundConversation, ...] = ()
+
+
+class SearchStopped(Exception):
+    """A newer search has taken the place of this one."""
+
+
+class IndexReader:
+    """Reads the index; `find` is for one thread, `interrupt` for any."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._mutex = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._identity: FileIdentity = None
+
+    def find(self, query: SearchQuery, limit: int, is_stopped: Callable[[], bool]) -> Found:
+        """Return the best conversations; nothing where there is no index.
+
+        Raises SearchStopped; sqlite3.Error where the index is damaged, or the search was interrupted.
+        """
+        connection = self._current_connection()
+        if connection is None:
+            return Found()
+        connection.execute("BEGIN")
+        try:
+            state = connection.execute(
+                "SELECT token, next_token, max(conversations_below, messages_below) FROM state"
+            ).fetchone()
+            if state is None:
+                return Found()
+            found = _Search(connection, query, limit, is_stopped).run()
+            return replace(found, tokens=state[:2], is_complete=state[2] == 0)
+        finally:
+            if connection.in_transaction:
+                connection.execute("COMMIT")
+
+    def interrupt(self) -> None:
+        """Let a search under way end with an error."""
+        with self._mutex:
+            if self._connection is not None:
+                self._connection.interrupt()
+
+    def close(self) -> None:
+        """Close the file. Harmless when repeated."""
+        with self._mutex:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _current_connection(self) -> sqlite3.Connection | None:
+        """Return a connection to the file that has the name now."""
+        with suppress(OSError):
+            identity = file_identity(self._path)
+            if self._connection is not None and identity == self._identity:
+                return self._connection
+            self.close()
+            if identity is not None:
+                connection = self._open()
+                with self._mutex:
+                    self._connection, self._identity = connection, identity
+        return self._connection
+
+    def _open(self) -> sqlite3.Connection | None:
+        log = self._path.with_name(f"{self._path.name}-wal")
+        # In a folder that cannot be written a log can be read by nobody; without one the file is whole.
+        modes = ("mode=ro",) if log.exists() and log.stat().st_size else ("mode=ro", "immutable=1")
+        for mode in modes:
+            with suppress(sqlite3.OperationalError):
+                connection = connect_index(self._path, mode)
+                if is_current(connection):
+                    return connection
+                connection.close()
+                return None
+        return None
+
+
+class _Search:
+    """One search, in the transaction of the caller."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, query: SearchQuery, limit: int, is_stopped: Callable[[], bool]
+    ) -> None:
+        self._connection = connection
+        self._query = query
+        self._limit = limit
+        self._is_stopped = is_stopped
+        self._terms = parse_query(query.text)
+        self._filter, self._values = message_filter(query)
+
+    def run(self) -> Found:
+        if self._query.text.strip() and not self._terms:
+            return Found()
+        groups, has_more = self._groups()
+        titles = dict(self._titles())
+        if self._terms:
+            for group in groups.values():
+                group.sort(key=lambda message: -message.score)
+        scores = {
+            number: _group_score(groups.get(number, ())) + titles.get(number, 0.0)
+            for number in dict.fromkeys((*groups, *titles))
+        }
+        best = sorted(scores, key=lambda number: -scores[number])
+        shown = tuple(self._shown(number, groups.get(number, [])) for number in best[: self._limit])
+        has_more = has_more or len(titles) >= _MAX_TITLES or len(best) > self._limit
+        return Found(has_more=has_more, conversations=shown)
+
+    def _shown(self, number: int, messages: Sequence[FoundMessage]) -> FoundConversation:
+        if self._is_stopped():
+            raise SearchStopped
+        (title,) = self._connection.execute("SELECT title FROM conversations WHERE number = ?", (number,)).fetchone()
+        most = _MAX_LISTED_HITS if self._query.conversation_id is None else self._limit
+        with_snippets = tuple(replace(message, snippet=self._snippet(message.number)) for message in messages[:most])
+        return FoundConversation(number, title, find_matches(title, self._terms), with_snippets, len(messages))
+
+    def _snippet(self, number: int) -> Snippet:
+        row = self._connection.execute(
+            "SELECT t.body FROM documents d JOIN texts t ON t.number = d.text WHERE d.number = ?", (number,)
+        ).fetchone()
+        text = SearchableText() if row is None else SearchableText.from_blob(row[0])
+        return make_snippet(text, self._terms, self._query.places)
+
+    def _groups(self) -> tuple[dict[int, list[FoundMessage]], bool]:
+        """Return the newest messages that match, by conversation, and whether there may be more."""
+        groups: dict[int, list[FoundMessage]] = {}
+        if self._query.places == frozenset((SearchPlace.TITLE,)):
+            return groups, False
+        today = time.time() * 1_000_000
+        most = _MAX_OF_ONE if self._query.conversation_id is None else MAX_RANKED
+        room = MAX_RANKED
+        has_more = False
+        for count, (number, conversation, at, rank) in enumerate(self._rows(), 1):
+            if room == 0 or count > _MAX_SEEN:
+                return groups, True
+            group = groups.setdefault(conversation, [])
+            if len(group) == most:
+                has_more = True
+                continue
+            room -= 1
+            group.append(FoundMessage(number, conversation, at, -rank * _recency(at, today) if self._terms else 0.0))
+        return groups, has_more
+
+    def _rows(self) -> Iterator[tuple[int, int, int, float]]:
+        if not self._terms:
+            yield from self._connection.execute(
+                "SELECT d.number, d.conversation, d.at, 0.0 FROM documents d"  # noqa: S608  constants
+                f" CROSS JOIN conversations c ON c.number = d.conversation WHERE {self._filter}"
+                " ORDER BY d.number DESC",
+                self._values,
+            )
+            return
+        plan = MatchPlan.of(self._terms, self._query.places)
+        for (shard,) in self._connection.execute("SELECT number FROM shards ORDER BY number DESC").fetchall():
+            if self._is_stopped():
+                raise SearchStopped
+            yield from self._shard_rows(f"words_{shard}", plan)
+
+    def _shard_rows(self, table: str, plan: MatchPlan) -> Iterator[tuple[int, int, int, float]]:
+        if plan.gate is not None:
+            # Preparing a beginning of a word costs the same whether the other words are there or not.
+            gate = f"SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT 1"  # noqa: S608  a number
+            if self._connection.execute(gate, (plan.gate,)).fetchone() is None:
+                return
+        rank = f"bm25({table}, {_WEIGHTS})" if plan.is_ranked else "-1.0"
+        yield from self._connection.execute(
+            f"SELECT {table}.rowid, d.conversation, d.at, {rank} FROM {table}"  # noqa: S608  numbers and constants
+            f" CROSS JOIN documents d ON d.number = {table}.rowid"
+            " CROSS JOIN conversations c ON c.number = d.conversation"
+            f" WHERE {table} MATCH ? AND {self._filter} ORDER BY {table}.rowid DESC",
+            (plan.match, *self._values),
+        )
+
+    def _titles(self) -> Iterator[tuple[int, float]]:
+        query = self._query
+        is_of_messages = query.roles or query.has_image or query.has_tool_call
+        if not self._terms or is_of_messages or (query.places and SearchPlace.TITLE not in query.places):
+            return
+        match = " AND ".join(map(match_of, self._terms))
+        conditions, values = conversation_filter(query)
+        rows = self._connection.execute(
+            "SELECT titles.rowid, bm25(titles), c.created_at FROM titles"  # noqa: S608  constants
+            " CROSS JOIN conversations c ON c.number = titles.rowid"
+            f" WHERE titles MATCH ? AND {conditions} ORDER BY titles.rowid DESC LIMIT ?",
+            (match, *values, _MAX_TITLES),
+        )
+        today = time.time() * 1_000_000
+        for number, rank, at in rows:
+            # SQLite's measure is about nothing for words that most titles have.
+            yield number, _TITLE_WEIGHT * (1 - rank) * _recency(at, today)
+
+
+def _group_score(messages: Sequence[FoundMessage]) -> float:
+    """Return the best score, and a little for each further message."""
+    return max((message.score for message in messages), default=0.0) + 0.1 * math.log1p(len(messages))
+
+
+def _recency(at: int, today: float) -> float:
+    """Return 2 for now, 1.5 for two months ago, and down to 1."""
+    return 1 + 1 / (1 + max(0.0, today - at) / _DAY / _RECENT_DAYS)

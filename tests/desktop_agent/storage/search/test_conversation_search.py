@@ -1,0 +1,274 @@
+"""What is said, called and attached is found, by words as people type them."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from desktop_agent.storage.search import index_reader
+from desktop_agent.storage.store import Store
+from desktop_agent.types.blocks import Image, Json, Summary, Text, Thinking, ToolResult, ToolUse, UrlSource
+from desktop_agent.types.messages import Message, Role, now
+from desktop_agent.types.search import ConversationHits, SearchPlace, SearchQuery, SearchResults
+
+PICTURE = Image(source=UrlSource(url="https://example.org/1.png"), name="holiday_beach.png")
+TALK = (
+    Message.user("How do I call getUserName in src/my_file.py? Crème brûlée. snake_case"),
+    Message(
+        role=Role.ASSISTANT,
+        model="model-1",
+        blocks=[
+            Thinking(text="secretthought", provider="p"),
+            Text(text="これは全文検索エンジンです。Straße 中"),
+            ToolUse(id="1", name="read_file", input={"path": "/notes/todo_list.txt", "lines": [12345]}),
+        ],
+    ),
+    Message.tool_results(
+        [ToolResult(tool_use_id="1", content=[Text(text="contents"), Json(value={"owner": "mrs\nsmith"}), PICTURE])]
+    ),
+    Message(role=Role.SYSTEM, blocks=[Summary(text="summarised", first_kept_id="x")]),
+)
+
+
+@pytest_asyncio.fixture
+async def store(tmp_path: Path) -> AsyncGenerator[Store]:
+    store = await Store.open(tmp_path)
+    yield store
+    await store.close()
+
+
+async def found(store: Store, query: SearchQuery | str, limit: int = 30) -> SearchResults:
+    """Everything is indexed before."""
+    assert await store.search.index_all()
+    results = await store.search.find(SearchQuery(query) if isinstance(query, str) else query, limit)
+    assert results is not None
+    assert results.is_complete
+    return results
+
+
+async def conversations(store: Store, query: SearchQuery | str) -> list[str]:
+    return [conversation.title for conversation in (await found(store, query)).conversations]
+
+
+async def hits(store: Store, query: SearchQuery | str) -> list[tuple[str, str, list[str]]]:
+    return [
+        (hit.role.value, hit.place.value, marked(hit.snippet, hit.matches))
+        for conversation in (await found(store, query)).conversations
+        for hit in conversation.hits
+    ]
+
+
+def marked(text: str, matches: tuple[tuple[int, int], ...]) -> list[str]:
+    return [text[begin:end] for begin, end in matches]
+
+
+async def talk(store: Store, *messages: Message, title: str = "A talk", model: str | None = None) -> str:
+    made = await store.create_conversation(title=title, model=model)
+    await store.commit(made.id, *messages)
+    return made.id
+
+
+@pytest.mark.parametrize(
+    ("typed", "role", "place", "marks"),
+    [
+        ("getusername", "user", "text", ["getUserName"]),
+        ("getUserNa", "user", "text", ["getUserNa"]),
+        ("user name", "user", "text", ["User", "Name"]),
+        ("my_file.py", "user", "text", ["my_file.py"]),
+        ("src/my", "user", "text", ["src/my"]),
+        ("case ", "user", "text", ["case"]),
+        ("creme BRULEE", "user", "text", ["Crème", "brûlée"]),
+        ("crème", "user", "text", ["Crème"]),
+        ('"call getUserName in"', "user", "text", ["call getUserName in"]),
+        ("how cal", "user", "text", ["How", "cal"]),
+        ("全文検索", "assistant", "text", ["全文検索"]),
+        ("検索", "assistant", "text", ["検索"]),
+        ("索", "assistant", "text", ["索"]),
+        ("中 これ", "assistant", "text", ["これ", "中"]),
+        ("ｴﾝｼﾞﾝ", "assistant", "text", ["エンジン"]),
+        ("strasse", "assistant", "text", ["Straße"]),
+        ("read_file", "assistant", "calls", ["read_file"]),
+        ("todo_list", "assistant", "calls", ["todo_list"]),
+        ("12345", "assistant", "calls", ["12345"]),
+        ("contents owner", "tool", "calls", ["contents", "owner"]),
+        ("smith", "tool", "calls", ["smith"]),
+        ("beach", "tool", "attachments", ["beach"]),
+    ],
+)
+async def test_found(store: Store, typed: str, role: str, place: str, marks: list[str]) -> None:
+    await talk(store, *TALK)
+    assert await hits(store, typed) == [(role, place, marks)]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["secretthought", "summarised", "nsmith", "username ", '"user call"', "全検", '"', '") OR *', "-", "🙂", "zz"],
+)
+async def test_not_found(store: Store, typed: str) -> None:
+    await talk(store, *TALK)
+    assert await conversations(store, typed) == []
+
+
+async def test_a_title_is_found_and_marked(store: Store) -> None:
+    id_ = await talk(store, *TALK, title="Über das Zügeln, 引っ越し")
+    results = await found(store, "zugeln")
+    assert results.conversations == (ConversationHits(id_, "Über das Zügeln, 引っ越し", ((9, 15),)),)
+    assert await conversations(store, "引っ") != []
+    await store.update_conversation(id_, title="Another")
+    assert await conversations(store, "zugeln") == []
+    assert await conversations(store, "another") == ["Another"]
+
+
+async def test_the_title_counts_most_then_what_was_said_then_results(store: Store) -> None:
+    filler = "Other words of a long text that say nothing. " * 3
+    await talk(
+        store, Message.tool_results([ToolResult(tool_use_id="1", content=[Text(text="docker")])]), title="result"
+    )
+    await talk(store, Message.user("docker"), title="said")
+    await talk(store, Message.user("hello"), title="docker")
+    await talk(store, Message.user(filler), title="nothing")
+    assert await conversations(store, "docker") == ["docker", "said", "result"]
+
+
+async def test_of_equals_the_newer_one_comes_first(store: Store) -> None:
+    for title, days in (("old", 400), ("new", 1), ("older", 4000)):
+        await talk(store, Message.user("same").model_copy(update={"created_at": now() - timedelta(days)}), title=title)
+    assert await conversations(store, "same") == ["new", "old", "older"]
+
+
+async def test_hits_are_grouped_and_counted(store: Store) -> None:
+    id_ = await talk(store, *(Message.user(f"word {number}") for number in range(5)), title="many")
+    results = await found(store, "word")
+    assert [(len(each.hits), each.hit_count) for each in results.conversations] == [(3, 5)]
+    within = await found(store, SearchQuery("word", conversation_id=id_))
+    assert [len(each.hits) for each in within.conversations] == [5]
+    (message,) = (await found(store, '"word 4"')).conversations[0].hits
+    assert message.message_id == (await store.load(id_)).messages[4].id
+
+
+async def test_one_long_conversation_does_not_hide_the_others(store: Store) -> None:
+    await talk(store, Message.user("word"), title="short")
+    await talk(store, *(Message.user(f"word {number}") for number in range(60)), title="long")
+    results = await found(store, "word")
+    assert {each.title: each.hit_count for each in results.conversations} == {"long": 50, "short": 1}
+    assert results.has_more
+
+
+async def test_filters(store: Store) -> None:
+    old = Message.user("word").model_copy(update={"created_at": datetime(2020, 1, 1, tzinfo=UTC)})
+    await talk(store, old, title="old")
+    await talk(store, Message.user_with_blocks([Text(text="word"), PICTURE]), title="picture", model="model-2")
+    answer = Message.assistant("word").model_copy(update={"model": "model-1"})
+    await talk(store, answer, title="answer", model="model-2")
+    call = ToolUse(id="1", name="word", input={})
+    made = await store.create_conversation(title="call", workspace="/work")
+    await store.commit(made.id, Message(role=Role.ASSISTANT, blocks=[call]))
+    moment = datetime(2021, 1, 1, tzinfo=UTC)
+    expected = {
+        SearchQuery("word", until=moment): ["old"],
+        SearchQuery("word", since=moment, roles=frozenset({Role.USER})): ["picture"],
+        SearchQuery("word", has_image=True): ["picture"],
+        SearchQuery("word", has_tool_call=True): ["call"],
+        SearchQuery("word", workspace="/work"): ["call"],
+        SearchQuery("word", model="model-1"): ["answer"],
+        SearchQuery("word", model="model-2"): ["picture"],
+        SearchQuery("word", places=frozenset({SearchPlace.CALLS})): ["call"],
+        SearchQuery("wo", places=frozenset({SearchPlace.CALLS})): ["call"],
+        SearchQuery("old", places=frozenset({SearchPlace.TEXT})): [],
+        SearchQuery("old", places=frozenset({SearchPlace.TITLE})): ["old"],
+        SearchQuery("old", since=now() + timedelta(1)): [],
+        SearchQuery(has_image=True): ["picture"],
+        SearchQuery(): ["call", "answer", "picture", "old"],
+    }
+    assert {query: await conversations(store, query) for query in expected} == expected
+
+
+async def test_the_trash_is_not_searched_and_what_is_restored_is(store: Store) -> None:
+    id_ = await talk(store, *TALK)
+    assert await conversations(store, "snake_case") == ["A talk"]
+    await store.delete_conversation(id_)
+    # Also before the index knows of it.
+    assert await store.search.find(SearchQuery("snake_case")) == SearchResults(is_complete=False)
+    assert await conversations(store, "talk") == await conversations(store, "snake_case") == []
+    await store.restore_conversation(id_)
+    assert await conversations(store, "snake_case") == ["A talk"]
+
+
+async def test_a_replaced_message_is_found_by_its_new_words_alone(store: Store) -> None:
+    message = Message.user("before")
+    id_ = await talk(store, message)
+    assert await conversations(store, "before ") == ["A talk"]
+    await store.commit(id_, message.model_copy(update={"blocks": (Text(text="after"),)}))
+    assert await conversations(store, "before ") == []
+    assert await conversations(store, "after ") == ["A talk"]
+
+
+async def test_a_snippet_is_one_line_around_the_match(store: Store) -> None:
+    await talk(
+        store, Message.user("One line.\n" * 100 + "Here\n\tis the needle,  \n and more.\n" + "Another line.\n" * 100)
+    )
+    (hit,) = (await found(store, '"the needle and"')).conversations[0].hits
+    assert hit.snippet.startswith("…")
+    assert " Here is the needle, and more. Another line." in hit.snippet
+    assert hit.snippet.endswith("…")
+    assert len(hit.snippet) < 210
+    assert marked(hit.snippet, hit.matches) == ["the needle, and"]
+
+
+async def test_only_the_beginning_of_a_long_part_is_indexed(store: Store) -> None:
+    await talk(store, Message.user("first " + "x" * 65_536 + " last"))
+    assert await conversations(store, "first") == ["A talk"]
+    assert await conversations(store, "last") == []
+
+
+async def test_text_that_utf8_cannot_carry_is_found(store: Store) -> None:
+    await talk(store, Message.user("a\0b \ud800 漢字 \udfff needle"), title="t\ud800itle\0")
+    assert len(await conversations(store, "needle")) == 1
+    assert len(await conversations(store, "itle")) == 1
+    assert len(await conversations(store, "\ud800 needle")) == 1
+    assert await conversations(store, SearchQuery("needle", workspace="\ud800", model="\udfff")) == []
+    assert len(await conversations(store, "needle")) == 1
+
+
+async def test_a_short_beginning_beside_other_words_counts_only_as_a_word(store: Store) -> None:
+    await talk(store, Message.user("vitamin tablets with c"), title="c")
+    await talk(store, Message.user("vitamin tablets"), title="none")
+    await talk(store, Message.user("vitamin with cream"), title="cream")
+    assert (await conversations(store, "vitamin c"))[0] == "c"
+    assert sorted(await conversations(store, "vitamin c")) == ["c", "cream", "none"]
+    assert await conversations(store, "vitamin c ") == ["c"]
+    assert await conversations(store, "vitamin cre") == ["cream"]
+    assert sorted(await conversations(store, "with_c")) == ["c", "cream"]
+
+
+async def test_more_than_can_be_shown_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(4):
+        await talk(store, Message.user("word"), title=f"talk {number}")
+    assert not (await found(store, "word", limit=4)).has_more
+    assert (await found(store, "word", limit=3)).has_more
+    monkeypatch.setattr(index_reader, "MAX_RANKED", 2)
+    results = await found(store, "word")
+    assert [each.title for each in results.conversations] == ["talk 3", "talk 2"]
+    assert results.has_more
+
+
+async def test_a_newer_search_takes_the_place_of_an_older_one(store: Store) -> None:
+    await talk(store, *TALK)
+    await found(store, "case")
+    older = [asyncio.create_task(store.search.find(SearchQuery(word))) for word in ("snake", "user", "file")]
+    await asyncio.sleep(0)
+    newest = await store.search.find(SearchQuery("crème"))
+    assert newest is not None
+    assert len(newest.conversations) == 1
+    assert await asyncio.gather(*older) == [None, None, None]
+
+
+async def test_a_cancelled_search_leaves_the_next_one_alone(store: Store) -> None:
+    await talk(store, *TALK)
+    search = asyncio.create_task(store.search.find(SearchQuery("snake")))
+    await asyncio.sleep(0)
+    search.cancel()
+    assert await conversations(store, "snake") == ["A talk"]

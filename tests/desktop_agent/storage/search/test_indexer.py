@@ -1,0 +1,399 @@
+"""The index follows the database, whatever becomes of either, and never stands in its way."""
+
+import asyncio
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.storage.connection import connect
+from desktop_agent.storage.opening import DATABASE_NAME, mark_damaged
+from desktop_agent.storage.rescue import create_database
+from desktop_agent.storage.search import indexer
+from desktop_agent.storage.search.index_file import INDEX_NAME, IndexWriter
+from desktop_agent.storage.store import Store
+from desktop_agent.types.messages import Message
+from desktop_agent.types.search import SearchQuery
+from tests.frame.disks import fill, remount
+
+MARKER = "qzxmarkerword"
+
+
+async def titles(store: Store, text: str) -> list[str] | None:
+    """None while the index is not complete."""
+    results = await store.search.find(SearchQuery(text))
+    assert results is not None
+    return [each.title for each in results.conversations] if results.is_complete else None
+
+
+async def indexed_titles(store: Store, text: str) -> list[str] | None:
+    assert await store.search.index_all()
+    return await titles(store, text)
+
+
+async def talk(store: Store, text: str, title: str = "A talk") -> str:
+    made = await store.create_conversation(title=title)
+    await store.commit(made.id, Message.user(text))
+    return made.id
+
+
+def changes(folder: Path) -> int:
+    with closing(sqlite3.connect(folder / DATABASE_NAME)) as db:
+        return db.execute("SELECT count(*) FROM search_changes").fetchone()[0]
+
+
+def index_bytes(folder: Path) -> bytes:
+    return b"".join(file.read_bytes().lower() for file in folder.glob(f"{INDEX_NAME}*"))
+
+
+def rights(folder: Path) -> set[int]:
+    return {file.stat().st_mode & 0o777 for file in folder.glob(f"{INDEX_NAME}*")}
+
+
+async def test_nothing_is_noted_until_there_is_an_index(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    await talk(store, "before")
+    assert changes(tmp_path) == 0
+    assert not (tmp_path / INDEX_NAME).exists()
+    assert await titles(store, "before") is None
+    assert await indexed_titles(store, "before") == ["A talk"]
+    await store.close()
+    store = await Store.open(tmp_path)
+    await talk(store, "after")
+    assert changes(tmp_path) > 0
+    assert await indexed_titles(store, "after") == ["A talk"]
+    assert changes(tmp_path) == 0
+    await store.close()
+
+
+async def test_what_is_written_is_found_without_being_asked_for(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    store.search.start_indexing()
+    await talk(store, "needle")
+    while await titles(store, "needle") != ["A talk"]:
+        await asyncio.sleep(0.01)
+    await store.close()
+
+
+async def test_the_index_is_private(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    assert await store.search.index_all()
+    assert rights(tmp_path) == {0o600}
+    await store.close()
+
+
+def remove(index: Path) -> None:
+    index.unlink()
+
+
+def cut(index: Path) -> None:
+    os.truncate(index, index.stat().st_size // 2)
+
+
+def overwrite(index: Path) -> None:
+    index.write_bytes(b"no database" * 1000)
+
+
+def empty(index: Path) -> None:
+    index.write_bytes(b"")
+
+
+def break_pages(index: Path) -> None:
+    data = index.read_bytes()
+    index.write_bytes(data[:8192] + bytes(len(data) - 8192))
+
+
+def age(index: Path) -> None:
+    with closing(sqlite3.connect(index)) as db:
+        db.execute("PRAGMA user_version=9999")
+
+
+def take_text_away(index: Path) -> None:
+    with closing(sqlite3.connect(index)) as db, db:
+        db.execute("UPDATE texts SET body = x'00'")
+
+
+@pytest.mark.parametrize("damage", [remove, cut, overwrite, empty, break_pages, age, take_text_away])
+@pytest.mark.parametrize("is_open", [True, False])
+async def test_an_index_that_cannot_be_used_is_made_anew(
+    tmp_path: Path, damage: Callable[[Path], None], is_open: bool
+) -> None:
+    store = await Store.open(tmp_path)
+    id_ = await talk(store, "needle")
+    assert await indexed_titles(store, "needle") == ["A talk"]
+    if not is_open:
+        await store.close()
+    damage(tmp_path / INDEX_NAME)
+    if not is_open:
+        store = await Store.open(tmp_path)
+    # Something that reads what is damaged.
+    await store.commit(id_, (await store.load(id_)).messages[0].model_copy(update={"model": "m"}))
+    for _ in range(3):
+        await store.search.find(SearchQuery("needle"))
+        await store.search.index_all()
+    assert await indexed_titles(store, "needle") == ["A talk"]
+    assert (await store.load(id_)).messages[0].text == "needle"
+    await store.close()
+
+
+async def test_an_index_of_another_database_is_made_anew(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        store = await Store.open(tmp_path / name)
+        await talk(store, name)
+        assert await indexed_titles(store, name) == ["A talk"]
+        await store.close()
+    shutil.copy(tmp_path / "one" / INDEX_NAME, tmp_path / "two" / INDEX_NAME)
+    store = await Store.open(tmp_path / "two")
+    assert await titles(store, "one") in (None, [])
+    assert await indexed_titles(store, "one") == []
+    assert await indexed_titles(store, "two") == ["A talk"]
+    await store.close()
+
+
+async def test_a_backup_that_is_put_back_is_indexed_anew(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path / "data")
+    await talk(store, "early")
+    assert await indexed_titles(store, "early") == ["A talk"]
+    await store.snapshot(tmp_path / "backup")
+    await talk(store, "late")
+    assert await indexed_titles(store, "late") == ["A talk"]
+    # Also while it is open.
+    (tmp_path / "backup").replace(tmp_path / "data" / DATABASE_NAME)
+    await store.list_conversations()
+    assert await titles(store, "late") in (None, [])
+    assert await indexed_titles(store, "late") == []
+    assert await indexed_titles(store, "early") == ["A talk"]
+    await store.close()
+
+
+async def test_a_rescued_database_is_indexed_anew(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    await talk(store, "needle")
+    assert await indexed_titles(store, "needle") == ["A talk"]
+    await store.close()
+    mark_damaged(tmp_path)
+    store = await Store.open(tmp_path)
+    assert store.report.notices
+    assert changes(tmp_path) == 0
+    assert await indexed_titles(store, "needle") == ["A talk"]
+    await store.close()
+
+
+async def test_one_process_indexes_and_the_other_one_searches(tmp_path: Path) -> None:
+    first, second = await Store.open(tmp_path), await Store.open(tmp_path)
+    assert await first.search.index_all()
+    await talk(second, "needle")
+    assert not await second.search.index_all()
+    assert await indexed_titles(first, "needle") == ["A talk"]
+    assert await titles(second, "needle") == ["A talk"]
+    await first.close()
+    await talk(second, "another")
+    assert await indexed_titles(second, "another") == ["A talk"]
+    await second.close()
+
+
+async def test_deleted_for_good_leaves_no_byte(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    for number in range(20):
+        await talk(store, f"other words {number} " * 20, title=f"talk {number}")
+    gone = [await talk(store, f"{MARKER} {MARKER}{number}", title=f"T {MARKER}") for number in range(20)]
+    made = await store.create_conversation(title="stays")
+    assert await indexed_titles(store, f"{MARKER}7") == ["T qzxmarkerword"]
+    assert MARKER.encode() in index_bytes(tmp_path)
+    for id_ in gone:
+        await store.delete_conversation(id_)
+    await store.commit(made.id, Message.user("in between"))
+    assert await indexed_titles(store, MARKER) == []
+    assert await store.empty_trash() == len(gone)
+    assert await indexed_titles(store, MARKER) == []
+    # The tables of words hold beginnings and ends apart.
+    assert b"zxmarker" not in index_bytes(tmp_path)
+    with closing(sqlite3.connect(tmp_path / INDEX_NAME)) as db:
+        db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, words_0, 'row')")
+        assert db.execute("SELECT term FROM vocabulary WHERE term >= 'q' AND term < 'r'").fetchall() == []
+    assert len(await indexed_titles(store, "other words") or ()) == 20
+    await store.close()
+
+
+async def test_a_number_that_is_used_again_is_of_the_new_conversation(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    id_ = await talk(store, "older", title="older")
+    assert await indexed_titles(store, "older") == ["older"]
+    await store.delete_conversation(id_)
+    await store.purge_conversation(id_)
+    await talk(store, "newer", title="newer")
+    assert await indexed_titles(store, "older") == []
+    assert await indexed_titles(store, "newer") == ["newer"]
+    await store.close()
+
+
+async def test_many_are_deleted_by_one_note(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="long")
+    await store.commit(made.id, *(Message.user(f"word {number}") for number in range(200)))
+    assert await indexed_titles(store, "word") == ["long"]
+    await store.delete_conversation(made.id)
+    assert await store.search.index_all()
+    with closing(connect(tmp_path / DATABASE_NAME)) as db:
+        db.execute("DELETE FROM conversations")
+    assert changes(tmp_path) == 1
+    assert await indexed_titles(store, "word") == []
+    await store.close()
+
+
+async def test_what_was_taken_in_and_not_removed_is_taken_in_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await Store.open(tmp_path)
+    assert await store.search.index_all()
+    await talk(store, "needle")
+
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(indexer.outbox, "remove_changes", fail)
+        assert not await store.search.index_all()
+    assert changes(tmp_path) > 0
+    made = (await store.search.find(SearchQuery("needle"))) or pytest.fail("nothing")
+    assert [each.title for each in made.conversations] == ["A talk"]
+    began = indexer.IndexWriter.begin
+    monkeypatch.setattr(indexer.IndexWriter, "begin", fail)
+    assert await indexed_titles(store, "needle") == ["A talk"]
+    monkeypatch.setattr(indexer.IndexWriter, "begin", began)
+    await store.close()
+
+
+async def test_little_room_is_left_to_conversations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexer, "MIN_FREE_BYTES", 1 << 60)
+    store = await Store.open(tmp_path)
+    await talk(store, "needle")
+    assert not await store.search.index_all()
+    assert not (tmp_path / INDEX_NAME).exists()
+    assert await titles(store, "needle") is None
+    await store.close()
+
+
+async def test_an_error_of_the_index_is_nobodys_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(IndexWriter, "add_messages", fail)
+    store = await Store.open(tmp_path)
+    id_ = await talk(store, "needle")
+    assert not await store.search.index_all()
+    assert store.disk.trouble is None
+    assert (await store.load(id_)).messages[0].text == "needle"
+    await store.close()
+
+
+async def test_a_folder_in_the_place_of_the_index_harms_nothing(tmp_path: Path) -> None:
+    (tmp_path / INDEX_NAME).mkdir()
+    store = await Store.open(tmp_path)
+    await talk(store, "needle")
+    assert not await store.search.index_all()
+    assert await titles(store, "needle") is None
+    await store.close()
+
+
+async def test_a_read_only_folder_is_searched_with_the_index_it_has(
+    small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexer, "MIN_FREE_BYTES", 0)
+    store = await Store.open(small_disk)
+    await talk(store, "needle")
+    assert await indexed_titles(store, "needle") == ["A talk"]
+    await store.close()
+    remount(small_disk, "ro")
+    store = await Store.open(small_disk)
+    assert await titles(store, "needle") == ["A talk"]
+    assert not await store.search.index_all()
+    assert await titles(store, "needle") == ["A talk"]
+    await store.close()
+    remount(small_disk, "rw")
+
+
+async def test_a_full_disk_is_searched_with_the_index_it_has(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexer, "MIN_FREE_BYTES", 0)
+    store = await Store.open(small_disk)
+    await talk(store, "needle")
+    assert await indexed_titles(store, "needle") == ["A talk"]
+    id_ = await talk(store, "late")
+    fill(small_disk / "full")
+    assert not await store.search.index_all()
+    assert store.disk.trouble is None
+    results = await store.search.find(SearchQuery("needle"))
+    assert results is not None
+    assert [each.title for each in results.conversations] == ["A talk"]
+    (small_disk / "full").unlink()
+    assert await indexed_titles(store, "late") == ["A talk"]
+    assert (await store.load(id_)).messages[0].text == "late"
+    await store.close()
+
+
+WRITING = """
+import asyncio, sys
+from pathlib import Path
+from desktop_agent.storage.store import Store
+from desktop_agent.types.messages import Message
+
+async def main():
+    store = await Store.open(Path(sys.argv[1]))
+    store.search.start_indexing()
+    number = 0
+    while True:
+        made = await store.create_conversation(title=f"talk {number}")
+        await store.commit(made.id, *(Message.user(f"word{number} again") for _ in range(5)))
+        if number % 3 == 2:
+            await store.delete_conversation(made.id)
+            await store.purge_conversation(made.id)
+        number += 1
+        print(number, flush=True)
+
+asyncio.run(main())
+"""
+
+
+def start_writing(folder: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", WRITING, str(folder)], stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("acknowledgements", [1, 10, 40])
+async def test_kill_9_leaves_an_index_that_is_right_or_made_anew(tmp_path: Path, acknowledgements: int) -> None:
+    child = start_writing(tmp_path)
+    try:
+        assert child.stdout is not None
+        for _ in range(acknowledgements):
+            assert child.stdout.readline()
+        os.kill(child.pid, signal.SIGKILL)
+        child.stdout.read()
+    finally:
+        child.kill()
+        child.wait()
+        if child.stdout:
+            child.stdout.close()
+    store = await Store.open(tmp_path)
+    records = await store.list_conversations()
+    written = [record for record in records if record.message_count]
+    assert written
+    for record in written:
+        number = record.title.split()[1]
+        assert await indexed_titles(store, f"word{number} ") == [record.title]
+    assert sorted(await indexed_titles(store, "again") or ()) == sorted(record.title for record in written)
+    with closing(sqlite3.connect(tmp_path / INDEX_NAME)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert db.execute("SELECT count(*) FROM documents").fetchone() == (5 * len(written),)
+    await store.close()
+
+
+def test_a_new_database_notes_nothing(tmp_path: Path) -> None:
+    create_database(tmp_path / DATABASE_NAME)
+    with closing(connect(tmp_path / DATABASE_NAME)) as db:
+        assert db.execute("SELECT count(*) FROM search_state").fetchone() == (0,)
