@@ -177,7 +177,10 @@ class Store:
             conversation_rows.purge_conversation(db, id_)
             self._remove_unused(db)
 
-        await self._change(work)
+        try:
+            await self._run(work)
+        finally:
+            self.search.notice_deletion()
 
     async def empty_trash(self) -> int:
         """Delete for good all that is in the trash, pictures and saved files too; return how many conversations.
@@ -190,9 +193,10 @@ class Store:
             self._remove_unused(db)
             return count
 
-        count = await self._thread.run(work, self._pin or self._thread.pin_to_known_file())
-        self.search.notice_change()
-        return count
+        try:
+            return await self._thread.run(work, self._pin or self._thread.pin_to_known_file())
+        finally:
+            self.search.notice_deletion()
 
     async def record(self, id_: str) -> ConversationRecord:
         """Return the record of a conversation, also of one in the trash. Raises WrongUse for an unknown one."""

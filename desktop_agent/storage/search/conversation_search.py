@@ -32,7 +32,8 @@ class ConversationSearch:
 
     def __init__(self, folder: Path, run: RunInDatabase) -> None:
         self._run = run
-        self._reader = IndexReader(folder / INDEX_NAME)
+        self._path = folder / INDEX_NAME
+        self._reader = IndexReader(self._path)
         self._indexer = Indexer(folder, run)
         self._worker: WorkerThread | None = None
         self._newest = 0
@@ -44,6 +45,12 @@ class ConversationSearch:
 
     def notice_change(self) -> None:
         """Index what was written, soon; nothing where no index is kept."""
+        self._indexer.wake()
+
+    def notice_deletion(self) -> None:
+        """Remove from the index what was deleted for good, also where none was to be kept up to date now."""
+        if self._path.exists():
+            self._indexer.start()
         self._indexer.wake()
 
     async def index_all(self) -> bool:

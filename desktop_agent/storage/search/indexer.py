@@ -138,12 +138,14 @@ class Indexer:
         return True
 
     async def _begin(self) -> None:
+        # First: a database that cannot be written now keeps the index that it has.
+        token = new_id()
+        rest = await self._run(lambda db: outbox.begin_index(db, token))
         if await self._write(lambda writer: writer.is_begun):
             _log.info("the search index is of another database; it is made anew")
             await self._in_thread(self._remove)
-            await self._in_thread(self._prepare)
-        token = new_id()
-        rest = await self._run(lambda db: outbox.begin_index(db, token))
+            if not await self._in_thread(self._prepare):
+                return
         await self._write(lambda writer: writer.begin(token, *rest))
 
     async def _add_older(self) -> bool:

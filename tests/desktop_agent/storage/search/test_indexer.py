@@ -13,12 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.storage import opening
 from desktop_agent.storage.connection import connect
 from desktop_agent.storage.opening import DATABASE_NAME, mark_damaged
 from desktop_agent.storage.rescue import create_database
 from desktop_agent.storage.search import indexer
 from desktop_agent.storage.search.index_file import INDEX_NAME, IndexWriter
 from desktop_agent.storage.store import Store
+from desktop_agent.types.errors import DiskFull
 from desktop_agent.types.messages import Message
 from desktop_agent.types.search import SearchQuery
 from tests.frame.disks import fill, remount
@@ -222,6 +224,20 @@ async def test_deleted_for_good_leaves_no_byte(tmp_path: Path) -> None:
     await store.close()
 
 
+async def test_a_process_that_does_not_search_removes_what_it_deletes(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    id_ = await talk(store, MARKER)
+    await store.delete_conversation(id_)
+    assert await store.search.index_all()
+    await store.close()
+    assert b"zxmarker" in index_bytes(tmp_path)
+    store = await Store.open(tmp_path)
+    await store.purge_conversation(id_)
+    while b"zxmarker" in index_bytes(tmp_path):
+        await asyncio.sleep(0.01)
+    await store.close()
+
+
 async def test_a_number_that_is_used_again_is_of_the_new_conversation(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     id_ = await talk(store, "older", title="older")
@@ -320,6 +336,32 @@ async def test_a_read_only_folder_is_searched_with_the_index_it_has(
     remount(small_disk, "rw")
 
 
+async def test_a_database_that_is_rescued_in_memory_keeps_its_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await Store.open(tmp_path)
+    await talk(store, "needle")
+    assert await indexed_titles(store, "needle") == ["A talk"]
+    await store.close()
+    before = (tmp_path / INDEX_NAME).read_bytes()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise DiskFull("no room")
+
+    mark_damaged(tmp_path)
+    data = bytearray((tmp_path / DATABASE_NAME).read_bytes())
+    data[:100] = bytes(100)
+    (tmp_path / DATABASE_NAME).write_bytes(data)
+    monkeypatch.setattr(opening, "open_for_writing", refuse)
+    store = await Store.open(tmp_path)
+    assert store.read_only is not None
+    assert len(await store.list_conversations()) == 1
+    assert not await store.search.index_all()
+    assert await titles(store, "needle") is None
+    await store.close()
+    assert (tmp_path / INDEX_NAME).read_bytes() == before
+
+
 async def test_a_full_disk_is_searched_with_the_index_it_has(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexer, "MIN_FREE_BYTES", 0)
     store = await Store.open(small_disk)
@@ -342,6 +384,7 @@ WRITING = """
 import asyncio, sys
 from pathlib import Path
 from desktop_agent.storage.store import Store
+from desktop_agent.types.errors import DiskFull
 from desktop_agent.types.messages import Message
 
 async def main():
