@@ -1,0 +1,222 @@
+"""Archives of conversations with their pictures, and reading members of archives and folders of strangers.
+
+An archive of ours has `conversations.json` and `pictures/DIGEST.EXTENSION`. Equal conversations give equal bytes where
+zlib is the same.
+"""
+
+import os
+import stat
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Protocol
+
+from desktop_agent.exchange.conversation_json import write_conversations
+from desktop_agent.exchange.import_report import ExchangeFailed
+from desktop_agent.types.blocks import Image, MediaType, StoredSource, ToolResult
+from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import Message
+
+CONVERSATIONS_NAME = "conversations.json"
+EXTENSIONS: dict[MediaType, str] = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+}
+ReadPicture = Callable[[StoredSource], bytes | None]
+"""Returns the bytes of a stored picture; None for one that is gone."""
+
+MAX_MEMBERS = 200_000
+MAX_DIRECTORY_BYTES = 100_000_000
+MAX_TEXT_BYTES = 20_000_000_000
+MAX_PICTURE_BYTES = 50_000_000
+_MAX_RATIO = 200
+"""Uncompressed over compressed bytes of a long text. Conversations reach 10 to 30, a bomb 1,000."""
+
+_LONG_TEXT = 50_000_000
+# The first moment that a zip can name, so that the time of the export is not in the bytes.
+_NO_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportCounts:
+    """What was written. `lost_pictures` could not be read; the conversations name them all the same."""
+
+    conversations: int
+    pictures: int
+    lost_pictures: int
+
+
+def picture_name(source: StoredSource) -> str:
+    """Return the name of a picture beside exported conversations."""
+    return f"pictures/{source.digest}.{EXTENSIONS[source.media_type]}"
+
+
+def pictures_of(message: Message) -> Iterator[Image]:
+    """Yield the pictures of a message and of its results, in order."""
+    for block in message.blocks:
+        parts = block.content if isinstance(block, ToolResult) else (block,)
+        yield from (part for part in parts if isinstance(part, Image))
+
+
+def write_archive(file: IO[bytes], trees: Iterable[ConversationTree], read_picture: ReadPicture) -> ExportCounts:
+    """Write a zip with the conversations and each of their stored pictures once. `trees` is gone through once."""
+    sources: dict[str, StoredSource] = {}
+
+    def collected() -> Iterator[ConversationTree]:
+        for tree in trees:
+            for image in (image for node in tree.messages for image in pictures_of(node.message)):
+                if isinstance(image.source, StoredSource):
+                    sources.setdefault(picture_name(image.source), image.source)
+            yield tree
+
+    pictures = 0
+    with zipfile.ZipFile(file, "w") as archive:
+        with archive.open(_member(CONVERSATIONS_NAME, zipfile.ZIP_DEFLATED), "w", force_zip64=True) as stream:
+            count = write_conversations(collected(), stream.write)
+        for name in sorted(sources):
+            data = read_picture(sources[name])
+            if data is not None:
+                archive.writestr(_member(name, zipfile.ZIP_STORED), data)
+                pictures += 1
+    return ExportCounts(count, pictures, len(sources) - pictures)
+
+
+def _member(name: str, compression: int) -> zipfile.ZipInfo:
+    member = zipfile.ZipInfo(name, _NO_TIME)
+    member.compress_type = compression
+    member.create_system = 3  # Unix, wherever it is written
+    member.external_attr = (stat.S_IFREG | 0o600) << 16
+    return member
+
+
+class ImportFiles(Protocol):
+    """The files of one import, by their names inside an archive or a folder. All methods raise ExchangeFailed."""
+
+    def sizes(self) -> dict[str, int]:
+        """Return the names of all plain files and how many bytes they say they have."""
+        ...
+
+    def open(self, name: str) -> IO[bytes]:
+        """Open one of them. Reading raises OSError, and what `zipfile` and `zlib` raise for damaged ones."""
+        ...
+
+    def close(self) -> None:
+        """Close what is open."""
+        ...
+
+
+def open_files(path: Path) -> ImportFiles:
+    """Open a zip, a folder in which one was unpacked, or a single file; the content decides which it is."""
+    try:
+        if path.is_dir():
+            return _Folder(path)
+        with path.open("rb") as file:
+            is_zip = file.read(4) in {b"PK\x03\x04", b"PK\x05\x06"}
+        return _Zip(path) if is_zip else _SingleFile(path)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> ExchangeFailed:
+    values = {"path": str(path), "why": error.strerror or type(error).__name__}
+    return ExchangeFailed(Sentence("“{path}” cannot be read: {why}.", values), "See that it is there and may be read.")
+
+
+class _SingleFile:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def sizes(self) -> dict[str, int]:
+        return {self._path.name: self._path.stat().st_size}
+
+    def open(self, name: str) -> IO[bytes]:
+        del name
+        return self._path.open("rb")
+
+    def close(self) -> None:
+        pass
+
+
+class _Folder:
+    """Plain files below a folder. Links are not followed, wherever they lead."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def sizes(self) -> dict[str, int]:
+        sizes: dict[str, int] = {}
+        for folder, _, names in os.walk(self._path, followlinks=False):
+            for name in names:
+                path = Path(folder, name)
+                details = path.lstat()
+                if stat.S_ISREG(details.st_mode):
+                    sizes[path.relative_to(self._path).as_posix()] = details.st_size
+            if len(sizes) > MAX_MEMBERS:
+                raise ExchangeFailed("This folder has too many files.", "Choose the folder of the export alone.")
+        return sizes
+
+    def open(self, name: str) -> IO[bytes]:
+        handle = os.open(self._path / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+        return os.fdopen(handle, "rb")
+
+    def close(self) -> None:
+        pass
+
+
+class _Zip:
+    """Members of an archive that are plain files; nothing is ever unpacked to the disk."""
+
+    def __init__(self, path: Path) -> None:
+        if _directory_bytes(path) > MAX_DIRECTORY_BYTES:
+            raise _too_large()
+        try:
+            self._archive = zipfile.ZipFile(path)
+        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+            sentence = Sentence("“{path}” is a damaged zip archive.", {"path": str(path)})
+            raise ExchangeFailed(sentence, "Download the export again.", detail=str(error)) from error
+        members = self._archive.infolist()
+        if len(members) > MAX_MEMBERS:
+            self._archive.close()
+            raise _too_large()
+        self._members = {member.filename: member for member in members if _is_plain_file(member)}
+
+    def sizes(self) -> dict[str, int]:
+        return {name: member.file_size for name, member in self._members.items()}
+
+    def open(self, name: str) -> IO[bytes]:
+        member = self._members[name]
+        is_long = member.file_size > _LONG_TEXT
+        if member.file_size > MAX_TEXT_BYTES or (is_long and member.file_size > _MAX_RATIO * member.compress_size):
+            raise _too_large()
+        return self._archive.open(member)
+
+    def close(self) -> None:
+        self._archive.close()
+
+
+def _is_plain_file(member: zipfile.ZipInfo) -> bool:
+    kind = stat.S_IFMT(member.external_attr >> 16)
+    is_readable = member.compress_type in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED} and not member.flag_bits & 1
+    return is_readable and kind in {0, stat.S_IFREG} and not member.is_dir()
+
+
+def _too_large() -> ExchangeFailed:
+    return ExchangeFailed("This archive says that it holds more than any export does.", "Download the export again.")
+
+
+def _directory_bytes(path: Path) -> int:
+    """Return how long the list of members is, before it is read into memory (APPNOTE 6.3, 4.3.16)."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - (1 << 16) - 22))
+        end = file.read()
+    place = end.rfind(b"PK\x05\x06")
+    return int.from_bytes(end[place + 12 : place + 16], "little") % 0xFFFFFFFF if place >= 0 else 0
+
+
+def base_name(name: str) -> str:
+    """Return the last part of a member's name."""
+    return PurePosixPath(name.replace("\\", "/")).name

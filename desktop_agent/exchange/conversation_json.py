@@ -1,0 +1,151 @@
+"""Our own JSON of conversations: everything that the store keeps of them, without loss, documented and versioned.
+
+The format is described in docs/exchange.md, and as a JSON Schema, made from the models, in docs/exchange.schema.json.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any, Literal, cast
+
+from pydantic import Field, TypeAdapter
+from pydantic_core import to_jsonable_python
+
+from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, text_in
+from desktop_agent.exchange.import_report import ImportReport, Skipped
+from desktop_agent.types.blocks import Block, Summary, Unknown
+from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.frozen_model import FrozenModel
+from desktop_agent.types.messages import Message, Role
+
+FORMAT = "desktop-agent-conversations"
+VERSION = 1
+
+_MAX_ID_LENGTH = 200
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class ConversationsFile(FrozenModel):
+    """One or many conversations, in the order in which they were exported."""
+
+    format: Literal["desktop-agent-conversations"]
+    version: Literal[1] = Field(description="A reader refuses a version above its own.")
+    conversations: tuple[ConversationTree, ...]
+
+
+def conversations_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a file of ours."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **ConversationsFile.model_json_schema(mode="serialization"),
+    }
+
+
+def write_conversations(trees: Iterable[ConversationTree], write: Callable[[bytes], object]) -> int:
+    """Write a whole file, a line for each conversation, and return their number. Equal trees give equal bytes."""
+    write(f'{{"format":"{FORMAT}","version":{VERSION},"conversations":['.encode())
+    count = 0
+    for tree in trees:
+        write(b",\n" if count else b"\n")
+        write(_tree_json(tree))
+        count += 1
+    write(b"\n]}\n")
+    return count
+
+
+def _tree_json(tree: ConversationTree) -> bytes:
+    # Not mode="json": it replaces lone surrogates in the keys of objects.
+    data = tree.model_dump()
+    try:
+        text = _dumps(data)
+    except ValueError:
+        text = _dumps(_without_infinities(to_jsonable_python(data, inf_nan_mode="constants")))
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        # Halves of a pair side by side are read as one character anyway; single ones survive as escapes only.
+        joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", joined).encode()
+
+
+def _dumps(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=to_jsonable_python)
+
+
+def _without_infinities(value: Any) -> Any:
+    """JSON has no NaN and no infinities: they become null."""
+    clean: Any = value
+    if isinstance(value, float):
+        clean = value if math.isfinite(value) else None
+    elif isinstance(value, dict):
+        clean = {key: _without_infinities(inner) for key, inner in cast("dict[str, Any]", value).items()}
+    elif isinstance(value, list):
+        clean = [_without_infinities(inner) for inner in cast("list[Any]", value)]
+    return clean
+
+
+def read_conversation(raw: dict[str, Any], report: ImportReport) -> ConversationTree | Skipped:
+    """Return the conversation of one entry; what this version does not know of it is kept as such, or reported."""
+    try:
+        tree = ConversationTree.model_validate(raw)
+    except ValueError:
+        tree = _read_partly(raw, report)
+    return _checked(tree, report) if isinstance(tree, ConversationTree) else tree
+
+
+def _checked(tree: ConversationTree, report: ImportReport) -> ConversationTree | Skipped:
+    """Refuse ids that nobody of ours makes, and count what the window would not show."""
+    ids = [node.message.id for node in tree.messages]
+    if not all(0 < len(id_) <= _MAX_ID_LENGTH for id_ in (tree.id, *ids)):
+        return Skipped(tree.title[:200], Sentence("Its ids are not those of a conversation."))
+    unseen = [node for node in tree.messages if node.message.role is Role.SYSTEM and not _is_summary(node.message)]
+    if unseen:
+        report.add("Instructions that are in a conversation, and are not shown in it, were kept.", len(unseen))
+    return tree
+
+
+def _is_summary(message: Message) -> bool:
+    return all(isinstance(block, Summary) for block in message.blocks)
+
+
+def _read_partly(raw: dict[str, Any], report: ImportReport) -> ConversationTree | Skipped:
+    fields = _known_fields(ConversationTree, raw, report)
+    fields["messages"] = [_readable_node(node, report) for node in list_in(raw, "messages")]
+    try:
+        return ConversationTree.model_validate(fields)
+    except ValueError:
+        reason = Sentence("It lacks something that a conversation must have, or its messages are out of order.")
+        return Skipped(text_in(raw, "title")[:200], reason)
+
+
+def _readable_node(node: object, report: ImportReport) -> object:
+    message = object_in(node, "message")
+    if not message:
+        return node
+    known = _known_fields(Message, message, report)
+    if "blocks" in known:
+        known["blocks"] = [_readable_block(block, report) for block in list_in(known, "blocks")]
+    return {"message": known, "parent": object_of(node).get("parent")}
+
+
+def _known_fields(model: type[FrozenModel], raw: dict[str, Any], report: ImportReport) -> dict[str, Any]:
+    unknown = [name for name in raw if name not in model.model_fields]
+    for name in unknown:
+        report.add("A property “{name}”, which this version does not know, was left out.", name=name)
+    return {name: value for name, value in raw.items() if name in model.model_fields}
+
+
+def _readable_block(raw: Any, report: ImportReport) -> Any:
+    try:
+        return _block_adapter().validate_python(raw)
+    except ValueError:
+        report.add("Content that this version does not know was kept as it is.")
+        return Unknown(raw=raw)
+
+
+@cache
+def _block_adapter() -> TypeAdapter[Block]:
+    return TypeAdapter(Block)
