@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from desktop_agent.exchange.import_report import ImportReport
-from desktop_agent.types.blocks import Block, ToolResult, ToolUse
+from desktop_agent.types.blocks import Block, Text, ToolResult, ToolUse
 from desktop_agent.types.conversation_tree import ConversationOrigin, ConversationTree, TreeMessage
 from desktop_agent.types.messages import Message, MessageState, Role
 
@@ -172,8 +172,19 @@ def _message(node: _Node) -> Message:
     return Message(
         id=node.id,
         role=node.role,
-        blocks=node.blocks,
+        blocks=list(_apart(node)),
         state=MessageState.COMPLETE if node.is_whole else MessageState.INTERRUPTED,
         created_at=node.created_at,
         model=node.model,
     )
+
+
+def _apart(node: _Node) -> Iterator[Block]:
+    """Set texts of one message apart: they are shown as one, without anything between them."""
+    before: Block | None = None
+    for block in node.blocks:
+        is_next = isinstance(before, Text) and isinstance(block, Text) and not block.text.startswith("\n")
+        yield block.model_copy(update={"text": f"\n\n{block.text}"}) if is_next and isinstance(block, Text) else block
+        # A prompt is shown with its pictures above its text.
+        if node.role is not Role.USER or isinstance(block, Text):
+            before = block

@@ -178,7 +178,7 @@ def test_names_that_lead_elsewhere_are_only_names(tmp_path: Path) -> None:
     results, export = read(zip_of(tmp_path, files))
     (tree,) = results
     assert isinstance(tree, ConversationTree)
-    assert tree.messages[0].message.text == "[Picture]" * 4
+    assert tree.messages[0].message.text == "\n\n".join(["[Picture]"] * 4)
     assert export.report.pictures == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["export.zip", "secret.png"]
 

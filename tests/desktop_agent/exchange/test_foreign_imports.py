@@ -89,7 +89,7 @@ def test_pictures_of_chatgpt_come_from_the_archive_and_what_is_not_there_is_name
         assert isinstance(picture.source, StoredSource)
         assert (picture.name, picture.source.width, picture.source.height) == ("tea.png", 3, 2)
         assert export.read_picture(picture.source) == png()
-    assert rest == [Text(text="[Picture]"), Text(text="What is this?"), Text(text="[paper.pdf]")]
+    assert rest == [Text(text="[Picture]"), Text(text="\n\nWhat is this?"), Text(text="\n\n[paper.pdf]")]
     assert export.report.pictures == 1
     assert notes(export) == {
         "A hidden message of the service, such as its instructions, was left out.": 2,
@@ -128,7 +128,7 @@ def test_claude_comes_with_versions_calls_and_the_words_of_attachments() -> None
     assert export.kind is ExportKind.CLAUDE
     rain = "https://rain.example/"
     assert blocks_of(first.branch()) == [
-        (Role.USER, (Text(text="Rain?"), Text(text="notes.txt:\n\ncloud"), Text(text="[sky.jpg]"))),
+        (Role.USER, (Text(text="Rain?"), Text(text="\n\nnotes.txt:\n\ncloud"), Text(text="\n\n[sky.jpg]"))),
         (
             Role.ASSISTANT,
             (

@@ -59,7 +59,7 @@ def test_answers_in_pieces_are_joined_where_nothing_branches() -> None:
     pieces = [("a", None), ("b", "a"), ("c", "b"), ("d", "c"), ("e", "c")]
     messages = [ForeignMessage(id_, parent, Role.ASSISTANT, [Text(text=id_)]) for id_, parent in pieces]
     tree = build_tree(ForeignConversation("p", "c", messages=messages, head="b"), ImportReport())
-    assert shape(tree) == [("abc", None), ("d", "abc"), ("e", "abc")]
+    assert shape(tree) == [("a\n\nb\n\nc", None), ("d", "a\n\nb\n\nc"), ("e", "a\n\nb\n\nc")]
     assert tree.head == tree.messages[0].message.id
 
 

@@ -1,0 +1,116 @@
+"""The branch in view as a reader sees it: turns of speakers, and calls together with their results."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from desktop_agent.types.blocks import Block, Citation, Summary, Text, ToolResult, ToolUse
+from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.messages import Message, MessageState, Role
+
+
+class Speaker(StrEnum):
+    """Whose turn it is. `program`: a guard, an undo, a summary; nobody typed it."""
+
+    PERSON = "person"
+    ASSISTANT = "assistant"
+    PROGRAM = "program"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCall:
+    """A call with its result; None where none came."""
+
+    call: ToolUse
+    result: ToolResult | None = None
+
+
+@dataclass(slots=True)
+class Turn:
+    """What one speaker said until another one did. `author` is who of the program it was."""
+
+    speaker: Speaker
+    at: datetime
+    model: str | None = None
+    author: str = ""
+    parts: list[Block | ShownCall] = field(default_factory=list[Block | ShownCall])
+    is_whole: bool = True
+
+
+def branch_turns(tree: ConversationTree) -> Iterator[Turn]:
+    """Yield the turns of the branch in view. Instructions are left out, as in the window."""
+    branch = tree.branch()
+    results = {
+        block.tool_use_id: block for message in branch for block in message.blocks if isinstance(block, ToolResult)
+    }
+    turn: Turn | None = None
+    for message in branch:
+        parts = list(_shown_parts(message, results))
+        if not parts and message.state is MessageState.COMPLETE:
+            continue
+        speaker = _speaker(message)
+        if turn is None or speaker is not Speaker.ASSISTANT or turn.speaker is not speaker:
+            if turn is not None:
+                yield turn
+            turn = Turn(speaker, message.created_at, message.model, message.injected_by or "")
+        turn.parts += parts
+        turn.model = message.model or turn.model
+        turn.is_whole = message.state is MessageState.COMPLETE
+    if turn is not None:
+        yield turn
+
+
+def models_of(tree: ConversationTree) -> list[str]:
+    """Return the models that answered in the branch in view, each once."""
+    answered = [message.model for message in tree.branch() if message.model]
+    return list(dict.fromkeys(answered)) or ([tree.model] if tree.model else [])
+
+
+def cited_sources(citations: tuple[Citation, ...]) -> list[Citation]:
+    """Return each source once, in the order of its first citation."""
+    sources: dict[tuple[str, str], Citation] = {}
+    for citation in citations:
+        if citation.url or citation.title:
+            sources.setdefault((citation.url or "", "" if citation.url else citation.title or ""), citation)
+    return list(sources.values())
+
+
+def _speaker(message: Message) -> Speaker:
+    if message.role is Role.USER and message.injected_by is None:
+        return Speaker.PERSON
+    return Speaker.ASSISTANT if message.role is Role.ASSISTANT else Speaker.PROGRAM
+
+
+def _shown_parts(message: Message, results: dict[str, ToolResult]) -> Iterator[Block | ShownCall]:
+    for block in message.blocks:
+        match block:
+            case ToolUse():
+                yield ShownCall(block, results.get(block.id))
+            case ToolResult():
+                continue
+            case Text() if not block.text:
+                continue
+            case _:
+                if message.role is not Role.SYSTEM or isinstance(block, Summary):
+                    yield block
+
+
+def joined_texts(parts: list[Block | ShownCall]) -> Iterator[Block | ShownCall]:
+    """Yield the parts with neighbouring texts as one: servers cut cited text in the middle of sentences."""
+    texts: list[Text] = []
+    for part in parts:
+        if isinstance(part, Text):
+            texts.append(part)
+            continue
+        if texts:
+            yield _one_text(texts)
+            texts = []
+        yield part
+    if texts:
+        yield _one_text(texts)
+
+
+def _one_text(texts: list[Text]) -> Text:
+    citations = [citation for text in texts for citation in text.citations]
+    return Text(text="".join(text.text for text in texts), citations=citations)
