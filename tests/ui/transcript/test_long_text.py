@@ -7,6 +7,7 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QPainter, QPixmap
 
 from desktop_agent.conversation.items import AnswerItem, CallState, StreamedText, ToolCallItem, UserItem
+from desktop_agent.markdown.long_text import PIECE, split_long_text
 from desktop_agent.types.blocks import Image, UrlSource
 from tests.fakes.transcript_feed import read_all
 from tests.frame.selection import few
@@ -15,7 +16,6 @@ from ui.transcript.blocks.text_layout import TextLayout
 from ui.transcript.markdown import stream as stream_module
 from ui.transcript.markdown.inline import LINE_BREAK, Line, parse_inline
 from ui.transcript.markdown.stream import MarkdownStream, parse_leaves
-from ui.transcript.markdown.text_units import PIECE, split_long_text
 from ui.transcript.rows.row_factory import make_row
 
 SCREEN = 600

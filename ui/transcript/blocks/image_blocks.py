@@ -8,6 +8,7 @@ from html import escape
 from PySide6.QtCore import QCoreApplication, QPoint, QPointF, QRect, QRectF, QSize, Qt, QUrl
 from PySide6.QtGui import QPainter, QPainterPath, QPen, QPixmap
 
+from desktop_agent.markdown.link_targets import safe_target
 from desktop_agent.types.blocks import Image, UrlSource
 from desktop_agent.types.errors import Sentence, join_remedy
 from ui.style.text import show_hidden
@@ -30,7 +31,7 @@ from ui.transcript.blocks.image_store import (
 )
 from ui.transcript.blocks.text_layout import TextLayout, selection_overlay_color
 from ui.transcript.markdown.inline import LINE_BREAK, Line, RemoteImage, parse_inline, slice_utf16
-from ui.transcript.markdown.links import display_host, link_tooltip, safe_target
+from ui.transcript.markdown.links import display_host, link_tooltip
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
 

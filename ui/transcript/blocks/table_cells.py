@@ -9,6 +9,7 @@ from math import ceil
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QFont, QFontMetricsF
 
+from desktop_agent.markdown.long_text import PIECE
 from ui.transcript.blocks.block import TextRange
 from ui.transcript.blocks.math.math_block import InlineFormulas
 from ui.transcript.blocks.text_layout import InlineObjects, TextLayout
@@ -16,7 +17,7 @@ from ui.transcript.markdown.elements import Leaf
 from ui.transcript.markdown.inline import OBJECT, Line, parse_inline
 from ui.transcript.markdown.parser import References
 from ui.transcript.markdown.serializer import slice_line
-from ui.transcript.markdown.text_units import PIECE, utf16_length
+from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
 
 

@@ -8,6 +8,7 @@ from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QImage, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
+from desktop_agent.markdown.link_targets import safe_target
 from ui.style.controls import announce
 from ui.style.text import escape_mnemonics
 from ui.transcript.blocks.block import Block, MenuAction
@@ -20,7 +21,7 @@ from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import BACK_TARGET
 from ui.transcript.clipboard import ClipboardWriter, table_to_csv
 from ui.transcript.input.links import LinkNavigator
-from ui.transcript.markdown.links import link_tooltip, safe_target
+from ui.transcript.markdown.links import link_tooltip
 from ui.transcript.rows.row import Row, table_pieces_at
 from ui.transcript.viewport.positions import link_selection, text_box
 from ui.transcript.viewport.selection import conversation_extracts, selection_extracts

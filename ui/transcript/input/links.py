@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QCoreApplication, QObject, QPoint, Signal
 
+from desktop_agent.markdown.link_targets import safe_target
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import BACK_TARGET, MarkdownTextBlock
 from ui.transcript.markdown.elements import Container
 from ui.transcript.markdown.inline import FOOTNOTE_TARGET
-from ui.transcript.markdown.links import link_tooltip, safe_target
+from ui.transcript.markdown.links import link_tooltip
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.rows.block_factory import LazySection
 from ui.transcript.rows.row import Row

@@ -10,11 +10,14 @@ from typing import Any
 
 from markdown_it.token import Token
 
+from desktop_agent.markdown.link_targets import find_urls, safe_target
+from desktop_agent.markdown.long_text import PIECE
+from desktop_agent.markdown.parser import make_parser
 from desktop_agent.types.hidden_characters import DECEPTIVE_CHARACTERS, find_deceptive
 from ui.style.text import code_point_text
-from ui.transcript.markdown.links import find_urls, misleading_link_note, safe_target
-from ui.transcript.markdown.parser import References, make_parser
-from ui.transcript.markdown.text_units import PIECE, utf16_length
+from ui.transcript.markdown.links import misleading_link_note
+from ui.transcript.markdown.parser import References
+from ui.transcript.markdown.text_units import utf16_length
 
 LINE_BREAK = "\u2028"
 """Qt's text layouts break a line at this character without starting a new paragraph."""

@@ -10,14 +10,17 @@ from functools import cache, lru_cache
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from desktop_agent.types.hidden_characters import DECEPTIVE_CHARACTERS
+from desktop_agent.markdown.link_targets import (
+    HIDDEN_IN_HOSTS,
+    MAIL,
+    MAX_LABEL_LENGTH,
+    ascii_host,
+    label_in_ascii,
+    target_host,
+)
 from desktop_agent.types.lookalikes import ascii_lookalike_in_host
 from resources import resource_path
 from ui.style.text import show_hidden
-
-_HIDDEN = re.compile(f"[{DECEPTIVE_CHARACTERS}]")
-# A DNS label has at most 63 characters (RFC 1035); longer ones lead nowhere.
-_MAX_LABEL_LENGTH = 63
 
 # Signs of Chinese and Japanese that pass for marks where no other sign stands beside them.
 _AMBIGUOUS_LETTERS = "ノンソゾーヽヾ一丨丶丿亅〇"
@@ -34,12 +37,6 @@ def skeleton(text: str) -> str:
     return "".join(like if like.isalpha() else char for char, like in plain)
 
 
-def ascii_host(host: str) -> str:
-    """Return the host as it is looked up (UTS 46): in lower case and punycode."""
-    host = host.rstrip(".")
-    return host.lower() if host.isascii() else ".".join(map(_label_in_ascii, host.split(".")))
-
-
 def unicode_host(host: str) -> str:
     """Return the host with its punycode labels decoded; the letters may deceive."""
     return ".".join(map(_label_in_unicode, host.lower().split("."))) if "xn--" in host.lower() else host.lower()
@@ -53,23 +50,14 @@ def display_host(host: str) -> str:
     return own if all(_is_plain(label, ending) for label in own.split(".")) else ascii_host(host)
 
 
-def _label_in_ascii(label: str) -> str:
-    # UTS 46 keeps these two, which other folding replaces.
-    folded = "".join(char if char in "ßς" else char.casefold() for char in unicodedata.normalize("NFKC", label))
-    folded = _HIDDEN.sub("", unicodedata.normalize("NFKC", folded))
-    if folded.isascii() or len(folded) > _MAX_LABEL_LENGTH:
-        return folded
-    return f"xn--{folded.encode('punycode').decode('ascii')}"
-
-
 def _label_in_unicode(label: str) -> str:
-    if not label.startswith("xn--") or not label.isascii() or len(label) > _MAX_LABEL_LENGTH:
+    if not label.startswith("xn--") or not label.isascii() or len(label) > MAX_LABEL_LENGTH:
         return label
     try:
         own = label[4:].encode("ascii").decode("punycode")
     except ValueError:
         return label
-    return own if _label_in_ascii(own) == label else label
+    return own if label_in_ascii(own) == label else label
 
 
 def _is_plain(label: str, ending: str) -> bool:
@@ -163,7 +151,7 @@ def find_claims(words: str) -> Iterator[LinkClaims]:
 
 def normalize_lookalikes(words: str) -> str:
     """Return the words as a reader sees them: without hidden characters, lookalike punctuation replaced."""
-    plain = unicodedata.normalize("NFKC", _HIDDEN.sub("", words)).translate(_PLAIN_SIGNS)
+    plain = unicodedata.normalize("NFKC", HIDDEN_IN_HOSTS.sub("", words)).translate(_PLAIN_SIGNS)
     return _FULL_STOP.sub(".", _STROKE.sub("/", plain)).replace("。", " ")
 
 
@@ -202,71 +190,16 @@ def _mailboxes(word: str) -> Iterator[str]:
             yield f"{before[0]}@{match[1]}".lower()
 
 
-_URL = re.compile(rf"https?://[^\s<>\"`\u2028{DECEPTIVE_CHARACTERS}]+", re.IGNORECASE)
-_HOST = re.compile(r"[^\W_](?:[^\W_]|[._-])*|[0-9a-f:]+", re.IGNORECASE)
-# Fast path: a plain host, perhaps with a port.
-_PLAIN_HOST = re.compile(r"https?://([a-z0-9][a-z0-9._-]*)(?::[0-9]+)?(?=[/?#]|\Z)", re.IGNORECASE | re.ASCII)
-_TRAILING = ".,:;!?'*_~"
-_PAIRS = {")": "(", "]": "[", "}": "{"}
-
-_WEB = ("http", "https")
-_MAIL = re.compile(r"mailto:[^\s]", re.IGNORECASE)
-_MAIL_FIELDS = {"subject", "body", "cc", "bcc"}
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_CONTROL_IN_BODY = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # Files whose extensions are also top-level domains of countries.
 _AMBIGUOUS_EXTENSIONS = (".md", ".py", ".rs", ".sh")
-
-
-def find_urls(text: str) -> Iterator[tuple[int, str]]:
-    """Return the bare web URLs in a text with their offsets, without trailing punctuation."""
-    for match in _URL.finditer(text):
-        address = match[0]
-        while address and (address[-1] in _TRAILING or _is_unpaired(address)):
-            address = address[:-1]
-        if _host(address):
-            yield match.start(), address
-
-
-def _is_unpaired(address: str) -> bool:
-    opening = _PAIRS.get(address[-1])
-    return opening is not None and address.count(address[-1]) > address.count(opening)
-
-
-def safe_target(target: str) -> str:
-    """Return the target if it may be opened (a web URL, or mail with harmless fields), otherwise an empty string."""
-    if _MAIL.match(target):
-        return _safe_mail(target)
-    return target if _host(target) else ""
-
-
-def _safe_mail(target: str) -> str:
-    """Keep only the usual fields (RFC 6068): some programs attach files that other fields name."""
-    mailbox, _, rest = target.partition("?")
-    fields = [field for field in rest.split("&") if _mail_field(field) in _MAIL_FIELDS]
-    # An unencoded "&" in the mailbox would start fields for programs that parse loosely.
-    if "&" in mailbox or _CONTROL.search(target) or any(map(_has_encoded_controls, [mailbox, *fields])):
-        return ""
-    safe = f"{mailbox}?{'&'.join(fields)}" if fields else mailbox
-    return safe if _MAIL.match(safe) else ""
-
-
-def _mail_field(field: str) -> str:
-    return unquote(field.partition("=")[0]).lower()
-
-
-def _has_encoded_controls(part: str) -> bool:
-    """Find encoded control characters. A body may have line ends; elsewhere they would start a field."""
-    control = _CONTROL_IN_BODY if _mail_field(part) == "body" else _CONTROL
-    return control.search(unquote(part)) is not None
 
 
 @lru_cache(maxsize=1024)
 def misleading_link_note(words: str, target: str) -> str:
     """Return the real host or mailbox of a link whose words could name another one, otherwise an empty string."""
-    if _MAIL.match(target):
+    if MAIL.match(target):
         return _misleading_mail_note(words, target)
-    host = _host(target)
+    host = target_host(target)
     if not host:
         return ""
     shown = display_host(host)
@@ -316,7 +249,7 @@ def _misleading_mail_note(words: str, target: str) -> str:
 def link_tooltip(target: str) -> str:
     """Return the target with hidden characters spelled out, and its punycode host where letters could deceive."""
     shown = show_hidden(target)
-    host = _host(target)
+    host = target_host(target)
     if host and display_host(host) != unicode_host(host):
         return f"{shown} ({ascii_host(host)})"
     return shown
@@ -325,21 +258,3 @@ def link_tooltip(target: str) -> str:
 def _is_host_or_below(host: str, claimed: str) -> bool:
     own = ascii_host(claimed).removeprefix("www.")
     return host.removeprefix("www.") == own or ("." in own and host.endswith(f".{own}"))
-
-
-def _host(target: str) -> str:
-    """Return the host in ASCII, or an empty string if the target is no web URL."""
-    plain = _PLAIN_HOST.match(target)
-    return ascii_host(plain[1]) if plain else _unusual_host(target)
-
-
-@lru_cache(maxsize=1024)
-def _unusual_host(target: str) -> str:
-    try:
-        parts = urlsplit(target)
-        host = parts.hostname or ""
-    except ValueError:
-        return ""
-    if parts.scheme.lower() not in _WEB or not _HOST.fullmatch(host):
-        return ""
-    return ascii_host(host)

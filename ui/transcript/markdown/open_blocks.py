@@ -5,9 +5,9 @@ from itertools import pairwise
 
 from markdown_it.common.utils import unescapeAll
 
+from desktop_agent.markdown.long_text import PIECE
+from desktop_agent.markdown.rules import MATH_OPENING, end_mark, math_source
 from ui.transcript.markdown.elements import Leaf
-from ui.transcript.markdown.rules import MATH_OPENING, end_mark, math_source
-from ui.transcript.markdown.text_units import PIECE
 
 _FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
 _FENCE_OPENING = re.compile(r" {0,3}(`{3,}|~{3,})")

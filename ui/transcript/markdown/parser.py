@@ -6,11 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from markdown_it import MarkdownIt
 from markdown_it.common.utils import unescapeAll
-from markdown_it.parser_block import ParserBlock
 from markdown_it.token import Token
 
+from desktop_agent.markdown.long_text import split_long_text
+from desktop_agent.markdown.parser import make_parser
+from desktop_agent.markdown.rules import (
+    FOOTNOTES_KEY,
+    DepthLimitedParser,
+)
 from ui.transcript.markdown.elements import (
     CarriedBlock,
     Container,
@@ -21,20 +25,6 @@ from ui.transcript.markdown.elements import (
     TopLevelBlock,
     TopLevelKind,
 )
-from ui.transcript.markdown.rules import (
-    FOOTNOTES_KEY,
-    DepthLimitedParser,
-    bounded_definition,
-    bounded_heading,
-    display_math,
-    footnote_definition,
-    footnote_reference,
-    inline_math,
-    is_valid_target,
-    normalize_target,
-    table,
-)
-from ui.transcript.markdown.text_units import split_long_text
 
 _LISTS = {"bullet_list_open", "ordered_list_open"}
 # A rule neither takes in the lines that follow nor belongs to those above.
@@ -305,33 +295,6 @@ class _TokenWalker:
 
 References = dict[str, Any]
 """Link definitions by their normalised labels, and footnote labels under `FOOTNOTES_KEY`."""
-
-
-class _Parser(MarkdownIt):
-    """The library's parser with faster checks of link targets."""
-
-    def normalizeLink(self, url: str) -> str:
-        return normalize_target(url)
-
-    def validateLink(self, url: str) -> bool:
-        return is_valid_target(url)
-
-
-def make_parser(blocks: ParserBlock | None = None) -> MarkdownIt:
-    """Create a parser for CommonMark with tables, strikethrough, footnotes and math. HTML stays text."""
-    parser = _Parser()
-    parser.block = blocks or parser.block
-    parser.configure("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    parser.disable(["html_block", "html_inline"])
-    rules = parser.block.ruler
-    rules.at("table", table, {"alt": ["paragraph", "reference"]})
-    rules.at("lheading", bounded_heading)
-    rules.at("reference", bounded_definition)
-    rules.before("fence", "math", display_math, {"alt": ["paragraph", "reference"]})
-    rules.before("reference", "footnote", footnote_definition, {"alt": ["paragraph", "reference", "blockquote"]})
-    parser.inline.ruler.before("escape", "math", inline_math)
-    parser.inline.ruler.after("image", "footnote_ref", footnote_reference)
-    return parser
 
 
 # Only blocks are parsed here; inline text is the expensive part and waits until it is displayed.

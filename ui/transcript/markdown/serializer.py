@@ -7,6 +7,8 @@ from html import escape
 from itertools import product
 from typing import Literal
 
+from desktop_agent.markdown.link_targets import find_urls
+from desktop_agent.markdown.rules import FOOTNOTES_KEY
 from ui.transcript.markdown.elements import Leaf
 from ui.transcript.markdown.inline import (
     FOOTNOTE_TARGET,
@@ -19,9 +21,7 @@ from ui.transcript.markdown.inline import (
     parse_inline,
     slice_utf16,
 )
-from ui.transcript.markdown.links import find_urls
 from ui.transcript.markdown.parser import References
-from ui.transcript.markdown.rules import FOOTNOTES_KEY
 from ui.transcript.markdown.stream import parse_leaves
 from ui.transcript.markdown.text_units import utf16_length
 

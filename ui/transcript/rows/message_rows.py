@@ -9,6 +9,7 @@ from PySide6.QtCore import QCoreApplication, QRect
 from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import AnswerItem, ThinkingItem, UserItem
+from desktop_agent.markdown.long_text import split_long_text
 from desktop_agent.types.hidden_characters import find_deceptive
 from ui.transcript.blocks.block import MenuAction
 from ui.transcript.blocks.buttons import Header, HeaderBlock
@@ -17,7 +18,6 @@ from ui.transcript.blocks.text_block import SMALL, TextBlock
 from ui.transcript.clipboard import CopyExtract
 from ui.transcript.markdown.inline import LINE_BREAK, Line, spell_out_hidden
 from ui.transcript.markdown.stream import parse_leaves
-from ui.transcript.markdown.text_units import split_long_text
 from ui.transcript.rows.markdown_body import MarkdownBody
 from ui.transcript.rows.render_context import RenderContext
 from ui.transcript.rows.row import Row

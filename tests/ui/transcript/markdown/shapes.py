@@ -8,9 +8,9 @@ another of the same kind begins are not in it; of links only those that may be o
 from html.parser import HTMLParser
 from typing import NamedTuple
 
+from desktop_agent.markdown.link_targets import safe_target
 from ui.transcript.markdown.elements import Leaf
 from ui.transcript.markdown.inline import LINE_BREAK, Line, SpanStyle, parse_inline, slice_utf16
-from ui.transcript.markdown.links import safe_target
 from ui.transcript.markdown.parser import References
 
 Run = tuple[str, int, str]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ui.transcript.markdown import rules
-from ui.transcript.markdown.parser import make_parser
+from desktop_agent.markdown import rules
+from desktop_agent.markdown.parser import make_parser
 from ui.transcript.markdown.stream import parse_leaves
 
 PARSER = make_parser()

@@ -4,13 +4,13 @@ from importlib.resources import files
 
 import pytest
 
+from desktop_agent.markdown.link_targets import safe_target
 from ui.transcript.markdown.inline import SpanStyle, parse_inline, slice_utf16
 from ui.transcript.markdown.links import (
     display_host,
     is_top_level_domain,
     link_tooltip,
     misleading_link_note,
-    safe_target,
     unicode_host,
 )
 

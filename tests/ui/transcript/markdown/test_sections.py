@@ -4,10 +4,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from desktop_agent.markdown.rules import FOOTNOTES_KEY, MATH_OPENING
 from tests.frame.examples import examples
 from tests.ui.transcript.random_markdown import markdown
 from ui.transcript.markdown import sections as sections_module
-from ui.transcript.markdown.rules import FOOTNOTES_KEY, MATH_OPENING
 from ui.transcript.markdown.sections import SECTION, definitions_of, run_to_end, split_in_steps, split_sections
 from ui.transcript.markdown.stream import normalize_newlines, parse_leaves
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from desktop_agent.markdown.rules import FOOTNOTES_KEY
 from tests.frame.examples import examples
 from ui.transcript.markdown import serializer as written_module
 from ui.transcript.markdown.inline import OBJECT, Line, SpanStyle, make_slicer, parse_inline, slice_utf16
-from ui.transcript.markdown.rules import FOOTNOTES_KEY
 from ui.transcript.markdown.serializer import line_to_html, line_to_markdown
 from ui.transcript.markdown.text_units import utf16_length
 

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from desktop_agent.markdown.long_text import PIECE
+from desktop_agent.markdown.rules import FOOTNOTES_KEY
 from tests.frame.examples import examples
 from tests.frame.selection import few
 from tests.ui.transcript.random_markdown import Reader, cut_up, markdown
@@ -15,9 +17,7 @@ from ui.transcript.markdown import stream as stream_module
 from ui.transcript.markdown.elements import Container, Leaf
 from ui.transcript.markdown.open_blocks import displayed_tail
 from ui.transcript.markdown.parser import parse_blocks
-from ui.transcript.markdown.rules import FOOTNOTES_KEY
 from ui.transcript.markdown.stream import normalize_newlines, parse_leaves
-from ui.transcript.markdown.text_units import PIECE
 
 EXAMPLES = 350
 SHORT = 160
@@ -75,12 +75,17 @@ def test_a_stream_shows_the_same_as_the_whole_text_block_by_block(text, sizes, l
 def small_pieces():
     """As if long began at 30 characters."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("text_units", "stream", "rules"):
-            patch.setattr(f"ui.transcript.markdown.{module}.PIECE", 30)
-        for module in ("stream", "rules"):
-            patch.setattr(f"ui.transcript.markdown.{module}.FIRST_BAR", 12)
-        patch.setattr("ui.transcript.markdown.text_units._LONGEST_CLUSTER", 8)
-        patch.setattr("ui.transcript.markdown.text_units._MAX_MARKS", 6)
+        rules, stream, long_text = (
+            "desktop_agent.markdown.rules",
+            "ui.transcript.markdown.stream",
+            "desktop_agent.markdown.long_text",
+        )
+        for module in (long_text, stream, rules):
+            patch.setattr(f"{module}.PIECE", 30)
+        for module in (stream, rules):
+            patch.setattr(f"{module}.FIRST_BAR", 12)
+        patch.setattr(f"{long_text}._LONGEST_CLUSTER", 8)
+        patch.setattr(f"{long_text}._MAX_MARKS", 6)
         yield
 
 

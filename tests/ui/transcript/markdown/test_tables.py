@@ -6,8 +6,8 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_block.table import table as library_table
 
-from ui.transcript.markdown import rules
-from ui.transcript.markdown.rules import table
+from desktop_agent.markdown import rules
+from desktop_agent.markdown.rules import table
 from ui.transcript.markdown.stream import MarkdownStream, parse_leaves
 
 _PARSER = MarkdownIt("commonmark").enable("table")

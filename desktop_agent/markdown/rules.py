@@ -15,7 +15,7 @@ from markdown_it.rules_block.table import MAX_AUTOCOMPLETED_CELLS, escapedSplit
 from markdown_it.rules_inline import StateInline
 from mdit_py_plugins.footnote.index import footnote_def
 
-from ui.transcript.markdown.text_units import PIECE
+from desktop_agent.markdown.long_text import PIECE
 
 _ENVIRONMENTS = (
     "align", "aligned", "alignat", "alignedat", "array", "bmatrix", "Bmatrix", "cases", "displaymath", "eqnarray",
