@@ -1,6 +1,7 @@
 """The branch in view as a reader sees it: turns of speakers, and calls together with their results."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -46,7 +47,7 @@ def branch_turns(tree: ConversationTree) -> Iterator[Turn]:
     }
     turn: Turn | None = None
     for message in branch:
-        parts = list(_shown_parts(message, results))
+        parts = list(_joined_texts(_shown_parts(message, results)))
         if not parts and message.state is MessageState.COMPLETE:
             continue
         speaker = _speaker(message)
@@ -76,6 +77,15 @@ def cited_sources(citations: tuple[Citation, ...]) -> list[Citation]:
     return list(sources.values())
 
 
+# Colours and other commands of a terminal (ECMA-48, 5.4 and 5.6).
+_TERMINAL_COMMAND = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+
+
+def plain_output(text: str) -> str:
+    """Return what a tool wrote without commands for a terminal."""
+    return _TERMINAL_COMMAND.sub("", text) if "\x1b" in text else text
+
+
 def _speaker(message: Message) -> Speaker:
     if message.role is Role.USER and message.injected_by is None:
         return Speaker.PERSON
@@ -96,8 +106,8 @@ def _shown_parts(message: Message, results: dict[str, ToolResult]) -> Iterator[B
                     yield block
 
 
-def joined_texts(parts: list[Block | ShownCall]) -> Iterator[Block | ShownCall]:
-    """Yield the parts with neighbouring texts as one: servers cut cited text in the middle of sentences."""
+def _joined_texts(parts: Iterable[Block | ShownCall]) -> Iterator[Block | ShownCall]:
+    """Yield the parts of one message with neighbouring texts as one: servers cut cited text inside of sentences."""
     texts: list[Text] = []
     for part in parts:
         if isinstance(part, Text):

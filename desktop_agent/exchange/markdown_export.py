@@ -14,8 +14,8 @@ from desktop_agent.exchange.branch_view import (
     Turn,
     branch_turns,
     cited_sources,
-    joined_texts,
     models_of,
+    plain_output,
 )
 from desktop_agent.types.blocks import (
     Block,
@@ -76,7 +76,7 @@ def _details(tree: ConversationTree) -> str:
 
 def _turn(turn: Turn, *, with_pictures: bool) -> Iterator[str]:
     yield f"## {_SPEAKERS[turn.speaker]}"
-    for part in joined_texts(turn.parts):
+    for part in turn.parts:
         yield from _part(part, with_pictures=with_pictures)
     if not turn.is_whole:
         yield "*Not finished*"
@@ -122,7 +122,7 @@ def _result_part(part: ResultPart, *, with_pictures: bool) -> str:
         return _image(part, with_pictures=with_pictures)
     if isinstance(part, Json):
         return fenced(pretty_json(part.value), "json")
-    return "\n\n".join(filter(None, (fenced(part.text), _sources(part.citations))))
+    return "\n\n".join(filter(None, (fenced(plain_output(part.text)), _sources(part.citations))))
 
 
 def _image(image: Image, *, with_pictures: bool) -> str:

@@ -102,6 +102,7 @@ def test_what_is_imported_late_exists_and_is_not_left_out(recipe: dict[str, Any]
         "keyring.backends.Windows",
         "pygments.lexers.python",
         "pygments.lexers.rust",
+        "desktop_agent.markdown.code_highlighting",
         "ui.transcript.blocks.code.highlighter_worker",
         "ui.transcript.blocks.diagram_worker",
     ],

@@ -5,11 +5,10 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, cast
 
-from pygments import lexers
 from pygments.lexer import ExtendedRegexLexer, Lexer, LexerContext, RegexLexer
-from pygments.token import Comment, Error, String, Token, _TokenType  # pyright: ignore[reportPrivateUsage]  # the only name of the type  # pyright: ignore[reportPrivateUsage]
-from pygments.util import ClassNotFound
+from pygments.token import Comment, Error, String, _TokenType  # pyright: ignore[reportPrivateUsage]  # the only name of the type  # pyright: ignore[reportPrivateUsage]
 
+from desktop_agent.markdown.code_highlighting import find_lexer, word_kind
 from ui.transcript.blocks.code.highlighter_protocol import (
     HighlightAnswer,
     HighlightedLines,
@@ -22,41 +21,6 @@ from ui.transcript.markdown.text_units import utf16_length
 
 # In one line. The rest of an endless line stays plain, because drawing it would take seconds.
 _MAX_WORDS = 4000
-
-_KINDS = (
-    (Token.Comment, "comment"),
-    (Token.Keyword, "keyword"),
-    (Token.Name.Function, "function"),
-    (Token.Name.Class, "function"),
-    (Token.Name.Decorator, "function"),
-    (Token.Name.Tag, "keyword"),
-    (Token.Name.Attribute, "number"),
-    (Token.Name.Builtin, "builtin"),
-    (Token.Name.Constant, "builtin"),
-    (Token.Literal.String, "string"),
-    (Token.Literal.Number, "number"),
-    (Token.Operator.Word, "keyword"),
-    (Token.Generic.Deleted, "keyword"),
-    (Token.Generic.Inserted, "string"),
-    (Token.Generic.Heading, "function"),
-)
-
-
-def find_lexer(language: str) -> Lexer | None:
-    """Return the lexer of a language by one of its names."""
-    find = cast("Callable[..., Lexer]", lexers.get_lexer_by_name)
-    try:
-        return find(language, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        return None
-
-
-def _word_kind(token_type: _TokenType, kinds: dict[_TokenType, str]) -> str:
-    kind = kinds.get(token_type)
-    if kind is None:
-        kind = next((kind for family, kind in _KINDS if token_type in family), "")
-        kinds[token_type] = kind
-    return kind
 
 
 def iter_highlighted_lines(text: str, language: str) -> Iterator[list[StyledWord]]:
@@ -76,7 +40,7 @@ def iter_words_by_line(tokens: Iterable[tuple[_TokenType, str]]) -> Iterator[lis
     line: list[StyledWord] = []
     offset = 0
     for token_type, value in tokens:
-        kind = _word_kind(token_type, known)
+        kind = word_kind(token_type, known)
         first = True
         for piece in value.split("\n"):
             if not first:

@@ -1,0 +1,240 @@
+"""A conversation as one HTML file that looks like the window, light and dark, and loads nothing.
+
+It has no script, and its policy allows none: styles by their digest, pictures from the file itself, nothing else.
+"""
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import cache
+from importlib.resources import files
+from importlib.util import find_spec
+from typing import Any, Final
+
+from desktop_agent.exchange.archive import ReadPicture
+from desktop_agent.exchange.branch_view import (
+    ShownCall,
+    Speaker,
+    Turn,
+    branch_turns,
+    cited_sources,
+    models_of,
+    plain_output,
+)
+from desktop_agent.exchange.markdown_export import pretty_json
+from desktop_agent.processes.worker import Worker, WorkerFailed
+from desktop_agent.processes.worker_process import WorkerLimits
+from desktop_agent.types.blocks import (
+    Base64Source,
+    Block,
+    Citation,
+    Image,
+    Json,
+    Outcome,
+    ResultPart,
+    ServerStep,
+    Summary,
+    Text,
+    Thinking,
+    ToolUse,
+    UrlSource,
+    decode_base64,
+)
+from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.errors import ExtraMissing
+
+_SAID = {Speaker.PERSON: "You said", Speaker.ASSISTANT: "Assistant said", Speaker.PROGRAM: "The program noted"}
+# Word, sign and colour: many people cannot tell the state by its colour alone.
+_OUTCOMES = {
+    Outcome.SUCCEEDED: ("✓ Done", "success"),
+    Outcome.FAILED: ("✕ Failed", "danger"),
+    Outcome.DENIED: ("✕ Denied", "danger"),
+    Outcome.CANCELLED: ("■ Cancelled", "muted"),
+    Outcome.TIMED_OUT: ("⚠ Timed out", "warning"),
+    Outcome.LIMIT: ("⚠ Limit reached", "warning"),
+    Outcome.UNKNOWN: ("? Unknown", "warning"),
+}
+_NO_RESULT = ("? No result", "warning")
+_MAX_LABEL = 110
+_MAX_HIGHLIGHTED = 200_000
+_MAX_FAILURES = 3
+_LIMITS: Final = WorkerLimits(memory=500_000_000, seconds=1.0, call_seconds=10.0, niceness=5)
+
+
+def write_html(tree: ConversationTree, write: Callable[[bytes], object], read_picture: ReadPicture) -> None:
+    """Write the branch in view as a page. It blocks, and raises ExtraMissing where the Markdown parser is missing."""
+    if not all(find_spec(name) for name in ("markdown_it", "mdit_py_plugins")):
+        raise ExtraMissing.of("Exporting as HTML", "window")
+    with closing(_Highlighter()) as highlighter:
+        for piece in _Page(highlighter, read_picture).pieces(tree):
+            write(piece.encode("utf-8", "replace"))
+
+
+class _Highlighter:
+    """Colours for code, from a worker process. After three failures code stays plain: a text may be made to be slow."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._worker: Worker[Any] | None = None
+
+    def __call__(self, code: str, language: str) -> Sequence[tuple[str, str]] | None:
+        if len(code) > _MAX_HIGHLIGHTED or self._failures >= _MAX_FAILURES or not find_spec("pygments"):
+            return None
+        if self._worker is None:
+            task = "desktop_agent.markdown.code_highlighting:highlight_code"
+            self._worker = Worker(task, list[list[tuple[str, str]]], _LIMITS, timeout=5.0)
+        try:
+            pieces: list[tuple[str, str]] = self._worker.ask(code, language)
+        except WorkerFailed:
+            self._failures += 1
+            return None
+        # What reads texts of strangers decides about colours, never about words.
+        return pieces if "".join(text for text, _ in pieces) == code else None
+
+    def close(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+
+
+@cache
+def _style() -> str:
+    return files(__package__ or __name__).joinpath("page.css").read_text(encoding="utf-8")
+
+
+class _Page:
+    """Writes one page, piece by piece."""
+
+    def __init__(self, highlighter: _Highlighter, read_picture: ReadPicture) -> None:
+        from desktop_agent.exchange import html_markdown
+
+        self._html = html_markdown
+        self._text = html_markdown.escape_text
+        self._highlight = highlighter
+        self._markdown = html_markdown.MarkdownRenderer(highlighter)
+        self._read_picture = read_picture
+
+    def pieces(self, tree: ConversationTree) -> Iterator[str]:
+        title = self._text(" ".join(tree.title.split())) or "Conversation"
+        digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
+        policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+        yield f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>{title}</title>
+<style>{_style()}</style>
+</head>
+<body>
+<header>
+<h1 dir="auto">{title}</h1>
+<p>{self._details(tree)}</p>
+</header>
+<main>
+"""
+        for turn in branch_turns(tree):
+            yield from self._turn(turn)
+        yield "</main>\n</body>\n</html>\n"
+
+    def _details(self, tree: ConversationTree) -> str:
+        day = f'<time datetime="{tree.created_at.isoformat()}">{tree.created_at:%Y-%m-%d}</time>'
+        return " · ".join((day, *map(self._text, models_of(tree))))
+
+    def _turn(self, turn: Turn) -> Iterator[str]:
+        yield f'<section class="{turn.speaker.value}">\n<h2>{_SAID[turn.speaker]}</h2>\n'
+        parts = list(turn.parts)
+        if turn.speaker is Speaker.PERSON:
+            yield '<div class="bubble">'
+            # Pictures above the text, as in the window.
+            parts.sort(key=lambda part: not isinstance(part, Image))
+        for part in parts:
+            yield from self._part(part, turn.speaker)
+        if not turn.is_whole:
+            yield '<p class="muted">Not finished</p>\n'
+        yield "</div>\n</section>\n" if turn.speaker is Speaker.PERSON else "</section>\n"
+
+    def _part(self, part: Block | ShownCall, speaker: Speaker) -> Iterator[str]:
+        match part:
+            case Text() if speaker is Speaker.PERSON:
+                yield f'<p class="typed" dir="auto">{self._text(part.text.strip())}</p>\n'
+            case Text():
+                yield self._markdown.render(part.text) + "\n"
+                yield self._sources(part.citations)
+            case Thinking():
+                yield self._thinking(part)
+            case Image():
+                yield self._image(part)
+            case ShownCall():
+                yield from self._call(part)
+            case ServerStep():
+                body = self._html.code_block(part.text, "", "", self._highlight) if part.text else ""
+                yield self._card(part.name, ("Server step", "muted"), "", body)
+            case Summary():
+                text = self._markdown.render(part.text)
+                yield f"<details><summary>Summary of what came before</summary>{text}</details>\n"
+            case _:
+                raw: Any = getattr(part, "raw", None)
+                body = self._html.code_block(pretty_json(raw), "", "json", self._highlight)
+                yield self._card("Unknown content", ("? Unknown", "warning"), "", body)
+
+    def _thinking(self, thinking: Thinking) -> str:
+        if not thinking.text:
+            return ""
+        words = f"Thought for {thinking.seconds:.0f} s" if thinking.seconds is not None else "Thought"
+        return f'<details class="thought"><summary>{words}</summary>{self._markdown.render(thinking.text)}</details>\n'
+
+    def _call(self, shown: ShownCall) -> Iterator[str]:
+        result = shown.result
+        arguments = result.ran_with if result is not None and result.ran_with is not None else shown.call.input
+        text = pretty_json(arguments) if shown.call.malformed is None else shown.call.malformed
+        body = self._html.code_block(text, "arguments", "json", self._highlight)
+        if result is not None:
+            body += "".join(map(self._result_part, result.content))
+        state = _OUTCOMES[result.outcome] if result is not None else _NO_RESULT
+        yield self._card(shown.call.name, state, _summary(shown.call), body)
+
+    def _card(self, name: str, state: tuple[str, str], label: str, body: str) -> str:
+        words, color = state
+        head = f"<strong>{self._text(' '.join(name.split())[:200]) or 'tool'}</strong>"
+        line = f'<span class="arguments" dir="auto">{self._text(label)}</span>' if label else ""
+        summary = f'<summary>{head}<span class="state {color}">{words}</span>{line}</summary>'
+        return f'<details class="card">{summary}<div class="body">{body}</div></details>\n'
+
+    def _result_part(self, part: ResultPart) -> str:
+        if isinstance(part, Image):
+            return self._image(part)
+        if isinstance(part, Json):
+            return self._html.code_block(pretty_json(part.value), "result", "json", self._highlight)
+        return self._html.code_block(plain_output(part.text), "result", "", self._highlight) + self._sources(
+            part.citations
+        )
+
+    def _image(self, image: Image) -> str:
+        name = self._text(image.name or "Picture")
+        source = image.source
+        if isinstance(source, UrlSource):
+            return f"<p>{self._html.link(source.url, f'[{name}]')}</p>\n"
+        data = decode_base64(source.data) if isinstance(source, Base64Source) else self._read_picture(source)
+        if data is None:
+            return f'<p class="muted">[{name}]</p>\n'
+        size = "" if isinstance(source, Base64Source) else f' width="{source.width}" height="{source.height}"'
+        address = f"data:{source.media_type};base64,{base64.b64encode(data).decode()}"
+        return f'<img src="{address}" alt="{name}"{size}>\n'
+
+    def _sources(self, citations: Sequence[Citation]) -> str:
+        items: list[str] = []
+        for source in cited_sources(tuple(citations)):
+            words = self._text(" ".join((source.title or source.url or "").split())[:200])
+            items.append(f'<li dir="auto">{self._html.link(source.url or "", words)}</li>')
+        return f'<div class="sources"><h3>Sources</h3><ol>{"".join(items)}</ol></div>\n' if items else ""
+
+
+def _summary(call: ToolUse) -> str:
+    """Return the arguments on one line."""
+    words = ", ".join(f"{name}: {value}" for name, value in call.input.items())
+    line = " ".join(words[: 20 * _MAX_LABEL].split())
+    return line if len(line) <= _MAX_LABEL else line[: _MAX_LABEL - 1] + "…"

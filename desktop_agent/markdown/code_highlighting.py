@@ -1,0 +1,64 @@
+"""Highlight code with the lexers of Pygments. Only worker processes import this: a text may keep a lexer busy."""
+
+from collections.abc import Callable
+from typing import cast
+
+from pygments import lexers
+from pygments.lexer import Lexer
+from pygments.token import Token, _TokenType  # pyright: ignore[reportPrivateUsage]  # the only name of the type
+from pygments.util import ClassNotFound
+
+StyledPiece = tuple[str, str]
+"""A piece of code, and its kind: "" for plain code."""
+
+_KINDS = (
+    (Token.Comment, "comment"),
+    (Token.Keyword, "keyword"),
+    (Token.Name.Function, "function"),
+    (Token.Name.Class, "function"),
+    (Token.Name.Decorator, "function"),
+    (Token.Name.Tag, "keyword"),
+    (Token.Name.Attribute, "number"),
+    (Token.Name.Builtin, "builtin"),
+    (Token.Name.Constant, "builtin"),
+    (Token.Literal.String, "string"),
+    (Token.Literal.Number, "number"),
+    (Token.Operator.Word, "keyword"),
+    (Token.Generic.Deleted, "keyword"),
+    (Token.Generic.Inserted, "string"),
+    (Token.Generic.Heading, "function"),
+)
+
+
+def find_lexer(language: str) -> Lexer | None:
+    """Return the lexer of a language by one of its names."""
+    find = cast("Callable[..., Lexer]", lexers.get_lexer_by_name)
+    try:
+        return find(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None
+
+
+def word_kind(token_type: _TokenType, kinds: dict[_TokenType, str]) -> str:
+    """Return what a word is shown as, "" for a plain one. `kinds` remembers what was asked before."""
+    kind = kinds.get(token_type)
+    if kind is None:
+        kind = next((kind for family, kind in _KINDS if token_type in family), "")
+        kinds[token_type] = kind
+    return kind
+
+
+def highlight_code(text: str, language: str) -> list[StyledPiece]:
+    """Return the whole text in pieces; one plain piece for a language that is not known."""
+    lexer = find_lexer(language)
+    if lexer is None:
+        return [(text, "")]
+    kinds: dict[_TokenType, str] = {}
+    pieces: list[StyledPiece] = []
+    for _, token_type, value in lexer.get_tokens_unprocessed(text):
+        kind = word_kind(token_type, kinds)
+        if pieces and pieces[-1][1] == kind:
+            pieces[-1] = (pieces[-1][0] + value, kind)
+        else:
+            pieces.append((value, kind))
+    return pieces
