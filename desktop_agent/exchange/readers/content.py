@@ -1,0 +1,132 @@
+"""Turns parts of other programs' files into our blocks: texts, pictures, calls, times."""
+
+import base64
+import binascii
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from desktop_agent.exchange.readers.omissions import Omission, ReadReport
+from desktop_agent.exchange.readers.reader import Limits
+from desktop_agent.types.blocks import Base64Source, Image, JsonObject, ToolUse, detect_media_type
+from desktop_agent.types.provider_events import Usage
+
+_MAX_TITLE_LENGTH = 80
+_MAX_NAME_LENGTH = 200
+_SPACES = re.compile(r"\s+")
+_DATA_URL = re.compile(r"data:[\w.+/-]*(?:;[\w=.-]+)*;base64,", re.IGNORECASE)
+_MILLISECONDS = 100_000_000_000
+"""Numbers above are milliseconds: in seconds this is the year 5138."""
+
+
+def text_in(value: object, *path: str) -> str:
+    """Return the text at a path of keys, or ""."""
+    for key in path:
+        value = object_of(value).get(key)
+    return value if isinstance(value, str) else ""
+
+
+def object_of(value: object) -> dict[str, Any]:
+    """Return the value if it is an object, else an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def object_in(value: object, *path: str) -> dict[str, Any]:
+    """Return the object at a path of keys, or an empty one."""
+    for key in path:
+        value = object_of(value).get(key)
+    return object_of(value)
+
+
+def list_in(value: object, *path: str) -> list[Any]:
+    """Return the list at a path of keys, or an empty one."""
+    for key in path:
+        value = object_of(value).get(key)
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def parse_time(value: object) -> datetime | None:
+    """Return a time in ISO 8601, or in seconds or milliseconds since 1970. UTC where no zone is given."""
+    with suppress(ValueError, OverflowError, OSError):
+        if isinstance(value, str):
+            time = datetime.fromisoformat(value)
+            time = time if time.tzinfo else time.replace(tzinfo=UTC)
+            return time.astimezone(UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0:
+            return datetime.fromtimestamp(value / 1000 if value > _MILLISECONDS else value, UTC)
+    return None
+
+
+def short_title(text: str) -> str:
+    """Return the beginning of a text on one line, as the title of a conversation."""
+    line = _SPACES.sub(" ", text[: 20 * _MAX_TITLE_LENGTH]).strip()
+    return line if len(line) <= _MAX_TITLE_LENGTH else line[: _MAX_TITLE_LENGTH - 1].rstrip() + "…"
+
+
+def picture(data: str, limits: Limits, report: ReadReport, name: str = "") -> Image | None:
+    """Return a picture by its base64; None, and counted, if damaged or too large. Its content decides its type."""
+    if len(data) <= limits.picture * 4 // 3 + 4:
+        with suppress(ValidationError, binascii.Error, ValueError):
+            media_type = detect_media_type(base64.b64decode(data[:64] + "=" * (-len(data[:64]) % 4)))
+            if media_type is not None:
+                source = Base64Source(media_type=media_type, data=data)
+                return Image(source=source, name=name[:_MAX_NAME_LENGTH] or None)
+    report.add(Omission.PICTURE)
+    return None
+
+
+def picture_from_url(url: str, limits: Limits, report: ReadReport, name: str = "") -> Image | None:
+    """Return the picture of a data URL. Any other address is counted: it is not fetched, and nobody else shall."""
+    match = _DATA_URL.match(url[:200])
+    return picture(url[match.end() :] if match else "", limits, report, name)
+
+
+@cache
+def _program_words() -> Mapping[str, Any]:
+    table = files(__name__.rpartition(".")[0]).joinpath("program_words.toml")
+    return tomllib.loads(table.read_text(encoding="utf-8"))
+
+
+def is_hidden(program: str, kind: str) -> bool:
+    """Return whether entries of this kind are what the program keeps for itself."""
+    return kind in _program_words()["hidden"].get(program, ())
+
+
+def tool_call(program: str, call_id: str, name: str, arguments: object) -> ToolUse:
+    """Return a call under our tool's name and arguments where that is a mere renaming, else as it is.
+
+    Arguments that are no object are kept as text, and the call is malformed.
+    """
+    if not isinstance(arguments, dict):
+        text = arguments if isinstance(arguments, str) else ""
+        return ToolUse(id=call_id, name=name[:_MAX_NAME_LENGTH], malformed=text)
+    known = _program_words()["tools"].get(program, {}).get(name)
+    if known is None:
+        return ToolUse(id=call_id, name=name[:_MAX_NAME_LENGTH], input=cast("JsonObject", arguments))
+    ours = {theirs: argument for argument, theirs in known.items() if argument != "name"}
+    renamed = {ours.get(key, key): value for key, value in cast("JsonObject", arguments).items()}
+    return ToolUse(id=call_id, name=known["name"], input=renamed)
+
+
+def usage_of(values: Mapping[str, object]) -> Usage | None:
+    """Return the usage with these fields where they are whole numbers; None without any."""
+    numbers = {
+        key: value
+        for key, value in values.items()
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+    }
+    return Usage.model_validate(numbers) if numbers else None
+
+
+def sum_of(values: Iterable[object]) -> int | None:
+    """Return the sum of the whole numbers among the values; None without any."""
+    numbers = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
+    return sum(numbers) if numbers else None

@@ -1,0 +1,200 @@
+"""Opens other programs' files only to read them: bounded, never through a link inside their folder, never blocking."""
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pydantic_core import from_json
+
+from desktop_agent.exchange.readers.omissions import Omission, ReadReport
+from desktop_agent.exchange.readers.reader import FoundConversation, Limits
+
+_READ_ONLY = (
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+_LONE_SURROGATE = re.compile(
+    rb"(?<!\\)((?:\\\\)*)(?:(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+
+
+class NotReadable(Exception):
+    """The file is not there, no ordinary file, too large, or holds something else; the text says which."""
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open an ordinary file. A link, a device, a pipe or a folder is refused. Raises NotReadable."""
+    if not hasattr(os, "O_NOFOLLOW") and path.is_symlink():
+        reason = "it is a link"
+        raise NotReadable(reason)
+    try:
+        descriptor = os.open(path, _READ_ONLY)
+    except (OSError, ValueError) as error:
+        raise NotReadable(getattr(error, "strerror", None) or "it cannot be opened") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        reason = "it is no ordinary file"
+        raise NotReadable(reason)
+    return os.fdopen(descriptor, "rb")
+
+
+def walk_files(
+    root: Path, depth: int, wanted: Callable[[str], object], limits: Limits, report: ReadReport
+) -> Iterator[Path]:
+    """Yield the files with wanted names at most `depth` folders below the root. The root may be a link."""
+    count = 0
+    pending = [(root, depth)]
+    while pending:
+        folder, levels = pending.pop()
+        for entry in sorted_entries(folder):
+            count += 1
+            if count > limits.files:
+                report.add(Omission.TOO_MANY)
+                return
+            if entry.is_symlink():
+                report.add(Omission.LINK)
+            elif entry.is_dir(follow_symlinks=False):
+                if levels:
+                    pending.append((Path(entry.path), levels - 1))
+            elif wanted(entry.name):
+                yield Path(entry.path)
+
+
+def sorted_entries(folder: Path) -> list[os.DirEntry[str]]:
+    """Return what is in a folder, by name; nothing, if it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def locate(roots: Iterable[Path], conversation_id: str, suffixes: tuple[str, ...]) -> tuple[Path, Path]:
+    """Return the file that an id made by `file_id` names, and its root. No link is followed. Raises NotReadable."""
+    parts = conversation_id.split("/")
+    if any(part in {"", ".", ".."} or os.sep in part or ":" in part or "\0" in part for part in parts):
+        reason = "its id is no name of a file"
+        raise NotReadable(reason)
+    for root in roots:
+        folders = [root.joinpath(*parts[:depth]) for depth in range(1, len(parts))]
+        if any(folder.is_symlink() for folder in folders):
+            continue
+        for suffix in suffixes:
+            path = root.joinpath(*parts[:-1], parts[-1] + suffix)
+            if os.path.lexists(path):
+                return path, root
+    reason = "it is not there any more"
+    raise NotReadable(reason)
+
+
+def file_id(root: Path, path: Path, suffix: str) -> str:
+    """Return the place of a file below the root, with slashes and without its suffix."""
+    return path.relative_to(root).as_posix().removesuffix(suffix)
+
+
+def read_lines(file: BinaryIO, limits: Limits, report: ReadReport) -> Iterator[bytes]:
+    """Yield the lines that are there now, stripped. Longer ones, and what is beyond the limit, are skipped."""
+    size = os.fstat(file.fileno()).st_size
+    if size > limits.file:
+        report.add(Omission.TOO_LARGE)
+    remaining = min(size, limits.file)
+    while remaining > 0:
+        line = file.readline(min(limits.line, remaining) + 1)
+        if not line:
+            return
+        remaining -= len(line)
+        if len(line) <= limits.line or line.endswith(b"\n"):
+            if stripped := line.strip():
+                yield stripped
+            continue
+        report.add(Omission.LONG_LINE)
+        while remaining > 0 and line and not line.endswith(b"\n"):
+            line = file.readline(min(1_000_000, remaining))
+            remaining -= len(line)
+
+
+def read_objects(file: BinaryIO, limits: Limits, report: ReadReport) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of a file with one on each line."""
+    for line in read_lines(file, limits, report):
+        value = parse_json(line)
+        if isinstance(value, dict):
+            yield value
+        else:
+            report.add(Omission.BAD_LINE)
+
+
+def read_document(path: Path, limits: Limits) -> Any:
+    """Return the JSON of a whole file. Raises NotReadable."""
+    with open_file(path) as file:
+        if os.fstat(file.fileno()).st_size > limits.document:
+            reason = "it is too large"
+            raise NotReadable(reason)
+        value = parse_json(file.read(limits.document))
+    if value is None:
+        reason = "it holds no JSON, or is nested too deep"
+        raise NotReadable(reason)
+    return value
+
+
+def parse_json(data: bytes | str) -> Any:
+    """Return the value, or None for what is no JSON, or deeper than 200. Half characters become question marks."""
+    with suppress(ValueError):
+        return from_json(data, allow_inf_nan=False)
+    raw = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
+    repaired = raw.decode("utf-8", "replace").encode()
+    repaired = _LONE_SURROGATE.sub(lambda match: match[1] + (match[2] or b"?"), repaired)
+    with suppress(ValueError):
+        return from_json(repaired, allow_inf_nan=False)
+    return None
+
+
+def read_head(file: BinaryIO, size: int) -> list[bytes]:
+    """Return the whole lines of the first `size` bytes."""
+    file.seek(0)
+    data = file.read(size)
+    lines = data.split(b"\n")
+    return lines if len(data) < size else lines[:-1]
+
+
+def read_tail(file: BinaryIO, size: int) -> list[bytes]:
+    """Return the whole lines of the last `size` bytes; those that are in the head too, if the file is short."""
+    end = os.fstat(file.fileno()).st_size
+    start = max(0, end - size)
+    file.seek(start)
+    lines = file.read(end - start).split(b"\n")
+    return lines[1:] if start else lines
+
+
+def modified_at(file: BinaryIO) -> datetime:
+    """Return when the file was changed last."""
+    return datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
+
+
+def describe_files(
+    files: Iterable[tuple[str, Path]],
+    describe: Callable[[str, BinaryIO], FoundConversation | None],
+    report: ReadReport,
+) -> Iterator[FoundConversation]:
+    """Yield what is found in each file, given with its id. An id counts once; what cannot be read is counted."""
+    seen: set[str] = set()
+    for conversation_id, path in files:
+        if conversation_id in seen:
+            continue
+        seen.add(conversation_id)
+        try:
+            with open_file(path) as file:
+                found = describe(conversation_id, file)
+        except (NotReadable, OSError):
+            report.add(Omission.UNREADABLE_FILE)
+            continue
+        if found is not None:
+            yield found

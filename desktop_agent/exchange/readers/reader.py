@@ -1,0 +1,128 @@
+"""What every reader of another program's history offers, and the shapes in which it answers."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import ClassVar, Protocol, Self
+
+from desktop_agent.exchange.readers.omissions import ReadReport
+from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.errors import AgentError, Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where programs keep their data: the home folder, the environment, and the platform as in `sys.platform`."""
+
+    home: Path
+    environment: Mapping[str, str]
+    platform: str = sys.platform
+
+    @classmethod
+    def current(cls) -> "Machine":
+        """Return the one that this process runs on."""
+        return cls(Path.home(), dict(os.environ))
+
+    def folder(self, variable: str, *fallback: str) -> Path:
+        """Return the folder that an environment variable names, else one in the home folder."""
+        value = self.environment.get(variable, "")
+        return Path(value) if Path(value).is_absolute() else self.home.joinpath(*fallback)
+
+    @property
+    def application_data(self) -> Path:
+        """Where graphical programs keep their data."""
+        if self.platform == "win32":
+            return self.folder("APPDATA", "AppData", "Roaming")
+        if self.platform == "darwin":
+            return self.home / "Library" / "Application Support"
+        return self.folder("XDG_DATA_HOME", ".local", "share")
+
+    @property
+    def application_settings(self) -> Path:
+        """Where graphical programs keep their settings, and Electron everything."""
+        if self.platform in {"win32", "darwin"}:
+            return self.application_data
+        return self.folder("XDG_CONFIG_HOME", ".config")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is read at most. Sizes are in bytes; what is beyond is skipped and counted."""
+
+    line: int = 32_000_000
+    file: int = 512_000_000
+    document: int = 64_000_000
+    picture: int = 20_000_000
+    messages: int = 100_000
+    files: int = 200_000
+    database_copy: int = 2_000_000_000
+
+
+LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundConversation:
+    """A conversation in a list. `id` is stable and unique in its program; `message_count` is None where it costs."""
+
+    id: str
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    workspace: str | None = None
+    model: str | None = None
+    message_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConversation:
+    """A whole conversation, and what of it was not understood."""
+
+    tree: ConversationTree
+    report: ReadReport = field(default_factory=ReadReport)
+
+
+class HistoryUnreadable(AgentError):
+    """A conversation that another program left on the disk cannot be read."""
+
+    kind = "history_unreadable"
+    default_remedy = "See whether that program still opens it; if it is running, close it and try again."
+
+    @classmethod
+    def of(cls, program: str, reason: str) -> Self:
+        """`program` is its name for people; `reason` ends the sentence."""
+        values = {"program": program, "reason": reason}
+        return cls(Sentence("This conversation of {program} cannot be read: {reason}.", values))
+
+
+class HistoryReader(Protocol):
+    """Reads the conversations that one program left on the disk. Writes nothing, locks nothing, fetches nothing.
+
+    Blocking: call it in a thread. `program` is a stable word, the one in `ConversationOrigin`; `title` is its name for
+    people. `report` has what the last listing passed over.
+    """
+
+    program: ClassVar[str]
+    title: ClassVar[str]
+    report: ReadReport
+
+    def __init__(self, machine: Machine, limits: Limits = ...) -> None: ...
+
+    def locations(self) -> tuple[Path, ...]:
+        """Return the folders and files where the program keeps conversations, whether they are there or not."""
+        ...
+
+    def is_present(self) -> bool:
+        """Return whether one of the locations is there."""
+        ...
+
+    def list_conversations(self) -> Iterator[FoundConversation]:
+        """Yield the conversations in any order, reading only the beginnings and ends of files."""
+        ...
+
+    def load(self, conversation_id: str) -> LoadedConversation:
+        """Return one by its id. Raises HistoryUnreadable."""
+        ...

@@ -1,0 +1,267 @@
+"""Puts what a reader finds together to a tree of messages, whatever order, circles or gaps the file has."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from desktop_agent.exchange.readers.omissions import Omission, ReadReport
+from desktop_agent.exchange.readers.reader import Limits, LoadedConversation
+from desktop_agent.types.blocks import Block, ToolResult, ToolUse
+from desktop_agent.types.conversation_tree import ConversationOrigin, ConversationTree, TreeMessage
+from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.provider_events import StopReason, Usage
+
+_MAX_ID_LENGTH = 200
+
+
+@dataclass(slots=True)
+class Draft:
+    """A message that still grows. `parent` is an id of the file: of a message, or of an entry that is not shown."""
+
+    id: str
+    role: Role
+    created_at: datetime
+    parent: str | None = None
+    blocks: list[Block] = field(default_factory=list[Block])
+    model: str | None = None
+    usage: Usage | None = None
+    stop_reason: StopReason | None = None
+    state: MessageState = MessageState.COMPLETE
+    injected_by: str | None = None
+
+    def finish(self, message_id: str) -> Message:
+        """Return the message."""
+        return Message(
+            id=message_id,
+            role=self.role,
+            blocks=self.blocks,
+            created_at=self.created_at,
+            model=self.model,
+            usage=self.usage,
+            stop_reason=self.stop_reason,
+            state=self.state,
+            injected_by=self.injected_by,
+        )
+
+
+class TreeBuilder:
+    """Collects drafts under the file's own ids. What follows an unknown id follows the draft before it in the file."""
+
+    def __init__(self, report: ReadReport, limits: Limits) -> None:
+        self.report = report
+        self._max_messages = limits.messages
+        self._drafts: dict[str, Draft] = {}
+        self._drafts_by_id: dict[str, Draft] = {}
+        self._parents: dict[str, str | None] = {}
+
+    def __len__(self) -> int:
+        return len(self._drafts)
+
+    def knows(self, entry_id: str | None) -> bool:
+        """Return whether the id was given already."""
+        return entry_id in self._parents
+
+    def add(self, draft: Draft) -> bool:
+        """Take a draft; one whose id is known, or that is one too many, is counted and left out."""
+        if draft.id in self._parents:
+            self.report.add(Omission.REPEATED)
+            return False
+        if len(self._drafts) >= self._max_messages:
+            self.report.add(Omission.TOO_MANY)
+            return False
+        self._drafts[draft.id] = draft
+        self.add_alias(draft.id, draft)
+        return True
+
+    def add_alias(self, entry_id: str, draft: Draft) -> None:
+        """Let what follows this entry follow the draft, of which the entry is a part."""
+        self._drafts_by_id[entry_id] = draft
+        self._parents[entry_id] = draft.parent
+
+    def pass_over(self, entry_id: str | None, parent: str | None) -> None:
+        """Let what follows this entry, which is not shown, follow its parent."""
+        if entry_id is not None and entry_id not in self._parents:
+            self._parents[entry_id] = parent
+
+    def draft(self, entry_id: str | None) -> Draft | None:
+        """Return the draft that the id stands for, or that stands before it."""
+        return self._find(entry_id)[0]
+
+    def _find(self, entry_id: str | None) -> tuple[Draft | None, bool]:
+        """Return the draft, and whether the way to it ended at an id that nothing has."""
+        seen: set[str] = set()
+        while entry_id is not None and entry_id not in seen:
+            draft = self._drafts_by_id.get(entry_id)
+            if draft is not None and draft.blocks:
+                return draft, False
+            if entry_id not in self._parents:
+                return None, True
+            seen.add(entry_id)
+            entry_id = self._parents[entry_id]
+        return None, False
+
+    def build(self, head: str | None) -> tuple[tuple[TreeMessage, ...], str | None]:
+        """Return the messages, each after its parent, and the message id of the head, else of the last one."""
+        drafts = [draft for draft in self._drafts.values() if draft.blocks]
+        parents = dict(self._resolved_parents(drafts))
+        ids = {draft.id: _short_id(draft.id) for draft in drafts}
+        messages = tuple(
+            TreeMessage(message=draft.finish(ids[draft.id]), parent=ids[parent] if parent is not None else None)
+            for draft, parent in self._in_order(drafts, parents)
+        )
+        head_draft = self.draft(head)
+        if head_draft is None and drafts:
+            head_draft = drafts[-1]
+        return messages, ids[head_draft.id] if head_draft else None
+
+    def _resolved_parents(self, drafts: list[Draft]) -> Iterator[tuple[str, str | None]]:
+        previous: str | None = None
+        for draft in drafts:
+            parent, is_missing = self._find(draft.parent)
+            if is_missing:
+                self.report.add(Omission.MISSING_PARENT)
+                yield draft.id, previous
+            else:
+                yield draft.id, None if parent is None else parent.id
+            previous = draft.id
+
+    def _in_order(self, drafts: list[Draft], parents: dict[str, str | None]) -> Iterator[tuple[Draft, str | None]]:
+        written: set[str] = set()
+        for draft in drafts:
+            chain: list[str] = []
+            waiting: set[str] = set()
+            place: str | None = draft.id
+            while place is not None and place not in written:
+                if place in waiting:
+                    self.report.add(Omission.CIRCLE)
+                    parents[chain[-1]] = None
+                    break
+                chain.append(place)
+                waiting.add(place)
+                place = parents[place]
+            for entry_id in reversed(chain):
+                written.add(entry_id)
+                yield self._drafts[entry_id], parents[entry_id]
+
+
+def _short_id(entry_id: str) -> str:
+    """Return the id itself, or its digest where it is empty or too long."""
+    if 0 < len(entry_id) <= _MAX_ID_LENGTH:
+        return entry_id
+    return hashlib.sha256(entry_id.encode("utf-8", "replace")).hexdigest()
+
+
+@dataclass(slots=True)
+class Facts:
+    """What is known of a conversation as a whole."""
+
+    title: str = ""
+    title_is_automatic: bool = True
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    model: str = ""
+    workspace: str = ""
+
+    def note_time(self, time: datetime | None) -> None:
+        """Take the time of a message."""
+        self.created_at = self.created_at or time
+        self.updated_at = time or self.updated_at
+
+
+def loaded_conversation(
+    origin: ConversationOrigin, facts: Facts, tree: TreeBuilder, head: str | None, changed: datetime
+) -> LoadedConversation:
+    """Return the whole; `changed`, when its file was, stands in for times that are missing."""
+    messages, head = tree.build(head)
+    created = facts.created_at or changed
+    conversation = ConversationTree(
+        id=origin.id,
+        title=facts.title,
+        created_at=created,
+        updated_at=max(created, facts.updated_at or changed),
+        messages=messages,
+        head=head,
+        model=facts.model or None,
+        workspace=facts.workspace or None,
+        origin=origin,
+        title_is_automatic=facts.title_is_automatic,
+    )
+    return LoadedConversation(conversation, tree.report)
+
+
+class Calls:
+    """Puts results into one message behind the answer with their calls, whenever they come."""
+
+    def __init__(self, tree: TreeBuilder) -> None:
+        self._tree = tree
+        self._callers: dict[str, Draft] = {}
+        self._results: dict[str, Draft] = {}
+
+    def caller(self, call_id: str | None) -> Draft | None:
+        """Return the answer with this call."""
+        return self._callers.get(call_id or "")
+
+    def note(self, draft: Draft, block: Block) -> None:
+        """Take the block of an answer; of calls with one id the first counts."""
+        if isinstance(block, ToolUse):
+            self._callers.setdefault(block.id, draft)
+
+    def add_result(self, result: ToolResult, created_at: datetime) -> Draft | None:
+        """Return the message that has the result. One without a call, or a second one, is counted and left out."""
+        caller = self._callers.get(result.tool_use_id)
+        if caller is None:
+            self._tree.report.add(Omission.STRAY_RESULT)
+            return None
+        message = self._results.get(caller.id)
+        if message is None:
+            message = Draft(f"{caller.id}-results", Role.TOOL, created_at, caller.id)
+            if not self._tree.add(message):
+                return None
+            self._results[caller.id] = message
+        if any(isinstance(block, ToolResult) and block.tool_use_id == result.tool_use_id for block in message.blocks):
+            self._tree.report.add(Omission.REPEATED)
+        else:
+            message.blocks.append(result)
+        return message
+
+
+class Thread:
+    """Adds messages to a tree one after another: an answer takes blocks until a result or a prompt comes.
+
+    `tail` is the id of the last message; setting it goes back, and what is added then is another branch.
+    """
+
+    def __init__(self, tree: TreeBuilder) -> None:
+        self._tree = tree
+        self._calls = Calls(tree)
+        self._answer: Draft | None = None
+        self.tail: str | None = None
+
+    def add(self, draft: Draft) -> bool:
+        """Put a message after the tail."""
+        draft.parent = self.tail
+        if not self._tree.add(draft):
+            return False
+        self._answer = draft if draft.role is Role.ASSISTANT else None
+        for block in draft.blocks:
+            self._calls.note(draft, block)
+        self.tail = draft.id
+        return True
+
+    def add_block(self, entry_id: str, created_at: datetime, block: Block) -> Draft | None:
+        """Put a block at the end of the answer that is open, else of a new one; None if there are too many messages."""
+        is_open = self._answer is not None and self._answer.id == self.tail
+        if not is_open and not self.add(Draft(entry_id, Role.ASSISTANT, created_at)):
+            return None
+        draft = self._answer
+        if draft is not None:
+            draft.blocks.append(block)
+            self._calls.note(draft, block)
+        return draft
+
+    def add_result(self, result: ToolResult, created_at: datetime) -> None:
+        """Put a result behind the answer with its call."""
+        message = self._calls.add_result(result, created_at)
+        if message is not None and self.tail == message.parent:
+            self.tail = message.id
