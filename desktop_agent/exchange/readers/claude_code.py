@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from os import fstat
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -37,6 +38,7 @@ from desktop_agent.exchange.readers.files import (
     open_file,
     parse_json,
     read_document,
+    read_head_objects,
     read_objects,
     read_tail,
     walk_files,
@@ -153,13 +155,10 @@ def _caller_in_description(path: Path, limits: Limits) -> str:
 def _describe(session_id: str, file: BinaryIO) -> FoundConversation | None:
     """Return what the list shows, from the beginning and the end of the file."""
     head = _Head()
-    remaining = _HEAD
-    while remaining > 0 and not head.is_complete:
-        line = file.readline(remaining)
-        if not line:
+    for entry in read_head_objects(file, _HEAD):
+        head.read(entry)
+        if head.is_complete:
             break
-        remaining -= len(line)
-        head.read(object_of(parse_json(line)))
     changed = modified_at(file)
     updated = None
     for line in reversed(read_tail(file, _TAIL)):
@@ -167,7 +166,7 @@ def _describe(session_id: str, file: BinaryIO) -> FoundConversation | None:
             entry = object_of(parse_json(line))
             updated = updated or parse_time(entry.get("timestamp"))
             head.read_title(entry, newest=True)
-    if not head.has_message and remaining > 0:
+    if not head.has_message and fstat(file.fileno()).st_size <= _HEAD:
         return None
     return FoundConversation(
         id=session_id,

@@ -157,14 +157,6 @@ def parse_json(data: bytes | str) -> Any:
     return None
 
 
-def read_head(file: BinaryIO, size: int) -> list[bytes]:
-    """Return the whole lines of the first `size` bytes."""
-    file.seek(0)
-    data = file.read(size)
-    lines = data.split(b"\n")
-    return lines if len(data) < size else lines[:-1]
-
-
 def read_tail(file: BinaryIO, size: int) -> list[bytes]:
     """Return the whole lines of the last `size` bytes; those that are in the head too, if the file is short."""
     end = os.fstat(file.fileno()).st_size
@@ -198,3 +190,16 @@ def describe_files(
             continue
         if found is not None:
             yield found
+
+
+def read_head_objects(file: BinaryIO, size: int) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of the lines that lie within the first bytes, passing over everything else."""
+    file.seek(0)
+    while size > 0:
+        line = file.readline(size)
+        if not line:
+            return
+        size -= len(line)
+        value = parse_json(line)
+        if isinstance(value, dict):
+            yield value

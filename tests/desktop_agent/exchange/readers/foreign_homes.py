@@ -101,3 +101,60 @@ def claude_session() -> list[dict[str, Any]]:
 def write_claude_code(home: Path, entries: Iterable[object] | None = None) -> Path:
     path = home / ".claude" / "projects" / f"{CLAUDE_SESSION}.jsonl"
     return write_lines(path, claude_session() if entries is None else entries)
+
+
+CODEX_SESSION = "2026/04/01/rollout-2026-04-01T00-00-00-0195f0c0-0000-7000-8000-000000000001"
+
+
+def codex_entry(kind: str, second: int = 0, /, **payload: Any) -> dict[str, Any]:
+    return {"timestamp": f"2026-04-01T00:00:{second:02}.000Z", "type": kind, "payload": payload}
+
+
+def codex_item(kind: str, second: int = 0, /, **payload: Any) -> dict[str, Any]:
+    return codex_entry("response_item", second, type=kind, **payload)
+
+
+def codex_message(role: str, *texts: str, second: int = 0) -> dict[str, Any]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    return codex_item("message", second, role=role, content=[{"type": kind, "text": text} for text in texts])
+
+
+def codex_session() -> list[dict[str, Any]]:
+    """A prompt with a picture, reasoning, a command and a patch, and a turn that was rolled back."""
+    patch = "*** Begin Patch\n*** Update File: src/main.rs\n@@\n fn main() {\n-old\n+new\n*** End Patch"
+    failed = '{"output":"no such file","metadata":{"exit_code":2,"duration_seconds":0.0}}'
+    usage = {"input_tokens": 100, "cached_input_tokens": 25, "output_tokens": 40, "reasoning_output_tokens": 5}
+    picture = {"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}"}
+    ask = [{"type": "input_text", "text": "Fix main.rs"}, picture]
+    return [
+        codex_entry("session_meta", 0, id="thread-1", cwd="/repo", cli_version="0.104.0", source="cli"),
+        codex_message("developer", "<permissions instructions>…"),
+        codex_message("user", "<environment_context>\n  <cwd>/repo</cwd>\n</environment_context>"),
+        codex_entry("turn_context", 0, turn_id="1", model="gpt-5.2-codex", cwd="/repo"),
+        codex_item("message", 1, role="user", content=ask),
+        codex_entry("event_msg", 1, type="user_message", message="Fix main.rs"),
+        codex_item("reasoning", 2, summary=[{"type": "summary_text", "text": "I look."}], encrypted_content="c2VjcmV0"),
+        codex_item(
+            "function_call", 3, name="exec_command", arguments='{"cmd":"ls","workdir":"/repo"}', call_id="call_1"
+        ),
+        codex_item("function_call", 3, name="shell", arguments='{"command":["bash","-lc","cat x"]}', call_id="call_2"),
+        codex_item(
+            "function_call_output", 4, call_id="call_1", output="Chunk ID: 1\nProcess exited with code 0\nmain.rs"
+        ),
+        codex_item("function_call_output", 4, call_id="call_2", output=failed),
+        codex_item("custom_tool_call", 5, status="completed", call_id="call_3", name="apply_patch", input=patch),
+        codex_item("custom_tool_call_output", 6, call_id="call_3", output="Success."),
+        codex_message("assistant", "Done.", second=7),
+        codex_entry("event_msg", 7, type="token_count", info={"last_token_usage": usage}),
+        codex_message("user", "Now in Go", second=8),
+        codex_message("assistant", "func main() {}", second=9),
+        codex_entry("event_msg", 9, type="thread_rolled_back", num_turns=1),
+        codex_message("user", "Now in C", second=10),
+        codex_message("assistant", "int main", second=11),
+        codex_entry("event_msg", 12, type="turn_aborted", reason="interrupted"),
+    ]
+
+
+def write_codex(home: Path, entries: Iterable[object] | None = None) -> Path:
+    path = home / ".codex" / "sessions" / f"{CODEX_SESSION}.jsonl"
+    return write_lines(path, codex_session() if entries is None else entries)
