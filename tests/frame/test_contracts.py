@@ -52,6 +52,7 @@ SEEDED = [
     ("one-transport", "desktop_agent/tools", "from httpx import AsyncClient"),
     ("one-transport", "desktop_agent/network", "import h11"),
     ("one-database", "desktop_agent/engine", "import sqlite3"),
+    ("one-database", "desktop_agent/exchange/readers", "import sqlite3"),
 ]
 STRAYS = {"ui-floors": "ui/stray.py", "runtime-floors": "desktop_agent/stray.py"}
 """Modules on no floor."""

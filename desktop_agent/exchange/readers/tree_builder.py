@@ -249,6 +249,10 @@ class Thread:
         self.tail = draft.id
         return True
 
+    def close_answer(self) -> None:
+        """Let the next block begin another answer."""
+        self._answer = None
+
     def add_block(self, entry_id: str, created_at: datetime, block: Block) -> Draft | None:
         """Put a block at the end of the answer that is open, else of a new one; None if there are too many messages."""
         is_open = self._answer is not None and self._answer.id == self.tail

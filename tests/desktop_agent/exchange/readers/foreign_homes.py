@@ -1,6 +1,7 @@
 """Home folders as other programs leave them, written by hand after the shapes that each reader names."""
 
 import json
+import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -158,3 +159,116 @@ def codex_session() -> list[dict[str, Any]]:
 def write_codex(home: Path, entries: Iterable[object] | None = None) -> Path:
     path = home / ".codex" / "sessions" / f"{CODEX_SESSION}.jsonl"
     return write_lines(path, codex_session() if entries is None else entries)
+
+
+def write_database(
+    path: Path, tables: dict[str, list[dict[str, Any]]], *, keep_log: bool = False
+) -> sqlite3.Connection:
+    """Make a database of these rows, whose columns are those of each table's first row; objects are stored as JSON.
+
+    `keep_log`: in write-ahead mode, with the rows in the log; the connection must stay open for that.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path, isolation_level=None)
+    if keep_log:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+    for table, rows in tables.items():
+        columns = ", ".join(f'"{name}"' for name in rows[0])
+        connection.execute(f'CREATE TABLE "{table}" ({columns})')
+        for row in rows:
+            values = [json.dumps(value) if isinstance(value, dict | list) else value for value in row.values()]
+            connection.execute(f'INSERT INTO "{table}" VALUES ({", ".join("?" * len(values))})', values)
+    if not keep_log:
+        connection.close()
+    return connection
+
+
+OPENCODE_SESSION = "ses_1"
+OPENCODE_TIME = 1_778_834_704_000
+
+
+def opencode_messages() -> list[tuple[str, dict[str, Any], list[dict[str, Any]]]]:
+    """A prompt with a picture, an answer with an edit and a task for a subagent, and one that failed."""
+    tokens = {"input": 6, "output": 80, "reasoning": 8, "cache": {"write": 20, "read": 10}}
+    answer = {"role": "assistant", "modelID": "claude-opus-4-7", "providerID": "anthropic"}
+    edit = {"filePath": "/repo/a.rs", "oldString": "old", "newString": "new"}
+    time = {"start": 1, "end": 2}
+    return [
+        (
+            "msg_1",
+            {"role": "user", "time": {"created": OPENCODE_TIME}, "agent": "build"},
+            [
+                {"type": "text", "text": "Rename it"},
+                {"type": "text", "text": "Called the Read tool", "synthetic": True},
+                {"type": "file", "mime": "image/png", "filename": "a.png", "url": f"data:image/png;base64,{PIXEL}"},
+            ],
+        ),
+        (
+            "msg_2",
+            {**answer, "finish": "stop", "tokens": tokens, "time": {"created": OPENCODE_TIME + 1000}},
+            [
+                {"type": "step-start", "snapshot": "abc"},
+                {
+                    "type": "reasoning",
+                    "text": "Mechanical.",
+                    "metadata": {"anthropic": {"signature": "x"}},
+                    "time": time,
+                },
+                {
+                    "type": "tool",
+                    "tool": "edit",
+                    "callID": "call_1",
+                    "state": {"status": "completed", "input": edit, "output": "done", "title": "a.rs", "time": time},
+                },
+                {
+                    "type": "tool",
+                    "tool": "task",
+                    "callID": "call_2",
+                    "state": {
+                        "status": "error",
+                        "input": {"prompt": "Check"},
+                        "error": "no",
+                        "metadata": {"sessionId": "ses_2"},
+                    },
+                },
+                {"type": "text", "text": "Renamed it."},
+                {"type": "step-finish", "reason": "stop", "tokens": tokens, "cost": 0},
+            ],
+        ),
+    ]
+
+
+def opencode_rows() -> dict[str, list[dict[str, Any]]]:
+    session = {"id": OPENCODE_SESSION, "parent_id": None, "directory": "/repo", "title": "Rename a thing"}
+    session |= {"time_created": OPENCODE_TIME, "time_updated": OPENCODE_TIME + 9000, "model": None}
+    child = {**session, "id": "ses_2", "parent_id": OPENCODE_SESSION, "title": "Child session - 1"}
+    messages, parts = [], []
+    told = ("msg_3", {"role": "user", "time": {"created": 1}}, [{"type": "text", "text": "Check"}])
+    for session_id, (message_id, info, contents) in [
+        *((OPENCODE_SESSION, message) for message in opencode_messages()),
+        ("ses_2", told),
+    ]:
+        created = info["time"]["created"]
+        messages.append({"id": message_id, "session_id": session_id, "time_created": created, "data": info})
+        for number, part in enumerate(contents):
+            part_id = f"prt_{message_id}_{number}"
+            parts.append({"id": part_id, "message_id": message_id, "session_id": session_id, "data": part})
+    return {"session": [session, child], "message": messages, "part": parts}
+
+
+def write_opencode(home: Path, *, keep_log: bool = False) -> sqlite3.Connection:
+    return write_database(home / ".local/share/opencode/opencode.db", opencode_rows(), keep_log=keep_log)
+
+
+def write_older_opencode(home: Path) -> None:
+    storage, rows = home / ".local/share/opencode/storage", opencode_rows()
+    for row in rows["session"]:
+        time = {"created": row["time_created"], "updated": row["time_updated"]}
+        session = {"id": row["id"], "directory": row["directory"], "title": row["title"], "time": time}
+        session |= {"parentID": row["parent_id"]} if row["parent_id"] else {}
+        write_json(storage / "session" / "project" / f"{row['id']}.json", session)
+    for row in rows["message"]:
+        write_json(storage / "message" / row["session_id"] / f"{row['id']}.json", {"id": row["id"], **row["data"]})
+    for row in rows["part"]:
+        write_json(storage / "part" / row["message_id"] / f"{row['id']}.json", {"id": row["id"], **row["data"]})

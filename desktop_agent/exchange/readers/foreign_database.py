@@ -1,0 +1,122 @@
+"""Reads SQLite databases of other programs: no lock is taken in their folder, and no file is made there.
+
+A database at rest is opened as immutable, for which SQLite neither locks nor makes files (sqlite.org/uri.html). If it
+has a log or a journal, its program is running or was killed: then all of it is copied to a folder of our own, because
+SQLite writes beside a database with a log even to read it (sqlite.org/wal.html). What changes meanwhile is read again.
+"""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Any, TypeVar
+
+from desktop_agent.exchange.readers.files import NotReadable, open_file
+from desktop_agent.exchange.readers.reader import Limits
+
+_SIDE_FILES = ("-wal", "-journal")
+_HEADER = b"SQLite format 3\0"
+_ATTEMPTS = 3
+_MAX_SECONDS = 60.0
+_STEPS = 100_000
+_IS_WRITTEN = "its program is writing to it"
+
+Result = TypeVar("Result")
+Row = dict[str, Any]
+
+
+class ForeignDatabase:
+    """An open database whose tables may have other columns than expected."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def has_table(self, table: str) -> bool:
+        """Return whether there is a table or view of this name."""
+        return bool(self._columns(table))
+
+    def select(self, table: str, columns: tuple[str, ...], rest: str = "", *values: object) -> Iterator[Row]:
+        """Yield rows with these columns, None for those that the table has not. `rest` is SQL of our own."""
+        known = self._columns(table)
+        names = [f'"{name}"' if name in known else f'NULL AS "{name}"' for name in columns]
+        if known:
+            query = f'SELECT {", ".join(names)} FROM "{table}" {rest}'  # noqa: S608 - no word of it is from a file
+            for row in self._connection.execute(query, values):
+                yield dict(zip(columns, row, strict=True))
+
+    def _columns(self, table: str) -> set[str]:
+        return {str(row[0]) for row in self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+
+
+def read_database(path: Path, limits: Limits, work: Callable[[ForeignDatabase], Result]) -> Result:
+    """Return what `work` reads; it is called again when the files changed meanwhile. Raises NotReadable."""
+    for _ in range(_ATTEMPTS):
+        before = _stamps(path)
+        try:
+            with _open_database(path, limits) as database:
+                result = work(database)
+        except sqlite3.Error as error:
+            if _stamps(path) == before:
+                reason = f"its database is damaged ({error})"
+                raise NotReadable(reason) from None
+            continue
+        if _stamps(path) == before:
+            return result
+    raise NotReadable(_IS_WRITTEN)
+
+
+def _stamps(path: Path) -> list[tuple[int, int, int] | None]:
+    stamps: list[tuple[int, int, int] | None] = []
+    for suffix in ("", *_SIDE_FILES):
+        try:
+            status = os.lstat(f"{path}{suffix}")
+            stamps.append((status.st_ino, status.st_size, status.st_mtime_ns))
+        except OSError:
+            stamps.append(None)
+    return stamps
+
+
+@contextmanager
+def _open_database(path: Path, limits: Limits) -> Generator[ForeignDatabase]:
+    with open_file(path) as file:
+        if file.read(len(_HEADER)) != _HEADER:
+            reason = "it is no SQLite database"
+            raise NotReadable(reason)
+    stamps = _stamps(path)
+    if not any(stamp is not None and stamp[1] for stamp in stamps[1:]):
+        with _connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", limits) as database:
+            yield database
+        return
+    if sum(stamp[1] for stamp in stamps if stamp is not None) > limits.database_copy:
+        reason = "its program is running, and its database is too large to be copied"
+        raise NotReadable(reason)
+    with tempfile.TemporaryDirectory(prefix="desktop-agent-", ignore_cleanup_errors=True) as folder:
+        copy = Path(folder) / "copy.sqlite"
+        for suffix, stamp in zip(("", *_SIDE_FILES), stamps, strict=True):
+            if stamp is not None:
+                with open_file(Path(f"{path}{suffix}")) as source, Path(f"{copy}{suffix}").open("wb") as target:
+                    shutil.copyfileobj(source, target, 1_000_000)
+        if _stamps(path) != stamps:
+            raise NotReadable(_IS_WRITTEN)
+        with _connect(f"{copy.as_uri()}?mode=rw", limits) as database:
+            yield database
+
+
+@contextmanager
+def _connect(uri: str, limits: Limits) -> Generator[ForeignDatabase]:
+    end = monotonic() + _MAX_SECONDS
+    with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+        connection.text_factory = _decode
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limits.document)
+        connection.set_progress_handler(lambda: monotonic() > end, _STEPS)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA query_only = ON")
+        yield ForeignDatabase(connection)
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

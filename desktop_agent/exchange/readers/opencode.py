@@ -1,0 +1,366 @@
+"""opencode: a database for all sessions, `~/.local/share/opencode/opencode.db`; before 2026 JSON files in `storage`.
+
+From the source (anomalyco/opencode, formerly sst/opencode, read at the versions stored in 2026):
+packages/core/src/session/sql.ts (tables), packages/opencode/src/session/message-v2.ts (messages and their parts),
+packages/opencode/src/storage/json-migration.ts (the files), packages/core/src/session/message.ts (the table
+`session_message`, read only for sessions that have no rows in `message`). From notes alone, skillsynchq/txcript,
+docs/formats/opencode.md (2026-08-21): `OPENCODE_DB`, and that the place is the same on every platform.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+from desktop_agent.exchange.readers.content import (
+    is_hidden,
+    list_in,
+    object_in,
+    object_of,
+    parse_time,
+    picture_from_url,
+    short_title,
+    sum_of,
+    text_in,
+    tool_call,
+    usage_of,
+)
+from desktop_agent.exchange.readers.files import NotReadable, parse_json, read_document, sorted_entries, walk_files
+from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, read_database
+from desktop_agent.exchange.readers.omissions import Omission, ReadReport
+from desktop_agent.exchange.readers.reader import (
+    LIMITS,
+    FoundConversation,
+    HistoryUnreadable,
+    Limits,
+    LoadedConversation,
+    Machine,
+)
+from desktop_agent.exchange.readers.tree_builder import Draft, Facts, Thread, TreeBuilder, loaded_conversation
+from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
+from desktop_agent.types.conversation_tree import ConversationOrigin
+from desktop_agent.types.messages import MessageState, Role
+from desktop_agent.types.provider_events import StopReason
+
+_PROGRAM = "opencode"
+_MAX_SUBAGENTS = 100
+_AUTOMATIC_TITLE = ("New session - ", "Child session - ")
+_STOP_REASONS = {"stop": StopReason.END_TURN, "tool-calls": StopReason.TOOL_USE, "length": StopReason.MAX_TOKENS}
+_SESSION_COLUMNS = ("id", "parent_id", "directory", "title", "time_created", "time_updated", "model")
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A message as both places have it: what is known of it, and its parts in order."""
+
+    id: str
+    info: dict[str, Any]
+    parts: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+
+class OpencodeReader:
+    """Reads the sessions of opencode. An id is the session's own, which is the same in both places."""
+
+    program: ClassVar[str] = _PROGRAM
+    title: ClassVar[str] = "opencode"
+
+    def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
+        self._folder = machine.folder("XDG_DATA_HOME", ".local", "share") / "opencode"
+        self._database = machine.environment.get("OPENCODE_DB", "")
+        self._limits = limits
+        self.report = ReadReport()
+
+    def locations(self) -> tuple[Path, ...]:
+        """Return the databases, one for each channel of the program, and the folder of files."""
+        if self._database and Path(self._database).is_absolute():
+            return (Path(self._database),)
+        channels = [Path(entry.path) for entry in sorted_entries(self._folder) if _is_channel(entry.name)]
+        return self._folder / "opencode.db", *channels, self._folder / "storage"
+
+    def is_present(self) -> bool:
+        """Return whether there is a database, or the folder of files."""
+        return any(location.exists() for location in self.locations())
+
+    def list_conversations(self) -> Iterator[FoundConversation]:
+        """Yield the sessions; those of subagents are counted and passed over."""
+        self.report = ReadReport()
+        seen: set[str] = set()
+        for row in self._sessions():
+            session_id = text_in(row, "id")
+            if not session_id or session_id in seen:
+                continue
+            seen.add(session_id)
+            if row.get("parent_id"):
+                self.report.add(Omission.HIDDEN, "subagent")
+                continue
+            facts = _facts(row)
+            created = facts.created_at or datetime.fromtimestamp(0, UTC)
+            yield FoundConversation(
+                id=session_id,
+                title=facts.title,
+                created_at=created,
+                updated_at=facts.updated_at or created,
+                workspace=facts.workspace or None,
+                model=facts.model or None,
+            )
+
+    def _sessions(self) -> Iterator[Row]:
+        for location in self.locations():
+            if location.name == "storage":
+                yield from self._session_files()
+            elif location.exists():
+                try:
+                    yield from read_database(
+                        location, self._limits, lambda database: list(database.select("session", _SESSION_COLUMNS))
+                    )
+                except (NotReadable, OSError):
+                    self.report.add(Omission.UNREADABLE_FILE)
+
+    def _session_files(self) -> Iterator[Row]:
+        folder = self._folder / "storage" / "session"
+        for path in walk_files(folder, 1, lambda name: name.endswith(".json"), self._limits, self.report):
+            try:
+                yield _row_of_file(path, read_document(path, self._limits))
+            except (NotReadable, OSError):
+                self.report.add(Omission.UNREADABLE_FILE)
+
+    def load(self, conversation_id: str) -> LoadedConversation:
+        """Return a session, with its subagents as branches. Raises HistoryUnreadable."""
+        session = _Session(self._limits)
+        try:
+            row, entries = self._find(conversation_id)
+            session.read(entries)
+            for child_id, caller in list(session.children.items())[:_MAX_SUBAGENTS]:
+                with suppress(NotReadable, OSError):
+                    session.read_subagent(self._find(child_id)[1], caller)
+        except (NotReadable, OSError) as error:
+            raise HistoryUnreadable.of(self.title, str(error)) from None
+        facts = _facts(row)
+        facts.title = facts.title or session.title
+        facts.model = facts.model or session.model
+        origin = ConversationOrigin(program=self.program, id=conversation_id)
+        changed = facts.updated_at or datetime.fromtimestamp(0, UTC)
+        return loaded_conversation(origin, facts, session.tree, session.thread.tail, changed)
+
+    def _find(self, session_id: str) -> tuple[Row, list[_Entry]]:
+        """Return a session and its messages. Raises NotReadable."""
+        for location in self.locations():
+            if location.name == "storage":
+                return self._read_files(session_id)
+            if location.exists():
+                found = read_database(location, self._limits, lambda database: _read_rows(database, session_id))
+                if found is not None:
+                    return found
+        reason = "it is not there any more"
+        raise NotReadable(reason)
+
+    def _read_files(self, session_id: str) -> tuple[Row, list[_Entry]]:
+        storage, report = self._folder / "storage", ReadReport()
+        wanted = {f"{session_id}.json"}
+        for path in walk_files(storage / "session", 1, wanted.__contains__, self._limits, report):
+            entries: list[_Entry] = []
+            for entry_id, info in self._documents(storage / "message" / session_id):
+                parts = [part for _, part in self._documents(storage / "part" / entry_id)]
+                entries.append(_Entry(entry_id, info, parts))
+            entries.sort(key=lambda entry: (_created(entry.info), entry.id))
+            return _row_of_file(path, read_document(path, self._limits)), entries
+        reason = "it is not there any more"
+        raise NotReadable(reason)
+
+    def _documents(self, folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the objects in a folder, by name."""
+        if folder.is_symlink():
+            return
+        for path in walk_files(folder, 0, lambda name: name.endswith(".json"), self._limits, self.report):
+            with suppress(NotReadable, OSError):
+                yield path.stem, object_of(read_document(path, self._limits))
+
+
+def _is_channel(name: str) -> bool:
+    return name.startswith("opencode-") and name.endswith(".db")
+
+
+def _row_of_file(path: Path, value: object) -> Row:
+    """Return what a session's file says, under the names of the table's columns."""
+    return {
+        "id": path.stem,
+        "parent_id": text_in(value, "parentID"),
+        "directory": text_in(value, "directory"),
+        "title": text_in(value, "title"),
+        "time_created": object_in(value, "time").get("created"),
+        "time_updated": object_in(value, "time").get("updated"),
+    }
+
+
+def _facts(row: Row) -> Facts:
+    title = text_in(row, "title")
+    return Facts(
+        title="" if title.startswith(_AUTOMATIC_TITLE) else short_title(title),
+        created_at=parse_time(row.get("time_created")),
+        updated_at=parse_time(row.get("time_updated")),
+        model=text_in(parse_json(text_in(row, "model")), "id"),
+        workspace=text_in(row, "directory"),
+    )
+
+
+def _created(info: dict[str, Any]) -> float:
+    created = object_in(info, "time").get("created")
+    return created if isinstance(created, int | float) else 0
+
+
+def _read_rows(database: ForeignDatabase, session_id: str) -> tuple[Row, list[_Entry]] | None:
+    row = next(database.select("session", _SESSION_COLUMNS, "WHERE id = ?", session_id), None)
+    if row is None:
+        return None
+    entries: dict[str, _Entry] = {}
+    order = "WHERE session_id = ? ORDER BY time_created, id"
+    for message in database.select("message", ("id", "data"), order, session_id):
+        entries[text_in(message, "id")] = _Entry(
+            text_in(message, "id"), object_of(parse_json(text_in(message, "data")))
+        )
+    for part in database.select("part", ("message_id", "data"), "WHERE session_id = ? ORDER BY id", session_id):
+        entry = entries.get(text_in(part, "message_id"))
+        if entry is not None:
+            entry.parts.append(object_of(parse_json(text_in(part, "data"))))
+    if not entries:
+        columns = ("id", "type", "data")
+        for message in database.select("session_message", columns, "WHERE session_id = ? ORDER BY seq", session_id):
+            entry = _newer_entry(message)
+            entries[entry.id] = entry
+    return row, list(entries.values())
+
+
+def _newer_entry(row: Row) -> _Entry:
+    """Return a row of `session_message` in the older shape."""
+    kind, data = text_in(row, "type"), object_of(parse_json(text_in(row, "data")))
+    model = {"modelID": text_in(data, "model", "id"), "providerID": text_in(data, "model", "providerID")}
+    entry = _Entry(text_in(row, "id"), {**data, **model, "role": kind, "summary": kind == "compaction"})
+    if kind == "user":
+        files = [{"type": "file", "url": text_in(file, "uri")} for file in list_in(data, "files")]
+        entry.parts = [{"type": "text", "text": text_in(data, "text")}, *files]
+    elif kind == "assistant":
+        entry.parts = [_newer_part(object_of(part)) for part in list_in(data, "content")]
+    return entry
+
+
+def _newer_part(part: dict[str, Any]) -> dict[str, Any]:
+    if part.get("type") != "tool":
+        return part
+    state = object_in(part, "state")
+    output = "\n".join(text_in(piece, "text") for piece in list_in(state, "content"))
+    older = {**state, "output": output, "error": text_in(state, "error", "message") or output}
+    return {"type": "tool", "tool": text_in(part, "name"), "callID": text_in(part, "id"), "state": older}
+
+
+class _Session:
+    """The messages of a session, put together."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.report = ReadReport()
+        self.tree = TreeBuilder(self.report, limits)
+        self.thread = Thread(self.tree)
+        self.children: dict[str, Draft] = {}
+        self.title = self.model = ""
+        self._limits = limits
+        self._author: str | None = None
+
+    def read(self, entries: list[_Entry]) -> None:
+        """Read the messages of the session, or of a subagent, at the end of the thread."""
+        for entry in entries:
+            time = parse_time(object_in(entry.info, "time").get("created")) or datetime.fromtimestamp(0, UTC)
+            role = text_in(entry.info, "role")
+            if entry.info.get("summary") is True:
+                self.report.add(Omission.SUMMARY)
+            elif role == "user":
+                self._read_prompt(entry, time)
+            elif role == "assistant":
+                self._read_answer(entry, time)
+            else:
+                self.report.add(Omission.HIDDEN if is_hidden(_PROGRAM, role) else Omission.UNKNOWN, role)
+
+    def read_subagent(self, entries: list[_Entry], caller: Draft) -> None:
+        """Read the work of a subagent as a branch beside the result of its call."""
+        tail, self.thread.tail, self._author = self.thread.tail, caller.id, "subagent"
+        self.read(entries)
+        self.thread.tail, self._author = tail, None
+
+    def _read_prompt(self, entry: _Entry, time: datetime) -> None:
+        blocks = [block for part in entry.parts for block in self._blocks(part, "")]
+        draft = Draft(entry.id, Role.USER, time, None, blocks, injected_by=self._author)
+        if blocks and self.thread.add(draft) and self._author is None:
+            text = next((block.text for block in blocks if isinstance(block, Text)), "")
+            self.title = self.title or short_title(text)
+
+    def _read_answer(self, entry: _Entry, time: datetime) -> None:
+        model, provider = text_in(entry.info, "modelID"), text_in(entry.info, "providerID")
+        last: Draft | None = None
+        self.thread.close_answer()
+        for number, part in enumerate(entry.parts):
+            for block in self._blocks(part, provider):
+                draft = self.thread.add_block(entry.id if last is None else f"{entry.id}-{number}", time, block)
+                if draft is not None:
+                    draft.model, last = model or None, draft
+            if text_in(part, "type") == "tool" and last is not None:
+                self._read_result(part, time, last)
+        if self._author is None:
+            self.model = model or self.model
+        if last is not None:
+            last.usage = usage_of(_usage(object_in(entry.info, "tokens")))
+            last.stop_reason = _STOP_REASONS.get(text_in(entry.info, "finish"))
+            if text_in(entry.info, "error", "name") == "MessageAbortedError":
+                last.state = MessageState.INTERRUPTED
+
+    def _blocks(self, part: dict[str, Any], provider: str) -> Iterator[Block]:
+        kind, text = text_in(part, "type"), text_in(part, "text")
+        match kind:
+            case "text" | "reasoning" if (
+                part.get("synthetic") is True or part.get("ignored") is True or not text.strip()
+            ):
+                self.report.add(Omission.HIDDEN, "synthetic" if text.strip() else "empty")
+            case "text":
+                yield Text(text=text)
+            case "reasoning":
+                yield Thinking(text=text, provider=provider)
+            case "file":
+                yield from self._images(part)
+            case "tool" if text_in(part, "callID"):
+                arguments = object_in(part, "state").get("input")
+                yield tool_call(_PROGRAM, text_in(part, "callID"), text_in(part, "tool"), arguments)
+            case _ if is_hidden(_PROGRAM, kind):
+                self.report.add(Omission.HIDDEN, kind)
+            case _:
+                self.report.add(Omission.UNKNOWN, kind)
+                yield Unknown(raw=part)
+
+    def _images(self, file: dict[str, Any]) -> Iterator[Image]:
+        image = picture_from_url(text_in(file, "url"), self._limits, self.report, text_in(file, "filename"))
+        if image is not None:
+            yield image
+
+    def _read_result(self, part: dict[str, Any], time: datetime, caller: Draft) -> None:
+        """Read the end of a call, which is in the same part; a call that did not end has none."""
+        state, call_id = object_in(part, "state"), text_in(part, "callID")
+        if child := text_in(state, "metadata", "sessionId"):
+            self.children[child] = caller
+        status = text_in(state, "status")
+        if not call_id or status not in {"completed", "error"}:
+            return
+        content: list[ResultPart] = [Text(text=text_in(state, "error" if status == "error" else "output"))]
+        for file in list_in(state, "attachments"):
+            content.extend(self._images(object_of(file)))
+        outcome = Outcome.FAILED if status == "error" else Outcome.SUCCEEDED
+        self.thread.add_result(ToolResult(tool_use_id=call_id, content=content, outcome=outcome), time)
+
+
+def _usage(tokens: dict[str, Any]) -> dict[str, object]:
+    """Return the fields of our usage: cached input and reasoning are counted beside the rest there."""
+    read, written = object_in(tokens, "cache").get("read"), object_in(tokens, "cache").get("write")
+    return {
+        "input_tokens": sum_of((tokens.get("input"), read, written)),
+        "output_tokens": sum_of((tokens.get("output"), tokens.get("reasoning"))),
+        "cache_read_tokens": read,
+        "cache_write_tokens": written,
+        "reasoning_tokens": tokens.get("reasoning"),
+    }
