@@ -53,7 +53,7 @@ from desktop_agent.exchange.readers.reader import (
     Machine,
 )
 from desktop_agent.exchange.readers.tree_builder import Calls, Draft, Facts, TreeBuilder, loaded_conversation
-from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
+from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import MessageState, Role
 from desktop_agent.types.provider_events import StopReason
@@ -156,11 +156,9 @@ def _describe(session_id: str, file: BinaryIO) -> FoundConversation | None:
     """Return what the list shows, from the beginning and the end of the file."""
     head = _Head()
     for entry in read_head_objects(file, _HEAD):
-        head.read(entry)
-        if head.is_complete:
+        if head.read(entry):
             break
-    changed = modified_at(file)
-    updated = None
+    changed, updated = modified_at(file), None
     for line in reversed(read_tail(file, _TAIL)):
         if updated is None or b"-title" in line or b"agent-name" in line:
             entry = object_of(parse_json(line))
@@ -191,15 +189,12 @@ class _Head:
     _newest: set[str] = field(default_factory=set[str])
 
     @property
-    def is_complete(self) -> bool:
-        return bool(self.prompt and self.created and self.model)
-
-    @property
     def best_title(self) -> str:
         named = next((self.titles[kind] for kind in _TITLES if kind in self.titles), "")
         return named or short_title(self.prompt)
 
-    def read(self, entry: dict[str, Any]) -> None:
+    def read(self, entry: dict[str, Any]) -> bool:
+        """Read the next entry, and return whether all is known."""
         self.created = self.created or parse_time(entry.get("timestamp"))
         self.workspace = self.workspace or text_in(entry, "cwd")
         self.read_title(entry)
@@ -210,6 +205,7 @@ class _Head:
             self.has_message = True
             if not self.prompt and not entry.get("isMeta") and not entry.get("isCompactSummary"):
                 self.prompt = _first_text(object_in(entry, "message").get("content"))
+        return bool(self.prompt and self.created and self.model)
 
     def read_title(self, entry: dict[str, Any], *, newest: bool = False) -> None:
         """Take a title; `newest`: the file is read from its end, so the first one of a kind counts."""
@@ -347,9 +343,9 @@ class _Session:
     @property
     def facts(self) -> Facts:
         """What is known of the session as a whole."""
-        self._facts.title = self._head.best_title
+        self._facts.title, self._facts.workspace = self._head.best_title, self._head.workspace
         self._facts.title_is_automatic = "custom-title" not in self._head.titles
-        self._facts.model, self._facts.workspace = self._head.model, self._head.workspace
+        self._facts.model = self._head.model
         return self._facts
 
     def read(self, entries: Iterable[dict[str, Any]], call_id: str | None = None) -> None:
@@ -413,10 +409,14 @@ class _Session:
             self._pass_over(entry, Omission.SUMMARY)
             return
         content = object_in(entry, "message").get("content")
-        parts: list[Any] = [content] if isinstance(content, str) else list_in(entry, "message", "content")
-        results = [part for part in parts if text_in(part, "type") == "tool_result"]
-        answered = self._add_results(entry, results)
-        blocks = [block for part in parts if part not in results for block in self._blocks.prompt_blocks(part)]
+        parts: list[Any] = [content] if isinstance(content, str) else list_in(content)
+        answered = self._add_results(entry, [part for part in parts if text_in(part, "type") == "tool_result"])
+        blocks = [
+            block
+            for part in parts
+            if text_in(part, "type") != "tool_result"
+            for block in self._blocks.prompt_blocks(part)
+        ]
         if self._is_interruption(entry, blocks):
             blocks = []
         if answered is not None and not blocks:
@@ -470,7 +470,7 @@ class _Session:
 
     def _add_block(self, draft: Draft, part: object) -> None:
         for block in self._blocks.answer_blocks(part):
-            if block in draft.blocks:
+            if isinstance(block, ToolUse) and self._calls.caller(block.id) is not None:
                 self.report.add(Omission.REPEATED)
                 continue
             draft.blocks.append(block)

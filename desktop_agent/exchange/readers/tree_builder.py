@@ -197,6 +197,7 @@ class Calls:
         self._tree = tree
         self._callers: dict[str, Draft] = {}
         self._results: dict[str, Draft] = {}
+        self._answered: set[tuple[str, str]] = set()
 
     def caller(self, call_id: str | None) -> Draft | None:
         """Return the answer with this call."""
@@ -219,9 +220,10 @@ class Calls:
             if not self._tree.add(message):
                 return None
             self._results[caller.id] = message
-        if any(isinstance(block, ToolResult) and block.tool_use_id == result.tool_use_id for block in message.blocks):
+        if (caller.id, result.tool_use_id) in self._answered:
             self._tree.report.add(Omission.REPEATED)
         else:
+            self._answered.add((caller.id, result.tool_use_id))
             message.blocks.append(result)
         return message
 

@@ -170,6 +170,7 @@ def write_database(
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA synchronous = OFF")
     if keep_log:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
@@ -272,3 +273,121 @@ def write_older_opencode(home: Path) -> None:
         write_json(storage / "message" / row["session_id"] / f"{row['id']}.json", {"id": row["id"], **row["data"]})
     for row in rows["part"]:
         write_json(storage / "part" / row["message_id"] / f"{row['id']}.json", {"id": row["id"], **row["data"]})
+
+
+GEMINI_SESSION = "app/chats/session-2026-08-21T10-00-0a1b2c3d"
+
+
+def gemini_message(message_id: str, kind: str, content: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "id": message_id,
+        "timestamp": f"2026-08-21T10:00:0{message_id[-1]}.000Z",
+        "type": kind,
+        "content": content,
+        **more,
+    }
+
+
+def gemini_session() -> list[dict[str, Any]]:
+    """A prompt, an answer with two calls that is written twice, and a second prompt that was gone back from."""
+    response = {"functionResponse": {"id": "c1", "name": "replace", "response": {"output": "Done."}}}
+    edit = {"file_path": "/app/a.py", "old_string": "x", "new_string": "y", "instruction": "Rename"}
+    calls = [
+        {"id": "c1", "name": "replace", "args": edit, "status": "success", "result": [response]},
+        {"id": "c2", "name": "run_shell_command", "args": {"command": "ls"}, "status": "cancelled", "result": None},
+    ]
+    thoughts = [{"subject": "Looking", "description": "I look.", "timestamp": "2026-08-21T10:00:01.000Z"}]
+    tokens = {"input": 100, "output": 20, "cached": 60, "thoughts": 5, "tool": 0, "total": 125}
+    answer = gemini_message("m2", "gemini", "I rename it.", thoughts=thoughts, tokens=None, model="gemini-3-pro")
+    head = {"sessionId": "0a1b2c3d-e", "projectHash": "ab", "startTime": "2026-08-21T10:00:00.000Z", "kind": "main"}
+    return [
+        {**head, "lastUpdated": "2026-08-21T10:00:00.000Z"},
+        gemini_message("m0", "user", [{"text": "<session_context>\nToday\n</session_context>"}]),
+        gemini_message("m1", "user", [{"text": "Rename x"}, {"inlineData": {"mimeType": "image/png", "data": PIXEL}}]),
+        answer,
+        {**answer, "tokens": tokens, "toolCalls": calls},
+        gemini_message("m3", "info", "Update available"),
+        gemini_message("m4", "user", "And z"),
+        gemini_message("m5", "gemini", "No.", model="gemini-3-pro"),
+        {"$rewindTo": "m4"},
+        gemini_message("m6", "user", "And w"),
+        gemini_message(
+            "m7", "gemini", [{"text": "Hm", "thought": True}, {"text": "Yes."}], thoughts=[{"description": "Hm"}]
+        ),
+        {"$set": {"lastUpdated": "2026-08-21T10:00:08.000Z"}},
+        {"$set": {"summary": "Renaming x"}},
+    ]
+
+
+def write_gemini(home: Path, entries: Iterable[object] | None = None) -> Path:
+    path = home / ".gemini" / "tmp" / f"{GEMINI_SESSION}.jsonl"
+    write_lines(path, gemini_session() if entries is None else entries)
+    (home / ".gemini/tmp/app/.project_root").write_text("/home/ann/app\n")
+    return path
+
+
+GOOSE_SESSION = "20260401_1"
+
+
+def goose_messages() -> list[dict[str, Any]]:
+    """A prompt, an answer with a call, its result with a picture, and what only the model saw."""
+    command = {"status": "success", "value": {"name": "developer__shell", "arguments": {"command": "ls"}}}
+    failed = {"status": "error", "error": "no such tool"}
+    listing = {"content": [{"type": "text", "text": "a.py"}, {"type": "image", "data": PIXEL, "mimeType": "image/png"}]}
+    return [
+        {"id": "g1", "role": "user", "created": 1_775_001_600, "content": [{"type": "text", "text": "List it"}]},
+        {
+            "id": "g2",
+            "role": "assistant",
+            "created": 1_775_001_601,
+            "content": [
+                {"type": "thinking", "thinking": "I list.", "signature": "x"},
+                {"type": "text", "text": "Here."},
+                {"type": "toolRequest", "id": "t1", "toolCall": command},
+                {"type": "toolRequest", "id": "t2", "toolCall": command},
+            ],
+        },
+        {
+            "id": "g3",
+            "role": "user",
+            "created": 1_775_001_602,
+            "content": [
+                {"type": "toolResponse", "id": "t1", "toolResult": {"status": "success", "value": listing}},
+                {"type": "toolResponse", "id": "t2", "toolResult": failed},
+            ],
+        },
+        {"id": "g4", "role": "assistant", "created": 1_775_001_603, "content": [{"type": "text", "text": "One file."}]},
+        {
+            "id": "g5",
+            "role": "user",
+            "created": 1_775_001_604,
+            "content": [{"type": "text", "text": "For the model"}],
+            "metadata": {"userVisible": False, "agentVisible": True},
+        },
+    ]
+
+
+def write_goose(home: Path, *, keep_log: bool = False) -> sqlite3.Connection:
+    session = {"id": GOOSE_SESSION, "name": "Listing", "description": "", "user_set_name": 1, "session_type": "user"}
+    session |= {"working_dir": "/repo", "created_at": "2026-04-01 00:00:00", "updated_at": "2026-04-01 00:10:00"}
+    session |= {"model_config_json": {"model_name": "qwen3"}}
+    rows = [
+        {
+            "id": number,
+            "message_id": message["id"],
+            "session_id": GOOSE_SESSION,
+            "role": message["role"],
+            "content_json": message["content"],
+            "created_timestamp": message["created"],
+            "metadata_json": message.get("metadata"),
+        }
+        for number, message in enumerate(goose_messages(), 1)
+    ]
+    sessions = [session, {**session, "id": "20260401_2", "session_type": "sub_agent"}]
+    path = home / ".local/share/goose/sessions/sessions.db"
+    return write_database(path, {"sessions": sessions, "messages": rows}, keep_log=keep_log)
+
+
+def write_older_goose(home: Path, session_id: str = GOOSE_SESSION) -> Path:
+    head = {"working_dir": "/repo", "description": "Listing", "message_count": 5, "total_tokens": None}
+    return write_lines(home / f".local/share/goose/sessions/{session_id}.jsonl", [head, *goose_messages()])

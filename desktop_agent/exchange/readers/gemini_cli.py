@@ -1,0 +1,341 @@
+"""Gemini CLI: a file for each session, `~/.gemini/tmp/PROJECT/chats/session-TIME-ID.jsonl`, before 2026 `.json`.
+
+From the source (google-gemini/gemini-cli, commit 5411f113 of 2026-08-21): packages/core/src/services/
+chatRecordingTypes.ts (shapes) and chatRecordingService.ts (the log: messages are written again when they change, `$set`
+changes what is known of the session, `$rewindTo` goes back; subagents lie in a folder of the session's id),
+packages/core/src/utils/paths.ts (`GEMINI_CLI_HOME`) and sessionUtils.ts (what of a prompt is the program's own),
+packages/core/src/config/projectRegistry.ts (`.project_root`).
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
+
+from desktop_agent.exchange.readers.content import (
+    list_in,
+    object_in,
+    object_of,
+    parse_time,
+    picture,
+    short_title,
+    sum_of,
+    text_in,
+    tool_call,
+    usage_of,
+)
+from desktop_agent.exchange.readers.files import (
+    NotReadable,
+    describe_files,
+    file_id,
+    locate,
+    modified_at,
+    open_file,
+    parse_json,
+    read_document,
+    read_head_objects,
+    read_objects,
+    read_tail,
+    walk_files,
+)
+from desktop_agent.exchange.readers.omissions import Omission, ReadReport
+from desktop_agent.exchange.readers.reader import (
+    LIMITS,
+    FoundConversation,
+    HistoryUnreadable,
+    Limits,
+    LoadedConversation,
+    Machine,
+)
+from desktop_agent.exchange.readers.tree_builder import Calls, Draft, Facts, TreeBuilder, loaded_conversation
+from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
+from desktop_agent.types.conversation_tree import ConversationOrigin
+from desktop_agent.types.messages import Role
+
+_PROGRAM = "gemini-cli"
+_SUFFIXES = (".jsonl", ".json")
+_HEAD = 1_000_000
+_TAIL = 16_384
+_CONTEXT = ("<session_context>", "<hook_context>")
+_OUTCOMES = {"success": Outcome.SUCCEEDED, "error": Outcome.FAILED, "cancelled": Outcome.CANCELLED}
+
+
+class GeminiCliReader:
+    """Reads the sessions of Gemini CLI. An id is the place of the file below `tmp`."""
+
+    program: ClassVar[str] = _PROGRAM
+    title: ClassVar[str] = "Gemini CLI"
+
+    def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
+        self._folder = machine.folder("GEMINI_CLI_HOME") / ".gemini" / "tmp"
+        self._limits = limits
+        self.report = ReadReport()
+
+    def locations(self) -> tuple[Path, ...]:
+        """Return the folder with a folder for each project."""
+        return (self._folder,)
+
+    def is_present(self) -> bool:
+        """Return whether there is a chat of any project."""
+        return any(self._files(ReadReport()))
+
+    def list_conversations(self) -> Iterator[FoundConversation]:
+        """Yield the sessions, by project; those without a prompt are passed over."""
+        self.report = ReadReport()
+        files = ((file_id(self._folder, path, path.suffix), path) for path in self._files(self.report))
+        yield from describe_files(files, self._describe, self.report)
+
+    def _files(self, report: ReadReport) -> Iterator[Path]:
+        for path in walk_files(self._folder, 2, _is_session, self._limits, report):
+            if path.parent.name == "chats" and not (path.suffix == ".json" and path.with_suffix(".jsonl").exists()):
+                yield path
+
+    def _describe(self, session_id: str, file: BinaryIO) -> FoundConversation | None:
+        log = _Log(ReadReport())
+        is_whole = file.read(2).startswith(b"{\n")
+        if is_whole:
+            file.seek(0)
+            log.read(object_of(parse_json(file.read(self._limits.document))))
+        for entry in () if is_whole else read_head_objects(file, _HEAD):
+            log.read(entry)
+            if log.prompt and log.model:
+                break
+        for line in [] if is_whole else read_tail(file, _TAIL):
+            if line.startswith(b'{"$set"'):
+                log.read({"$set": {**object_in(parse_json(line), "$set"), "messages": None}})
+        changed = modified_at(file)
+        if not log.prompt or log.facts.get("kind") == "subagent":
+            return None
+        return FoundConversation(
+            id=session_id,
+            title=short_title(text_in(log.facts, "summary") or log.prompt),
+            created_at=parse_time(log.facts.get("startTime")) or changed,
+            updated_at=parse_time(log.facts.get("lastUpdated")) or changed,
+            workspace=self._workspace(session_id) or None,
+            model=log.model or None,
+        )
+
+    def _workspace(self, session_id: str) -> str:
+        """Return the folder of the project, which lies in a file beside the chats."""
+        try:
+            with open_file(self._folder / session_id.partition("/")[0] / ".project_root") as file:
+                return file.read(4096).decode("utf-8", "replace").strip()
+        except (NotReadable, OSError):
+            return ""
+
+    def load(self, conversation_id: str) -> LoadedConversation:
+        """Return a session; what was gone back from is a branch. Raises HistoryUnreadable."""
+        log = _Log(ReadReport())
+        try:
+            path, _ = locate(self.locations(), conversation_id, _SUFFIXES)
+            with open_file(path) as file:
+                changed = modified_at(file)
+                if path.suffix == ".json":
+                    log.read(object_of(read_document(path, self._limits)))
+                else:
+                    for entry in read_objects(file, self._limits, log.report):
+                        log.read(entry)
+        except (NotReadable, OSError) as error:
+            raise HistoryUnreadable.of(self.title, str(error)) from None
+        messages = _Messages(self._limits, log.report)
+        for record in log.records():
+            messages.add(*record)
+        facts = Facts(
+            title=short_title(text_in(log.facts, "summary") or log.prompt),
+            created_at=parse_time(log.facts.get("startTime")),
+            updated_at=parse_time(log.facts.get("lastUpdated")),
+            model=log.model,
+            workspace=self._workspace(conversation_id),
+        )
+        origin = ConversationOrigin(program=self.program, id=conversation_id)
+        head = messages.tails.get(log.last or "", log.last)
+        return loaded_conversation(origin, facts, messages.tree, head, changed)
+
+
+def _is_session(name: str) -> bool:
+    return name.startswith("session-") and name.endswith(_SUFFIXES)
+
+
+class _Log:
+    """The entries of a session, played through: which messages there were, and which are the conversation now."""
+
+    def __init__(self, report: ReadReport) -> None:
+        self.report = report
+        self.facts: dict[str, Any] = {}
+        self.current: dict[str, None] = {}
+        self.prompt = self.model = ""
+        self._records: dict[str, dict[str, Any]] = {}
+        self._parents: dict[str, str | None] = {}
+
+    @property
+    def last(self) -> str | None:
+        """Return the last message of the conversation as it is now."""
+        return next(reversed(self.current), None)
+
+    def records(self) -> Iterator[tuple[str, dict[str, Any], str | None]]:
+        """Yield all messages that there were, with their ids and those of the messages before them."""
+        for record_id, record in self._records.items():
+            yield record_id, record, self._parents[record_id]
+
+    def read(self, entry: dict[str, Any]) -> None:
+        """Read the next entry, or a whole file of the older kind."""
+        changes = object_in(entry, "$set")
+        if "$rewindTo" in entry:
+            target, ids = text_in(entry, "$rewindTo"), list(self.current)
+            self.current = dict.fromkeys(ids[: ids.index(target)] if target in self.current else [])
+        elif isinstance(entry.get("id"), str):
+            self._put(entry)
+        elif changes:
+            self._replace(list_in(changes, "messages"))
+            self.facts |= {key: value for key, value in changes.items() if key != "messages"}
+        elif "sessionId" in entry:
+            self.facts |= {key: value for key, value in entry.items() if key != "messages"}
+            for message in list_in(entry, "messages"):
+                if isinstance(object_of(message).get("id"), str):
+                    self._put(object_of(message))
+        else:
+            self.report.add(Omission.UNKNOWN, next(iter(entry), ""))
+
+    def _put(self, record: dict[str, Any]) -> None:
+        """Take a message, or its newer state."""
+        record_id = record["id"]
+        if record_id not in self._records:
+            self._parents[record_id] = self.last
+        self._records[record_id] = record
+        self.current.setdefault(record_id)
+        self.model = text_in(record, "model") or self.model
+        if not self.prompt and record.get("type") == "user":
+            shown = record.get("displayContent") or record.get("content")
+            texts = [text_in(part, "text").strip() for part in _parts(shown)]
+            self.prompt = next((text for text in texts if text and not text.startswith(_CONTEXT)), "")
+
+    def _replace(self, messages: list[Any]) -> None:
+        """Take a new list of messages: what is new before what is known already is a summary."""
+        records = [object_of(message) for message in messages if isinstance(object_of(message).get("id"), str)]
+        known = [index for index, record in enumerate(records) if record["id"] in self._records]
+        if records:
+            self.current = {records[index]["id"]: None for index in known}
+        for index, record in enumerate(records):
+            if record["id"] in self._records:
+                continue
+            if known and index < known[-1]:
+                self.report.add(Omission.SUMMARY)
+            else:
+                self._put(record)
+
+
+def _parts(content: object) -> list[dict[str, Any]]:
+    """Return the parts of a content, which may be a text, a part, or a list of both."""
+    pieces = list_in(content) or [content]
+    return [{"text": piece} if isinstance(piece, str) else object_of(piece) for piece in pieces if piece]
+
+
+class _Messages:
+    """Puts the messages together. `tails` has the message with the results of a record's calls."""
+
+    def __init__(self, limits: Limits, report: ReadReport) -> None:
+        self.tree = TreeBuilder(report, limits)
+        self.tails: dict[str, str] = {}
+        self._calls = Calls(self.tree)
+        self._limits = limits
+        self._report = report
+        self._time = datetime.fromtimestamp(0, UTC)
+
+    def add(self, record_id: str, record: dict[str, Any], parent: str | None) -> None:
+        """Add a message and the results of its calls."""
+        self._time = parse_time(record.get("timestamp")) or self._time
+        parent = self.tails.get(parent, parent) if parent is not None else None
+        match text_in(record, "type"):
+            case "user":
+                self._add_prompt(record_id, record, parent)
+            case "gemini":
+                self._add_answer(record_id, record, parent)
+            case kind:
+                known = kind in {"info", "error", "warning"}
+                self._report.add(Omission.HIDDEN if known else Omission.UNKNOWN, kind)
+                self.tree.pass_over(record_id, parent)
+
+    def _add_prompt(self, record_id: str, record: dict[str, Any], parent: str | None) -> None:
+        blocks: list[Block] = []
+        for part in _parts(record.get("content")):
+            if text_in(part, "text").strip().startswith(_CONTEXT):
+                self._report.add(Omission.HIDDEN, "context")
+            elif "functionResponse" not in part:
+                blocks.extend(self._blocks(part))
+        if blocks:
+            self.tree.add(Draft(record_id, Role.USER, self._time, parent, blocks))
+        else:
+            self.tree.pass_over(record_id, parent)
+
+    def _add_answer(self, record_id: str, record: dict[str, Any], parent: str | None) -> None:
+        draft = Draft(record_id, Role.ASSISTANT, self._time, parent, model=text_in(record, "model") or None)
+        parts = _parts(record.get("content"))
+        if not any(part.get("thought") for part in parts):
+            draft.blocks.extend(_thoughts(record))
+        calls = [object_of(call) for call in list_in(record, "toolCalls") if text_in(call, "id")]
+        ids = {text_in(call, "id") for call in calls}
+        for part in parts:
+            if text_in(part, "functionCall", "id") not in ids or "functionCall" not in part:
+                draft.blocks.extend(self._blocks(part))
+        draft.blocks.extend(tool_call(_PROGRAM, call["id"], text_in(call, "name"), call.get("args")) for call in calls)
+        tokens = object_in(record, "tokens")
+        draft.usage = usage_of(
+            {
+                "input_tokens": tokens.get("input"),
+                "output_tokens": sum_of((tokens.get("output"), tokens.get("thoughts"))),
+                "cache_read_tokens": tokens.get("cached"),
+                "reasoning_tokens": tokens.get("thoughts"),
+                "total_tokens": tokens.get("total"),
+            }
+        )
+        if not self.tree.add(draft):
+            return
+        for block in draft.blocks:
+            self._calls.note(draft, block)
+        for call in calls:
+            self._add_result(record_id, call)
+
+    def _add_result(self, record_id: str, call: dict[str, Any]) -> None:
+        outcome = _OUTCOMES.get(text_in(call, "status"))
+        if outcome is None:
+            return
+        content: list[ResultPart] = []
+        for part in _parts(call.get("result")) or _parts(call.get("resultDisplay")):
+            response = object_in(part, "functionResponse", "response")
+            text = text_in(response, "output") or text_in(response, "error") or text_in(part, "text")
+            if text:
+                content.append(Text(text=text))
+            nested = list_in(part, "functionResponse", "parts")
+            content.extend(image for piece in [part, *nested] for image in self._images(piece))
+        result = ToolResult(tool_use_id=call["id"], content=content, outcome=outcome)
+        message = self._calls.add_result(result, self._time)
+        if message is not None:
+            self.tails[record_id] = message.id
+
+    def _blocks(self, part: dict[str, Any]) -> Iterator[Block]:
+        text, call = text_in(part, "text"), object_in(part, "functionCall")
+        if part.get("thought") and text.strip():
+            yield Thinking(text=text, provider="gemini")
+        elif text.strip():
+            yield Text(text=text)
+        elif text_in(call, "id"):
+            yield tool_call(_PROGRAM, text_in(call, "id"), text_in(call, "name"), call.get("args"))
+        elif "inlineData" in part:
+            yield from self._images(part)
+        elif "text" not in part:
+            self._report.add(Omission.UNKNOWN, next(iter(part), ""))
+            yield Unknown(raw=part)
+
+    def _images(self, part: object) -> Iterator[Image]:
+        if data := text_in(part, "inlineData", "data"):
+            image = picture(data, self._limits, self._report)
+            if image is not None:
+                yield image
+
+
+def _thoughts(record: dict[str, Any]) -> Iterator[Thinking]:
+    for thought in list_in(record, "thoughts"):
+        subject, description = text_in(thought, "subject"), text_in(thought, "description")
+        text = f"**{subject}** {description}" if subject else description
+        if text.strip():
+            yield Thinking(text=text, provider="gemini")
