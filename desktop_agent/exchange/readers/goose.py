@@ -1,0 +1,276 @@
+"""Goose: a database for all sessions, `~/.local/share/goose/sessions/sessions.db`; before 1.10 JSON lines beside it.
+
+From the source (block/goose, read at the versions stored in 2026): crates/goose/src/session/session_manager.rs
+(tables), legacy.rs (the lines, the first of which says what is known of the session), crates/goose/src/conversation/
+message.rs (contents of messages). From documentation alone: the places, `GOOSE_PATH_ROOT`, and the kinds of sessions.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
+
+from desktop_agent.exchange.readers.content import (
+    is_hidden,
+    list_in,
+    object_in,
+    object_of,
+    parse_time,
+    picture,
+    short_title,
+    text_in,
+    tool_call,
+)
+from desktop_agent.exchange.readers.files import (
+    NotReadable,
+    describe_files,
+    file_id,
+    locate,
+    modified_at,
+    open_file,
+    parse_json,
+    read_head_objects,
+    read_objects,
+    walk_files,
+)
+from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, read_database
+from desktop_agent.exchange.readers.omissions import Omission, ReadReport
+from desktop_agent.exchange.readers.reader import (
+    LIMITS,
+    FoundConversation,
+    HistoryUnreadable,
+    Limits,
+    LoadedConversation,
+    Machine,
+)
+from desktop_agent.exchange.readers.tree_builder import Draft, Facts, Thread, TreeBuilder, loaded_conversation
+from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
+from desktop_agent.types.conversation_tree import ConversationOrigin
+from desktop_agent.types.messages import Role
+
+_PROGRAM = "goose"
+_SUFFIX = ".jsonl"
+_HEAD = 200_000
+_COLUMNS = ("id", "name", "description", "user_set_name", "session_type", "working_dir", "created_at", "updated_at")
+_MODEL_COLUMNS = ("model_config_json",)
+_MESSAGE_COLUMNS = ("message_id", "id", "role", "content_json", "created_timestamp", "metadata_json")
+_OTHER_SESSIONS = {"sub_agent", "hidden"}
+"""Kinds of sessions that no person had."""
+
+
+class GooseReader:
+    """Reads the sessions of Goose. An id is the session's own, which is the same in both places."""
+
+    program: ClassVar[str] = _PROGRAM
+    title: ClassVar[str] = "Goose"
+
+    def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
+        root = machine.environment.get("GOOSE_PATH_ROOT", "")
+        if Path(root).is_absolute():
+            data = Path(root) / "data"
+        elif machine.platform == "win32":
+            data = machine.application_data / "Block" / "goose" / "data"
+        else:
+            data = machine.folder("XDG_DATA_HOME", ".local", "share") / "goose"
+        self._folder = data / "sessions"
+        self._database = self._folder / "sessions.db"
+        self._limits = limits
+        self.report = ReadReport()
+
+    def locations(self) -> tuple[Path, ...]:
+        """Return the database and the folder of older sessions, in which it lies."""
+        return self._database, self._folder
+
+    def is_present(self) -> bool:
+        """Return whether there is a folder of sessions."""
+        return self._folder.is_dir()
+
+    def list_conversations(self) -> Iterator[FoundConversation]:
+        """Yield the sessions of the database, then older ones that are not in it."""
+        self.report = ReadReport()
+        rows: list[Row] = []
+        if self._database.exists():
+            try:
+                rows = read_database(
+                    self._database,
+                    self._limits,
+                    lambda database: list(database.select("sessions", _COLUMNS + _MODEL_COLUMNS)),
+                )
+            except (NotReadable, OSError):
+                self.report.add(Omission.UNREADABLE_FILE)
+        for row in rows:
+            if text_in(row, "session_type") in _OTHER_SESSIONS:
+                self.report.add(Omission.HIDDEN, text_in(row, "session_type"))
+                continue
+            yield _found(text_in(row, "id"), _facts_of_row(row))
+        known = {text_in(row, "id") for row in rows}
+        files = ((file_id(self._folder, path, _SUFFIX), path) for path in self._files())
+        unknown = ((session_id, path) for session_id, path in files if session_id not in known)
+        yield from describe_files(unknown, self._describe, self.report)
+
+    def _files(self) -> Iterator[Path]:
+        yield from walk_files(self._folder, 0, lambda name: name.endswith(_SUFFIX), self._limits, self.report)
+
+    def _describe(self, session_id: str, file: BinaryIO) -> FoundConversation | None:
+        session = _Session(self._limits)
+        for entry in read_head_objects(file, _HEAD):
+            session.read_line(entry)
+        if not len(session.tree):
+            return None
+        return _found(session_id, session.facts, modified_at(file))
+
+    def load(self, conversation_id: str) -> LoadedConversation:
+        """Return a session. Raises HistoryUnreadable."""
+        session = _Session(self._limits)
+        changed = datetime.fromtimestamp(0, UTC)
+        try:
+            row = None
+            if self._database.exists():
+                row, messages = read_database(
+                    self._database, self._limits, lambda database: _read_rows(database, conversation_id)
+                )
+                for message in messages:
+                    session.read(message)
+            if row is not None:
+                facts = _facts_of_row(row)
+                session.facts.title = facts.title or session.facts.title
+                session.facts.title_is_automatic = facts.title_is_automatic
+                session.facts.workspace, session.facts.model = facts.workspace, facts.model
+                session.facts.created_at = facts.created_at or session.facts.created_at
+                session.facts.updated_at = facts.updated_at or session.facts.updated_at
+            else:
+                path, _ = locate((self._folder,), conversation_id, (_SUFFIX,))
+                with open_file(path) as file:
+                    changed = modified_at(file)
+                    for entry in read_objects(file, self._limits, session.report):
+                        session.read_line(entry)
+        except (NotReadable, OSError) as error:
+            raise HistoryUnreadable.of(self.title, str(error)) from None
+        origin = ConversationOrigin(program=self.program, id=conversation_id)
+        return loaded_conversation(origin, session.facts, session.tree, session.thread.tail, changed)
+
+
+def _found(session_id: str, facts: Facts, changed: datetime | None = None) -> FoundConversation:
+    created = facts.created_at or changed or datetime.fromtimestamp(0, UTC)
+    return FoundConversation(
+        id=session_id,
+        title=facts.title,
+        created_at=created,
+        updated_at=changed or facts.updated_at or created,
+        workspace=facts.workspace or None,
+        model=facts.model or None,
+    )
+
+
+def _facts_of_row(row: Row) -> Facts:
+    return Facts(
+        title=short_title(text_in(row, "name") or text_in(row, "description")),
+        title_is_automatic=not row.get("user_set_name"),
+        created_at=parse_time(row.get("created_at")),
+        updated_at=parse_time(row.get("updated_at")),
+        model=text_in(parse_json(text_in(row, "model_config_json")), "model_name"),
+        workspace=text_in(row, "working_dir"),
+    )
+
+
+def _read_rows(database: ForeignDatabase, session_id: str) -> tuple[Row | None, list[dict[str, Any]]]:
+    row = next(database.select("sessions", _COLUMNS + _MODEL_COLUMNS, "WHERE id = ?", session_id), None)
+    messages = [
+        {
+            "id": text_in(message, "message_id") or f"message-{message['id']}",
+            "role": message["role"],
+            "created": message["created_timestamp"],
+            "content": parse_json(text_in(message, "content_json")),
+            "metadata": parse_json(text_in(message, "metadata_json")),
+        }
+        for message in database.select("messages", _MESSAGE_COLUMNS, "WHERE session_id = ? ORDER BY id", session_id)
+    ]
+    return row, messages
+
+
+class _Session:
+    """The messages of a session, put together."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.report = ReadReport()
+        self.tree = TreeBuilder(self.report, limits)
+        self.thread = Thread(self.tree)
+        self.facts = Facts()
+        self._limits = limits
+        self._count = 0
+
+    def read_line(self, entry: dict[str, Any]) -> None:
+        """Read a line of an older session: what is known of it, or a message."""
+        if "role" in entry:
+            self.read(entry)
+        else:
+            self.facts.title = short_title(text_in(entry, "description")) or self.facts.title
+            self.facts.workspace = text_in(entry, "working_dir")
+
+    def read(self, message: dict[str, Any]) -> None:
+        """Read the next message."""
+        self._count += 1
+        time = parse_time(message.get("created")) or datetime.fromtimestamp(0, UTC)
+        if object_in(message, "metadata").get("userVisible") is False:
+            self.report.add(Omission.HIDDEN, "message")
+            return
+        self.facts.note_time(parse_time(message.get("created")))
+        message_id = text_in(message, "id") or f"message-{self._count}"
+        parts = [object_of(part) for part in list_in(message, "content")]
+        if text_in(message, "role") == "assistant":
+            self.thread.close_answer()
+            for part in parts:
+                for block in self._blocks(part):
+                    self.thread.add_block(message_id, time, block)
+            return
+        for part in parts:
+            if text_in(part, "type") == "toolResponse":
+                self.thread.add_result(self._result(part), time)
+        blocks = [block for part in parts if part.get("type") != "toolResponse" for block in self._blocks(part)]
+        if blocks and self.thread.add(Draft(message_id, Role.USER, time, None, blocks)):
+            text = next((block.text for block in blocks if isinstance(block, Text)), "")
+            self.facts.title = self.facts.title or short_title(text)
+
+    def _blocks(self, part: dict[str, Any]) -> Iterator[Block]:
+        kind = text_in(part, "type")
+        match kind:
+            case "text" if text_in(part, "text").strip():
+                yield Text(text=text_in(part, "text"))
+            case "thinking" if text_in(part, "thinking").strip():
+                # Without its signature: whose it is, is not said.
+                yield Thinking(text=text_in(part, "thinking"), provider=_PROGRAM)
+            case "image":
+                yield from self._images(part)
+            case "toolRequest" | "frontendToolRequest" if text_in(part, "id"):
+                call = object_in(part, "toolCall", "value")
+                arguments = object_in(call, "arguments")
+                yield tool_call(_PROGRAM, text_in(part, "id"), text_in(call, "name") or "tool", arguments)
+            case "text" | "thinking":
+                self.report.add(Omission.HIDDEN, "empty")
+            case _ if is_hidden(_PROGRAM, kind):
+                self.report.add(Omission.HIDDEN, kind)
+            case _:
+                self.report.add(Omission.UNKNOWN, kind)
+                yield Unknown(raw=part)
+
+    def _images(self, part: object) -> Iterator[Image]:
+        image = picture(text_in(part, "data"), self._limits, self.report)
+        if image is not None:
+            yield image
+
+    def _result(self, part: dict[str, Any]) -> ToolResult:
+        """Return a result; its value is a list of contents, since 1.15 an object that has it."""
+        result = object_in(part, "toolResult")
+        value = object_in(result, "value")
+        pieces = list_in(value, "content") if value else list_in(result, "value")
+        content: list[ResultPart] = [Text(text=text_in(result, "error"))] if text_in(result, "error") else []
+        for piece in pieces:
+            if text_in(piece, "type") == "image":
+                content.extend(self._images(piece))
+            elif text := text_in(piece, "text") or text_in(piece, "resource", "text"):
+                content.append(Text(text=text))
+            else:
+                self.report.add(Omission.UNKNOWN, text_in(piece, "type"))
+        failed = text_in(result, "status") == "error" or value.get("isError") is True
+        outcome = Outcome.FAILED if failed else Outcome.SUCCEEDED
+        return ToolResult(tool_use_id=text_in(part, "id"), content=content, outcome=outcome)
