@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from desktop_agent.api.responses import (
         EventStream, Response, StructuredResponse, ToolCallAssembler, collect_response, collect_text,
     )
+    from desktop_agent.engine.conversation_exchange import ExportFormat, ExportResult, ImportResult
+    from desktop_agent.exchange.import_report import ExchangeFailed, ImportReport, Skipped
     from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, Approval, Resolution
+    from desktop_agent.storage.backup import Backup, StoredCounts
+    from desktop_agent.storage.records import ConversationRecord
     from desktop_agent.tools.decorator import FunctionTool, ToolFacts, ToolOptions, tool
     from desktop_agent.tools.json_schema import JsonSchema
     from desktop_agent.tools.tool import AnyTool, ArgumentSchema, ModelSchema, RunningCall, Tool
@@ -81,6 +85,7 @@ if TYPE_CHECKING:
         ProviderConfig, ProviderState, Reasoning, ReasoningAdaptive, ReasoningBetweenTools, ReasoningBudget,
         ReasoningDisabled, ReasoningEffort, ReasoningMode, Timeouts, TokenCount, ToolChoice,
     )
+    from desktop_agent.types.search import ConversationHits, SearchHit, SearchPlace, SearchQuery, SearchResults
     from desktop_agent.types.tool_calls import (
         AllowAlways, AllowForConversation, AllowOnce, CommandPart, CommandPreview, Decision, Deny,
         DenyAndStop, DiffPreview, Effect, FileChanges, NetworkPreview, OfferedTool, PicturePreview, Preview,
@@ -91,21 +96,23 @@ __all__ = [  # noqa: RUF022
     "ACCEPT_EDITS_MODE", "AgentError", "AgentOptions", "AgentResponse", "AllowAlways", "AllowForConversation",
     "AllowOnce", "AnswerAwaited", "AnswerNamed", "AnswerReport", "AnswerStarted", "AnswerStatus", "AnyTool",
     "Approval", "ApprovalControl", "ApprovalRequested", "ApprovalResolved", "Approver", "ArgumentSchema",
-    "ArgumentsPattern", "Asked", "AuthenticationFailed", "Authority", "BUILT_IN_MODES", "Base64Source", "Block",
+    "ArgumentsPattern", "Asked", "AuthenticationFailed", "Authority", "Backup", "BUILT_IN_MODES", "Base64Source",
+    "Block",
     "BlockStream", "Breadth", "CachedPrompt", "CachingNotSupported", "Capabilities", "CapabilityMissing",
     "ChatDone", "ChatLoopHandle", "ChatStream", "CheckpointCreated", "CheckpointRestored", "Citation", "Client",
     "CommandPart", "CommandPattern", "CommandPreview", "CommandSubject", "CommandsPattern", "Conflict",
     "ConnectionFailed", "ContentDelta", "ContextCompacted", "ContextLengthExceeded", "ContinuationInjected",
-    "Controls", "ConversationInUse", "ConversationOrigin", "ConversationTree",
+    "Controls", "ConversationHits", "ConversationInUse", "ConversationOrigin", "ConversationRecord", "ConversationTree",
     "CostUpdated", "DEFAULT_MODE", "DatabaseBusy", "DatabaseDamaged",
     "DatabaseReplaced", "DatabaseTooNew",
     "Decision", "Deny", "DenyAndStop", "Dialect", "DiffPreview", "DiskFull", "Done", "DoomLoopSuspected",
     "DuplicateToolResult", "Effect", "Effort", "EngineEvent", "Envelope", "ErrorOccurred", "Event", "EventStream",
-    "ExtraMissing",
+    "ExchangeFailed", "ExportFormat", "ExportResult", "ExtraMissing",
     "FileChanges", "FunctionTool", "Guard", "GuardAbort", "GuardAborted", "GuardCheck", "GuardContinue", "GuardControl",
     "GuardMoment", "GuardPass", "GuardStop", "GuardVerdict", "History", "HookAllow", "HookAsk", "HookDeny", "HookEdit",
     "HookName", "HookVerdict", "Hooks", "HostPattern", "HostSubject", "Image", "ImageDetail", "ImageRefused",
-    "ImageSource", "ImagesNotSupported", "Interrupt", "InterruptHandle", "InvalidRequest", "Json", "JsonFormat",
+    "ImageSource", "ImagesNotSupported", "ImportReport", "ImportResult", "Interrupt", "InterruptHandle",
+    "InvalidRequest", "Json", "JsonFormat",
     "JsonObject", "JsonSchema", "KeyringLocked", "KeyringMissing", "LimitReached", "Limits", "LocksRefused",
     "Lookalike", "LoopDone", "LoopStep", "MediaType", "Message", "MessageDelta", "MessageQueue", "MessageState", "Mode",
     "ModeChangeRequested", "ModeChanged", "ModelInfo", "ModelRequest", "ModelSchema", "NeedsToolExecution",
@@ -121,8 +128,10 @@ __all__ = [  # noqa: RUF022
     "ReasoningMode", "RemedyAction", "RequestAdjusted", "Resolution",
     "Response", "ResultPart", "RetryScheduled", "Risk", "Role",
     "Rule", "RuleControl", "RuleEffect", "RuleScope", "RunEnd", "RunFinished", "RunStarted", "RunningCall",
-    "SecretsUnavailable", "Sentence", "ServerFailed", "ServerStep", "Specialist", "SpecialistHasNoTools",
-    "StaleToolCall", "StopReason", "StopSession", "StopTool", "StopTurn", "StorageFailed", "StoredSource",
+    "SearchHit", "SearchPlace", "SearchQuery", "SearchResults", "SecretsUnavailable", "Sentence", "ServerFailed",
+    "ServerStep", "Skipped", "Specialist", "SpecialistHasNoTools",
+    "StaleToolCall", "StopReason", "StopSession", "StopTool", "StopTurn", "StorageFailed", "StoredCounts",
+    "StoredSource",
     "StreamingResponse", "StructuredResponse", "Subject", "Summary", "Text", "TextClosed", "TextPreview",
     "Thinking", "ThinkingBlock", "ThinkingDelta", "TimedOut", "Timeouts", "TokenCount", "TooLarge", "Tool",
     "ToolArgsDelta", "ToolCallAssembler", "ToolCallPending", "ToolCallingNotSupported", "ToolCallsRequested",
@@ -154,7 +163,11 @@ _MODULES = {
         "collect_text",
     ),
     "conversation.branches": ("Versions",),
+    "engine.conversation_exchange": ("ExportFormat", "ExportResult", "ImportResult"),
+    "exchange.import_report": ("ExchangeFailed", "ImportReport", "Skipped"),
     "permissions.approvals": ("AnswerReport", "AnswerStatus", "Approval", "Resolution",),
+    "storage.backup": ("Backup", "StoredCounts"),
+    "storage.records": ("ConversationRecord",),
     "tools.decorator": ("FunctionTool", "ToolFacts", "ToolOptions", "tool",),
     "tools.json_schema": ("JsonSchema",),
     "tools.tool": ("AnyTool", "ArgumentSchema", "ModelSchema", "RunningCall", "Tool",),
@@ -211,6 +224,7 @@ _MODULES = {
         "ReasoningBetweenTools", "ReasoningBudget", "ReasoningDisabled", "ReasoningEffort", "ReasoningMode",
         "Timeouts", "TokenCount", "ToolChoice",
     ),
+    "types.search": ("ConversationHits", "SearchHit", "SearchPlace", "SearchQuery", "SearchResults"),
     "types.tool_calls": (
         "AllowAlways", "AllowForConversation", "AllowOnce", "CommandPart", "CommandPreview", "Decision",
         "Deny", "DenyAndStop", "DiffPreview", "Effect", "FileChanges", "NetworkPreview", "OfferedTool",

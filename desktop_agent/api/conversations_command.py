@@ -1,4 +1,4 @@
-"""The headless command `conversations`, which lists, backs up, restores and checks what is stored."""
+"""The headless command `conversations`: list, find, show, export, import, back up, restore and check them."""
 
 import argparse
 import asyncio
@@ -12,11 +12,15 @@ from typing import Any
 from desktop_agent.api.command_line import add_data_dir, chosen_data_folder, positive_int
 from desktop_agent.api.history import History
 from desktop_agent.api.terminal import DONE, ERROR, INTERRUPTED, WRONG_USE, escape_controls, use_utf8, write_remark
+from desktop_agent.engine.conversation_exchange import ExportFormat
+from desktop_agent.exchange.conversation_json import write_conversations
+from desktop_agent.exchange.markdown_export import export_markdown
 from desktop_agent.storage.backup import BACKUP_FOLDER, Backup, StoredCounts, list_backups, restore_backup
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.types.errors import AgentError, WrongUse
 
 _Arguments = argparse.Namespace
+_MAX_FOUND = 30
 
 
 def run_conversations(argv: Sequence[str]) -> int:
@@ -49,6 +53,69 @@ async def _list(arguments: _Arguments) -> int:
     for record in records:
         day = record.updated_at.astimezone().strftime("%Y-%m-%d %H:%M")
         _print(f"{record.id}  {day}  {record.message_count:>5}  {record.title}")
+    return DONE
+
+
+async def _search(arguments: _Arguments) -> int:
+    async with _history(arguments) as history:
+        results = await history.search(" ".join(arguments.words), arguments.limit or _MAX_FOUND)
+    if arguments.json:
+        _print_json([asdict(conversation) for conversation in results.conversations])
+        return DONE
+    for conversation in results.conversations:
+        _print(f"{conversation.conversation_id}  {conversation.title}")
+        for hit in conversation.hits:
+            _print(f"    {hit.at.astimezone():%Y-%m-%d}  {hit.role}: {hit.snippet}")
+    if not results.is_complete:
+        write_remark("Not everything is searched yet: the index is being made. Search again later.")
+    return DONE
+
+
+async def _show(arguments: _Arguments) -> int:
+    async with _history(arguments) as history:
+        tree = await history.conversation(arguments.id)
+    if arguments.json:
+        pieces: list[bytes] = []
+        write_conversations([tree], pieces.append)
+        sys.stdout.write(b"".join(pieces).decode())
+    else:
+        _print(export_markdown(tree, with_pictures=False).text)
+    return DONE
+
+
+async def _export(arguments: _Arguments) -> int:
+    target: Path = arguments.to
+    async with _history(arguments) as history:
+        ids = arguments.ids or [record.id for record in await history.conversations()]
+        result = await history.export(ids, target, ExportFormat(arguments.format or _format_of(target)))
+    if arguments.json:
+        _print_json({"files": list(map(str, result.files)), "lost_pictures": result.lost_pictures})
+    else:
+        _print("\n".join(map(str, result.files)))
+    if result.lost_pictures:
+        write_remark(f"Pictures that could not be read: {result.lost_pictures}. Their places are kept.")
+    return DONE
+
+
+def _format_of(target: Path) -> str:
+    known = {export_format.value for export_format in ExportFormat}
+    ending = target.suffix.lower().removeprefix(".")
+    if ending not in known:
+        raise WrongUse("The format is not clear.", f"Name it with --format: {', '.join(sorted(known))}.")
+    return ending
+
+
+async def _import(arguments: _Arguments) -> int:
+    async with _history(arguments) as history:
+        result = await history.import_file(arguments.file)
+    notes = [f"{sentence} ({count})" if count > 1 else str(sentence) for sentence, count in result.report.notes]
+    skipped = [f"{entry.title}: {entry.reason}" for entry in result.skipped]
+    if arguments.json:
+        _print_json({"added": result.added, "present": result.present, "skipped": skipped, "notes": notes})
+        return DONE
+    _print(f"Imported: {len(result.added)}, here already: {result.present}, left out: {len(skipped)}")
+    for line in (*skipped, *notes):
+        _print(f"    {line}")
     return DONE
 
 
@@ -98,6 +165,10 @@ async def _check(arguments: _Arguments) -> int:
 
 _COMMANDS: dict[str, Callable[[_Arguments], Coroutine[Any, Any, int]]] = {
     "list": _list,
+    "search": _search,
+    "show": _show,
+    "export": _export,
+    "import": _import,
     "backup": _back_up,
     "backups": _list_backups,
     "restore": _restore,
@@ -141,13 +212,13 @@ def _print(text: str) -> None:
 
 def _print_json(value: object) -> None:
     # In ASCII: titles may hold what a terminal obeys.
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+    sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="desktop-agent conversations",
-        description="List, back up, restore and check the stored conversations. "
+        description="List, find, show, export, import, back up, restore and check the stored conversations. "
         "Exit codes: 0 done, 1 something is damaged or failed, 2 wrong use, 130 interrupted.",
     )
     add = parser.add_subparsers(dest="command", required=True, metavar="COMMAND").add_parser
@@ -155,6 +226,25 @@ def _parser() -> argparse.ArgumentParser:
     listing = _add(add, "list", "list conversations, the newest first")
     listing.add_argument("--limit", metavar="N", type=positive_int, help="so many at most")
     listing.add_argument("--trash", action="store_true", help="those in the trash instead")
+
+    search = _add(add, "search", "find messages and titles")
+    search.add_argument("words", metavar="WORD", nargs="+", help="what to look for; “…” are words that follow another")
+    search.add_argument("--limit", metavar="N", type=positive_int, help=f"conversations at most ({_MAX_FOUND})")
+
+    show = _add(add, "show", "print the branch in view of a conversation, as Markdown")
+    show.add_argument("id", metavar="ID", help="of the conversation, as “list” prints it")
+
+    export = _add(add, "export", "write conversations into a file, or each into a file of a folder")
+    export.add_argument("ids", metavar="ID", nargs="*", help="of the conversations (default: all)")
+    export.add_argument("--to", metavar="FILE", type=Path, required=True, help="the file, or the folder")
+    export.add_argument(
+        "--format",
+        choices=[export_format.value for export_format in ExportFormat],
+        help="zip: JSON with pictures, to be imported again; json; md; html (default: by the ending of FILE)",
+    )
+
+    imports = _add(add, "import", "import an archive of this program, or an export of ChatGPT or Claude")
+    imports.add_argument("file", metavar="FILE", type=Path, help="the zip, its folder, or its conversations.json")
 
     backup = _add(add, "backup", "write a backup, also while the window is open")
     backup.add_argument("--to", metavar="DIR", type=Path, help="in this folder (default: “backups” in the data folder)")

@@ -5,6 +5,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from desktop_agent.engine.conversation_exchange import (
+    ConversationExchange,
+    ExportFormat,
+    ExportResult,
+    ImportResult,
+)
 from desktop_agent.storage.backup import BACKUP_FOLDER, Backup, write_backup
 from desktop_agent.storage.files import data_folder
 from desktop_agent.storage.opening import DATABASE_NAME
@@ -12,6 +18,7 @@ from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.storage.store import Store
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import Sentence, StorageFailed
+from desktop_agent.types.search import SearchQuery, SearchResults
 
 
 class History:
@@ -60,6 +67,28 @@ class History:
     async def add(self, conversation: ConversationTree) -> bool:
         """Store a conversation; return False where one with its id is there already, also in the trash."""
         return await self._store.import_tree(conversation)
+
+    async def search(self, query: str | SearchQuery, limit: int = 30) -> SearchResults:
+        """Find messages and titles; see SearchQuery. What is not in the index yet is put there first."""
+        await self._store.search.index_all()
+        wanted = SearchQuery(text=query) if isinstance(query, str) else query
+        return await self._store.search.find(wanted, limit) or SearchResults()
+
+    async def export(
+        self, conversation_ids: Sequence[str], target: Path, export_format: ExportFormat = ExportFormat.ARCHIVE
+    ) -> ExportResult:
+        """Write conversations into a file, or several Markdown or HTML files into a folder; see ExportFormat.
+
+        Raises ExtraMissing too.
+        """
+        return await ConversationExchange(self._store).export(conversation_ids, target, export_format)
+
+    async def import_file(self, path: Path) -> ImportResult:
+        """Import an archive of ours, or an account's export of ChatGPT or Claude: the zip, its folder or its JSON.
+
+        What is there already is left alone. Raises ExchangeFailed too.
+        """
+        return await ConversationExchange(self._store).import_file(path)
 
     async def back_up(self, backups: Path | None = None) -> Backup:
         """Write a backup as a new folder in `backups`, by default the folder `backups` of the data folder."""

@@ -10,10 +10,13 @@ from desktop_agent.storage.conversation_rows import (
     load_record,
     to_microseconds,
 )
-from desktop_agent.storage.records import origin_to_json, read_message
+from desktop_agent.storage.records import ConversationState, origin_to_json, read_message, state_to_json
 from desktop_agent.types.conversation_tree import ConversationTree, TreeMessage
 from desktop_agent.types.messages import Message
+from desktop_agent.types.tool_calls import UntrustedSource
 
+# What comes with a file may be written by anybody, also to be obeyed by a model.
+_IMPORTED = UntrustedSource("file", "an imported conversation", "import")
 _SELECT_MESSAGES = """
     SELECT m.id, m.role, m.state, m.body, (SELECT id FROM messages above WHERE above.number = m.parent)
     FROM messages m WHERE m.conversation = ? ORDER BY m.number"""
@@ -77,6 +80,7 @@ def _insert_conversation(connection: sqlite3.Connection, tree: ConversationTree)
         "model": tree.model,
         "workspace": tree.workspace,
         "origin": origin_to_json(tree.origin),
+        "state": state_to_json(ConversationState(outside=(_IMPORTED,))),
     }
     sql = f"INSERT INTO conversations ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"  # noqa: S608  constants
     number = connection.execute(sql, tuple(row.values())).lastrowid

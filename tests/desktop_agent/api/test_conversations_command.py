@@ -82,6 +82,70 @@ def test_a_backup_is_written_listed_and_restored(terminal: Terminal, data: Path,
     assert "not empty" in err
 
 
+def test_words_are_found(terminal: Terminal) -> None:
+    (found,) = terminal.json("search", "another", "beginning")
+    assert found["conversation_id"] == "imported"
+    assert [hit["message_id"] for hit in found["hits"]] == ["f"]
+    code, out, err = terminal.run("search", "anoth")
+    assert (code, err) == (0, "")
+    assert "user: another beginning" in out
+    assert terminal.json("search", "nothing") == []
+
+
+def test_a_conversation_is_shown(terminal: Terminal) -> None:
+    code, out, err = terminal.run("show", "imported")
+    assert (code, err) == (0, "")
+    assert "## You" in out
+    assert "look" in out
+    assert terminal.json("show", "imported")["conversations"][0]["head"] == "d"
+    code, _, err = terminal.run("show", "nothing")
+    assert code == 2
+    assert "There is no conversation “nothing”." in err
+
+
+def test_what_is_exported_is_imported_elsewhere(terminal: Terminal, tmp_path: Path) -> None:
+    archive = tmp_path / "all.zip"
+    assert terminal.json("export", "--to", str(archive))["files"] == [str(archive)]
+    other = tmp_path / "other"
+
+    async def create() -> None:
+        await (await Store.open(other)).close()
+
+    asyncio.run(create())
+    place = ("--data-dir", str(other))
+    assert terminal.json("import", str(archive), *place) == {
+        "added": ["imported"],
+        "present": 0,
+        "skipped": [],
+        "notes": [],
+    }
+    assert terminal.json("import", str(archive), *place)["present"] == 1
+    again = tmp_path / "again.zip"
+    terminal.json("export", "--to", str(again), *place)
+    assert again.read_bytes() == archive.read_bytes()
+
+
+def test_pages_are_exported_one_or_all(terminal: Terminal, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    terminal.json("export", "imported", "--to", str(page))
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    (path,) = terminal.json("export", "--to", str(tmp_path / "text.md"))["files"]
+    assert "look" in Path(path).read_text()
+    code, _, err = terminal.run("export", "--to", str(tmp_path / "x.docx"))
+    assert code == 2
+    assert "--format" in err
+    code, _, err = terminal.run("export", "imported", "--to", str(tmp_path / "nowhere" / "x.json"))
+    assert code == 1
+    assert not list(tmp_path.glob("*/.x*"))
+
+
+def test_what_is_no_export_is_refused(terminal: Terminal, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"a": 1}')
+    code, _, err = terminal.run("import", str(tmp_path / "x.json"))
+    assert code == 1
+    assert "holds no conversations" in err
+
+
 def test_all_is_checked(terminal: Terminal) -> None:
     assert terminal.json("check")["notices"] == []
     assert main(["check"]) == 0

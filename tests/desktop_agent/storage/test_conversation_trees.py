@@ -95,6 +95,12 @@ async def test_an_imported_conversation_is_gone_on_with(store: Store) -> None:
     assert [item.id for item in (await store.load("imported")).messages] == ["a", "b", "c", "d", "g"]
 
 
+async def test_what_was_imported_counts_as_content_from_outside(store: Store) -> None:
+    await store.import_tree(TREE)
+    (source,) = (await store.load("imported")).record.state.outside
+    assert (source.kind, source.name) == ("file", "an imported conversation")
+
+
 async def test_an_unknown_conversation_is_refused(store: Store) -> None:
     with pytest.raises(WrongUse):
         await store.load_tree("nothing")

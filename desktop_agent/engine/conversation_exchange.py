@@ -1,0 +1,239 @@
+"""Exports stored conversations into files, and imports them from files and from other programs' histories."""
+
+import asyncio
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, TypeVar
+
+from desktop_agent.exchange.archive import picture_name, pictures_of, write_archive
+from desktop_agent.exchange.conversation_json import write_conversations
+from desktop_agent.exchange.html_export import write_html
+from desktop_agent.exchange.import_conversations import ConversationImport
+from desktop_agent.exchange.import_report import ImportReport, Skipped
+from desktop_agent.exchange.markdown_export import export_markdown
+from desktop_agent.processes.worker_threads import WorkerThread
+from desktop_agent.storage.files import file_error, write_atomically
+from desktop_agent.storage.store import Store
+from desktop_agent.types.blocks import StoredSource
+from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.errors import AgentError, WrongUse
+
+T = TypeVar("T")
+Progress = Callable[[int, int], None]
+"""How much of how much is done; called in another thread."""
+
+_MAX_NAME = 60
+_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
+
+
+class ExportFormat(StrEnum):
+    """ARCHIVE is a zip of JSON and pictures, which can be imported again; so can JSON, which has no pictures."""
+
+    ARCHIVE = "zip"
+    JSON = "json"
+    MARKDOWN = "md"
+    HTML = "html"
+
+
+_SINGLE_FILES = {ExportFormat.ARCHIVE, ExportFormat.JSON}
+
+
+@dataclass(frozen=True, slots=True)
+class ExportResult:
+    """What was written: the files, and how many pictures could not be read."""
+
+    files: tuple[Path, ...]
+    lost_pictures: int = 0
+
+
+@dataclass(slots=True)
+class ImportResult:
+    """What came of an import. `present` were there already; `skipped` says what was left out, and why."""
+
+    added: list[str] = field(default_factory=list[str])
+    present: int = 0
+    skipped: list[Skipped] = field(default_factory=list[Skipped])
+    report: ImportReport = field(default_factory=ImportReport)
+
+
+class ConversationExchange:
+    """Exports from and imports into one store. The work is done in a thread, one conversation in memory at a time."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def export(
+        self,
+        conversation_ids: Sequence[str],
+        target: Path,
+        export_format: ExportFormat,
+        on_progress: Progress | None = None,
+    ) -> ExportResult:
+        """Write conversations into `target`.
+
+        That is a file for JSON, for an archive, and for one conversation in another format; for several of them it is a
+        folder. Pictures of Markdown lie in the folder `pictures` beside it. Raises WrongUse for an unknown
+        conversation, StorageFailed, and ExtraMissing where the libraries of the format are not installed.
+        """
+        return await self._in_thread(_Export(self._bridge(), target, export_format, on_progress).run, conversation_ids)
+
+    async def import_file(self, path: Path, on_progress: Progress | None = None) -> ImportResult:
+        """Import an archive, folder or file of this program, or an account's export of ChatGPT or Claude.
+
+        What is there already is left alone. Raises ExchangeFailed for a file of another kind, and StorageFailed; what
+        was imported until then stays.
+        """
+        return await self._in_thread(_Import(self._bridge(), self._store, on_progress).run, path)
+
+    def _bridge(self) -> "_Bridge":
+        return _Bridge(asyncio.get_running_loop(), self._store)
+
+    async def _in_thread(self, work: Callable[..., T], *arguments: object) -> T:
+        worker = WorkerThread("exchange")
+        try:
+            return await worker.run(lambda: work(*arguments))
+        finally:
+            worker.stop()
+
+
+class _Bridge:
+    """The store, for a thread: each call waits for the event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, store: Store) -> None:
+        self._loop = loop
+        self._store = store
+
+    def load(self, conversation_id: str) -> ConversationTree:
+        return asyncio.run_coroutine_threadsafe(self._store.load_tree(conversation_id), self._loop).result()
+
+    def add(self, tree: ConversationTree) -> bool:
+        return asyncio.run_coroutine_threadsafe(self._store.import_tree(tree), self._loop).result()
+
+    def read_picture(self, source: StoredSource) -> bytes | None:
+        try:
+            return asyncio.run_coroutine_threadsafe(self._store.pictures.get(source), self._loop).result()
+        except (AgentError, CancelledError):
+            return None
+
+
+class _Export:
+    def __init__(
+        self, bridge: _Bridge, target: Path, export_format: ExportFormat, on_progress: Progress | None
+    ) -> None:
+        self._bridge = bridge
+        self._target = target
+        self._format = export_format
+        self._on_progress = on_progress
+        self._lost = 0
+
+    def run(self, conversation_ids: Sequence[str]) -> ExportResult:
+        if not conversation_ids:
+            raise WrongUse("There is nothing to export.", "Name a conversation.")
+        try:
+            if self._format in _SINGLE_FILES:
+                self._write(self._target, lambda file: self._write_all(file, conversation_ids))
+                return ExportResult((self._target,), self._lost)
+            return ExportResult(tuple(self._write_each(conversation_ids)), self._lost)
+        except OSError as error:
+            raise file_error(error, self._target) from error
+
+    def _write_all(self, file: IO[bytes], conversation_ids: Sequence[str]) -> None:
+        if self._format is ExportFormat.JSON:
+            write_conversations(self._loaded(conversation_ids), file.write)
+        else:
+            counts = write_archive(file, self._loaded(conversation_ids), self._bridge.read_picture)
+            self._lost += counts.lost_pictures
+
+    def _write_each(self, conversation_ids: Sequence[str]) -> Iterator[Path]:
+        names: set[str] = set()
+        is_single = len(conversation_ids) == 1
+        if not is_single:
+            self._target.mkdir(parents=True, exist_ok=True)
+        for tree in self._loaded(conversation_ids):
+            path = self._target if is_single else self._target / _free_name(tree.title, self._format, names)
+            if self._format is ExportFormat.HTML:
+                self._write(path, lambda file, tree=tree: write_html(tree, file.write, self._bridge.read_picture))
+            else:
+                self._write_markdown(path, tree)
+            yield path
+
+    def _write_markdown(self, path: Path, tree: ConversationTree) -> None:
+        exported = export_markdown(tree)
+        for source in exported.pictures:
+            data = self._bridge.read_picture(source)
+            if data is None:
+                self._lost += 1
+                continue
+            picture = path.parent / picture_name(source)
+            picture.parent.mkdir(exist_ok=True)
+            write_atomically(picture, data)
+        self._write(path, lambda file: file.write(exported.text.encode()))
+
+    def _loaded(self, conversation_ids: Sequence[str]) -> Iterator[ConversationTree]:
+        for done, conversation_id in enumerate(conversation_ids):
+            if self._on_progress is not None:
+                self._on_progress(done, len(conversation_ids))
+            yield self._bridge.load(conversation_id)
+
+    def _write(self, path: Path, write: Callable[[IO[bytes]], object]) -> None:
+        """Write a file that has its name only when it is whole."""
+        unfinished = path.with_name(f".{path.name}.unfinished")
+        try:
+            with unfinished.open("wb") as file:
+                write(file)
+            unfinished.replace(path)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
+
+
+def _free_name(title: str, export_format: ExportFormat, names: set[str]) -> str:
+    """Return a file name of the title that is not among the names, and add it there."""
+    plain = _NOT_IN_NAMES.sub(" ", unicodedata.normalize("NFC", title).encode("utf-8", "replace").decode())
+    stem = " ".join(plain.split())[:_MAX_NAME].strip(" .") or "Conversation"
+    name, number = stem, 2
+    while name.casefold() in names:
+        name, number = f"{stem} {number}", number + 1
+    names.add(name.casefold())
+    return f"{name}.{export_format.value}"
+
+
+class _Import:
+    def __init__(self, bridge: _Bridge, store: Store, on_progress: Progress | None) -> None:
+        self._bridge = bridge
+        self._store = store
+        self._on_progress = on_progress
+
+    def run(self, path: Path) -> ImportResult:
+        result = ImportResult()
+        with ConversationImport(path, self._on_progress) as source:
+            result.report = source.report
+            for entry in source:
+                if isinstance(entry, Skipped):
+                    result.skipped.append(entry)
+                    continue
+                self._store_pictures(entry, source)
+                if self._bridge.add(entry):
+                    result.added.append(entry.id)
+                else:
+                    result.present += 1
+        return result
+
+    def _store_pictures(self, tree: ConversationTree, source: ConversationImport) -> None:
+        """Write the pictures of a conversation. One that is missing is missing in the conversation too."""
+        for picture in _stored_sources(tree):
+            try:
+                data = source.read_picture(picture)
+            except AgentError:
+                continue
+            self._store.pictures.write(picture.digest, picture.media_type, data)
+
+
+def _stored_sources(tree: ConversationTree) -> Iterable[StoredSource]:
+    sources = (image.source for node in tree.messages for image in pictures_of(node.message))
+    return {source.digest: source for source in sources if isinstance(source, StoredSource)}.values()
