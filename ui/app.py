@@ -5,6 +5,7 @@ import logging
 import sys
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
 
@@ -37,6 +38,9 @@ from ui.shell.storage import CloseConfirmation, DiskBanner
 from ui.shell.window import save_appearance
 from ui.style.accessibility import install_accessibility
 from ui.style.theme import app_icon
+
+if TYPE_CHECKING:
+    from ui.shell.exchange import ExchangePresenter
 
 _log = logging.getLogger(__name__)
 _EMERGENCY_SAVE_SECONDS = 10.0
@@ -80,6 +84,7 @@ class AppController:
     """The objects between the window and the engine, and how they are connected."""
 
     _lost_draft: ComposerDraft | None = None
+    _exchange: "ExchangePresenter | None" = None
 
     def __init__(self, startup: StartupWindow, engine: Engine) -> None:
         app, themes = startup.app, startup.themes
@@ -116,7 +121,7 @@ class AppController:
         self.mcp_servers = McpServerSettings(engine, clock, self._tasks, self._open_folder, app)
         self._settings_presenter.set_mcp_servers(self.mcp_servers)
         self._settings_presenter.set_storage(disk)
-        WindowActions(self.window, settings, self._settings_presenter, self._help, palette, disk)
+        WindowActions(self.window, settings, self._settings_presenter, self._help, palette, disk, self.exchange)
         requests = McpRequests(app)
         engine.people = requests.people
         self._mcp = McpPresenter(
@@ -131,6 +136,18 @@ class AppController:
         self._close_confirmation = CloseConfirmation(self.window, themes, self._unsaved, lambda: startup.can_ask)
         self._disk_banner = DiskBanner(disk, self.window.banners, self.window)
         self._connect()
+
+    def exchange(self) -> "ExchangePresenter":
+        """Return what exports and imports. It is created when it is first needed: few people do so on most days."""
+        if self._exchange is None:
+            from ui.bridge.exchange import Exchange
+            from ui.shell.exchange import ExchangePresenter
+
+            exchange = Exchange(self._engine, self._tasks, self._startup.app)
+            self._exchange = ExchangePresenter(
+                self._startup.themes, exchange, self.library, self.window.banners, self.window
+            )
+        return self._exchange
 
     def begin(self, options: LaunchOptions) -> None:
         """Apply the preferences, fill the window and open the first conversation."""

@@ -2,13 +2,13 @@
 
 import asyncio
 import re
+import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar
 
 from desktop_agent.exchange.archive import picture_name, pictures_of, write_archive
 from desktop_agent.exchange.conversation_json import write_conversations
@@ -21,13 +21,14 @@ from desktop_agent.storage.files import file_error, write_atomically
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import StoredSource
 from desktop_agent.types.conversation_tree import ConversationTree
-from desktop_agent.types.errors import AgentError, WrongUse
+from desktop_agent.types.errors import AgentError, ImageRefused, WrongUse
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
 """How much of how much is done; called in another thread."""
 
 _MAX_NAME = 60
+_POLL_SECONDS = 0.2
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
 
 
@@ -80,7 +81,8 @@ class ConversationExchange:
         folder. Pictures of Markdown lie in the folder `pictures` beside it. Raises WrongUse for an unknown
         conversation, StorageFailed, and ExtraMissing where the libraries of the format are not installed.
         """
-        return await self._in_thread(_Export(self._bridge(), target, export_format, on_progress).run, conversation_ids)
+        export = _Export(target, export_format, on_progress)
+        return await self._in_thread(lambda store: export.run(store, conversation_ids))
 
     async def import_file(self, path: Path, on_progress: Progress | None = None) -> ImportResult:
         """Import an archive, folder or file of this program, or an account's export of ChatGPT or Claude.
@@ -88,50 +90,73 @@ class ConversationExchange:
         What is there already is left alone. Raises ExchangeFailed for a file of another kind, and StorageFailed; what
         was imported until then stays.
         """
-        return await self._in_thread(_Import(self._bridge(), self._store, on_progress).run, path)
+        return await self._in_thread(lambda store: _import_file(store, path, on_progress))
 
-    def _bridge(self) -> "_Bridge":
-        return _Bridge(asyncio.get_running_loop(), self._store)
-
-    async def _in_thread(self, work: Callable[..., T], *arguments: object) -> T:
+    async def _in_thread(self, work: Callable[["_BlockingStore"], T]) -> T:
+        store = _BlockingStore(self._store, asyncio.get_running_loop())
         worker = WorkerThread("exchange")
         try:
-            return await worker.run(lambda: work(*arguments))
+            return await worker.run(lambda: work(store))
         finally:
+            store.stop()
             worker.stop()
 
 
-class _Bridge:
+class _Stopped(Exception):
+    """Nobody waits for the result any more."""
+
+
+class _BlockingStore:
     """The store, for a thread: each call waits for the event loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, store: Store) -> None:
-        self._loop = loop
+    def __init__(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
         self._store = store
+        self._loop = loop
+        self._is_stopped = threading.Event()
+
+    def stop(self) -> None:
+        """End the thread at its next call: the loop may not run any more."""
+        self._is_stopped.set()
 
     def load(self, conversation_id: str) -> ConversationTree:
-        return asyncio.run_coroutine_threadsafe(self._store.load_tree(conversation_id), self._loop).result()
+        return self._wait(self._store.load_tree(conversation_id))
 
     def add(self, tree: ConversationTree) -> bool:
-        return asyncio.run_coroutine_threadsafe(self._store.import_tree(tree), self._loop).result()
+        return self._wait(self._store.import_tree(tree))
 
     def read_picture(self, source: StoredSource) -> bytes | None:
         try:
-            return asyncio.run_coroutine_threadsafe(self._store.pictures.get(source), self._loop).result()
-        except (AgentError, CancelledError):
+            return self._wait(self._store.pictures.get(source))
+        except AgentError:
             return None
+
+    def write_picture(self, source: StoredSource, data: bytes) -> None:
+        self._store.pictures.write(source.digest, source.media_type, data)
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._is_stopped.is_set():
+            work.close()
+            raise _Stopped
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        while True:
+            try:
+                return future.result(_POLL_SECONDS)
+            except TimeoutError:
+                if self._is_stopped.is_set():
+                    raise _Stopped from None
 
 
 class _Export:
-    def __init__(
-        self, bridge: _Bridge, target: Path, export_format: ExportFormat, on_progress: Progress | None
-    ) -> None:
-        self._bridge = bridge
+    _store: _BlockingStore
+
+    def __init__(self, target: Path, export_format: ExportFormat, on_progress: Progress | None) -> None:
         self._target = target
         self._format = export_format
         self._on_progress = on_progress
         self._lost = 0
 
-    def run(self, conversation_ids: Sequence[str]) -> ExportResult:
+    def run(self, store: _BlockingStore, conversation_ids: Sequence[str]) -> ExportResult:
+        self._store = store
         if not conversation_ids:
             raise WrongUse("There is nothing to export.", "Name a conversation.")
         try:
@@ -146,7 +171,7 @@ class _Export:
         if self._format is ExportFormat.JSON:
             write_conversations(self._loaded(conversation_ids), file.write)
         else:
-            counts = write_archive(file, self._loaded(conversation_ids), self._bridge.read_picture)
+            counts = write_archive(file, self._loaded(conversation_ids), self._store.read_picture)
             self._lost += counts.lost_pictures
 
     def _write_each(self, conversation_ids: Sequence[str]) -> Iterator[Path]:
@@ -157,7 +182,7 @@ class _Export:
         for tree in self._loaded(conversation_ids):
             path = self._target if is_single else self._target / _free_name(tree.title, self._format, names)
             if self._format is ExportFormat.HTML:
-                self._write(path, lambda file, tree=tree: write_html(tree, file.write, self._bridge.read_picture))
+                self._write(path, lambda file, tree=tree: write_html(tree, file.write, self._store.read_picture))
             else:
                 self._write_markdown(path, tree)
             yield path
@@ -165,7 +190,7 @@ class _Export:
     def _write_markdown(self, path: Path, tree: ConversationTree) -> None:
         exported = export_markdown(tree)
         for source in exported.pictures:
-            data = self._bridge.read_picture(source)
+            data = self._store.read_picture(source)
             if data is None:
                 self._lost += 1
                 continue
@@ -178,7 +203,7 @@ class _Export:
         for done, conversation_id in enumerate(conversation_ids):
             if self._on_progress is not None:
                 self._on_progress(done, len(conversation_ids))
-            yield self._bridge.load(conversation_id)
+            yield self._store.load(conversation_id)
 
     def _write(self, path: Path, write: Callable[[IO[bytes]], object]) -> None:
         """Write a file that has its name only when it is whole."""
@@ -203,35 +228,30 @@ def _free_name(title: str, export_format: ExportFormat, names: set[str]) -> str:
     return f"{name}.{export_format.value}"
 
 
-class _Import:
-    def __init__(self, bridge: _Bridge, store: Store, on_progress: Progress | None) -> None:
-        self._bridge = bridge
-        self._store = store
-        self._on_progress = on_progress
-
-    def run(self, path: Path) -> ImportResult:
-        result = ImportResult()
-        with ConversationImport(path, self._on_progress) as source:
-            result.report = source.report
-            for entry in source:
-                if isinstance(entry, Skipped):
-                    result.skipped.append(entry)
-                    continue
-                self._store_pictures(entry, source)
-                if self._bridge.add(entry):
-                    result.added.append(entry.id)
-                else:
-                    result.present += 1
-        return result
-
-    def _store_pictures(self, tree: ConversationTree, source: ConversationImport) -> None:
-        """Write the pictures of a conversation. One that is missing is missing in the conversation too."""
-        for picture in _stored_sources(tree):
-            try:
-                data = source.read_picture(picture)
-            except AgentError:
+def _import_file(store: _BlockingStore, path: Path, on_progress: Progress | None) -> ImportResult:
+    result = ImportResult()
+    with ConversationImport(path, on_progress) as source:
+        result.report = source.report
+        for entry in source:
+            if isinstance(entry, Skipped):
+                result.skipped.append(entry)
                 continue
-            self._store.pictures.write(picture.digest, picture.media_type, data)
+            _store_pictures(store, entry, source)
+            if store.add(entry):
+                result.added.append(entry.id)
+            else:
+                result.present += 1
+    return result
+
+
+def _store_pictures(store: _BlockingStore, tree: ConversationTree, source: ConversationImport) -> None:
+    """Write the pictures of a conversation. One that is missing is missing in the conversation too."""
+    for picture in _stored_sources(tree):
+        try:
+            data = source.read_picture(picture)
+        except ImageRefused:
+            continue
+        store.write_picture(picture, data)
 
 
 def _stored_sources(tree: ConversationTree) -> Iterable[StoredSource]:

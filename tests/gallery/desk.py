@@ -24,6 +24,7 @@ from tests.gallery.paintings import painting
 from ui.bridge.permissions import PermissionRules
 from ui.bridge.storage import DiskMonitor
 from ui.bridge.event_loop import FrameClock
+from ui.bridge.exchange import Exchange
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.mcp_servers import McpServerSettings
 from ui.bridge.storage import PictureStore
@@ -36,6 +37,7 @@ from ui.shell.approvals import ApprovalPresenter
 from ui.shell.conversation_page import ConversationPage
 from ui.shell.actions import HelpPresenter
 from ui.shell.command_palette import PalettePresenter
+from ui.shell.exchange import ExchangePresenter
 from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow
 
@@ -106,7 +108,10 @@ class Desk:
         self.tool_servers = McpServerSettings(engine, self.clock, self.tasks, lambda: None, app)
         self.settings.set_mcp_servers(self.tool_servers)
         self.settings.set_storage(disk)
-        WindowActions(self.window, settings, self.settings, self.help, self.palette, disk)
+        self.exchange = ExchangePresenter(
+            themes, Exchange(engine, self.tasks, app), self.library, self.window.banners, self.window
+        )
+        WindowActions(self.window, settings, self.settings, self.help, self.palette, disk, lambda: self.exchange)
 
     def play(self, *turns: Turn, models: Sequence[ModelInfo] = MODELS) -> ScriptedProvider:
         """What the model says next."""

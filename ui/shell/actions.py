@@ -21,6 +21,7 @@ from ui.style.pickers import MODE_SHORTCUT as MODE_KEYS
 from ui.style.theme import ThemeSource
 
 if TYPE_CHECKING:
+    from ui.shell.exchange import ExchangePresenter
     from ui.shell.help_dialog import HelpDialog
 
 
@@ -75,6 +76,7 @@ class WindowActions(QObject):
         help_: HelpPresenter,
         palette: PalettePresenter,
         disk: DiskMonitor,
+        exchange: "Callable[[], ExchangePresenter]",
     ) -> None:
         super().__init__(window)
         self._window = window
@@ -87,6 +89,7 @@ class WindowActions(QObject):
         self._add_conversations()
         self._add_conversation()
         self._add_message(settings)
+        self._add_exchange(exchange)
         trash = self._add_settings(settings, pages, disk)
         open_help, shortcuts = self._add_help(help_)
         palette.fallback_actions = (open_settings, shortcuts, open_help)
@@ -151,6 +154,13 @@ class WindowActions(QObject):
         )
         settings.changed.connect(self._show_keys_of_message)
         self._show_keys_of_message(settings.preferences)
+
+    def _add_exchange(self, exchange: "Callable[[], ExchangePresenter]") -> None:
+        other_words = self.tr("save share file markdown html json zip")
+        self._add(self.tr("Export this conversation…"), None, lambda: exchange().export_current(), other_words)
+        self._add(self.tr("Export all conversations…"), None, lambda: exchange().export_all(), other_words)
+        other_words = self.tr("chatgpt claude history archive load")
+        self._add(self.tr("Import conversations…"), None, lambda: exchange().import_file(), other_words)
 
     def _add_settings(self, settings: Settings, pages: SettingsPresenter, disk: DiskMonitor) -> QAction:
         for page, text, other_words in (

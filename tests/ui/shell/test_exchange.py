@@ -1,0 +1,80 @@
+"""Exporting and importing in the window."""
+
+import json
+import zipfile
+
+from PySide6.QtWidgets import QApplication
+
+from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
+from ui.style.widgets import QuestionBox
+
+
+def shown(screen):
+    return "\n".join(screen.words(screen.banners))
+
+
+async def dialog_of(screen, action):
+    screen.action(action).trigger()
+    return await until(lambda: screen.desk.exchange()._dialog)
+
+
+def test_a_conversation_is_exported_in_the_chosen_format(on_screen, tmp_path):
+    async def work(screen):
+        screen.action("Export this conversation…").trigger()
+        await until(lambda: "nothing in this conversation yet" in shown(screen))
+        await screen.say("precious")
+        for words, name in (("Web page", "a.html"), ("Markdown", "a.md"), ("Archive", "a.zip"), ("JSON", "a.json")):
+            dialog = await dialog_of(screen, "Export this conversation…")
+            dialog.selectNameFilter(next(each for each in dialog.nameFilters() if each.startswith(words)))
+            dialog.filterSelected.emit(dialog.selectedNameFilter())
+            assert dialog.defaultSuffix() == name.partition(".")[2]
+            path = tmp_path / name
+            dialog.fileSelected.emit(str(path))
+            dialog.reject()
+            await until(lambda path=path: str(path) in shown(screen))
+        assert "precious" in (tmp_path / "a.html").read_text()
+        assert "gold" in (tmp_path / "a.md").read_text()
+        assert "conversations.json" in zipfile.ZipFile(tmp_path / "a.zip").namelist()
+        (written,) = json.loads((tmp_path / "a.json").read_text())["conversations"]
+        assert written["title"] == "precious"
+
+    on_screen(work, Turn(ContentDelta("gold")))
+
+
+def test_an_import_says_what_came_and_what_did_not(on_screen, tmp_path):
+    chat = {"uuid": "1", "name": "From elsewhere", "created_at": "2025-01-02T03:04:05Z", "chat_messages": []}
+    message = {"uuid": "2", "sender": "human", "created_at": "2025-01-02T03:04:05Z"}
+    message["content"] = [{"type": "text", "text": "hello"}]
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([{**chat, "chat_messages": [message]}, 7]))
+
+    async def work(screen):
+        for added, present in ((1, 0), (0, 1)):
+            dialog = await dialog_of(screen, "Import conversations…")
+            dialog.fileSelected.emit(str(path))
+            dialog.reject()
+            words = f"Imported conversations: {added}. Here already: {present}. Left out: 1."
+            await until(lambda words=words: words in shown(screen))
+        records = await screen.engine.store.list_conversations()
+        assert [record.title for record in records] == ["From elsewhere"]
+        screen.press("Details…")
+        box = await until(lambda: next(iter(screen.window.findChildren(QuestionBox)), None))
+        box.answer_with("copy")
+        assert "It is no conversation." in QApplication.clipboard().text()
+
+    on_screen(work)
+
+
+def test_a_file_of_another_kind_is_refused_in_words(on_screen, tmp_path):
+    (tmp_path / "x.json").write_text("{}")
+
+    async def work(screen):
+        dialog = await dialog_of(screen, "Import conversations…")
+        dialog.fileSelected.emit(str(tmp_path / "x.json"))
+        dialog.reject()
+        await until(lambda: "holds no conversations that this version can read" in shown(screen))
+        await until(lambda: "Working on your conversations" not in shown(screen))
+
+    on_screen(work)

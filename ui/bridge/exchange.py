@@ -1,0 +1,75 @@
+"""Exports and imports of conversations for the screens."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.engine.conversation_exchange import ConversationExchange, ExportFormat, ExportResult, ImportResult
+from desktop_agent.engine.engine import Engine
+from ui.bridge.event_loop import BackgroundTasks
+
+_PROGRESS_SECONDS = 0.3
+Progress = Callable[[int, int], None]
+
+
+class Exchange(QObject):
+    """One export or import at a time; another one waits for it."""
+
+    progressed = Signal(int, int)
+    """How much of how much is done."""
+    exported = Signal(ExportResult)
+    imported = Signal(ImportResult)
+    ended = Signal()
+    """Also after a failure, which is shown as any other error."""
+
+    def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+        self._exchange = ConversationExchange(engine.store)
+        self._turn = asyncio.Lock()
+
+    def export(self, target: Path, export_format: ExportFormat, conversation_id: str | None = None) -> None:
+        """Export this conversation, or all of them."""
+        self._tasks.start(self._do(lambda progress: self._export(target, export_format, conversation_id, progress)))
+
+    def import_file(self, path: Path) -> None:
+        """Import an archive of ours, or an account's export of ChatGPT or Claude."""
+        self._tasks.start(self._do(lambda progress: self._import(path, progress)))
+
+    async def _do(self, work: Callable[[Progress], Awaitable[None]]) -> None:
+        async with self._turn:
+            try:
+                await work(self._progress_reporter())
+            finally:
+                self.ended.emit()
+
+    async def _export(
+        self, target: Path, export_format: ExportFormat, conversation_id: str | None, progress: Progress
+    ) -> None:
+        # What was said a moment ago may wait for the disk.
+        await self._engine.write_all()
+        ids = [conversation_id] if conversation_id is not None else await self._all_ids()
+        self.exported.emit(await self._exchange.export(ids, target, export_format, progress))
+
+    async def _import(self, path: Path, progress: Progress) -> None:
+        self.imported.emit(await self._exchange.import_file(path, progress))
+
+    async def _all_ids(self) -> list[str]:
+        return [record.id for record in await self._engine.store.list_conversations()]
+
+    def _progress_reporter(self) -> Progress:
+        """Return a function for another thread, of whose calls some are shown."""
+        loop, last = asyncio.get_running_loop(), 0.0
+
+        def report(done: int, total: int) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last >= _PROGRESS_SECONDS:
+                last = now
+                loop.call_soon_threadsafe(self.progressed.emit, done, total)
+
+        return report

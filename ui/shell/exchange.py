@@ -1,0 +1,167 @@
+"""Exporting and importing conversations: the dialogs, how far it is, and what came of it."""
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QDir, QObject, QStandardPaths, Qt, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from desktop_agent.types.errors import Sentence
+from ui.bridge.exchange import Exchange, ExportFormat, ExportResult, ImportResult
+from ui.bridge.library import ConversationLibrary
+from ui.shell.attachments import safe_file_name
+from ui.shell.banners import Banner, BannerArea, BannerButton
+from ui.style.text import show_hidden, translate_sentence
+from ui.style.theme import ThemeSource
+from ui.style.widgets import QuestionBox
+
+_KEY = "exchange"
+_MAX_LINES = 200
+
+
+class ExchangePresenter(QObject):
+    """Asks for files, and shows progress and results as banners."""
+
+    def __init__(
+        self,
+        themes: ThemeSource,
+        exchange: Exchange,
+        library: ConversationLibrary,
+        banners: BannerArea,
+        window: QWidget,
+    ) -> None:
+        super().__init__(window)
+        self._themes = themes
+        self._exchange = exchange
+        self._library = library
+        self._banners = banners
+        self._window = window
+        self._dialog: QFileDialog | None = None
+        exchange.progressed.connect(self._show_progress)
+        exchange.exported.connect(self._show_exported)
+        exchange.imported.connect(self._show_imported)
+        exchange.ended.connect(self._remove_progress)
+
+    def export_current(self) -> None:
+        """Ask where to write the open conversation, and in which format."""
+        conversation = self._library.current
+        if conversation is None or conversation.is_empty:
+            self._banners.show_notice(Sentence("There is nothing in this conversation yet that could be exported."))
+            return
+        formats = {
+            self.tr("Web page (*.html)"): ExportFormat.HTML,
+            self.tr("Markdown (*.md)"): ExportFormat.MARKDOWN,
+            self.tr("Archive with pictures, to be imported again (*.zip)"): ExportFormat.ARCHIVE,
+            self.tr("JSON, to be imported again (*.json)"): ExportFormat.JSON,
+        }
+        self._ask_target(conversation.title or self.tr("Conversation"), formats, conversation.id)
+
+    def export_all(self) -> None:
+        """Ask where to write all conversations."""
+        formats = {
+            self.tr("Archive with pictures, to be imported again (*.zip)"): ExportFormat.ARCHIVE,
+            self.tr("JSON, to be imported again (*.json)"): ExportFormat.JSON,
+        }
+        self._ask_target(self.tr("Conversations"), formats, None)
+
+    def import_file(self) -> None:
+        """Ask for an export, of this program or of an account elsewhere."""
+        if self._dialog is not None:
+            return
+        dialog = self._create_dialog(self.tr("Import conversations"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilters([self.tr("Exports (*.zip *.json)"), self.tr("All files (*)")])
+        dialog.fileSelected.connect(self._import)
+        dialog.open()
+
+    def _ask_target(self, name: str, formats: dict[str, ExportFormat], conversation_id: str | None) -> None:
+        if self._dialog is not None:
+            return
+        dialog = self._create_dialog(self.tr("Export"))
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+        dialog.setNameFilters(list(formats))
+        dialog.setDefaultSuffix(next(iter(formats.values())).value)
+
+        def on_filter(words: str) -> None:
+            dialog.setDefaultSuffix(formats[words].value)
+
+        def on_selected(path: str) -> None:
+            self._exchange.export(Path(path), formats[dialog.selectedNameFilter()], conversation_id)
+
+        dialog.filterSelected.connect(on_filter)
+        dialog.fileSelected.connect(on_selected)
+        dialog.selectFile(safe_file_name(name))
+        dialog.open()
+
+    def _create_dialog(self, title: str) -> QFileDialog:
+        dialog = self._dialog = QFileDialog(self._window, title)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DownloadLocation)
+        dialog.setDirectory(folder if QDir(folder).exists() else QDir.homePath())
+        dialog.finished.connect(self._on_dialog_closed)
+        return dialog
+
+    def _on_dialog_closed(self) -> None:
+        self._dialog = None
+
+    def _import(self, path: str) -> None:
+        self._show_progress(0, 0)
+        self._exchange.import_file(Path(path))
+
+    @Slot(int, int)
+    def _show_progress(self, done: int, total: int) -> None:
+        percent = f"{100 * done // total}" if total else "0"
+        sentence = Sentence("Working on your conversations: {percent} %", {"percent": percent})
+        self._banners.show_banner(Banner(_KEY, sentence, level="notice"))
+
+    @Slot()
+    def _remove_progress(self) -> None:
+        self._banners.remove(_KEY)
+
+    @Slot(ExportResult)
+    def _show_exported(self, result: ExportResult) -> None:
+        path = result.files[0] if len(result.files) == 1 else result.files[0].parent
+        sentence = Sentence("Exported to “{path}”.", {"path": show_hidden(str(path))})
+        remedy = None
+        if result.lost_pictures:
+            words = "Pictures that could not be read: {count}. Their places are kept."
+            remedy = Sentence(words, {"count": str(result.lost_pictures)})
+        self._banners.show_banner(Banner("exported", sentence, remedy, level="notice"))
+
+    @Slot(ImportResult)
+    def _show_imported(self, result: ImportResult) -> None:
+        self._library.refresh()
+        words = "Imported conversations: {added}. Here already: {present}. Left out: {skipped}."
+        values = {
+            "added": str(len(result.added)),
+            "present": str(result.present),
+            "skipped": str(len(result.skipped)),
+        }
+        lines = self._report(result)
+        buttons = (BannerButton(self.tr("Details…"), lambda: self._show_report(lines), True),) if lines else ()
+        self._banners.show_banner(Banner("imported", Sentence(words, values), level="notice", buttons=buttons))
+
+    def _report(self, result: ImportResult) -> list[str]:
+        """Return a line for each conversation that was left out, and for each kind of thing not understood."""
+        lines = [f"{show_hidden(entry.title)}: {translate_sentence(entry.reason)}" for entry in result.skipped]
+        for sentence, count in result.report.notes:
+            words = translate_sentence(sentence)
+            lines.append(self.tr("{0} (times: {1})").format(words, count) if count > 1 else words)
+        return lines
+
+    def _show_report(self, lines: list[str]) -> None:
+        shown = lines[:_MAX_LINES]
+        if len(lines) > len(shown):
+            shown.append(self.tr("And {0} more.").format(len(lines) - len(shown)))
+        title, heading = self.tr("Import"), self.tr("What was not imported, or only in part")
+        box = QuestionBox(self._themes, title, heading, "\n".join(shown), self._window)
+        box.add_answer(self.tr("Close"), "", "primary")
+        box.add_answer(self.tr("Copy report"), "copy")
+        box.answered.connect(partial(self._on_answered, lines))
+        box.open()
+
+    def _on_answered(self, lines: list[str], answer: str) -> None:
+        if answer == "copy":
+            QGuiApplication.clipboard().setText("\n".join(lines))
