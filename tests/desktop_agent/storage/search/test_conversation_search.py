@@ -9,6 +9,8 @@ import pytest
 import pytest_asyncio
 
 from desktop_agent.storage.search import index_reader
+from desktop_agent.storage.search.index_file import INDEX_NAME
+from desktop_agent.storage.search.index_reader import IndexReader, SearchStopped
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Image, Json, Summary, Text, Thinking, ToolResult, ToolUse, UrlSource
 from desktop_agent.types.messages import Message, Role, now
@@ -218,6 +220,12 @@ async def test_a_snippet_is_one_line_around_the_match(store: Store) -> None:
     assert marked(hit.snippet, hit.matches) == ["the needle, and"]
 
 
+async def test_only_whole_words_are_marked(store: Store) -> None:
+    await talk(store, Message.user("Because users use it, in useState, re_use."))
+    assert await hits(store, "use ") == [("user", "text", ["use", "use", "use"])]
+    assert await hits(store, "use") == [("user", "text", ["use", "use", "use", "use"])]
+
+
 async def test_only_the_beginning_of_a_long_part_is_indexed(store: Store) -> None:
     await talk(store, Message.user("first " + "x" * 65_536 + " last"))
     assert await conversations(store, "first") == ["A talk"]
@@ -264,6 +272,16 @@ async def test_a_newer_search_takes_the_place_of_an_older_one(store: Store) -> N
     assert newest is not None
     assert len(newest.conversations) == 1
     assert await asyncio.gather(*older) == [None, None, None]
+
+
+async def test_a_search_stops_at_the_next_table(store: Store, tmp_path: Path) -> None:
+    await talk(store, *TALK)
+    await found(store, "case")
+    reader = IndexReader(tmp_path / INDEX_NAME)
+    with pytest.raises(SearchStopped):
+        reader.find(SearchQuery("case"), 30, lambda: True)
+    assert reader.find(SearchQuery("case"), 30, lambda: False).conversations != ()
+    reader.close()
 
 
 async def test_a_cancelled_search_leaves_the_next_one_alone(store: Store) -> None:

@@ -261,6 +261,9 @@ async def test_many_are_deleted_by_one_note(tmp_path: Path) -> None:
         db.execute("DELETE FROM conversations")
     assert changes(tmp_path) == 1
     assert await indexed_titles(store, "word") == []
+    with closing(sqlite3.connect(tmp_path / INDEX_NAME)) as db:
+        for table in ("conversations", "documents", "texts", "words_0_docsize", "titles_docsize"):
+            assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
     await store.close()
 
 
