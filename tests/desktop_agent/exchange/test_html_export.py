@@ -276,7 +276,7 @@ LARGE = {
     "pictures": "![" * 50_000,
     "stars": "*a **b " * 20_000,
     "backticks": " ".join("`" * (number % 300 + 1) for number in range(2_000)),
-    "table": "|a" * 1_000 + "|\n" + "|-" * 1_000 + "|\n" + ("|b" * 1_000 + "|\n") * 150,
+    "table": "|a" * 1_000 + "|\n" + "|-" * 1_000 + "|\n" + ("|b" * 1_000 + "|\n") * 50,
     "empty cells": "|a" * 1_000 + "|\n" + "|-" * 1_000 + "|\n" + "|\n" * 3_000,
     "formulas": "$$a\n" * 10_000,
     "references": "".join(f"[a{number}]: /u\n" for number in range(10_000)) + "[a1] " * 10_000,
@@ -293,7 +293,7 @@ def test_a_large_or_deep_text_takes_bounded_time_and_room(name: str) -> None:
     begun = time.process_time()
     page = answer(LARGE[name])
     # Slack for slow machines: what is not bounded takes minutes.
-    assert time.process_time() - begun < 10
+    assert time.process_time() - begun < 5
     assert len(page) < 60 * len(LARGE[name]) + 5_000_000
 
 
