@@ -14,18 +14,12 @@ from typing import IO, Protocol
 
 from desktop_agent.exchange.conversation_json import write_conversations
 from desktop_agent.exchange.import_report import ExchangeFailed
-from desktop_agent.types.blocks import Image, MediaType, StoredSource, ToolResult
+from desktop_agent.types.blocks import PICTURE_EXTENSIONS, Image, StoredSource, ToolResult
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message
 
 CONVERSATIONS_NAME = "conversations.json"
-EXTENSIONS: dict[MediaType, str] = {
-    "image/png": "png",
-    "image/jpeg": "jpg",
-    "image/gif": "gif",
-    "image/webp": "webp",
-}
 ReadPicture = Callable[[StoredSource], bytes | None]
 """Returns the bytes of a stored picture; None for one that is gone."""
 
@@ -52,7 +46,7 @@ class ExportCounts:
 
 def picture_name(source: StoredSource) -> str:
     """Return the name of a picture beside exported conversations."""
-    return f"pictures/{source.digest}.{EXTENSIONS[source.media_type]}"
+    return f"pictures/{source.digest}.{PICTURE_EXTENSIONS[source.media_type]}"
 
 
 def pictures_of(message: Message) -> Iterator[Image]:

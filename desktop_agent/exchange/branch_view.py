@@ -10,6 +10,8 @@ from desktop_agent.types.blocks import Block, Citation, Summary, Text, ToolResul
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.messages import Message, MessageState, Role
 
+_MAX_NAME = 200
+
 
 class Speaker(StrEnum):
     """Whose turn it is. `program`: a guard, an undo, a summary; nobody typed it."""
@@ -63,9 +65,14 @@ def branch_turns(tree: ConversationTree) -> Iterator[Turn]:
 
 
 def models_of(tree: ConversationTree) -> list[str]:
-    """Return the models that answered in the branch in view, each once."""
-    answered = [message.model for message in tree.branch() if message.model]
-    return list(dict.fromkeys(answered)) or ([tree.model] if tree.model else [])
+    """Return the models that answered in the branch in view, each once and on one line."""
+    answered = [message.model for message in tree.branch() if message.model] or [tree.model or ""]
+    return [name for name in dict.fromkeys(map(one_line, answered)) if name]
+
+
+def one_line(name: str) -> str:
+    """Return a name of a stranger on one line, cut where it is too long for one."""
+    return " ".join(name[: 10 * _MAX_NAME].split())[:_MAX_NAME]
 
 
 def cited_sources(citations: tuple[Citation, ...]) -> list[Citation]:

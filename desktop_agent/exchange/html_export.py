@@ -20,6 +20,7 @@ from desktop_agent.exchange.branch_view import (
     branch_turns,
     cited_sources,
     models_of,
+    one_line,
     plain_output,
 )
 from desktop_agent.exchange.markdown_export import pretty_json
@@ -115,7 +116,7 @@ class _Page:
         self._read_picture = read_picture
 
     def pieces(self, tree: ConversationTree) -> Iterator[str]:
-        title = self._text(" ".join(tree.title.split())) or "Conversation"
+        title = self._text(one_line(tree.title)) or "Conversation"
         digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
         policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
         yield f"""<!DOCTYPE html>
@@ -214,7 +215,7 @@ class _Page:
         )
 
     def _image(self, image: Image) -> str:
-        name = self._text(image.name or "Picture")
+        name = self._text(one_line(image.name or "")) or "Picture"
         source = image.source
         if isinstance(source, UrlSource):
             return f"<p>{self._html.link(source.url, f'[{name}]')}</p>\n"
@@ -228,7 +229,7 @@ class _Page:
     def _sources(self, citations: Sequence[Citation]) -> str:
         items: list[str] = []
         for source in cited_sources(tuple(citations)):
-            words = self._text(" ".join((source.title or source.url or "").split())[:200])
+            words = self._text(one_line(source.title or source.url or ""))
             items.append(f'<li dir="auto">{self._html.link(source.url or "", words)}</li>')
         return f'<div class="sources"><h3>Sources</h3><ol>{"".join(items)}</ol></div>\n' if items else ""
 

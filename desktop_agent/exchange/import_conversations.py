@@ -61,6 +61,7 @@ class ConversationImport:
         except BaseException:
             self._files.close()
             raise
+        self._note_other_files()
         self._by_file_id = self._named_by_id() if self.kind is ExportKind.CHATGPT else {}
 
     def __enter__(self) -> Self:
@@ -110,6 +111,12 @@ class ConversationImport:
         """Return the files with conversations, in order. A single file may have any name."""
         named = sorted(name for name in self._sizes if _CONVERSATIONS.fullmatch(base_name(name)))
         return named or (list(self._sizes) if len(self._sizes) == 1 else [])
+
+    def _note_other_files(self) -> None:
+        """Say which tables of the account are left alone: people, projects, feedback."""
+        for name in sorted(self._sizes):
+            if name.lower().endswith(".json") and name not in self._names:
+                self.report.add("“{name}” was not read: it holds no conversations.", name=base_name(name))
 
     def _detect(self) -> ExportKind:
         """Look at the first entry that says what it is."""

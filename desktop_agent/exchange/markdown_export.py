@@ -15,6 +15,7 @@ from desktop_agent.exchange.branch_view import (
     branch_turns,
     cited_sources,
     models_of,
+    one_line,
     plain_output,
 )
 from desktop_agent.types.blocks import (
@@ -63,7 +64,7 @@ def export_markdown(tree: ConversationTree, *, with_pictures: bool = True) -> Ma
         for image in (image for message in tree.branch() for image in pictures_of(message)):
             if isinstance(image.source, StoredSource):
                 sources.setdefault(picture_name(image.source), image.source)
-    parts = [f"# {escape_markdown(tree.title) or 'Conversation'}", _details(tree)]
+    parts = [f"# {escape_markdown(one_line(tree.title)) or 'Conversation'}", _details(tree)]
     parts += (part for turn in branch_turns(tree) for part in _turn(turn, with_pictures=with_pictures))
     text = "\n\n".join(part for part in parts if part) + "\n"
     return MarkdownExport(text.encode("utf-8", "replace").decode(), tuple(sources.values()))
@@ -126,7 +127,7 @@ def _result_part(part: ResultPart, *, with_pictures: bool) -> str:
 
 
 def _image(image: Image, *, with_pictures: bool) -> str:
-    name = escape_markdown(image.name or "Picture")
+    name = escape_markdown(one_line(image.name or "")) or "Picture"
     if isinstance(image.source, UrlSource):
         return f"[{name}]({_target(image.source.url)})"
     if isinstance(image.source, StoredSource) and with_pictures:
@@ -137,7 +138,7 @@ def _image(image: Image, *, with_pictures: bool) -> str:
 def _sources(citations: Sequence[Citation]) -> str:
     lines = ["Sources:", ""]
     for number, source in enumerate(cited_sources(tuple(citations)), 1):
-        title = escape_markdown(source.title or source.url or "")
+        title = escape_markdown(one_line(source.title or source.url or ""))
         is_link = source.url is not None and source.url.startswith(("http://", "https://"))
         lines.append(f"{number}. [{title}]({_target(source.url or '')})" if is_link else f"{number}. {title}")
     return "\n".join(lines) if len(lines) > 2 else ""

@@ -21,6 +21,7 @@ from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, 
 from desktop_agent.storage.conversation_rows import conversation_number
 from desktop_agent.storage.files import file_error, make_private_folder, sync_folder, write_atomically
 from desktop_agent.types.blocks import (
+    PICTURE_EXTENSIONS,
     Base64Source,
     Block,
     Image,
@@ -123,12 +124,6 @@ def _lost_file_error(what: str, path: Path) -> StorageFailed:
     return StorageFailed(Sentence(what), "Put the file back by hand from a copy of your own.", detail=str(path))
 
 
-_EXTENSIONS: dict[MediaType, str] = {
-    "image/png": "png",
-    "image/jpeg": "jpg",
-    "image/gif": "gif",
-    "image/webp": "webp",
-}
 # Seconds for which an unused picture is kept after it was stored.
 YOUNG_SECONDS = 24 * 60 * 60
 
@@ -160,7 +155,7 @@ class PictureFiles:
 
     def path_for(self, digest: str, media_type: MediaType) -> Path:
         """Return where a picture of this digest and type is stored."""
-        return self._folder / digest[:2] / f"{digest}.{_EXTENSIONS[media_type]}"
+        return self._folder / digest[:2] / f"{digest}.{PICTURE_EXTENSIONS[media_type]}"
 
     def write(self, digest: str, media_type: MediaType, data: bytes) -> None:
         """Write the file in this thread, unless it is there and whole; it is young then. Raises StorageFailed."""

@@ -23,6 +23,14 @@ class ImageDetail(StrEnum):
 
 MediaType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 SUPPORTED_MEDIA_TYPES: tuple[MediaType, ...] = ("image/png", "image/jpeg", "image/gif", "image/webp")
+PICTURE_EXTENSIONS: dict[MediaType, str] = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+}
+"""How the names of stored and exported pictures end."""
+
 MEDIA_TYPES_WITHOUT_GIF: tuple[MediaType, ...] = ("image/png", "image/jpeg", "image/webp")
 _FRAME_STARTS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _BARE_MARKERS = frozenset({0x01, *range(0xD0, 0xD9)})

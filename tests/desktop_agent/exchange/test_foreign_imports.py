@@ -92,6 +92,7 @@ def test_pictures_of_chatgpt_come_from_the_archive_and_what_is_not_there_is_name
     assert rest == [Text(text="[Picture]"), Text(text="\n\nWhat is this?"), Text(text="\n\n[paper.pdf]")]
     assert export.report.pictures == 1
     assert notes(export) == {
+        "“export_manifest.json” was not read: it holds no conversations.": 1,
         "A hidden message of the service, such as its instructions, was left out.": 2,
         "A picture is not in the export; its place is marked.": 1,
         "An attached file is named only; the export does not say what is in it.": 1,
