@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Literal, cast
 
@@ -101,10 +102,30 @@ def _checked(tree: ConversationTree, report: ImportReport) -> ConversationTree |
     ids = [node.message.id for node in tree.messages]
     if not all(0 < len(id_) <= _MAX_ID_LENGTH for id_ in (tree.id, *ids)):
         return Skipped(tree.title[:200], Sentence("Its ids are not those of a conversation."))
+    tree = _with_zones(tree)
     unseen = [node for node in tree.messages if node.message.role is Role.SYSTEM and not _is_summary(node.message)]
     if unseen:
         report.add("Instructions that are in a conversation, and are not shown in it, were kept.", len(unseen))
     return tree
+
+
+def _with_zones(tree: ConversationTree) -> ConversationTree:
+    """Return the tree with every moment in a time zone: those that name none are in UTC."""
+    moments = (tree.created_at, tree.updated_at, *(node.message.created_at for node in tree.messages))
+    if all(moment.tzinfo is not None for moment in moments):
+        return tree
+    messages = [node.message for node in tree.messages]
+    zoned = [message.model_copy(update={"created_at": _zoned(message.created_at)}) for message in messages]
+    nodes = tuple(
+        node.model_copy(update={"message": message}) for node, message in zip(tree.messages, zoned, strict=True)
+    )
+    return tree.model_copy(
+        update={"created_at": _zoned(tree.created_at), "updated_at": _zoned(tree.updated_at), "messages": nodes}
+    )
+
+
+def _zoned(moment: datetime) -> datetime:
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _is_summary(message: Message) -> bool:

@@ -133,6 +133,15 @@ def test_instructions_that_nobody_would_see_are_reported() -> None:
     assert lines(report) == ["Instructions that are in a conversation, and are not shown in it, were kept. 1"]
 
 
+def test_a_moment_without_a_zone_is_in_utc() -> None:
+    def change(data: dict[str, Any]) -> None:
+        data["updated_at"] = data["updated_at"].removesuffix("Z")
+        data["messages"][1]["message"]["created_at"] = "2026-11-26T09:31:00"
+
+    tree, _ = changed(change)
+    assert tree == full_tree()
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
