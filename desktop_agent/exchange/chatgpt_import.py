@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
-from desktop_agent.exchange.foreign_tree import ForeignConversation, ForeignMessage, build_tree, call_name
+from desktop_agent.exchange.foreign_tree import ForeignConversation, ForeignMessage, build_tree
 from desktop_agent.exchange.foreign_values import flag_in, list_in, moment_in, object_in, text_in
 from desktop_agent.exchange.import_report import ImportReport
 from desktop_agent.types.blocks import (
@@ -49,6 +49,7 @@ _RECORDINGS = frozenset(
 )
 _UNKNOWN_KIND = "Content of the kind “{kind}” is not known and was kept as it is."
 _MAX_CITATIONS = 1000
+_MAX_NAME_LENGTH = 200
 
 
 def read_chatgpt_conversation(raw: dict[str, Any], find_picture: FindPicture, report: ImportReport) -> ConversationTree:
@@ -122,7 +123,7 @@ class _MessageReader:
         content, metadata = object_in(message, "content"), object_in(message, "metadata")
         recipient = text_in(message, "recipient")
         if text_in(object_in(message, "author"), "role") == "assistant" and recipient not in _EVERYBODY:
-            return [ToolUse(id=id_, name=call_name(recipient), input=_arguments(content))]
+            return [ToolUse(id=id_, name=recipient[:_MAX_NAME_LENGTH], input=_arguments(content))]
         match text_in(content, "content_type"):
             case "thoughts":
                 text = "\n\n".join(filter(None, map(_thought, list_in(content, "thoughts"))))

@@ -8,7 +8,7 @@ list without parents. The vendor publishes no schema.
 from collections.abc import Iterator
 from typing import Any
 
-from desktop_agent.exchange.foreign_tree import ForeignConversation, ForeignMessage, build_tree, call_name
+from desktop_agent.exchange.foreign_tree import ForeignConversation, ForeignMessage, build_tree
 from desktop_agent.exchange.foreign_values import flag_in, list_in, moment_in, object_in, object_of, text_in
 from desktop_agent.exchange.import_report import ImportReport
 from desktop_agent.types.blocks import (
@@ -121,7 +121,7 @@ class _MessageReader:
                 return Thinking(text=text, provider=PROGRAM) if text else None
             case "tool_use":
                 id_ = text_in(raw, "id") or f"call-{len(calls) + 1}"
-                return ToolUse(id=id_, name=call_name(text_in(raw, "name")), input=object_in(raw, "input"))
+                return ToolUse(id=id_, name=_one_line(text_in(raw, "name")) or "tool", input=object_in(raw, "input"))
             case "tool_result":
                 return self._result(raw, calls)
             case kind if kind in _BOOKKEEPING:

@@ -1,7 +1,6 @@
 """Build trees of the messages of other programs: stable ids, parents first, answers in pieces joined."""
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,7 +11,6 @@ from desktop_agent.types.conversation_tree import ConversationOrigin, Conversati
 from desktop_agent.types.messages import Message, MessageState, Role
 
 MAX_TITLE_LENGTH = 500
-_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -20,11 +18,6 @@ def derived_id(program: str, *foreign: str) -> str:
     """Return our id of what a program calls so: the same at every import. Equal names of two programs differ."""
     text = "\0".join((program, *foreign))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def call_name(name: str) -> str:
-    """Return the name of a tool as every server takes it back in a history: letters, digits, _ and -, at most 64."""
-    return _NOT_IN_NAMES.sub("_", name[:64]) or "tool"
 
 
 @dataclass(slots=True)

@@ -109,7 +109,7 @@ def test_calls_of_chatgpt_have_their_results(chatgpt_zip: Path) -> None:
         (Role.USER, (Text(text="Count"),)),
         (Role.ASSISTANT, (ToolUse(id="call", name="python", input={"code": "print(1)"}),)),
         (Role.TOOL, (ToolResult(tool_use_id="call", content=[Text(text="1\n")]),)),
-        (Role.ASSISTANT, (ToolUse(id="search", name="web_search", input={"query": "one"}),)),
+        (Role.ASSISTANT, (ToolUse(id="search", name="web.search", input={"query": "one"}),)),
         (Role.TOOL, (ToolResult(tool_use_id="search", content=[Text(text="L0: one"), page]),)),
         (
             Role.ASSISTANT,
