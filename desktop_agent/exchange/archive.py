@@ -203,12 +203,16 @@ def _too_large() -> ExchangeFailed:
 
 
 def _directory_bytes(path: Path) -> int:
-    """Return how long the list of members is, before it is read into memory (APPNOTE 6.3, 4.3.16)."""
+    """Return how long the list of members is, before it is read into memory (APPNOTE 6.3.10, 4.3.14 and 4.3.16)."""
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - (1 << 16) - 22))
+        file.seek(max(0, path.stat().st_size - (1 << 16) - 98))
         end = file.read()
     place = end.rfind(b"PK\x05\x06")
-    return int.from_bytes(end[place + 12 : place + 16], "little") % 0xFFFFFFFF if place >= 0 else 0
+    size = int.from_bytes(end[place + 12 : place + 16], "little") if place >= 0 else 0
+    if size < 0xFFFFFFFF:
+        return size
+    place = end.rfind(b"PK\x06\x06")
+    return int.from_bytes(end[place + 40 : place + 48], "little") if place >= 0 else size
 
 
 def base_name(name: str) -> str:

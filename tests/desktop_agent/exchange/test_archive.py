@@ -242,6 +242,15 @@ def test_too_many_members_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
         ConversationImport(zip_of(tmp_path, {"conversations.json": OWN + "]}"}))
 
 
+def test_a_list_of_members_that_says_it_is_endless_is_not_read(tmp_path: Path) -> None:
+    size = (1 << 40).to_bytes(8, "little")
+    far = b"PK\x06\x06" + bytes(36) + size + bytes(8)
+    near = b"PK\x05\x06" + bytes(8) + b"\xff" * 4 + bytes(6)
+    for end in (near, far + b"PK\x06\x07" + bytes(16) + near):
+        with pytest.raises(ExchangeFailed, match="more than any export"):
+            ConversationImport(saved(tmp_path, b"PK\x03\x04" + bytes(26) + end))
+
+
 def test_members_that_are_locked_or_packed_in_other_ways_are_not_read(tmp_path: Path) -> None:
     path = zip_of(tmp_path, {"conversations.json": OWN + "]}"}, compression=zipfile.ZIP_LZMA)
     with pytest.raises(ExchangeFailed):
