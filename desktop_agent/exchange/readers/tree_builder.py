@@ -1,7 +1,7 @@
 """Puts what a reader finds together to a tree of messages, whatever order, circles or gaps the file has."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -107,8 +107,10 @@ class TreeBuilder:
         parents = dict(self._resolved_parents(drafts))
         ids = {draft.id: _short_id(draft.id) for draft in drafts}
         messages = tuple(
-            TreeMessage(message=draft.finish(ids[draft.id]), parent=ids[parent] if parent is not None else None)
-            for draft, parent in self._in_order(drafts, parents)
+            TreeMessage(
+                message=self._drafts[entry_id].finish(ids[entry_id]), parent=None if parent is None else ids[parent]
+            )
+            for entry_id, parent in parents_first(parents, self.report)
         )
         head_draft = self.draft(head)
         if head_draft is None and drafts:
@@ -126,23 +128,25 @@ class TreeBuilder:
                 yield draft.id, None if parent is None else parent.id
             previous = draft.id
 
-    def _in_order(self, drafts: list[Draft], parents: dict[str, str | None]) -> Iterator[tuple[Draft, str | None]]:
-        written: set[str] = set()
-        for draft in drafts:
-            chain: list[str] = []
-            waiting: set[str] = set()
-            place: str | None = draft.id
-            while place is not None and place not in written:
-                if place in waiting:
-                    self.report.add(Omission.CIRCLE)
-                    parents[chain[-1]] = None
-                    break
-                chain.append(place)
-                waiting.add(place)
-                place = parents[place]
-            for entry_id in reversed(chain):
-                written.add(entry_id)
-                yield self._drafts[entry_id], parents[entry_id]
+
+def parents_first(parents: Mapping[str, str | None], report: ReadReport) -> Iterator[tuple[str, str | None]]:
+    """Yield all ids with their parents, each after its parent. A circle is opened where it is met, and counted."""
+    written: set[str] = set()
+    for entry_id in parents:
+        chain: list[str] = []
+        waiting: set[str] = set()
+        place: str | None = entry_id
+        while place is not None and place not in written and place not in waiting:
+            chain.append(place)
+            waiting.add(place)
+            place = parents[place]
+        if place in waiting:
+            report.add(Omission.CIRCLE)
+            place = None
+        for link in reversed(chain):
+            written.add(link)
+            yield link, place
+            place = link
 
 
 def _short_id(entry_id: str) -> str:

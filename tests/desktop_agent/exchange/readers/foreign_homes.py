@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -391,3 +392,197 @@ def write_goose(home: Path, *, keep_log: bool = False) -> sqlite3.Connection:
 def write_older_goose(home: Path, session_id: str = GOOSE_SESSION) -> Path:
     head = {"working_dir": "/repo", "description": "Listing", "message_count": 5, "total_tokens": None}
     return write_lines(home / f".local/share/goose/sessions/{session_id}.jsonl", [head, *goose_messages()])
+
+
+LM_STUDIO_CHAT = "folder/1758816879741"
+
+
+def lm_studio_version(role: str, *contents: Any, steps: list[Any] | None = None) -> dict[str, Any]:
+    if role == "assistant":
+        return {"type": "multiStep", "role": role, "senderInfo": {"senderName": "qwen3"}, "steps": steps or []}
+    return {"type": "singleStep", "role": role, "content": list(contents)}
+
+
+def lm_studio_chat() -> dict[str, Any]:
+    """A prompt, an answer in two versions, the second with reasoning and a call, and another prompt."""
+
+    def step(*contents: Any, **more: Any) -> dict[str, Any]:
+        return {"type": "contentBlock", "stepIdentifier": "s", "content": list(contents), **more}
+
+    asked = {
+        "type": "toolCallRequest",
+        "callId": 1,
+        "toolCallRequestId": "9",
+        "name": "search",
+        "parameters": {"q": "x"},
+    }
+    told = {"type": "toolCallResult", "callId": 1, "toolCallRequestId": "9", "content": '{"found": 3}'}
+    second = [
+        step({"type": "text", "text": "Let me see."}, style={"type": "thinking", "ended": True}),
+        step(asked),
+        {"type": "status", "stepIdentifier": "t", "statusState": {"status": "done", "text": "Done"}},
+        step(told),
+        step({"type": "text", "text": "Three."}),
+    ]
+    text = {"type": "text", "text": "How many?"}
+    first = lm_studio_version("assistant", steps=[step({"type": "text", "text": "Two."})])
+    return {
+        "name": "Counting",
+        "createdAt": 1_758_816_879_741,
+        "userLastMessagedAt": 1_758_816_900_000,
+        "assistantLastMessagedAt": 1_758_816_910_000,
+        "messages": [
+            {"versions": [lm_studio_version("user", text)], "currentlySelected": 0},
+            {"versions": [first, lm_studio_version("assistant", steps=second)], "currentlySelected": 1},
+            {"versions": [lm_studio_version("user", {"type": "text", "text": "Sure?"})], "currentlySelected": 0},
+        ],
+        "lastUsedModel": {"identifier": "qwen3-4b"},
+    }
+
+
+def write_lm_studio(home: Path, chat: Any = None) -> Path:
+    path = home / ".lmstudio" / "conversations" / f"{LM_STUDIO_CHAT}.conversation.json"
+    return write_json(path, lm_studio_chat() if chat is None else chat)
+
+
+JAN_THREAD = "5ebd5ac5-1a4d-4a62-a0b2-4a2cf4c2a26d"
+
+
+def jan_messages() -> list[dict[str, Any]]:
+    """A prompt with a picture, an answer of today with a call, and one of 2025 with reasoning in its text."""
+    base = {"object": "thread.message", "thread_id": JAN_THREAD, "status": "ready", "metadata": {"modelId": "jan-v1"}}
+    picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}
+    call = {"type": "tool_call", "tool_call_id": "c1", "tool_name": "search", "input": {"q": "x"}, "output": "Found"}
+    older = {"tool": {"id": "c2", "function": {"name": "open", "arguments": '{"u": 1}'}}, "response": {"error": "no"}}
+
+    def text(value: str, kind: str = "text") -> dict[str, Any]:
+        return {"type": kind, "text": {"value": value, "annotations": []}}
+
+    return [
+        {**base, "id": "j1", "role": "user", "created_at": 1_758_816_879, "content": [text("Look"), picture]},
+        {
+            **base,
+            "id": "j2",
+            "role": "assistant",
+            "created_at": 1_758_816_880_000,
+            "content": [text("I see.", "reasoning"), call, text("Found it.")],
+        },
+        {
+            **base,
+            "id": "j3",
+            "role": "assistant",
+            "created_at": 1_758_816_881,
+            "status": "stopped",
+            "content": [text("<think>Hm.</think>\n\nWell")],
+            "metadata": {"tool_calls": [older]},
+        },
+    ]
+
+
+def write_jan(home: Path, messages: Iterable[object] | None = None) -> Path:
+    folder = home / ".local/share/Jan/data/threads" / JAN_THREAD
+    thread = {"id": JAN_THREAD, "title": "Looking", "created": 1_758_816_800, "updated": 1_758_816_900}
+    write_json(folder / "thread.json", {**thread, "assistants": [{"id": "jan", "model": {"id": "jan-v1"}}]})
+    return write_lines(folder / "messages.jsonl", jan_messages() if messages is None else messages)
+
+
+WEBUI_CHAT = "0b1d7e2c-chat"
+
+
+def webui_chat() -> dict[str, Any]:
+    """A prompt with a picture, answered twice; the second answer has reasoning and a call, and goes on."""
+    reasoning = (
+        '<details type="reasoning" done="true" duration="3">\n<summary>Thought</summary>\n&gt; Hm &amp; so\n</details>'
+    )
+    call = (
+        '<details type="tool_calls" done="true" id="c" name="search" arguments="&quot;{\\&quot;q\\&quot;: 1}&quot;" '
+        'result="&quot;Found&quot;" files="">\n<summary>Done</summary>\n</details>'
+    )
+
+    def message(message_id: str, parent: str | None, role: str, content: str, **more: Any) -> dict[str, Any]:
+        return {
+            "id": message_id,
+            "parentId": parent,
+            "role": role,
+            "content": content,
+            "timestamp": 1_758_816_879,
+            **more,
+        }
+
+    files = [{"type": "image", "url": f"data:image/png;base64,{PIXEL}"}, {"type": "file", "name": "a.pdf"}]
+    usage = {"prompt_tokens": 10, "completion_tokens": 5}
+    messages = [
+        message("w4", "w3", "user", "Thanks"),
+        message("w1", None, "user", "What?", files=files),
+        message("w2", "w1", "assistant", "This.", model="llama3"),
+        message("w3", "w1", "assistant", f"{reasoning}\nSo:\n{call}\nThat.", model="qwen3", usage=usage),
+    ]
+    history = {"messages": {entry["id"]: entry for entry in messages}, "currentId": "w4"}
+    return {"title": "What", "models": ["qwen3"], "history": history}
+
+
+def write_webui(home: Path, chat: Any = None, *, keep_log: bool = False) -> sqlite3.Connection:
+    row = {"id": WEBUI_CHAT, "user_id": "u", "title": "What", "created_at": 1_758_816_800, "updated_at": 1_758_816_900}
+    row |= {"chat": webui_chat() if chat is None else chat}
+    return write_database(home / ".open-webui/webui.db", {"chat": [row]}, keep_log=keep_log)
+
+
+CHERRY_TOPIC = "topic-1"
+
+
+def cherry_backup() -> dict[str, Any]:
+    """A prompt that two models answered, the second with a call, and another prompt after the second answer."""
+
+    def block(block_id: str, kind: str, **more: Any) -> dict[str, Any]:
+        return {"id": block_id, "type": kind, "createdAt": "2026-03-01T10:00:00.000Z", "status": "success", **more}
+
+    def message(message_id: str, role: str, *blocks: str, **more: Any) -> dict[str, Any]:
+        time = f"2026-03-01T10:00:0{message_id[-1]}.000Z"
+        return {
+            "id": message_id,
+            "role": role,
+            "topicId": CHERRY_TOPIC,
+            "createdAt": time,
+            "blocks": list(blocks),
+            **more,
+        }
+
+    call = block("b4", "tool", toolId="t", toolName="search", arguments={"q": "x"}, content={"found": 3})
+    topics = [{"id": CHERRY_TOPIC, "name": "Counting"}]
+    slices = {"assistants": json.dumps({"assistants": [{"id": "a", "topics": topics}], "defaultAssistant": None})}
+    return {
+        "time": 1_772_359_200_000,
+        "version": 5,
+        "localStorage": {"persist:cherry-studio": json.dumps(slices)},
+        "indexedDB": {
+            "topics": [
+                {
+                    "id": CHERRY_TOPIC,
+                    "messages": [
+                        message("n1", "user", "b1"),
+                        message("n2", "assistant", "b2", askId="n1", model={"id": "m1"}),
+                        message("n3", "assistant", "b3", "b4", "b5", askId="n1", model={"id": "m2"}, foldSelected=True),
+                        message("n4", "user", "b6", "b7"),
+                    ],
+                },
+                {"id": "empty", "messages": []},
+            ],
+            "message_blocks": [
+                block("b1", "main_text", content="How many?"),
+                block("b2", "main_text", content="Two."),
+                block("b3", "thinking", content="Hm.", thinking_millsec=10),
+                call,
+                block("b5", "main_text", content="Three."),
+                block("b6", "main_text", content="Sure?"),
+                block("b7", "citation"),
+            ],
+        },
+    }
+
+
+def write_cherry(home: Path, backup: Any = None, name: str = "cherry-studio.20260301.zip") -> Path:
+    path = home / "Downloads" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("data.json", json.dumps(cherry_backup() if backup is None else backup))
+    return path

@@ -1,0 +1,206 @@
+"""Jan: a folder for each thread, `Jan/data/threads/ID` with `thread.json` and `messages.jsonl`.
+
+From the source (janhq/jan, read at the versions stored in 2026): src-tauri/src/core/threads/commands.rs and utils.rs
+(files), core/src/types/message/messageEntity.ts (messages). From documentation (jan.ai/docs/data-folder, read in 2026):
+the places, and `~/jan` before 0.6. A folder that a person chose is not found.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
+
+from desktop_agent.exchange.readers.content import (
+    list_in,
+    object_in,
+    object_of,
+    parse_time,
+    picture_from_url,
+    short_title,
+    text_in,
+    tool_call,
+)
+from desktop_agent.exchange.readers.files import (
+    NotReadable,
+    describe_files,
+    locate,
+    modified_at,
+    open_file,
+    parse_json,
+    read_document,
+    read_objects,
+    walk_files,
+)
+from desktop_agent.exchange.readers.omissions import Omission, ReadReport
+from desktop_agent.exchange.readers.reader import (
+    LIMITS,
+    FoundConversation,
+    HistoryUnreadable,
+    Limits,
+    LoadedConversation,
+    Machine,
+)
+from desktop_agent.exchange.readers.tree_builder import Draft, Facts, Thread, TreeBuilder, loaded_conversation
+from desktop_agent.types.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
+from desktop_agent.types.conversation_tree import ConversationOrigin
+from desktop_agent.types.messages import MessageState, Role
+
+_PROGRAM = "jan"
+
+
+class JanReader:
+    """Reads the threads of Jan. An id is the name of the thread's folder."""
+
+    program: ClassVar[str] = _PROGRAM
+    title: ClassVar[str] = "Jan"
+
+    def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
+        self._machine = machine
+        self._limits = limits
+        self.report = ReadReport()
+
+    def locations(self) -> tuple[Path, ...]:
+        """Return the folders of threads; on Linux its documentation and its packages name different ones."""
+        data = (self._machine.application_data, self._machine.application_settings)
+        folders = [folder / "Jan" / "data" / "threads" for folder in data]
+        return tuple(dict.fromkeys([*folders, self._machine.home / "jan" / "threads"]))
+
+    def is_present(self) -> bool:
+        """Return whether there is a folder of threads."""
+        return any(folder.is_dir() for folder in self.locations())
+
+    def list_conversations(self) -> Iterator[FoundConversation]:
+        """Yield the threads that have messages."""
+        self.report = ReadReport()
+        files = (
+            (path.parent.name, path)
+            for root in self.locations()
+            for path in walk_files(root, 1, "thread.json".__eq__, self._limits, self.report)
+            if path.with_name("messages.jsonl").exists()
+        )
+        yield from describe_files(files, self._describe, self.report)
+
+    def _describe(self, thread_id: str, file: BinaryIO) -> FoundConversation | None:
+        facts, changed = _facts(object_of(parse_json(file.read(self._limits.document)))), modified_at(file)
+        created = facts.created_at or changed
+        return FoundConversation(
+            id=thread_id,
+            title=facts.title,
+            created_at=created,
+            updated_at=facts.updated_at or created,
+            model=facts.model or None,
+        )
+
+    def load(self, conversation_id: str) -> LoadedConversation:
+        """Return a thread. Raises HistoryUnreadable."""
+        try:
+            path, _ = locate(self.locations(), f"{conversation_id}/thread", (".json",))
+            facts = _facts(object_of(read_document(path, self._limits)))
+            with open_file(path.with_name("messages.jsonl")) as file:
+                changed = modified_at(file)
+                messages = _Messages(self._limits, facts)
+                for message in read_objects(file, self._limits, messages.report):
+                    messages.add(message)
+        except (NotReadable, OSError) as error:
+            raise HistoryUnreadable.of(self.title, str(error)) from None
+        origin = ConversationOrigin(program=self.program, id=conversation_id)
+        return loaded_conversation(origin, facts, messages.tree, messages.thread.tail, changed)
+
+
+def _facts(thread: dict[str, Any]) -> Facts:
+    assistant = object_of(next(iter(list_in(thread, "assistants")), None))
+    return Facts(
+        title=short_title(text_in(thread, "title")),
+        created_at=parse_time(thread.get("created")),
+        updated_at=parse_time(thread.get("updated")),
+        model=text_in(thread, "model", "id") or text_in(assistant, "model", "id"),
+    )
+
+
+class _Messages:
+    """Puts the messages of a thread together."""
+
+    def __init__(self, limits: Limits, facts: Facts) -> None:
+        self.report = ReadReport()
+        self.tree = TreeBuilder(self.report, limits)
+        self.thread = Thread(self.tree)
+        self._facts = facts
+        self._limits = limits
+        self._count = 0
+
+    def add(self, message: dict[str, Any]) -> None:
+        """Add the next message."""
+        self._count += 1
+        message_id = text_in(message, "id") or f"message-{self._count}"
+        time = parse_time(message.get("created_at")) or self._facts.created_at or parse_time(1)
+        role = text_in(message, "role")
+        if time is None or role not in {"user", "assistant", "system"}:
+            self.report.add(Omission.HIDDEN if role == "tool" else Omission.UNKNOWN, role)
+            return
+        contents = [object_of(part) for part in list_in(message, "content")]
+        if role != "assistant":
+            blocks = [block for part in contents for block in self._blocks(part)]
+            if blocks:
+                self.thread.add(Draft(message_id, Role(role), time, None, blocks))
+            return
+        self.thread.close_answer()
+        for number, part in enumerate([*contents, *_older_calls(message)]):
+            for block in self._blocks(part):
+                draft = self.thread.add_block(message_id if number == 0 else f"{message_id}-{number}", time, block)
+                if draft is not None:
+                    is_stopped = text_in(message, "status") in {"stopped", "error"}
+                    draft.state = MessageState.INTERRUPTED if is_stopped else MessageState.COMPLETE
+                    draft.model = text_in(message, "metadata", "modelId") or None
+                if isinstance(block, ToolUse) and part.get("output") is not None:
+                    self.thread.add_result(_result(block.id, part["output"]), time)
+
+    def _blocks(self, part: dict[str, Any]) -> Iterator[Block]:
+        kind, text = text_in(part, "type"), text_in(part, "text", "value")
+        match kind:
+            case "text" if text.strip():
+                yield from _split_thinking(text)
+            case "reasoning" if text.strip():
+                yield Thinking(text=text, provider=_PROGRAM)
+            case "text" | "reasoning":
+                self.report.add(Omission.HIDDEN, "empty")
+            case "image_url":
+                image = picture_from_url(text_in(part, "image_url", "url"), self._limits, self.report)
+                if image is not None:
+                    yield image
+            case "tool_call":
+                self._count += 1
+                call_id = text_in(part, "tool_call_id") or f"call-{self._count}"
+                yield tool_call(_PROGRAM, call_id, text_in(part, "tool_name") or "tool", object_in(part, "input"))
+            case _:
+                self.report.add(Omission.UNKNOWN, kind)
+
+
+def _split_thinking(text: str) -> Iterator[Block]:
+    """Yield a text; older versions have the reasoning in it, between tags at its beginning."""
+    thought, tag, rest = text.partition("</think>")
+    if tag and thought.lstrip().startswith("<think>"):
+        if inside := thought.lstrip().removeprefix("<think>").strip():
+            yield Thinking(text=inside, provider=_PROGRAM)
+        text = rest.lstrip()
+    if text.strip():
+        yield Text(text=text)
+
+
+def _older_calls(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the calls that versions of 2025 have beside the content, in the newer shape."""
+    for call in list_in(message, "metadata", "tool_calls"):
+        function = object_in(call, "tool", "function")
+        yield {
+            "type": "tool_call",
+            "tool_call_id": text_in(call, "tool", "id"),
+            "tool_name": text_in(function, "name"),
+            "input": parse_json(text_in(function, "arguments")),
+            "output": object_of(call).get("response"),
+        }
+
+
+def _result(call_id: str, output: Any) -> ToolResult:
+    pieces = [text_in(piece, "text") for piece in list_in(output, "content")]
+    failed = bool(text_in(output, "error")) or object_of(output).get("isError") is True
+    text = output if isinstance(output, str) else text_in(output, "error") or "\n".join(pieces)
+    content = [Text(text=text)] if text else [Json(value=output)]
+    return ToolResult(tool_use_id=call_id, content=content, outcome=Outcome.FAILED if failed else Outcome.SUCCEEDED)

@@ -1,0 +1,216 @@
+"""LM Studio: a JSON file for each chat, `~/.lmstudio/conversations/**/*.conversation.json`.
+
+The places are documented (lmstudio.ai/docs/app/basics/chat, read in 2026), with the advice not to rely on the
+structure. That is from examples of 2025 and 2026 alone: chats that other programs write for it and read from it
+(`versions` with `currentlySelected`, `singleStep` and `multiStep`, `contentBlock`, `toolCallRequest`).
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
+
+from desktop_agent.exchange.readers.content import (
+    list_in,
+    object_in,
+    object_of,
+    parse_time,
+    picture_from_url,
+    short_title,
+    text_in,
+    tool_call,
+)
+from desktop_agent.exchange.readers.files import (
+    NotReadable,
+    describe_files,
+    file_id,
+    locate,
+    modified_at,
+    open_file,
+    parse_json,
+    read_document,
+    walk_files,
+)
+from desktop_agent.exchange.readers.omissions import Omission, ReadReport
+from desktop_agent.exchange.readers.reader import (
+    LIMITS,
+    FoundConversation,
+    HistoryUnreadable,
+    Limits,
+    LoadedConversation,
+    Machine,
+)
+from desktop_agent.exchange.readers.tree_builder import Draft, Facts, Thread, TreeBuilder, loaded_conversation
+from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult
+from desktop_agent.types.conversation_tree import ConversationOrigin
+from desktop_agent.types.messages import Role
+
+_PROGRAM = "lm-studio"
+_SUFFIX = ".conversation.json"
+_DEPTH = 8
+_HIDDEN_STEPS = frozenset({"status", "debugInfoBlock", "toolStatus"})
+
+
+class LmStudioReader:
+    """Reads the chats of LM Studio. An id is the place of the file below its folder."""
+
+    program: ClassVar[str] = _PROGRAM
+    title: ClassVar[str] = "LM Studio"
+
+    def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
+        self._home = machine.home
+        self._limits = limits
+        self.report = ReadReport()
+
+    def locations(self) -> tuple[Path, ...]:
+        """Return the folder of chats, and that of versions before 0.3.6."""
+        return self._home / ".lmstudio" / "conversations", self._home / ".cache" / "lm-studio" / "conversations"
+
+    def is_present(self) -> bool:
+        """Return whether there is a folder of chats."""
+        return any(folder.is_dir() for folder in self.locations())
+
+    def list_conversations(self) -> Iterator[FoundConversation]:
+        """Yield the chats with a message, by folder."""
+        self.report = ReadReport()
+        files = (
+            (file_id(root, path, _SUFFIX), path)
+            for root in self.locations()
+            for path in walk_files(root, _DEPTH, lambda name: name.endswith(_SUFFIX), self._limits, self.report)
+        )
+        yield from describe_files(files, self._describe, self.report)
+
+    def _describe(self, chat_id: str, file: BinaryIO) -> FoundConversation | None:
+        # One object over the whole file, with its name at the beginning and its model at the end.
+        chat = object_of(parse_json(file.read(self._limits.document)))
+        if not chat:
+            self.report.add(Omission.UNREADABLE_FILE)
+        messages = list_in(chat, "messages")
+        facts, changed = _facts(chat), modified_at(file)
+        return (
+            FoundConversation(
+                id=chat_id,
+                title=facts.title,
+                created_at=facts.created_at or changed,
+                updated_at=facts.updated_at or changed,
+                model=facts.model or None,
+                message_count=len(messages),
+            )
+            if messages
+            else None
+        )
+
+    def load(self, conversation_id: str) -> LoadedConversation:
+        """Return a chat with all versions of its messages. Raises HistoryUnreadable."""
+        try:
+            path, _ = locate(self.locations(), conversation_id, (_SUFFIX,))
+            with open_file(path) as file:
+                changed = modified_at(file)
+            chat = object_of(read_document(path, self._limits))
+        except (NotReadable, OSError) as error:
+            raise HistoryUnreadable.of(self.title, str(error)) from None
+        facts = _facts(chat)
+        messages = _Messages(self._limits, facts.created_at or changed)
+        for number, message in enumerate(list_in(chat, "messages")):
+            messages.add(number, message)
+        if not facts.title:
+            facts.title = short_title(messages.prompt)
+        origin = ConversationOrigin(program=self.program, id=conversation_id)
+        return loaded_conversation(origin, facts, messages.tree, messages.thread.tail, changed)
+
+
+def _facts(chat: dict[str, Any]) -> Facts:
+    times = [parse_time(chat.get(key)) for key in ("userLastMessagedAt", "assistantLastMessagedAt")]
+    return Facts(
+        title=short_title(text_in(chat, "name")),
+        created_at=parse_time(chat.get("createdAt")),
+        updated_at=max((time for time in times if time), default=None),
+        model=text_in(chat, "lastUsedModel", "identifier"),
+    )
+
+
+class _Messages:
+    """Puts the messages together: the versions of one are branches, and the chat goes on after the selected one."""
+
+    def __init__(self, limits: Limits, time: datetime) -> None:
+        self.report = ReadReport()
+        self.tree = TreeBuilder(self.report, limits)
+        self.thread = Thread(self.tree)
+        self.prompt = ""
+        self._limits = limits
+        self._time = time
+        self._number = 0
+
+    def add(self, number: int, message: object) -> None:
+        """Add all versions of a message after the tail."""
+        start = end = self.thread.tail
+        selected = object_of(message).get("currentlySelected")
+        for index, version in enumerate(list_in(message, "versions")):
+            self.thread.tail = start
+            self.thread.close_answer()
+            self._add_version(f"{number}.{index}", object_of(version))
+            if index == selected or end == start:
+                end = self.thread.tail
+        self.thread.tail = end
+        self.thread.close_answer()
+
+    def _add_version(self, version_id: str, version: dict[str, Any]) -> None:
+        role = text_in(version, "role")
+        if role == "assistant":
+            sender = text_in(version, "senderInfo", "senderName")
+            for step in list_in(version, "steps") or [{"type": "contentBlock", "content": list_in(version, "content")}]:
+                self._add_step(version_id, object_of(step), sender)
+        elif role in {"user", "system"}:
+            blocks = [block for part in list_in(version, "content") for block in self._blocks(object_of(part))]
+            if role == "user":
+                texts = (block.text for block in blocks if isinstance(block, Text))
+                self.prompt = self.prompt or next(texts, "")
+            if blocks:
+                self.thread.add(Draft(version_id, Role(role), self._time, None, blocks))
+        else:
+            self.report.add(Omission.UNKNOWN, role)
+
+    def _add_step(self, version_id: str, step: dict[str, Any], sender: str) -> None:
+        kind = text_in(step, "type")
+        if kind != "contentBlock":
+            self.report.add(Omission.HIDDEN if kind in _HIDDEN_STEPS else Omission.UNKNOWN, kind)
+            return
+        is_thinking = text_in(step, "style", "type") == "thinking"
+        for part in list_in(step, "content"):
+            self._number += 1
+            if text_in(part, "type") == "toolCallResult":
+                content = object_of(part).get("content")
+                text = content if isinstance(content, str) else text_in(part, "content", "text")
+                result = ToolResult(tool_use_id=f"{version_id}/{_call_id(part)}", content=[Text(text=text)])
+                self.thread.add_result(result, self._time)
+                continue
+            for block in self._blocks(object_of(part), version_id, is_thinking=is_thinking):
+                draft = self.thread.add_block(f"{version_id}.{self._number}", self._time, block)
+                if draft is not None:
+                    draft.model = sender or None
+
+    def _blocks(self, part: dict[str, Any], version_id: str = "", *, is_thinking: bool = False) -> Iterator[Block]:
+        kind, text = text_in(part, "type"), text_in(part, "text")
+        match kind:
+            case "text" if is_thinking and text.strip():
+                yield Thinking(text=text, provider=_PROGRAM)
+            case "text" if text.strip():
+                yield Text(text=text)
+            case "text":
+                self.report.add(Omission.HIDDEN, "empty")
+            case "toolCallRequest":
+                call_id = f"{version_id}/{_call_id(part)}"
+                yield tool_call(_PROGRAM, call_id, text_in(part, "name") or "tool", object_in(part, "parameters"))
+            case "file":
+                # The file lies in another folder under a name of the program's own.
+                image = picture_from_url(text_in(part, "url"), self._limits, self.report)
+                if image is not None:
+                    yield image
+            case _:
+                self.report.add(Omission.UNKNOWN, kind)
+
+
+def _call_id(part: object) -> str:
+    """Return the id of a call, which is a number that counts within one answer."""
+    number = object_of(part).get("callId")
+    return str(number) if isinstance(number, int) else text_in(part, "callId") or text_in(part, "toolCallRequestId")
