@@ -1,0 +1,252 @@
+"""Cherry Studio: its own backups, `cherry-studio*.zip` with `data.json`. Its live data (IndexedDB) cannot be read here.
+
+From the source (CherryHQ/cherry-studio, read at the versions stored in 2026): src/renderer/src/services/
+BackupService.ts (a backup has `localStorage` and `indexedDB`), src/renderer/src/types/newMessage.ts (messages and their
+blocks, since version 5 of the data). From examples alone: the names of topics, which are in `persist:cherry-studio`.
+A person chooses where a backup lies; it is looked for where people keep files, and only the newest one is read.
+"""
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+from desktop_agent.exchange.readers.content import (
+    list_in,
+    object_in,
+    object_of,
+    parse_time,
+    picture_from_url,
+    short_title,
+    text_in,
+    tool_call,
+    usage_of,
+)
+from desktop_agent.exchange.readers.files import NotReadable, open_file, parse_json, walk_files
+from desktop_agent.exchange.readers.omissions import Omission, ReadReport
+from desktop_agent.exchange.readers.reader import (
+    LIMITS,
+    FoundConversation,
+    HistoryUnreadable,
+    Limits,
+    LoadedConversation,
+    Machine,
+)
+from desktop_agent.exchange.readers.tree_builder import Draft, Facts, Thread, TreeBuilder, loaded_conversation
+from desktop_agent.types.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
+from desktop_agent.types.conversation_tree import ConversationOrigin
+from desktop_agent.types.messages import MessageState, Role
+
+_PROGRAM = "cherry-studio"
+_ENTRY = "data.json"
+_DEPTH = 1
+_HIDDEN_BLOCKS = frozenset({"translation", "citation", "error", "unknown", "compact", "file", "video"})
+
+
+class CherryStudioReader:
+    """Reads the newest backup of Cherry Studio. An id is the topic's own."""
+
+    program: ClassVar[str] = _PROGRAM
+    title: ClassVar[str] = "Cherry Studio"
+
+    def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
+        self._home = machine.home
+        self._limits = limits
+        self.report = ReadReport()
+
+    def locations(self) -> tuple[Path, ...]:
+        """Return the folders in which people keep backups."""
+        names = ("Downloads", "Documents", "Desktop", "Cherry Studio", "CherryStudio")
+        return tuple(self._home / name for name in names)
+
+    def is_present(self) -> bool:
+        """Return whether there is a backup."""
+        return self._newest_backup() is not None
+
+    def _newest_backup(self) -> Path | None:
+        backups = [
+            (path.lstat().st_mtime_ns, path)
+            for folder in self.locations()
+            for path in walk_files(folder, _DEPTH, _is_backup, self._limits, ReadReport())
+        ]
+        return max(backups)[1] if backups else None
+
+    def list_conversations(self) -> Iterator[FoundConversation]:
+        """Yield the topics with messages in the newest backup."""
+        self.report = ReadReport()
+        try:
+            backup = self._read_backup()
+        except (NotReadable, OSError):
+            self.report.add(Omission.UNREADABLE_FILE)
+            return
+        names = _topic_names(backup)
+        for topic in list_in(backup, "indexedDB", "topics"):
+            topic_id, messages = text_in(topic, "id"), list_in(topic, "messages")
+            if topic_id and messages:
+                facts = _facts(topic_id, messages, names)
+                created = facts.created_at or datetime.fromtimestamp(0, UTC)
+                yield FoundConversation(
+                    id=topic_id,
+                    title=facts.title,
+                    created_at=created,
+                    updated_at=facts.updated_at or created,
+                    model=facts.model or None,
+                    message_count=len(messages),
+                )
+
+    def load(self, conversation_id: str) -> LoadedConversation:
+        """Return a topic; answers of several models to one prompt are branches. Raises HistoryUnreadable."""
+        try:
+            backup = self._read_backup()
+        except (NotReadable, OSError) as error:
+            raise HistoryUnreadable.of(self.title, str(error)) from None
+        topics = (object_of(topic) for topic in list_in(backup, "indexedDB", "topics"))
+        topic = next((topic for topic in topics if topic.get("id") == conversation_id), None)
+        if topic is None:
+            raise HistoryUnreadable.of(self.title, "it is not in the newest backup")
+        messages = list_in(topic, "messages")
+        ids = {block_id for message in messages for block_id in list_in(message, "blocks") if isinstance(block_id, str)}
+        blocks = {text_in(block, "id"): object_of(block) for block in list_in(backup, "indexedDB", "message_blocks")}
+        facts = _facts(conversation_id, messages, _topic_names(backup))
+        reader = _Messages(self._limits, {key: blocks[key] for key in ids if key in blocks})
+        for message in messages:
+            reader.add(object_of(message))
+        origin = ConversationOrigin(program=self.program, id=conversation_id)
+        return loaded_conversation(origin, facts, reader.tree, reader.thread.tail, datetime.fromtimestamp(0, UTC))
+
+    def _read_backup(self) -> dict[str, Any]:
+        """Return the newest backup. Raises NotReadable."""
+        path = self._newest_backup()
+        if path is None:
+            reason = "there is no backup"
+            raise NotReadable(reason)
+        try:
+            with open_file(path) as file, zipfile.ZipFile(file) as archive, archive.open(_ENTRY) as entry:
+                data = entry.read(self._limits.document + 1)
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            KeyError,
+            NotImplementedError,
+            RuntimeError,
+            EOFError,
+            ValueError,
+        ) as error:
+            reason = "the backup is damaged or of another kind"
+            raise NotReadable(reason) from error
+        if len(data) > self._limits.document:
+            reason = "the backup is too large"
+            raise NotReadable(reason)
+        return object_of(parse_json(data))
+
+
+def _is_backup(name: str) -> bool:
+    return name.startswith(("cherry-studio", "CherryStudio")) and name.endswith(".zip")
+
+
+def _topic_names(backup: dict[str, Any]) -> dict[str, str]:
+    """Return the names of topics. They are JSON in a text within JSON in a text."""
+    stored = parse_json(text_in(backup, "localStorage", "persist:cherry-studio"))
+    assistants = object_of(parse_json(text_in(stored, "assistants")))
+    topics = [topic for assistant in list_in(assistants, "assistants") for topic in list_in(assistant, "topics")]
+    topics += list_in(assistants, "defaultAssistant", "topics")
+    return {text_in(topic, "id"): short_title(text_in(topic, "name")) for topic in topics}
+
+
+def _facts(topic_id: str, messages: list[Any], names: dict[str, str]) -> Facts:
+    facts = Facts(title=names.get(topic_id, ""))
+    for message in (messages[0], messages[-1]) if messages else ():
+        facts.note_time(parse_time(object_of(message).get("createdAt")))
+    facts.model = next((name for message in reversed(messages) if (name := _model(message))), "")
+    return facts
+
+
+def _model(message: object) -> str:
+    return text_in(message, "model", "id") or text_in(message, "modelId")
+
+
+class _Messages:
+    """Puts the messages of a topic together."""
+
+    def __init__(self, limits: Limits, blocks: dict[str, dict[str, Any]]) -> None:
+        self.report = ReadReport()
+        self.tree = TreeBuilder(self.report, limits)
+        self.thread = Thread(self.tree)
+        self._limits = limits
+        self._parts = blocks
+        self._prompts: set[str] = set()
+        self._selected = ""
+
+    def add(self, message: dict[str, Any]) -> None:
+        """Add the next message. Answers to the same prompt are versions; the selected one, else the first, goes on."""
+        message_id, role = text_in(message, "id"), text_in(message, "role")
+        time = parse_time(message.get("createdAt")) or datetime.fromtimestamp(0, UTC)
+        if message.get("type") == "clear" or role not in {"user", "assistant", "system"} or not message_id:
+            self.report.add(Omission.HIDDEN, "clear" if message.get("type") == "clear" else role)
+            return
+        parts = [self._parts[key] for key in list_in(message, "blocks") if isinstance(key, str) and key in self._parts]
+        if not parts and text_in(message, "content").strip():
+            # Before version 5 of the data, a message had its text itself.
+            parts = [{"type": "main_text", "content": text_in(message, "content")}]
+        self.thread.close_answer()
+        if role == "assistant":
+            self._add_answer(message, message_id, time, parts)
+            return
+        blocks = [block for part in parts for block in self._blocks(part)]
+        if blocks and self.thread.add(Draft(message_id, Role(role), time, None, blocks)):
+            self._prompts.add(message_id)
+            self._selected = ""
+
+    def _add_answer(
+        self, message: dict[str, Any], message_id: str, time: datetime, parts: list[dict[str, Any]]
+    ) -> None:
+        asked, tail = text_in(message, "askId"), self.thread.tail
+        is_version = asked in self._prompts and tail != asked
+        if is_version:
+            self.thread.tail = asked
+        draft: Draft | None = None
+        for number, part in enumerate(parts):
+            for block in self._blocks(part):
+                draft = self.thread.add_block(message_id if draft is None else f"{message_id}-{number}", time, block)
+                if draft is None:
+                    return
+                draft.model = _model(message) or None
+                if isinstance(block, ToolUse) and part.get("content") is not None:
+                    self.thread.add_result(_result(block.id, part["content"], text_in(part, "status")), time)
+        if draft is not None:
+            is_stopped = text_in(message, "status") in {"paused", "error"}
+            draft.state = MessageState.INTERRUPTED if is_stopped else MessageState.COMPLETE
+            usage = object_in(message, "usage")
+            draft.usage = usage_of(
+                {"input_tokens": usage.get("prompt_tokens"), "output_tokens": usage.get("completion_tokens")}
+            )
+        if is_version and message.get("foldSelected") is not True:
+            self.thread.tail = tail
+
+    def _blocks(self, part: dict[str, Any]) -> Iterator[Block]:
+        kind, text = text_in(part, "type"), text_in(part, "content")
+        match kind:
+            case "main_text" if text.strip():
+                yield Text(text=text)
+            case "code" if text.strip():
+                yield Text(text=f"```{text_in(part, 'language')}\n{text}\n```")
+            case "thinking" if text.strip():
+                yield Thinking(text=text, provider=_PROGRAM)
+            case "main_text" | "code" | "thinking":
+                self.report.add(Omission.HIDDEN, "empty")
+            case "image":
+                image = picture_from_url(text_in(part, "url"), self._limits, self.report, text_in(part, "file", "name"))
+                if image is not None:
+                    yield image
+            case "tool" if text_in(part, "id"):
+                yield tool_call(_PROGRAM, part["id"], text_in(part, "toolName") or "tool", object_in(part, "arguments"))
+            case _:
+                self.report.add(Omission.HIDDEN if kind in _HIDDEN_BLOCKS else Omission.UNKNOWN, kind)
+
+
+def _result(call_id: str, content: Any, status: str) -> ToolResult:
+    outcome = Outcome.FAILED if status == "error" else Outcome.SUCCEEDED
+    part = Text(text=content) if isinstance(content, str) else Json(value=content)
+    return ToolResult(tool_use_id=call_id, content=[part], outcome=outcome)
