@@ -22,9 +22,10 @@ _READ_ONLY = (
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
-_LONE_SURROGATE = re.compile(
-    rb"(?<!\\)((?:\\\\)*)(?:(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+_SURROGATES = re.compile(
+    rb"(\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
+"""An escaped backslash or a whole character in two halves, which stay; or half a character."""
 
 
 class NotReadable(Exception):
@@ -151,7 +152,7 @@ def parse_json(data: bytes | str) -> Any:
         return from_json(data, allow_inf_nan=False)
     raw = data if isinstance(data, bytes) else data.encode("utf-8", "replace")
     repaired = raw.decode("utf-8", "replace").encode()
-    repaired = _LONE_SURROGATE.sub(lambda match: match[1] + (match[2] or b"?"), repaired)
+    repaired = _SURROGATES.sub(lambda match: match[1] or b"?", repaired)
     with suppress(ValueError):
         return from_json(repaired, allow_inf_nan=False)
     return None
