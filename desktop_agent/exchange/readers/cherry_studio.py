@@ -34,7 +34,7 @@ from desktop_agent.exchange.readers.reader import (
     LoadedConversation,
     Machine,
 )
-from desktop_agent.exchange.readers.tree_builder import Draft, Facts, Thread, TreeBuilder, loaded_conversation
+from desktop_agent.exchange.readers.tree_builder import Draft, Overview, Thread, TreeBuilder, loaded_conversation
 from desktop_agent.types.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import MessageState, Role
@@ -85,14 +85,14 @@ class CherryStudioReader:
         for topic in list_in(backup, "indexedDB", "topics"):
             topic_id, messages = text_in(topic, "id"), list_in(topic, "messages")
             if topic_id and messages:
-                facts = _facts(topic_id, messages, names)
-                created = facts.created_at or datetime.fromtimestamp(0, UTC)
+                overview = _overview(topic_id, messages, names)
+                created = overview.created_at or datetime.fromtimestamp(0, UTC)
                 yield FoundConversation(
                     id=topic_id,
-                    title=facts.title,
+                    title=overview.title,
                     created_at=created,
-                    updated_at=facts.updated_at or created,
-                    model=facts.model or None,
+                    updated_at=overview.updated_at or created,
+                    model=overview.model or None,
                     message_count=len(messages),
                 )
 
@@ -109,12 +109,12 @@ class CherryStudioReader:
         messages = list_in(topic, "messages")
         ids = {block_id for message in messages for block_id in list_in(message, "blocks") if isinstance(block_id, str)}
         blocks = {text_in(block, "id"): object_of(block) for block in list_in(backup, "indexedDB", "message_blocks")}
-        facts = _facts(conversation_id, messages, _topic_names(backup))
+        overview = _overview(conversation_id, messages, _topic_names(backup))
         reader = _Messages(self._limits, {key: blocks[key] for key in ids if key in blocks})
         for message in messages:
             reader.add(object_of(message))
         origin = ConversationOrigin(program=self.program, id=conversation_id)
-        return loaded_conversation(origin, facts, reader.tree, reader.thread.tail, datetime.fromtimestamp(0, UTC))
+        return loaded_conversation(origin, overview, reader.tree, reader.thread.tail, datetime.fromtimestamp(0, UTC))
 
     def _read_backup(self) -> dict[str, Any]:
         """Return the newest backup. Raises NotReadable."""
@@ -155,12 +155,12 @@ def _topic_names(backup: dict[str, Any]) -> dict[str, str]:
     return {text_in(topic, "id"): short_title(text_in(topic, "name")) for topic in topics}
 
 
-def _facts(topic_id: str, messages: list[Any], names: dict[str, str]) -> Facts:
-    facts = Facts(title=names.get(topic_id, ""))
+def _overview(topic_id: str, messages: list[Any], names: dict[str, str]) -> Overview:
+    overview = Overview(title=names.get(topic_id, ""))
     for message in (messages[0], messages[-1]) if messages else ():
-        facts.note_time(parse_time(object_of(message).get("createdAt")))
-    facts.model = next((name for message in reversed(messages) if (name := _model(message))), "")
-    return facts
+        overview.note_time(parse_time(object_of(message).get("createdAt")))
+    overview.model = next((name for message in reversed(messages) if (name := _model(message))), "")
+    return overview
 
 
 def _model(message: object) -> str:

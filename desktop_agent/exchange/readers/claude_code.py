@@ -52,7 +52,7 @@ from desktop_agent.exchange.readers.reader import (
     LoadedConversation,
     Machine,
 )
-from desktop_agent.exchange.readers.tree_builder import Calls, Draft, Facts, TreeBuilder, loaded_conversation
+from desktop_agent.exchange.readers.tree_builder import Calls, Draft, Overview, TreeBuilder, loaded_conversation
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import MessageState, Role
@@ -62,7 +62,7 @@ _PROGRAM = "claude-code"
 _SUFFIX = ".jsonl"
 _HEAD = 1_000_000
 _TAIL = 16_384
-_MAX_SUBAGENTS = 500
+_MAX_SIDECHAINS = 500
 _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "agent-name": "agentName"}
 """Entries that name the session, the strongest first, and the field that has the name."""
 
@@ -75,7 +75,7 @@ _TAGS = frozenset(
 """The program's own markup in prompts."""
 
 _WORD = re.compile(r"[\w-]{1,100}")
-_SUBAGENT = re.compile(r"agent-.*\.jsonl")
+_SIDECHAIN = re.compile(r"agent-.*\.jsonl")
 _OPENING_TAG = re.compile(r"\s*<([a-z-]{1,40})>")
 _INTERRUPTION = "[Request interrupted by user"
 _DENIAL = "The user doesn't want to proceed with this tool use"
@@ -123,19 +123,19 @@ class ClaudeCodeReader:
             with open_file(path) as file:
                 changed = modified_at(file)
                 session.read(read_objects(file, self._limits, session.report))
-            self._read_subagents(session, path)
+            self._read_sidechains(session, path)
         except (NotReadable, OSError) as error:
             raise HistoryUnreadable.of(self.title, str(error)) from None
         origin = ConversationOrigin(program=self.program, id=conversation_id)
-        return loaded_conversation(origin, session.facts, session.tree, session.tail, changed)
+        return loaded_conversation(origin, session.overview, session.tree, session.tail, changed)
 
-    def _read_subagents(self, session: "_Session", path: Path) -> None:
+    def _read_sidechains(self, session: "_Session", path: Path) -> None:
         """Read the files of subagents, which lie in the session's own folder, before 2.1.233 beside the session."""
         folder = path.with_suffix("") / "subagents"
         is_linked = folder.is_symlink() or folder.parent.is_symlink()
-        inside = () if is_linked else walk_files(folder, 0, _SUBAGENT.fullmatch, self._limits, session.report)
+        inside = () if is_linked else walk_files(folder, 0, _SIDECHAIN.fullmatch, self._limits, session.report)
         beside = [path.with_name(f"agent-{agent}{_SUFFIX}") for agent in session.agents if _WORD.fullmatch(agent)]
-        for file_path in [*inside, *beside][:_MAX_SUBAGENTS]:
+        for file_path in [*inside, *beside][:_MAX_SIDECHAINS]:
             with suppress(NotReadable, OSError), open_file(file_path) as file:
                 agent = file_path.stem.removeprefix("agent-")
                 call_id = session.agents.get(agent) or _caller_in_description(file_path, self._limits)
@@ -333,7 +333,7 @@ class _Session:
         self.tail: str | None = None
         self._blocks = _BlockReader(limits, self.report)
         self._head = _Head()
-        self._facts = Facts()
+        self._overview = Overview()
         self._answers: dict[str, Draft] = {}
         self._calls = Calls(self.tree)
         self._callers_by_prompt: dict[str, Draft] = {}
@@ -341,12 +341,12 @@ class _Session:
         self._time: datetime | None = None
 
     @property
-    def facts(self) -> Facts:
+    def overview(self) -> Overview:
         """What is known of the session as a whole."""
-        self._facts.title, self._facts.workspace = self._head.best_title, self._head.workspace
-        self._facts.title_is_automatic = "custom-title" not in self._head.titles
-        self._facts.model = self._head.model
-        return self._facts
+        self._overview.title, self._overview.workspace = self._head.best_title, self._head.workspace
+        self._overview.title_is_automatic = "custom-title" not in self._head.titles
+        self._overview.model = self._head.model
+        return self._overview
 
     def read(self, entries: Iterable[dict[str, Any]], call_id: str | None = None) -> None:
         """Read one file; `call_id` is of the call that a subagent works for, "" if that is unknown."""
@@ -376,7 +376,7 @@ class _Session:
             return
         if not self._is_side(entry):
             self._head.read(entry)
-            self._facts.note_time(self._time)
+            self._overview.note_time(self._time)
         (self._read_prompt if kind == "user" else self._read_answer)(entry, entry_id)
         if not self._is_side(entry):
             self.tail = entry_id

@@ -49,7 +49,7 @@ from desktop_agent.exchange.readers.reader import (
     LoadedConversation,
     Machine,
 )
-from desktop_agent.exchange.readers.tree_builder import Draft, Facts, Thread, TreeBuilder, loaded_conversation
+from desktop_agent.exchange.readers.tree_builder import Draft, Overview, Thread, TreeBuilder, loaded_conversation
 from desktop_agent.types.blocks import (
     Block,
     Outcome,
@@ -137,18 +137,18 @@ class CodexReader:
         return {text_in(entry, "id"): short_title(text_in(entry, "thread_name")) for entry in entries}
 
     def _describe(self, session_id: str, file: BinaryIO, names: dict[str, str]) -> FoundConversation | None:
-        facts, thread_id, prompt = Facts(), "", ""
+        overview, thread_id, prompt = Overview(), "", ""
         for entry in read_head_objects(file, _HEAD):
             kind, payload = _unwrap(entry)
-            facts.created_at = facts.created_at or parse_time(entry.get("timestamp"))
+            overview.created_at = overview.created_at or parse_time(entry.get("timestamp"))
             if kind == "session_meta" and not thread_id:
                 if "subagent" in object_in(payload, "source"):
                     self.report.add(Omission.HIDDEN, "subagent")
                     return None
-                thread_id, facts.workspace = text_in(payload, "id"), text_in(payload, "cwd")
-            facts.model = facts.model or (text_in(payload, "model") if kind == "turn_context" else "")
+                thread_id, overview.workspace = text_in(payload, "id"), text_in(payload, "cwd")
+            overview.model = overview.model or (text_in(payload, "model") if kind == "turn_context" else "")
             prompt = prompt or _prompt_of(payload)
-            if prompt and facts.model:
+            if prompt and overview.model:
                 break
         if not prompt:
             return None
@@ -157,10 +157,10 @@ class CodexReader:
         return FoundConversation(
             id=session_id,
             title=names.get(thread_id) or short_title(prompt),
-            created_at=facts.created_at or changed,
+            created_at=overview.created_at or changed,
             updated_at=next((time for time in newest if time), changed),
-            workspace=facts.workspace or None,
-            model=facts.model or None,
+            workspace=overview.workspace or None,
+            model=overview.model or None,
         )
 
     def load(self, conversation_id: str) -> LoadedConversation:
@@ -175,10 +175,10 @@ class CodexReader:
         except (NotReadable, OSError) as error:
             raise HistoryUnreadable.of(self.title, str(error)) from None
         name = self._names().get(rollout.thread_id)
-        facts = rollout.facts
-        facts.title, facts.title_is_automatic = name or facts.title, not name
+        overview = rollout.overview
+        overview.title, overview.title_is_automatic = name or overview.title, not name
         origin = ConversationOrigin(program=self.program, id=conversation_id)
-        return loaded_conversation(origin, facts, rollout.tree, rollout.thread.tail, changed)
+        return loaded_conversation(origin, overview, rollout.tree, rollout.thread.tail, changed)
 
 
 def _is_rollout(name: str) -> bool:
@@ -208,7 +208,7 @@ class _Rollout:
         self.report = ReadReport()
         self.tree = TreeBuilder(self.report, limits)
         self.thread = Thread(self.tree)
-        self.facts = Facts()
+        self.overview = Overview()
         self.thread_id = ""
         self._limits = limits
         self._prompts: list[Draft] = []
@@ -226,13 +226,13 @@ class _Rollout:
         match kind:
             case "session_meta" if not self.thread_id:
                 self.thread_id = text_in(payload, "id")
-                self.facts.workspace = text_in(payload, "cwd")
+                self.overview.workspace = text_in(payload, "cwd")
             case "turn_context":
                 self._model = text_in(payload, "model")
-                self.facts.model = self._model or self.facts.model
-                self.facts.workspace = self.facts.workspace or text_in(payload, "cwd")
+                self.overview.model = self._model or self.overview.model
+                self.overview.workspace = self.overview.workspace or text_in(payload, "cwd")
             case "response_item":
-                self.facts.note_time(time)
+                self.overview.note_time(time)
                 self._read_item(payload)
             case "event_msg":
                 self._read_event(payload)
@@ -296,7 +296,7 @@ class _Rollout:
             draft = Draft(f"item-{self._count}", Role.USER, self._time, None, list(self._message_blocks(parts)))
             if draft.blocks and self.thread.add(draft):
                 self._prompts.append(draft)
-                self.facts.title = self.facts.title or short_title(_prompt_of(item))
+                self.overview.title = self.overview.title or short_title(_prompt_of(item))
         else:
             self.report.add(Omission.HIDDEN, role or "message")
 

@@ -47,7 +47,7 @@ from desktop_agent.exchange.readers.reader import (
     LoadedConversation,
     Machine,
 )
-from desktop_agent.exchange.readers.tree_builder import Calls, Draft, Facts, TreeBuilder, loaded_conversation
+from desktop_agent.exchange.readers.tree_builder import Calls, Draft, Overview, TreeBuilder, loaded_conversation
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import Role
@@ -104,13 +104,13 @@ class GeminiCliReader:
             if line.startswith(b'{"$set"'):
                 log.read({"$set": {**object_in(parse_json(line), "$set"), "messages": None}})
         changed = modified_at(file)
-        if not log.prompt or log.facts.get("kind") == "subagent":
+        if not log.prompt or log.overview.get("kind") == "subagent":
             return None
         return FoundConversation(
             id=session_id,
-            title=short_title(text_in(log.facts, "summary") or log.prompt),
-            created_at=parse_time(log.facts.get("startTime")) or changed,
-            updated_at=parse_time(log.facts.get("lastUpdated")) or changed,
+            title=short_title(text_in(log.overview, "summary") or log.prompt),
+            created_at=parse_time(log.overview.get("startTime")) or changed,
+            updated_at=parse_time(log.overview.get("lastUpdated")) or changed,
             workspace=self._workspace(session_id) or None,
             model=log.model or None,
         )
@@ -140,16 +140,16 @@ class GeminiCliReader:
         messages = _Messages(self._limits, log.report)
         for record in log.records():
             messages.add(*record)
-        facts = Facts(
-            title=short_title(text_in(log.facts, "summary") or log.prompt),
-            created_at=parse_time(log.facts.get("startTime")),
-            updated_at=parse_time(log.facts.get("lastUpdated")),
+        overview = Overview(
+            title=short_title(text_in(log.overview, "summary") or log.prompt),
+            created_at=parse_time(log.overview.get("startTime")),
+            updated_at=parse_time(log.overview.get("lastUpdated")),
             model=log.model,
             workspace=self._workspace(conversation_id),
         )
         origin = ConversationOrigin(program=self.program, id=conversation_id)
         head = messages.tails.get(log.last or "", log.last)
-        return loaded_conversation(origin, facts, messages.tree, head, changed)
+        return loaded_conversation(origin, overview, messages.tree, head, changed)
 
 
 def _is_session(name: str) -> bool:
@@ -161,7 +161,7 @@ class _Log:
 
     def __init__(self, report: ReadReport) -> None:
         self.report = report
-        self.facts: dict[str, Any] = {}
+        self.overview: dict[str, Any] = {}
         self.current: dict[str, None] = {}
         self.prompt = self.model = ""
         self._records: dict[str, dict[str, Any]] = {}
@@ -187,9 +187,9 @@ class _Log:
             self._put(entry)
         elif changes:
             self._replace(list_in(changes, "messages"))
-            self.facts |= {key: value for key, value in changes.items() if key != "messages"}
+            self.overview |= {key: value for key, value in changes.items() if key != "messages"}
         elif "sessionId" in entry:
-            self.facts |= {key: value for key, value in entry.items() if key != "messages"}
+            self.overview |= {key: value for key, value in entry.items() if key != "messages"}
             for message in list_in(entry, "messages"):
                 if isinstance(object_of(message).get("id"), str):
                     self._put(object_of(message))

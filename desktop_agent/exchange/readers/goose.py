@@ -43,7 +43,7 @@ from desktop_agent.exchange.readers.reader import (
     LoadedConversation,
     Machine,
 )
-from desktop_agent.exchange.readers.tree_builder import Draft, Facts, Thread, TreeBuilder, loaded_conversation
+from desktop_agent.exchange.readers.tree_builder import Draft, Overview, Thread, TreeBuilder, loaded_conversation
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import Role
@@ -102,7 +102,7 @@ class GooseReader:
             if text_in(row, "session_type") in _OTHER_SESSIONS:
                 self.report.add(Omission.HIDDEN, text_in(row, "session_type"))
                 continue
-            yield _found(text_in(row, "id"), _facts_of_row(row))
+            yield _found(text_in(row, "id"), _overview_of_row(row))
         known = {text_in(row, "id") for row in rows}
         files = ((file_id(self._folder, path, _SUFFIX), path) for path in self._files())
         unknown = ((session_id, path) for session_id, path in files if session_id not in known)
@@ -117,7 +117,7 @@ class GooseReader:
             session.read_line(entry)
         if not len(session.tree):
             return None
-        return _found(session_id, session.facts, modified_at(file))
+        return _found(session_id, session.overview, modified_at(file))
 
     def load(self, conversation_id: str) -> LoadedConversation:
         """Return a session. Raises HistoryUnreadable."""
@@ -132,12 +132,12 @@ class GooseReader:
                 for message in messages:
                     session.read(message)
             if row is not None:
-                facts = _facts_of_row(row)
-                session.facts.title = facts.title or session.facts.title
-                session.facts.title_is_automatic = facts.title_is_automatic
-                session.facts.workspace, session.facts.model = facts.workspace, facts.model
-                session.facts.created_at = facts.created_at or session.facts.created_at
-                session.facts.updated_at = facts.updated_at or session.facts.updated_at
+                overview = _overview_of_row(row)
+                session.overview.title = overview.title or session.overview.title
+                session.overview.title_is_automatic = overview.title_is_automatic
+                session.overview.workspace, session.overview.model = overview.workspace, overview.model
+                session.overview.created_at = overview.created_at or session.overview.created_at
+                session.overview.updated_at = overview.updated_at or session.overview.updated_at
             else:
                 path, _ = locate((self._folder,), conversation_id, (_SUFFIX,))
                 with open_file(path) as file:
@@ -147,23 +147,23 @@ class GooseReader:
         except (NotReadable, OSError) as error:
             raise HistoryUnreadable.of(self.title, str(error)) from None
         origin = ConversationOrigin(program=self.program, id=conversation_id)
-        return loaded_conversation(origin, session.facts, session.tree, session.thread.tail, changed)
+        return loaded_conversation(origin, session.overview, session.tree, session.thread.tail, changed)
 
 
-def _found(session_id: str, facts: Facts, changed: datetime | None = None) -> FoundConversation:
-    created = facts.created_at or changed or datetime.fromtimestamp(0, UTC)
+def _found(session_id: str, overview: Overview, changed: datetime | None = None) -> FoundConversation:
+    created = overview.created_at or changed or datetime.fromtimestamp(0, UTC)
     return FoundConversation(
         id=session_id,
-        title=facts.title,
+        title=overview.title,
         created_at=created,
-        updated_at=changed or facts.updated_at or created,
-        workspace=facts.workspace or None,
-        model=facts.model or None,
+        updated_at=changed or overview.updated_at or created,
+        workspace=overview.workspace or None,
+        model=overview.model or None,
     )
 
 
-def _facts_of_row(row: Row) -> Facts:
-    return Facts(
+def _overview_of_row(row: Row) -> Overview:
+    return Overview(
         title=short_title(text_in(row, "name") or text_in(row, "description")),
         title_is_automatic=not row.get("user_set_name"),
         created_at=parse_time(row.get("created_at")),
@@ -195,7 +195,7 @@ class _Session:
         self.report = ReadReport()
         self.tree = TreeBuilder(self.report, limits)
         self.thread = Thread(self.tree)
-        self.facts = Facts()
+        self.overview = Overview()
         self._limits = limits
         self._count = 0
 
@@ -204,8 +204,8 @@ class _Session:
         if "role" in entry:
             self.read(entry)
         else:
-            self.facts.title = short_title(text_in(entry, "description")) or self.facts.title
-            self.facts.workspace = text_in(entry, "working_dir")
+            self.overview.title = short_title(text_in(entry, "description")) or self.overview.title
+            self.overview.workspace = text_in(entry, "working_dir")
 
     def read(self, message: dict[str, Any]) -> None:
         """Read the next message."""
@@ -214,7 +214,7 @@ class _Session:
         if object_in(message, "metadata").get("userVisible") is False:
             self.report.add(Omission.HIDDEN, "message")
             return
-        self.facts.note_time(parse_time(message.get("created")))
+        self.overview.note_time(parse_time(message.get("created")))
         message_id = text_in(message, "id") or f"message-{self._count}"
         parts = [object_of(part) for part in list_in(message, "content")]
         if text_in(message, "role") == "assistant":
@@ -229,7 +229,7 @@ class _Session:
         blocks = [block for part in parts if part.get("type") != "toolResponse" for block in self._blocks(part)]
         if blocks and self.thread.add(Draft(message_id, Role.USER, time, None, blocks)):
             text = next((block.text for block in blocks if isinstance(block, Text)), "")
-            self.facts.title = self.facts.title or short_title(text)
+            self.overview.title = self.overview.title or short_title(text)
 
     def _blocks(self, part: dict[str, Any]) -> Iterator[Block]:
         kind = text_in(part, "type")

@@ -39,7 +39,7 @@ from desktop_agent.exchange.readers.reader import (
     LoadedConversation,
     Machine,
 )
-from desktop_agent.exchange.readers.tree_builder import Draft, Facts, Thread, TreeBuilder, loaded_conversation
+from desktop_agent.exchange.readers.tree_builder import Draft, Overview, Thread, TreeBuilder, loaded_conversation
 from desktop_agent.types.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import MessageState, Role
@@ -80,35 +80,35 @@ class JanReader:
         yield from describe_files(files, self._describe, self.report)
 
     def _describe(self, thread_id: str, file: BinaryIO) -> FoundConversation | None:
-        facts, changed = _facts(object_of(parse_json(file.read(self._limits.document)))), modified_at(file)
-        created = facts.created_at or changed
+        overview, changed = _overview(object_of(parse_json(file.read(self._limits.document)))), modified_at(file)
+        created = overview.created_at or changed
         return FoundConversation(
             id=thread_id,
-            title=facts.title,
+            title=overview.title,
             created_at=created,
-            updated_at=facts.updated_at or created,
-            model=facts.model or None,
+            updated_at=overview.updated_at or created,
+            model=overview.model or None,
         )
 
     def load(self, conversation_id: str) -> LoadedConversation:
         """Return a thread. Raises HistoryUnreadable."""
         try:
             path, _ = locate(self.locations(), f"{conversation_id}/thread", (".json",))
-            facts = _facts(object_of(read_document(path, self._limits)))
+            overview = _overview(object_of(read_document(path, self._limits)))
             with open_file(path.with_name("messages.jsonl")) as file:
                 changed = modified_at(file)
-                messages = _Messages(self._limits, facts)
+                messages = _Messages(self._limits, overview)
                 for message in read_objects(file, self._limits, messages.report):
                     messages.add(message)
         except (NotReadable, OSError) as error:
             raise HistoryUnreadable.of(self.title, str(error)) from None
         origin = ConversationOrigin(program=self.program, id=conversation_id)
-        return loaded_conversation(origin, facts, messages.tree, messages.thread.tail, changed)
+        return loaded_conversation(origin, overview, messages.tree, messages.thread.tail, changed)
 
 
-def _facts(thread: dict[str, Any]) -> Facts:
+def _overview(thread: dict[str, Any]) -> Overview:
     assistant = object_of(next(iter(list_in(thread, "assistants")), None))
-    return Facts(
+    return Overview(
         title=short_title(text_in(thread, "title")),
         created_at=parse_time(thread.get("created")),
         updated_at=parse_time(thread.get("updated")),
@@ -119,11 +119,11 @@ def _facts(thread: dict[str, Any]) -> Facts:
 class _Messages:
     """Puts the messages of a thread together."""
 
-    def __init__(self, limits: Limits, facts: Facts) -> None:
+    def __init__(self, limits: Limits, overview: Overview) -> None:
         self.report = ReadReport()
         self.tree = TreeBuilder(self.report, limits)
         self.thread = Thread(self.tree)
-        self._facts = facts
+        self._overview = overview
         self._limits = limits
         self._count = 0
 
@@ -131,7 +131,7 @@ class _Messages:
         """Add the next message."""
         self._count += 1
         message_id = text_in(message, "id") or f"message-{self._count}"
-        time = parse_time(message.get("created_at")) or self._facts.created_at or parse_time(1)
+        time = parse_time(message.get("created_at")) or self._overview.created_at or parse_time(1)
         role = text_in(message, "role")
         if time is None or role not in {"user", "assistant", "system"}:
             self.report.add(Omission.HIDDEN if role == "tool" else Omission.UNKNOWN, role)

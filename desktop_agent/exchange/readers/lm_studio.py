@@ -40,7 +40,7 @@ from desktop_agent.exchange.readers.reader import (
     LoadedConversation,
     Machine,
 )
-from desktop_agent.exchange.readers.tree_builder import Draft, Facts, Thread, TreeBuilder, loaded_conversation
+from desktop_agent.exchange.readers.tree_builder import Draft, Overview, Thread, TreeBuilder, loaded_conversation
 from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import Role
@@ -86,14 +86,14 @@ class LmStudioReader:
         if not chat:
             self.report.add(Omission.UNREADABLE_FILE)
         messages = list_in(chat, "messages")
-        facts, changed = _facts(chat), modified_at(file)
+        overview, changed = _overview(chat), modified_at(file)
         return (
             FoundConversation(
                 id=chat_id,
-                title=facts.title,
-                created_at=facts.created_at or changed,
-                updated_at=facts.updated_at or changed,
-                model=facts.model or None,
+                title=overview.title,
+                created_at=overview.created_at or changed,
+                updated_at=overview.updated_at or changed,
+                model=overview.model or None,
                 message_count=len(messages),
             )
             if messages
@@ -109,19 +109,19 @@ class LmStudioReader:
             chat = object_of(read_document(path, self._limits))
         except (NotReadable, OSError) as error:
             raise HistoryUnreadable.of(self.title, str(error)) from None
-        facts = _facts(chat)
-        messages = _Messages(self._limits, facts.created_at or changed)
+        overview = _overview(chat)
+        messages = _Messages(self._limits, overview.created_at or changed)
         for number, message in enumerate(list_in(chat, "messages")):
             messages.add(number, message)
-        if not facts.title:
-            facts.title = short_title(messages.prompt)
+        if not overview.title:
+            overview.title = short_title(messages.prompt)
         origin = ConversationOrigin(program=self.program, id=conversation_id)
-        return loaded_conversation(origin, facts, messages.tree, messages.thread.tail, changed)
+        return loaded_conversation(origin, overview, messages.tree, messages.thread.tail, changed)
 
 
-def _facts(chat: dict[str, Any]) -> Facts:
+def _overview(chat: dict[str, Any]) -> Overview:
     times = [parse_time(chat.get(key)) for key in ("userLastMessagedAt", "assistantLastMessagedAt")]
-    return Facts(
+    return Overview(
         title=short_title(text_in(chat, "name")),
         created_at=parse_time(chat.get("createdAt")),
         updated_at=max((time for time in times if time), default=None),

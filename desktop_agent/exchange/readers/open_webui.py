@@ -38,7 +38,7 @@ from desktop_agent.exchange.readers.reader import (
 )
 from desktop_agent.exchange.readers.tree_builder import (
     Draft,
-    Facts,
+    Overview,
     Thread,
     TreeBuilder,
     loaded_conversation,
@@ -113,18 +113,18 @@ class OpenWebUiReader:
             row, chat = self._find(conversation_id)
         except (NotReadable, OSError) as error:
             raise HistoryUnreadable.of(self.title, str(error)) from None
-        facts = Facts(
+        overview = Overview(
             title=short_title(text_in(row, "title")),
             created_at=parse_time(row.get("created_at")),
             updated_at=parse_time(row.get("updated_at")),
             model=next((model for model in list_in(chat, "models") if isinstance(model, str)), ""),
         )
         changed = datetime.fromtimestamp(0, UTC)
-        messages = _Messages(self._limits, facts.created_at or changed)
+        messages = _Messages(self._limits, overview.created_at or changed)
         messages.read(object_in(chat, "history", "messages"))
         origin = ConversationOrigin(program=self.program, id=conversation_id)
         current = text_in(chat, "history", "currentId")
-        return loaded_conversation(origin, facts, messages.tree, messages.tails.get(current), changed)
+        return loaded_conversation(origin, overview, messages.tree, messages.tails.get(current), changed)
 
     def _find(self, chat_id: str) -> tuple[Row, dict[str, Any]]:
         for path in self.locations():

@@ -38,14 +38,14 @@ from desktop_agent.exchange.readers.reader import (
     LoadedConversation,
     Machine,
 )
-from desktop_agent.exchange.readers.tree_builder import Draft, Facts, Thread, TreeBuilder, loaded_conversation
+from desktop_agent.exchange.readers.tree_builder import Draft, Overview, Thread, TreeBuilder, loaded_conversation
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import MessageState, Role
 from desktop_agent.types.provider_events import StopReason
 
 _PROGRAM = "opencode"
-_MAX_SUBAGENTS = 100
+_MAX_CHILDREN = 100
 _AUTOMATIC_TITLE = ("New session - ", "Child session - ")
 _STOP_REASONS = {"stop": StopReason.END_TURN, "tool-calls": StopReason.TOOL_USE, "length": StopReason.MAX_TOKENS}
 _SESSION_COLUMNS = ("id", "parent_id", "directory", "title", "time_created", "time_updated", "model")
@@ -95,15 +95,15 @@ class OpencodeReader:
             if row.get("parent_id"):
                 self.report.add(Omission.HIDDEN, "subagent")
                 continue
-            facts = _facts(row)
-            created = facts.created_at or datetime.fromtimestamp(0, UTC)
+            overview = _overview(row)
+            created = overview.created_at or datetime.fromtimestamp(0, UTC)
             yield FoundConversation(
                 id=session_id,
-                title=facts.title,
+                title=overview.title,
                 created_at=created,
-                updated_at=facts.updated_at or created,
-                workspace=facts.workspace or None,
-                model=facts.model or None,
+                updated_at=overview.updated_at or created,
+                workspace=overview.workspace or None,
+                model=overview.model or None,
             )
 
     def _sessions(self) -> Iterator[Row]:
@@ -132,17 +132,17 @@ class OpencodeReader:
         try:
             row, entries = self._find(conversation_id)
             session.read(entries)
-            for child_id, caller in list(session.children.items())[:_MAX_SUBAGENTS]:
+            for child_id, caller in list(session.children.items())[:_MAX_CHILDREN]:
                 with suppress(NotReadable, OSError):
-                    session.read_subagent(self._find(child_id)[1], caller)
+                    session.read_child(self._find(child_id)[1], caller)
         except (NotReadable, OSError) as error:
             raise HistoryUnreadable.of(self.title, str(error)) from None
-        facts = _facts(row)
-        facts.title = facts.title or session.title
-        facts.model = facts.model or session.model
+        overview = _overview(row)
+        overview.title = overview.title or session.title
+        overview.model = overview.model or session.model
         origin = ConversationOrigin(program=self.program, id=conversation_id)
-        changed = facts.updated_at or datetime.fromtimestamp(0, UTC)
-        return loaded_conversation(origin, facts, session.tree, session.thread.tail, changed)
+        changed = overview.updated_at or datetime.fromtimestamp(0, UTC)
+        return loaded_conversation(origin, overview, session.tree, session.thread.tail, changed)
 
     def _find(self, session_id: str) -> tuple[Row, list[_Entry]]:
         """Return a session and its messages. Raises NotReadable."""
@@ -194,9 +194,9 @@ def _row_of_file(path: Path, value: object) -> Row:
     }
 
 
-def _facts(row: Row) -> Facts:
+def _overview(row: Row) -> Overview:
     title = text_in(row, "title")
-    return Facts(
+    return Overview(
         title="" if title.startswith(_AUTOMATIC_TITLE) else short_title(title),
         created_at=parse_time(row.get("time_created")),
         updated_at=parse_time(row.get("time_updated")),
@@ -280,7 +280,7 @@ class _Session:
             else:
                 self.report.add(Omission.HIDDEN if is_hidden(_PROGRAM, role) else Omission.UNKNOWN, role)
 
-    def read_subagent(self, entries: list[_Entry], caller: Draft) -> None:
+    def read_child(self, entries: list[_Entry], caller: Draft) -> None:
         """Read the work of a subagent as a branch beside the result of its call."""
         tail, self.thread.tail, self._author = self.thread.tail, caller.id, "subagent"
         self.read(entries)

@@ -157,7 +157,7 @@ def _short_id(entry_id: str) -> str:
 
 
 @dataclass(slots=True)
-class Facts:
+class Overview:
     """What is known of a conversation as a whole."""
 
     title: str = ""
@@ -174,22 +174,22 @@ class Facts:
 
 
 def loaded_conversation(
-    origin: ConversationOrigin, facts: Facts, tree: TreeBuilder, head: str | None, changed: datetime
+    origin: ConversationOrigin, overview: Overview, tree: TreeBuilder, head: str | None, changed: datetime
 ) -> LoadedConversation:
     """Return the whole; `changed`, when its file was, stands in for times that are missing."""
     messages, head = tree.build(head)
-    created = facts.created_at or changed
+    created = overview.created_at or changed
     conversation = ConversationTree(
         id=origin.id,
-        title=facts.title,
+        title=overview.title,
         created_at=created,
-        updated_at=max(created, facts.updated_at or changed),
+        updated_at=max(created, overview.updated_at or changed),
         messages=messages,
         head=head,
-        model=facts.model or None,
-        workspace=facts.workspace or None,
+        model=overview.model or None,
+        workspace=overview.workspace or None,
         origin=origin,
-        title_is_automatic=facts.title_is_automatic,
+        title_is_automatic=overview.title_is_automatic,
     )
     return LoadedConversation(conversation, tree.report)
 

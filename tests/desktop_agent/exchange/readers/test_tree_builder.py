@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from desktop_agent.exchange.readers.omissions import Omission, ReadReport
 from desktop_agent.exchange.readers.reader import Limits
-from desktop_agent.exchange.readers.tree_builder import Draft, Facts, Thread, TreeBuilder, loaded_conversation
+from desktop_agent.exchange.readers.tree_builder import Draft, Overview, Thread, TreeBuilder, loaded_conversation
 from desktop_agent.types.blocks import Text, ToolResult, ToolUse
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import Role
@@ -106,7 +106,7 @@ def test_any_links_make_a_tree(entries: list[tuple[bool, str, str | None]], head
             tree.add(draft(entry_id, parent))
         else:
             tree.pass_over(entry_id, parent)
-    loaded = loaded_conversation(ConversationOrigin(program="p", id="i"), Facts(), tree, head, NOW)
+    loaded = loaded_conversation(ConversationOrigin(program="p", id="i"), Overview(), tree, head, NOW)
     assert len(loaded.tree.messages) == len(tree)
     assert (loaded.tree.head is None) == (not len(tree))
     loaded.tree.branch()
