@@ -1,0 +1,70 @@
+"""Every branch of a foreign conversation can be continued here, on servers that refuse what their vendors refuse."""
+
+import math
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.conversation.answer_builder import AnswerBuilder
+from desktop_agent.conversation.history import normalised_history
+from desktop_agent.exchange.readers import HISTORY_READERS
+from desktop_agent.exchange.readers.reader import HistoryReader, Machine
+from desktop_agent.providers.dialects.gemini.request import ThinkingAbility
+from desktop_agent.providers.provider import Provider, make_provider
+from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.messages import Message, MessageState, now
+from desktop_agent.types.providers import Dialect, ModelRequest
+from desktop_agent.types.tool_calls import ToolSpec
+from tests.desktop_agent.exchange.readers import foreign_homes as homes
+from tests.fakes.strict_server import demo_endpoint, strict_server
+
+DIALECTS: tuple[Dialect, ...] = ("openai-chat", "openai-responses", "anthropic", "gemini")
+TOOLS = (ToolSpec("read_file", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}}),)
+WRITERS = {
+    "claude-code": homes.write_claude_code,
+    "codex": homes.write_codex,
+    "opencode": homes.write_opencode,
+    "gemini-cli": homes.write_gemini,
+    "goose": homes.write_goose,
+    "lm-studio": homes.write_lm_studio,
+    "jan": homes.write_jan,
+    "open-webui": homes.write_webui,
+    "cherry-studio": homes.write_cherry,
+}
+
+
+@pytest.fixture(params=DIALECTS)
+async def provider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Provider]:
+    # The server refuses calls without a signature like Gemini 3, whose models are known by their names.
+    monkeypatch.setattr(ThinkingAbility, "checks_signatures", True)
+    server, http = strict_server(speed=math.inf), HttpClient()
+    endpoint = demo_endpoint(await server.start(), request.param)
+    provider = make_provider(endpoint.dialect, endpoint.base_url, None, http)
+    yield provider
+    await provider.aclose()
+    await http.aclose()
+    await server.aclose()
+
+
+def branches(tree: ConversationTree) -> list[tuple[Message, ...]]:
+    """Return every branch from its first message to its end, and those that end at an answer with calls."""
+    parents = {node.parent for node in tree.messages}
+    ends = [node.message for node in tree.messages if node.message.id not in parents or node.message.tool_uses]
+    return [tree.model_copy(update={"head": end.id}).branch() for end in ends]
+
+
+@pytest.mark.parametrize("reader", HISTORY_READERS, ids=lambda reader: reader.program)
+async def test_every_branch_can_be_continued(tmp_path: Path, reader: type[HistoryReader], provider: Provider) -> None:
+    WRITERS[reader.program](tmp_path)
+    history = reader(Machine(tmp_path, {}, "linux"))
+    (found,) = history.list_conversations()
+    continued = branches(history.load(found.id).tree)
+    assert continued
+    for branch in continued:
+        messages = (*normalised_history(branch), Message.user("Go on."))
+        builder = AnswerBuilder("m", "demo")
+        async for event in provider.stream(ModelRequest("demo", messages, TOOLS, conversation_id="c")):
+            builder.feed(event, now())
+        assert builder.message(MessageState.COMPLETE, now()).blocks
