@@ -444,7 +444,8 @@ class _Session:
         message: Draft | None = None
         for part in parts:
             call_id = text_in(part, "tool_use_id")
-            message = self._calls.add_result(self._blocks.result(part, call_id), self._time or datetime.now(UTC))
+            result = self._blocks.result(part, call_id)
+            message = self._calls.add_result(result, self._time or datetime.now(UTC)) or message
             if agent := text_in(entry, "toolUseResult", "agentId"):
                 self.agents[agent] = call_id
         return message

@@ -9,6 +9,7 @@ import pytest
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.conversation.history import normalised_history
 from desktop_agent.exchange.readers import HISTORY_READERS
+from desktop_agent.exchange.readers.claude_code import ClaudeCodeReader
 from desktop_agent.exchange.readers.reader import HistoryReader, Machine
 from desktop_agent.providers.dialects.gemini.request import ThinkingAbility
 from desktop_agent.providers.provider import Provider, make_provider
@@ -63,8 +64,29 @@ async def test_every_branch_can_be_continued(tmp_path: Path, reader: type[Histor
     continued = branches(history.load(found.id).tree)
     assert continued
     for branch in continued:
-        messages = (*normalised_history(branch), Message.user("Go on."))
-        builder = AnswerBuilder("m", "demo")
-        async for event in provider.stream(ModelRequest("demo", messages, TOOLS, conversation_id="c")):
-            builder.feed(event, now())
-        assert builder.message(MessageState.COMPLETE, now()).blocks
+        await ask(provider, branch)
+
+
+async def ask(provider: Provider, branch: tuple[Message, ...]) -> None:
+    messages = (*normalised_history(branch), Message.user("Go on."))
+    builder = AnswerBuilder("m", "demo")
+    async for event in provider.stream(ModelRequest("demo", messages, TOOLS, conversation_id="c")):
+        builder.feed(event, now())
+    assert builder.message(MessageState.COMPLETE, now()).blocks
+
+
+ODD_NAMES = ["", "mcp__server name", "Werkzeug für ä", "1x", "x" * 300]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+async def test_odd_names_and_ids_can_be_continued(tmp_path: Path, name: str, provider: Provider) -> None:
+    call_id = f"call {name} / 1"
+    entries = [
+        homes.claude_entry("user", "u", None, "Do it"),
+        homes.claude_entry("assistant", "a", "u", [homes.call(call_id, name, x=1)]),
+        homes.claude_entry("user", "r", "a", [homes.result(call_id, "Done", is_error=True), homes.result("lost", "?")]),
+    ]
+    homes.write_claude_code(tmp_path, entries)
+    branch = ClaudeCodeReader(Machine(tmp_path, {}, "linux")).load(homes.CLAUDE_SESSION).tree.branch()
+    assert len(branch) == 3
+    await ask(provider, branch)
