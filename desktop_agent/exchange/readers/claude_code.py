@@ -42,6 +42,7 @@ from desktop_agent.exchange.readers.files import (
     read_objects,
     read_tail,
     walk_files,
+    within_size,
 )
 from desktop_agent.exchange.readers.omissions import Omission, ReadReport
 from desktop_agent.exchange.readers.reader import (
@@ -135,7 +136,7 @@ class ClaudeCodeReader:
         is_linked = folder.is_symlink() or folder.parent.is_symlink()
         inside = () if is_linked else walk_files(folder, 0, _SIDECHAIN.fullmatch, self._limits, session.report)
         beside = [path.with_name(f"agent-{agent}{_SUFFIX}") for agent in session.agents if _WORD.fullmatch(agent)]
-        for file_path in [*inside, *beside][:_MAX_SIDECHAINS]:
+        for file_path in within_size([*inside, *beside][:_MAX_SIDECHAINS], self._limits.file, session.report):
             with suppress(NotReadable, OSError), open_file(file_path) as file:
                 agent = file_path.stem.removeprefix("agent-")
                 call_id = session.agents.get(agent) or _caller_in_description(file_path, self._limits)

@@ -102,6 +102,17 @@ def file_id(root: Path, path: Path, suffix: str) -> str:
     return path.relative_to(root).as_posix().removesuffix(suffix)
 
 
+def within_size(paths: Iterable[Path], size: int, report: ReadReport) -> Iterator[Path]:
+    """Yield files until all together are larger than a size in bytes; then the rest is counted and left out."""
+    for path in paths:
+        with suppress(OSError):
+            size -= path.lstat().st_size
+        if size < 0:
+            report.add(Omission.TOO_LARGE)
+            return
+        yield path
+
+
 def read_lines(file: BinaryIO, limits: Limits, report: ReadReport) -> Iterator[bytes]:
     """Yield the lines that are there now, stripped. Longer ones, and what is beyond the limit, are skipped."""
     size = os.fstat(file.fileno()).st_size

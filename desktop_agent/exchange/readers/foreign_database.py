@@ -30,22 +30,30 @@ Row = dict[str, Any]
 
 
 class ForeignDatabase:
-    """An open database whose tables may have other columns than expected."""
+    """An open database whose tables may have other columns than expected. It yields rows up to a size in bytes."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, size: int) -> None:
         self._connection = connection
+        self._remaining = size
 
     def has_table(self, table: str) -> bool:
         """Return whether there is a table or view of this name."""
         return bool(self._columns(table))
 
     def select(self, table: str, columns: tuple[str, ...], rest: str = "", *values: object) -> Iterator[Row]:
-        """Yield rows with these columns, None for those that the table has not. `rest` is SQL of our own."""
+        """Yield rows with these columns, None for those that the table has not. `rest` is SQL of our own.
+
+        Raises NotReadable for too much.
+        """
         known = self._columns(table)
         names = [f'"{name}"' if name in known else f'NULL AS "{name}"' for name in columns]
         if known:
             query = f'SELECT {", ".join(names)} FROM "{table}" {rest}'  # noqa: S608 - no word of it is from a file
             for row in self._connection.execute(query, values):
+                self._remaining -= sum(len(value) for value in row if isinstance(value, str | bytes))
+                if self._remaining < 0:
+                    reason = "it is too large"
+                    raise NotReadable(reason)
                 yield dict(zip(columns, row, strict=True))
 
     def _columns(self, table: str) -> set[str]:
@@ -115,7 +123,7 @@ def _connect(uri: str, limits: Limits) -> Generator[ForeignDatabase]:
         connection.set_progress_handler(lambda: monotonic() > end, _STEPS)
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA query_only = ON")
-        yield ForeignDatabase(connection)
+        yield ForeignDatabase(connection, limits.file)
 
 
 def _decode(data: bytes) -> str:

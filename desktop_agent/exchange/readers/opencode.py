@@ -27,7 +27,14 @@ from desktop_agent.exchange.readers.content import (
     tool_call,
     usage_of,
 )
-from desktop_agent.exchange.readers.files import NotReadable, parse_json, read_document, sorted_entries, walk_files
+from desktop_agent.exchange.readers.files import (
+    NotReadable,
+    parse_json,
+    read_document,
+    sorted_entries,
+    walk_files,
+    within_size,
+)
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, read_database
 from desktop_agent.exchange.readers.omissions import Omission, ReadReport
 from desktop_agent.exchange.readers.reader import (
@@ -157,25 +164,29 @@ class OpencodeReader:
         raise NotReadable(reason)
 
     def _read_files(self, session_id: str) -> tuple[Row, list[_Entry]]:
-        storage, report = self._folder / "storage", ReadReport()
-        wanted = {f"{session_id}.json"}
-        for path in walk_files(storage / "session", 1, wanted.__contains__, self._limits, report):
-            entries: list[_Entry] = []
-            for entry_id, info in self._documents(storage / "message" / session_id):
-                parts = [part for _, part in self._documents(storage / "part" / entry_id)]
-                entries.append(_Entry(entry_id, info, parts))
-            entries.sort(key=lambda entry: (_created(entry.info), entry.id))
-            return _row_of_file(path, read_document(path, self._limits)), entries
+        storage, wanted = self._folder / "storage", {f"{session_id}.json"}
+        for path in walk_files(storage / "session", 1, wanted.__contains__, self._limits, self.report):
+            row = _row_of_file(path, read_document(path, self._limits))
+            messages = self._files_in(storage / "message" / session_id)
+            parts = (part for message in messages for part in self._files_in(storage / "part" / message.stem))
+            entries = {message.stem: _Entry(message.stem, {}) for message in messages}
+            for file in within_size([*messages, *parts], self._limits.file, self.report):
+                with suppress(NotReadable, OSError):
+                    value = object_of(read_document(file, self._limits))
+                    if file in messages:
+                        entries[file.stem].info = value
+                    else:
+                        entries[file.parent.name].parts.append(value)
+            return row, sorted(entries.values(), key=lambda entry: (_created(entry.info), entry.id))
         reason = "it is not there any more"
         raise NotReadable(reason)
 
-    def _documents(self, folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield the objects in a folder, by name."""
+    def _files_in(self, folder: Path) -> dict[Path, None]:
+        """Return the files in a folder, by name. A link to a folder is not followed."""
         if folder.is_symlink():
-            return
-        for path in walk_files(folder, 0, lambda name: name.endswith(".json"), self._limits, self.report):
-            with suppress(NotReadable, OSError):
-                yield path.stem, object_of(read_document(path, self._limits))
+            return {}
+        files = walk_files(folder, 0, lambda name: name.endswith(".json"), self._limits, self.report)
+        return dict.fromkeys(files)
 
 
 def _is_channel(name: str) -> bool:

@@ -50,10 +50,13 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much is read at most. Sizes are in bytes; what is beyond is skipped and counted."""
+    """How much is read at most. Sizes are in bytes; what is beyond is skipped and counted.
+
+    `file` bounds each file of lines, and together the files or rows that one conversation is made of.
+    """
 
     line: int = 32_000_000
-    file: int = 512_000_000
+    file: int = 256_000_000
     document: int = 64_000_000
     picture: int = 20_000_000
     messages: int = 100_000

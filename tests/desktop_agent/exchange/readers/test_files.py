@@ -19,6 +19,7 @@ from desktop_agent.exchange.readers.files import (
     read_objects,
     read_tail,
     walk_files,
+    within_size,
 )
 from desktop_agent.exchange.readers.omissions import Omission, ReadReport
 from desktop_agent.exchange.readers.reader import LIMITS, Limits
@@ -167,3 +168,13 @@ def test_a_file_that_cannot_be_read_does_not_end_the_list(tmp_path: Path) -> Non
     files = [("one", tmp_path / "none"), ("two", tmp_path)]
     assert list(describe_files(files, lambda _id, _file: None, report)) == []
     assert report.count(Omission.UNREADABLE_FILE) == 2
+
+
+def test_files_that_are_too_large_together_are_left_out(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in "abc"]
+    for path in paths:
+        path.write_bytes(b"x" * 10)
+    report = ReadReport()
+    assert list(within_size(paths, 25, report)) == paths[:2]
+    assert report.counts == {(Omission.TOO_LARGE, ""): 1}
+    assert list(within_size(paths, 30, ReadReport())) == paths

@@ -129,3 +129,10 @@ def test_text_that_is_none_is_repaired_and_a_value_that_is_too_long_refused(tmp_
     write_database(tmp_path / "b.db", {"chat": [{"title": "x" * 100_000}]})
     with pytest.raises(NotReadable, match="too big"):
         titles(tmp_path / "b.db", Limits(document=50_000))
+
+
+def test_rows_that_are_too_large_together_are_refused(tmp_path: Path) -> None:
+    write_database(tmp_path / "a.db", {"chat": [{"title": "x" * 1000} for _ in range(50)]})
+    assert len(titles(tmp_path / "a.db", Limits(file=50_000))) == 50
+    with pytest.raises(NotReadable, match="too large"):
+        titles(tmp_path / "a.db", Limits(file=49_999))
