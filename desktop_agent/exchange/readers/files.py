@@ -136,7 +136,10 @@ def read_lines(file: BinaryIO, limits: Limits, report: ReadReport) -> Iterator[b
 
 def read_objects(file: BinaryIO, limits: Limits, report: ReadReport) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a file with one on each line."""
-    for line in read_lines(file, limits, report):
+    for number, line in enumerate(read_lines(file, limits, report)):
+        if number >= limits.entries:
+            report.add(Omission.TOO_MANY)
+            return
         value = parse_json(line)
         if isinstance(value, dict):
             yield value

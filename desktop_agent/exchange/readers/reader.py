@@ -60,6 +60,7 @@ class Limits:
     document: int = 64_000_000
     picture: int = 20_000_000
     messages: int = 100_000
+    entries: int = 400_000
     files: int = 200_000
     database_copy: int = 2_000_000_000
 

@@ -96,6 +96,14 @@ def test_a_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
     assert report.count(Omission.TOO_LARGE) == 1
 
 
+def test_a_file_of_very_many_lines_is_read_up_to_a_limit(tmp_path: Path) -> None:
+    path = tmp_path / "many"
+    path.write_bytes(b'{"a": 1}\n' * 100)
+    found, report = objects(path, Limits(entries=30))
+    assert len(found) == 30
+    assert report.counts == {(Omission.TOO_MANY, ""): 1}
+
+
 @posix_only
 def test_a_gigabyte_without_a_line_end_takes_neither_memory_nor_long(tmp_path: Path) -> None:
     path = tmp_path / "sparse"
