@@ -31,6 +31,7 @@ from desktop_agent.types.blocks import (
     Unknown,
 )
 from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Role
 
 PROGRAM = "chatgpt"
@@ -113,10 +114,12 @@ class _MessageReader:
         name = text_in(object_in(message, "author"), "role")
         is_hidden = flag_in(object_in(message, "metadata"), "is_visually_hidden_from_conversation")
         if name == "system" or is_hidden or kind in _INSTRUCTIONS:
-            self._report.add("A hidden message of the service, such as its instructions, was left out.")
+            self._report.add(Sentence("A hidden message of the service, such as its instructions, was left out."))
             return None
         if name not in _ROLES:
-            self._report.add("A message by “{name}”, whom this version does not know, was left out.", name=name)
+            self._report.add(
+                Sentence("A message by “{name}”, whom this version does not know, was left out.", {"name": name})
+            )
         return _ROLES.get(name)
 
     def _blocks(self, message: dict[str, Any], id_: str) -> list[Block]:
@@ -136,7 +139,7 @@ class _MessageReader:
             case "text" | "multimodal_text":
                 return [*self._parts(content, metadata), *self._other_attachments(content, metadata)]
             case kind:
-                self._report.add(_UNKNOWN_KIND, kind=kind)
+                self._report.add(Sentence(_UNKNOWN_KIND, {"kind": kind}))
                 return [Unknown(raw=content)]
 
     def _parts(self, content: dict[str, Any], metadata: dict[str, Any]) -> Iterator[Text | Image | Unknown]:
@@ -151,9 +154,9 @@ class _MessageReader:
             elif kind == "image_asset_pointer":
                 yield self._picture(text_in(part, "asset_pointer"), names)
             elif kind in _RECORDINGS:
-                self._report.add("A recording was left out; its words are kept where the export has them.")
+                self._report.add(Sentence("A recording was left out; its words are kept where the export has them."))
             else:
-                self._report.add(_UNKNOWN_KIND, kind=kind)
+                self._report.add(Sentence(_UNKNOWN_KIND, {"kind": kind}))
                 yield Unknown(raw=part)
 
     def _picture(self, pointer: str, names: dict[str, str]) -> Text | Image:
@@ -161,7 +164,7 @@ class _MessageReader:
         picture = self._find_picture(match[1], names.get(match[1], "")) if match else None
         if picture is not None:
             return picture
-        self._report.add("A picture is not in the export; its place is marked.")
+        self._report.add(Sentence("A picture is not in the export; its place is marked."))
         return Text(text=_named_file(names.get(match[1], "") if match else ""))
 
     def _other_attachments(self, content: dict[str, Any], metadata: dict[str, Any]) -> Iterator[Text]:
@@ -173,7 +176,7 @@ class _MessageReader:
         }
         for file in list_in(metadata, "attachments"):
             if text_in(file, "id") not in shown:
-                self._report.add("An attached file is named only; the export does not say what is in it.")
+                self._report.add(Sentence("An attached file is named only; the export does not say what is in it."))
                 yield Text(text=_named_file(text_in(file, "name")))
 
     def _with_output(self, read: ForeignMessage, message: dict[str, Any]) -> ForeignMessage:
@@ -217,7 +220,7 @@ class _MessageReader:
                 for part in self._parts(content, metadata):
                     yield Json(value=part.raw) if isinstance(part, Unknown) else part
             case kind:
-                self._report.add(_UNKNOWN_KIND, kind=kind)
+                self._report.add(Sentence(_UNKNOWN_KIND, {"kind": kind}))
                 yield Json(value=content)
 
 

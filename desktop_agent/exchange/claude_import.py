@@ -24,6 +24,7 @@ from desktop_agent.types.blocks import (
     Unknown,
 )
 from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Role
 
 PROGRAM = "claude"
@@ -77,7 +78,9 @@ class _MessageReader:
         role = _ROLES.get(text_in(message, "sender"))
         if role is None:
             name = text_in(message, "sender")
-            self._report.add("A message by “{name}”, whom this version does not know, was left out.", name=name)
+            self._report.add(
+                Sentence("A message by “{name}”, whom this version does not know, was left out.", {"name": name})
+            )
             yield ForeignMessage(id_, above, None)
             return
         groups = self._groups(message, role) or [(None, [])]
@@ -127,13 +130,15 @@ class _MessageReader:
             case kind if kind in _BOOKKEEPING:
                 return None
             case kind:
-                self._report.add("Content of the kind “{kind}” is not known and was kept as it is.", kind=kind)
+                self._report.add(
+                    Sentence("Content of the kind “{kind}” is not known and was kept as it is.", {"kind": kind})
+                )
                 return Unknown(raw=raw)
 
     def _result(self, raw: object, calls: list[str]) -> Block:
         call = text_in(raw, "tool_use_id") or (calls[-1] if calls else "")
         if call not in calls:
-            self._report.add("A result of a call that is not there was kept as it is.")
+            self._report.add(Sentence("A result of a call that is not there was kept as it is."))
             return Unknown(raw=raw)
         parts = list_in(raw, "content") or [{"type": "text", "text": text_in(raw, "content")}]
         outcome = Outcome.FAILED if flag_in(raw, "is_error") else Outcome.SUCCEEDED
@@ -154,7 +159,7 @@ class _MessageReader:
                 yield self._named(name)
 
     def _named(self, name: str) -> Text:
-        self._report.add("An attached file is named only; the export does not say what is in it.")
+        self._report.add(Sentence("An attached file is named only; the export does not say what is in it."))
         return Text(text=f"[{_one_line(name) or 'File'}]")
 
 

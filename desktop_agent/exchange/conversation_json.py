@@ -105,7 +105,9 @@ def _checked(tree: ConversationTree, report: ImportReport) -> ConversationTree |
     tree = _with_zones(tree)
     unseen = [node for node in tree.messages if node.message.role is Role.SYSTEM and not _is_summary(node.message)]
     if unseen:
-        report.add("Instructions that are in a conversation, and are not shown in it, were kept.", len(unseen))
+        report.add(
+            Sentence("Instructions that are in a conversation, and are not shown in it, were kept."), len(unseen)
+        )
     return tree
 
 
@@ -155,7 +157,7 @@ def _readable_node(node: object, report: ImportReport) -> object:
 def _known_fields(model: type[FrozenModel], raw: dict[str, Any], report: ImportReport) -> dict[str, Any]:
     unknown = [name for name in raw if name not in model.model_fields]
     for name in unknown:
-        report.add("A property “{name}”, which this version does not know, was left out.", name=name)
+        report.add(Sentence("A property “{name}”, which this version does not know, was left out.", {"name": name}))
     return {name: value for name, value in raw.items() if name in model.model_fields}
 
 
@@ -163,7 +165,7 @@ def _readable_block(raw: Any, report: ImportReport) -> Any:
     try:
         return _block_adapter().validate_python(raw)
     except ValueError:
-        report.add("Content that this version does not know was kept as it is.")
+        report.add(Sentence("Content that this version does not know was kept as it is."))
         return Unknown(raw=raw)
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from desktop_agent.exchange.import_report import ImportReport
 from desktop_agent.types.blocks import Block, Text, ToolResult, ToolUse
 from desktop_agent.types.conversation_tree import ConversationOrigin, ConversationTree, TreeMessage
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, MessageState, Role
 
 MAX_TITLE_LENGTH = 500
@@ -113,11 +114,11 @@ def _parents_first(messages: Sequence[ForeignMessage], report: ImportReport) -> 
     by_id: dict[str, ForeignMessage] = {}
     for message in messages:
         if by_id.setdefault(message.id, message) is not message:
-            report.add("A message whose id another one has was left out.")
+            report.add(Sentence("A message whose id another one has was left out."))
     children: dict[str | None, list[ForeignMessage]] = {}
     for message in by_id.values():
         if message.parent is not None and message.parent not in by_id:
-            report.add("A message that follows none of this conversation was put at its beginning.")
+            report.add(Sentence("A message that follows none of this conversation was put at its beginning."))
             message.parent = None
         children.setdefault(message.parent, []).append(message)
     yielded: set[str] = set()
@@ -126,7 +127,7 @@ def _parents_first(messages: Sequence[ForeignMessage], report: ImportReport) -> 
             continue
         if start.parent is not None:
             # Nobody reached it from a beginning.
-            report.add("Messages that follow each other in a circle were put in a row.")
+            report.add(Sentence("Messages that follow each other in a circle were put in a row."))
         waiting = [start]
         while waiting:
             message = waiting.pop()

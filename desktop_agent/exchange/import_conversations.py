@@ -116,7 +116,9 @@ class ConversationImport:
         """Say which tables of the account are left alone: people, projects, feedback."""
         for name in sorted(self._sizes):
             if name.lower().endswith(".json") and name not in self._names:
-                self.report.add("“{name}” was not read: it holds no conversations.", name=base_name(name))
+                self.report.add(
+                    Sentence("“{name}” was not read: it holds no conversations.", {"name": base_name(name)})
+                )
 
     def _detect(self) -> ExportKind:
         """Look at the first entry that says what it is."""
@@ -149,7 +151,7 @@ class ConversationImport:
                 for number, entry in enumerate(reader, 1):
                     yield self._read_entry(entry, f"{base_name(name)}: {number}")
                 if reader.had_bad_bytes:
-                    self.report.add("Bytes that are no text were replaced.")
+                    self.report.add(Sentence("Bytes that are no text were replaced."))
         except _DAMAGE:
             yield Skipped(base_name(name), Sentence("The rest of this file is damaged and cannot be read."))
 
@@ -186,7 +188,7 @@ class ConversationImport:
                 if self._own_name(image.source) in self._sizes:
                     self.report.pictures += 1
                 else:
-                    self.report.add("A picture is not in the export; its place is kept.")
+                    self.report.add(Sentence("A picture is not in the export; its place is kept."))
         return tree
 
     def _own_name(self, source: StoredSource) -> str:

@@ -36,13 +36,13 @@ class ImportReport:
     skipped: int = 0
     _notes: dict[str, tuple[Sentence, int]] = field(default_factory=dict[str, tuple[Sentence, int]])
 
-    def add(self, template: str, count: int = 1, **values: str) -> None:
-        """Count something under a sentence; values of strangers are cut to a line."""
-        short = {name: " ".join(value.split())[:_MAX_VALUE_LENGTH] for name, value in values.items()}
-        self.add_sentence(Sentence(template, short), count)
+    def add(self, sentence: Sentence, count: int = 1) -> None:
+        """Count something under a sentence; values of strangers are cut to a line.
 
-    def add_sentence(self, sentence: Sentence, count: int = 1) -> None:
-        """Count something under a sentence. Of too many different ones the rest is counted together."""
+        Of too many different sentences the rest is counted together.
+        """
+        values = {name: " ".join(str(value).split())[:_MAX_VALUE_LENGTH] for name, value in sentence.values.items()}
+        sentence = Sentence(sentence.template, values)
         key = str(sentence)
         if key not in self._notes and len(self._notes) >= _MAX_NOTES:
             sentence, key = _OTHERS, str(_OTHERS)

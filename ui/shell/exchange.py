@@ -113,7 +113,7 @@ class ExchangePresenter(QObject):
     @Slot(int, int)
     def _show_progress(self, done: int, total: int) -> None:
         percent = f"{100 * done // total}" if total else "0"
-        sentence = Sentence("Working on your conversations: {percent} %", {"percent": percent})
+        sentence = Sentence("Working on your conversations: {percent} % done.", {"percent": percent})
         self._banners.show_banner(Banner(_KEY, sentence, level="notice"))
 
     @Slot()

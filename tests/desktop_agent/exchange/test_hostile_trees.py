@@ -13,6 +13,7 @@ from desktop_agent.exchange.import_conversations import ConversationImport
 from desktop_agent.exchange.import_report import ExchangeFailed, ImportReport, Skipped
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Role
 
 EXPORTS = Path(__file__).parent / "exports"
@@ -103,7 +104,7 @@ def test_any_value_may_be_of_any_type(name: str, seed: int, tmp_path: Path) -> N
 def test_the_report_is_bounded() -> None:
     report = ImportReport()
     for number in range(5000):
-        report.add("“{name}” is not known.", name=f"{number} " + "x" * 1000)
+        report.add(Sentence("“{name}” is not known.", {"name": f"{number} " + "x" * 1000}))
     notes = list(report.notes)
     assert len(notes) == 201
     assert notes[-1][1] == 4800
