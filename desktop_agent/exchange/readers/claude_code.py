@@ -402,11 +402,11 @@ class _Session:
         return draft
 
     def _read_prompt(self, entry: dict[str, Any], entry_id: str) -> None:
-        is_summary = entry.get("isCompactSummary") is True
         if entry.get("isMeta") is True:
             self._pass_over(entry, Omission.HIDDEN, "meta")
             return
-        if is_summary and self.tree.draft(text_in(entry, "parentUuid")) is not None:
+        # Without the messages that it tells of, it is the prompt with which the session goes on.
+        if entry.get("isCompactSummary") is True and self.tree.draft(text_in(entry, "parentUuid")) is not None:
             self._pass_over(entry, Omission.SUMMARY)
             return
         content = object_in(entry, "message").get("content")
@@ -426,8 +426,6 @@ class _Session:
         draft = self._draft(entry, entry_id, Role.USER, blocks)
         if answered is not None:
             draft.parent = answered.id
-        if is_summary:
-            draft.injected_by = "compaction"
         self.tree.add(draft)
 
     def _is_interruption(self, entry: dict[str, Any], blocks: list[Block]) -> bool:

@@ -8,14 +8,17 @@ import pytest
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.conversation.history import normalised_history
+from desktop_agent.conversation.items import CallState, ToolCallItem, UserItem
+from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.exchange.readers import HISTORY_READERS
 from desktop_agent.exchange.readers.claude_code import ClaudeCodeReader
 from desktop_agent.exchange.readers.reader import HistoryReader, Machine
 from desktop_agent.providers.dialects.gemini.request import ThinkingAbility
 from desktop_agent.providers.provider import Provider, make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.storage.records import message_to_json, read_message
 from desktop_agent.types.conversation_tree import ConversationTree
-from desktop_agent.types.messages import Message, MessageState, now
+from desktop_agent.types.messages import Message, MessageState, Role, now
 from desktop_agent.types.providers import Dialect, ModelRequest
 from desktop_agent.types.tool_calls import ToolSpec
 from tests.desktop_agent.exchange.readers import foreign_homes as homes
@@ -54,6 +57,23 @@ def branches(tree: ConversationTree) -> list[tuple[Message, ...]]:
     parents = {node.parent for node in tree.messages}
     ends = [node.message for node in tree.messages if node.message.id not in parents or node.message.tool_uses]
     return [tree.model_copy(update={"head": end.id}).branch() for end in ends]
+
+
+@pytest.mark.parametrize("reader", HISTORY_READERS, ids=lambda reader: reader.program)
+def test_every_branch_is_shown_with_its_calls_and_stored_whole(tmp_path: Path, reader: type[HistoryReader]) -> None:
+    WRITERS[reader.program](tmp_path)
+    history = reader(Machine(tmp_path, {}, "linux"))
+    (found,) = history.list_conversations()
+    tree = history.load(found.id).tree
+    assert ConversationTree.model_validate_json(tree.model_dump_json()) == tree
+    for message in (node.message for node in tree.messages):
+        assert read_message(message_to_json(message), id_="", role="", state="") == message
+    transcript = Transcript(tree.branch())
+    calls = [item for item in transcript if isinstance(item, ToolCallItem)]
+    assert len(calls) == sum(len(message.tool_uses) for message in tree.branch())
+    assert {call.state for call in calls} == {CallState.ENDED}
+    shown = [item.text for item in transcript if isinstance(item, UserItem)]
+    assert shown == [message.text for message in tree.branch() if message.role is Role.USER]
 
 
 @pytest.mark.parametrize("reader", HISTORY_READERS, ids=lambda reader: reader.program)
