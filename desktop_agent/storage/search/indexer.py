@@ -58,13 +58,14 @@ class Indexer:
             self._task = asyncio.get_running_loop().create_task(self._keep_up())
 
     def wake(self) -> None:
-        """Look for changes soon."""
-        self._woken.set()
+        """Look for changes soon. Harmless on another loop: one writes the rest when the program's own has ended."""
+        if self._task is not None and self._task.get_loop() is asyncio.get_running_loop():
+            self._woken.set()
 
     def distrust(self) -> None:
         """Make the index anew: a search found that it is damaged."""
         self._is_distrusted = True
-        self._woken.set()
+        self.wake()
 
     async def catch_up(self) -> bool:
         """Index all there is, without pauses; return whether it could be done."""
@@ -171,7 +172,7 @@ class Indexer:
         with suppress(sqlite3.Error, OSError):
             await self._in_thread(self._remove if is_useless else self._close_writer)
         if is_useless:
-            self._woken.set()
+            self.wake()
 
     async def _write(self, work: Callable[[IndexWriter], T]) -> T:
         def write() -> T:

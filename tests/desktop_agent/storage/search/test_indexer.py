@@ -84,6 +84,22 @@ async def test_what_is_written_is_found_without_being_asked_for(tmp_path: Path) 
     await store.close()
 
 
+async def test_what_another_loop_writes_does_not_touch_this_one(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    store.search.start_indexing()
+    while await titles(store, "needle") != []:
+        await asyncio.sleep(0.01)
+    loop = asyncio.get_running_loop()
+    # Then it refuses what other threads ask of it.
+    loop.set_debug(True)
+    for _ in range(10):
+        await asyncio.to_thread(lambda: asyncio.run(talk(store, "needle")))
+        await asyncio.sleep(0.02)
+    loop.set_debug(False)
+    assert await indexed_titles(store, "needle") == ["A talk"] * 10
+    await store.close()
+
+
 async def test_the_index_is_private(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     assert await store.search.index_all()
