@@ -105,9 +105,31 @@ def _format_of(target: Path) -> str:
     return ending
 
 
-async def _import(arguments: _Arguments) -> int:
+async def _list_found(arguments: _Arguments) -> int:
     async with _history(arguments) as history:
-        result = await history.import_file(arguments.file)
+        if arguments.program is None:
+            programs = await history.found_programs()
+            rows = [asdict(program) for program in programs]
+            lines = [f"{program.program}  {program.title}: {program.count}" for program in programs]
+        else:
+            found = await history.found_conversations(arguments.program)
+            rows = [asdict(conversation) for conversation in found]
+            lines = [f"{entry.id}  {entry.updated_at.astimezone():%Y-%m-%d %H:%M}  {entry.title}" for entry in found]
+    if arguments.json:
+        _print_json(rows)
+    else:
+        _print("\n".join(lines))
+    return DONE
+
+
+async def _import(arguments: _Arguments) -> int:
+    if (arguments.file is None) == (arguments.program is None):
+        raise WrongUse("It is not clear what to import.", "Name a file, or a program with --from.")
+    async with _history(arguments) as history:
+        if arguments.program is not None:
+            result = await history.import_found(arguments.program, arguments.only)
+        else:
+            result = await history.import_file(arguments.file)
     notes = [f"{sentence} ({count})" if count > 1 else str(sentence) for sentence, count in result.report.notes]
     skipped = [f"{entry.title}: {entry.reason}" for entry in result.skipped]
     if arguments.json:
@@ -168,6 +190,7 @@ _COMMANDS: dict[str, Callable[[_Arguments], Coroutine[Any, Any, int]]] = {
     "search": _search,
     "show": _show,
     "export": _export,
+    "found": _list_found,
     "import": _import,
     "backup": _back_up,
     "backups": _list_backups,
@@ -243,8 +266,17 @@ def _parser() -> argparse.ArgumentParser:
         help="zip: JSON with pictures, to be imported again; json; md; html (default: by the ending of FILE)",
     )
 
-    imports = _add(add, "import", "import an archive of this program, or an export of ChatGPT or Claude")
-    imports.add_argument("file", metavar="FILE", type=Path, help="the zip, its folder, or its conversations.json")
+    found = _add(add, "found", "list what other assistants left on this disk, such as Claude Code or Codex")
+    found.add_argument("program", metavar="PROGRAM", nargs="?", help="list the conversations of this one")
+
+    imports = _add(add, "import", "import an archive, an export of ChatGPT or Claude, or another assistant's history")
+    imports.add_argument(
+        "file", metavar="FILE", type=Path, nargs="?", help="the zip, its folder, or its conversations.json"
+    )
+    imports.add_argument("--from", dest="program", metavar="PROGRAM", help="import what this one left; see “found”")
+    imports.add_argument(
+        "--only", metavar="ID", action="append", help="of what it left, only this; write --only=ID (may be repeated)"
+    )
 
     backup = _add(add, "backup", "write a backup, also while the window is open")
     backup.add_argument("--to", metavar="DIR", type=Path, help="in this folder (default: “backups” in the data folder)")

@@ -9,8 +9,10 @@ from desktop_agent.engine.conversation_exchange import (
     ConversationExchange,
     ExportFormat,
     ExportResult,
+    FoundProgram,
     ImportResult,
 )
+from desktop_agent.exchange.readers.reader import FoundConversation
 from desktop_agent.storage.backup import BACKUP_FOLDER, Backup, write_backup
 from desktop_agent.storage.files import data_folder
 from desktop_agent.storage.opening import DATABASE_NAME
@@ -89,6 +91,18 @@ class History:
         What is there already is left alone. Raises ExchangeFailed too.
         """
         return await ConversationExchange(self._store).import_file(path)
+
+    async def found_programs(self) -> Sequence[FoundProgram]:
+        """Return the other assistants that left conversations on this disk."""
+        return await ConversationExchange(self._store).found_programs()
+
+    async def found_conversations(self, program: str) -> Sequence[FoundConversation]:
+        """Return what one of them left, the newest first. Raises WrongUse for an unknown program."""
+        return await ConversationExchange(self._store).found_conversations(program)
+
+    async def import_found(self, program: str, conversation_ids: Sequence[str] | None = None) -> ImportResult:
+        """Import what another assistant left, all of it or these conversations. Its own files stay as they are."""
+        return await ConversationExchange(self._store).import_found(program, conversation_ids)
 
     async def back_up(self, backups: Path | None = None) -> Backup:
         """Write a backup as a new folder in `backups`, by default the folder `backups` of the data folder."""

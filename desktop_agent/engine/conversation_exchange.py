@@ -12,16 +12,19 @@ from typing import IO, Any, TypeVar
 
 from desktop_agent.exchange.archive import picture_name, pictures_of, write_archive
 from desktop_agent.exchange.conversation_json import write_conversations
+from desktop_agent.exchange.foreign_tree import derived_id
 from desktop_agent.exchange.html_export import write_html
 from desktop_agent.exchange.import_conversations import ConversationImport
 from desktop_agent.exchange.import_report import ImportReport, Skipped
 from desktop_agent.exchange.markdown_export import export_markdown
+from desktop_agent.exchange.readers import HISTORY_READERS
+from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, HistoryUnreadable, Machine
 from desktop_agent.processes.worker_threads import WorkerThread
 from desktop_agent.storage.files import file_error, write_atomically
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import StoredSource
 from desktop_agent.types.conversation_tree import ConversationTree
-from desktop_agent.types.errors import AgentError, ImageRefused, WrongUse
+from desktop_agent.types.errors import AgentError, ImageRefused, Sentence, WrongUse
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
@@ -62,6 +65,15 @@ class ImportResult:
     report: ImportReport = field(default_factory=ImportReport)
 
 
+@dataclass(frozen=True, slots=True)
+class FoundProgram:
+    """Another assistant with conversations on this disk; `title` is its name for people."""
+
+    program: str
+    title: str
+    count: int
+
+
 class ConversationExchange:
     """Exports from and imports into one store. The work is done in a thread, one conversation in memory at a time."""
 
@@ -91,6 +103,25 @@ class ConversationExchange:
         was imported until then stays.
         """
         return await self._in_thread(lambda store: _import_file(store, path, on_progress))
+
+    async def found_programs(self) -> tuple[FoundProgram, ...]:
+        """Return the other assistants that left conversations on this disk, with the number of these."""
+        return await self._in_thread(lambda _: tuple(_found_programs()))
+
+    async def found_conversations(self, program: str) -> tuple[FoundConversation, ...]:
+        """Return what one of them left, the newest first. Raises WrongUse for an unknown program."""
+        reader = _reader_of(program)
+        return await self._in_thread(lambda _: tuple(sorted(reader.list_conversations(), key=_newest_first)))
+
+    async def import_found(
+        self, program: str, conversation_ids: Sequence[str] | None = None, on_progress: Progress | None = None
+    ) -> ImportResult:
+        """Import conversations of another assistant, all or these; their own files stay as they are.
+
+        What is there already is left alone. Raises WrongUse for an unknown program, and StorageFailed.
+        """
+        reader = _reader_of(program)
+        return await self._in_thread(lambda store: _import_found(store, reader, conversation_ids, on_progress))
 
     async def _in_thread(self, work: Callable[["_BlockingStore"], T]) -> T:
         store = _BlockingStore(self._store, asyncio.get_running_loop())
@@ -241,6 +272,55 @@ def _import_file(store: _BlockingStore, path: Path, on_progress: Progress | None
                 result.added.append(entry.id)
             else:
                 result.present += 1
+    return result
+
+
+def _reader_of(program: str) -> HistoryReader:
+    for reader in HISTORY_READERS:
+        if reader.program == program:
+            return reader(Machine.current())
+    known = ", ".join(reader.program for reader in HISTORY_READERS)
+    raise WrongUse(
+        Sentence("No histories of “{program}” can be read.", {"program": program}),
+        Sentence("Name one of: {known}.", {"known": known}),
+    )
+
+
+def _found_programs() -> Iterator[FoundProgram]:
+    for reader_class in HISTORY_READERS:
+        reader = reader_class(Machine.current())
+        if reader.is_present():
+            count = sum(1 for _ in reader.list_conversations())
+            if count:
+                yield FoundProgram(reader.program, reader.title, count)
+
+
+def _newest_first(found: FoundConversation) -> float:
+    return -found.updated_at.timestamp()
+
+
+def _import_found(
+    store: _BlockingStore, reader: HistoryReader, wanted: Sequence[str] | None, on_progress: Progress | None
+) -> ImportResult:
+    result = ImportResult()
+    found = {conversation.id: conversation.title for conversation in reader.list_conversations()}
+    ids = list(found) if wanted is None else wanted
+    for done, foreign_id in enumerate(ids):
+        if on_progress is not None:
+            on_progress(done, len(ids))
+        try:
+            loaded = reader.load(foreign_id)
+        except HistoryUnreadable as error:
+            result.skipped.append(Skipped(found.get(foreign_id, foreign_id), error.sentence))
+            continue
+        # Other programs' ids are theirs alone.
+        tree = loaded.tree.model_copy(update={"id": derived_id(reader.program, foreign_id)})
+        if not store.add(tree):
+            result.present += 1
+            continue
+        result.added.append(tree.id)
+        for sentence in loaded.report.sentences():
+            result.report.add(sentence)
     return result
 
 

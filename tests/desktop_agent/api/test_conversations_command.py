@@ -14,6 +14,7 @@ from desktop_agent.__main__ import main
 from desktop_agent.api.history import History
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import StorageFailed, WrongUse
+from tests.desktop_agent.exchange.readers.foreign_homes import CLAUDE_SESSION, claude_session, write_lines
 from tests.desktop_agent.storage.test_conversation_trees import TREE
 
 
@@ -144,6 +145,29 @@ def test_what_is_no_export_is_refused(terminal: Terminal, tmp_path: Path) -> Non
     code, _, err = terminal.run("import", str(tmp_path / "x.json"))
     assert code == 1
     assert "holds no conversations" in err
+
+
+def test_what_another_assistant_left_is_imported(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    session = write_lines(home / ".claude" / "projects" / f"{CLAUDE_SESSION}.jsonl", claude_session())
+    before = session.read_bytes()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    assert terminal.json("found") == [{"program": "claude-code", "title": "Claude Code", "count": 1}]
+    (found,) = terminal.json("found", "claude-code")
+    assert found["id"] == CLAUDE_SESSION
+    (id_,) = terminal.json("import", "--from", "claude-code")["added"]
+    assert terminal.json("import", "--from", "claude-code", f"--only={CLAUDE_SESSION}")["present"] == 1
+    (written,) = terminal.json("show", id_)["conversations"]
+    assert written["origin"] == {"program": "claude-code", "id": CLAUDE_SESSION}
+    assert terminal.json("search", "What does")[0]["conversation_id"] == id_
+    assert session.read_bytes() == before
+    for words in (("import", "--from", "nothing"), ("import",), ("found", "nothing")):
+        code, _, err = terminal.run(*words)
+        assert code == 2
+        assert "Name" in err
 
 
 def test_all_is_checked(terminal: Terminal) -> None:
