@@ -278,6 +278,12 @@ def _parser() -> argparse.ArgumentParser:
         "--only", metavar="ID", action="append", help="of what it left, only this; write --only=ID (may be repeated)"
     )
 
+    _add_backup_commands(add)
+    _add(add, "check", "check that all can be read, and repair what can be")
+    return parser
+
+
+def _add_backup_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     backup = _add(add, "backup", "write a backup, also while the window is open")
     backup.add_argument("--to", metavar="DIR", type=Path, help="in this folder (default: “backups” in the data folder)")
 
@@ -287,9 +293,6 @@ def _parser() -> argparse.ArgumentParser:
     restore = _add(add, "restore", "restore a backup into a new data folder")
     restore.add_argument("backup", metavar="BACKUP", type=Path, help="the folder that the backup is in")
     restore.add_argument("--into", metavar="DIR", type=Path, required=True, help="a new or empty folder")
-
-    _add(add, "check", "check that all can be read, and repair what can be")
-    return parser
 
 
 def _add(add_parser: Callable[..., argparse.ArgumentParser], name: str, text: str) -> argparse.ArgumentParser:

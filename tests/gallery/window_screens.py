@@ -1,12 +1,14 @@
 """The window round the conversation: welcome, list, banners, composer, settings, closing."""
 
 import asyncio
+from pathlib import Path
 
 from pydantic import SecretStr
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QListWidget
 
 from desktop_agent.engine.connections import FoundServer
+from desktop_agent.engine.conversation_exchange import ExportResult, FoundProgram, ImportResult
 from desktop_agent.storage.write_behind import UnsavedConversation
 from tests.fakes.scripted_provider import Turn, Wait
 from desktop_agent.storage.file_lock import FileLock, Holder, host_name, lock_path
@@ -89,6 +91,22 @@ async def settings_storage(desk: Desk) -> None:
     for count in (1, 2):
         page.backup_requested.emit()
         await until(lambda count=count: page._backups.count() == count)
+    await asyncio.sleep(0.3)
+
+
+@scene("found-histories")
+async def found_histories(desk: Desk) -> None:
+    found = (("claude-code", "Claude Code", 213), ("codex", "Codex", 48), ("lm-studio", "LM Studio", 7))
+    desk.exchange._offer_found([FoundProgram(*each) for each in found])
+    await asyncio.sleep(0.3)
+
+
+@scene("exported")
+async def exported(desk: Desk) -> None:
+    result = ImportResult(added=["1", "2"], present=3)
+    result.report.add(Sentence("A hidden message of the service, such as its instructions, was left out."), 4)
+    desk.exchange._show_imported(result)
+    desk.exchange._show_exported(ExportResult((Path("/home/ada/Downloads/Plan a week in Lisbon.html"),)))
     await asyncio.sleep(0.3)
 
 

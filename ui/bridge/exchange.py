@@ -2,12 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
-from desktop_agent.engine.conversation_exchange import ConversationExchange, ExportFormat, ExportResult, ImportResult
+from desktop_agent.engine.conversation_exchange import (
+    ConversationExchange,
+    ExportFormat,
+    ExportResult,
+    FoundProgram,
+    ImportResult,
+)
 from desktop_agent.engine.engine import Engine
 from ui.bridge.event_loop import BackgroundTasks
 
@@ -22,6 +29,8 @@ class Exchange(QObject):
     """How much of how much is done."""
     exported = Signal(ExportResult)
     imported = Signal(ImportResult)
+    programs_found = Signal(list)
+    """The FoundPrograms, in the order in which they are shown."""
     ended = Signal()
     """Also after a failure, which is shown as any other error."""
 
@@ -39,6 +48,22 @@ class Exchange(QObject):
     def import_file(self, path: Path) -> None:
         """Import an archive of ours, or an account's export of ChatGPT or Claude."""
         self._tasks.start(self._do(lambda progress: self._import(path, progress)))
+
+    def find_programs(self) -> None:
+        """Look for other assistants' conversations on this disk; `programs_found` answers."""
+        self._tasks.start(self._find_programs())
+
+    def import_found(self, programs: Sequence[str]) -> None:
+        """Import what these programs left; `imported` is emitted for each."""
+        for program in programs:
+            self._tasks.start(self._do(partial(self._import_found, program)))
+
+    async def _find_programs(self) -> None:
+        programs: tuple[FoundProgram, ...] = await self._exchange.found_programs()
+        self.programs_found.emit(list(programs))
+
+    async def _import_found(self, program: str, progress: Progress) -> None:
+        self.imported.emit(await self._exchange.import_found(program, on_progress=progress))
 
     async def _do(self, work: Callable[[Progress], Awaitable[None]]) -> None:
         async with self._turn:

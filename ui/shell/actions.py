@@ -161,6 +161,8 @@ class WindowActions(QObject):
         self._add(self.tr("Export all conversations…"), None, lambda: exchange().export_all(), other_words)
         other_words = self.tr("chatgpt claude history archive load")
         self._add(self.tr("Import conversations…"), None, lambda: exchange().import_file(), other_words)
+        other_words = self.tr("claude code codex opencode gemini goose jan lm studio history found")
+        self._add(self.tr("Import from other assistants…"), None, lambda: exchange().find_histories(), other_words)
 
     def _add_settings(self, settings: Settings, pages: SettingsPresenter, disk: DiskMonitor) -> QAction:
         for page, text, other_words in (

@@ -8,8 +8,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from desktop_agent.types.errors import Sentence
-from ui.bridge.exchange import Exchange, ExportFormat, ExportResult, ImportResult
+from ui.bridge.exchange import Exchange, ExportFormat, ExportResult, FoundProgram, ImportResult
 from ui.bridge.library import ConversationLibrary
+from ui.preferences.found_histories import FoundHistoriesDialog
 from ui.shell.attachments import safe_file_name
 from ui.shell.banners import Banner, BannerArea, BannerButton
 from ui.style.text import show_hidden, translate_sentence
@@ -41,6 +42,7 @@ class ExchangePresenter(QObject):
         exchange.progressed.connect(self._show_progress)
         exchange.exported.connect(self._show_exported)
         exchange.imported.connect(self._show_imported)
+        exchange.programs_found.connect(self._offer_found)
         exchange.ended.connect(self._remove_progress)
 
     def export_current(self) -> None:
@@ -73,6 +75,17 @@ class ExchangePresenter(QObject):
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.setNameFilters([self.tr("Exports (*.zip *.json)"), self.tr("All files (*)")])
         dialog.fileSelected.connect(self._import)
+        dialog.open()
+
+    def find_histories(self) -> None:
+        """Look for other assistants on this computer, and offer to import what they left."""
+        self._exchange.find_programs()
+
+    @Slot(list)
+    def _offer_found(self, programs: list[FoundProgram]) -> None:
+        dialog = FoundHistoriesDialog(programs, self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.import_requested.connect(self._exchange.import_found)
         dialog.open()
 
     def _ask_target(self, name: str, formats: dict[str, ExportFormat], conversation_id: str | None) -> None:

@@ -3,11 +3,13 @@
 import json
 import zipfile
 
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QCheckBox
 
 from desktop_agent.types.provider_events import ContentDelta
+from tests.desktop_agent.exchange.readers.foreign_homes import CLAUDE_SESSION, claude_session, write_lines
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
+from ui.preferences.found_histories import FoundHistoriesDialog
 from ui.style.widgets import QuestionBox
 
 
@@ -76,5 +78,30 @@ def test_a_file_of_another_kind_is_refused_in_words(on_screen, tmp_path):
         dialog.reject()
         await until(lambda: "holds no conversations that this version can read" in shown(screen))
         await until(lambda: "Working on your conversations" not in shown(screen))
+
+    on_screen(work)
+
+
+def test_what_other_assistants_left_is_offered_and_imported(on_screen, tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    write_lines(home / ".claude" / "projects" / f"{CLAUDE_SESSION}.jsonl", claude_session())
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+
+    async def offered(screen):
+        screen.action("Import from other assistants…").trigger()
+        return await until(lambda: next(iter(screen.window.findChildren(FoundHistoriesDialog)), None))
+
+    async def work(screen):
+        dialog = await offered(screen)
+        assert [box.text() for box in dialog.findChildren(QCheckBox)] == ["Claude Code, conversations: 1"]
+        box, button = dialog.findChildren(QCheckBox)[0], dialog._import
+        box.setChecked(False)
+        assert not button.isEnabled()
+        box.setChecked(True)
+        button.click()
+        await until(lambda: "Imported conversations: 1. Here already: 0. Left out: 0." in shown(screen))
+        (record,) = await screen.engine.store.list_conversations()
+        assert record.origin.program == "claude-code"
 
     on_screen(work)

@@ -1,0 +1,59 @@
+"""The dialog that offers the conversations that other assistants left on this disk."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QDialog, QWidget
+
+from ui.bridge.exchange import FoundProgram
+from ui.style.boxes import vbox
+from ui.style.controls import button, label
+from ui.style.layouts import FlowRows
+from ui.style.theme import SPACE_L, SPACE_M
+
+_WIDTH = 460
+"""Pixels."""
+
+
+class FoundHistoriesDialog(QDialog):
+    """Not modal. A box for each program, all of them checked."""
+
+    import_requested = Signal(list)
+    """The programs that were chosen."""
+
+    def __init__(self, programs: Sequence[FoundProgram], parent: QWidget) -> None:
+        super().__init__(parent)
+        self._boxes = {program.program: self._create_box(program) for program in programs}
+        self._import = button(self.tr("Import"), self._request_import, "primary")
+        title = self.tr("Import from other assistants")
+        self.setWindowTitle(title)
+        self.setAccessibleName(title)
+        self.setMinimumWidth(_WIDTH)
+        words = self.tr(
+            "These programs have conversations on this computer. They are copied, with their tool calls, and can be "
+            "searched and continued here with any model. The programs' own files are only read."
+        )
+        none = self.tr("No conversations of other assistants were found on this computer.")
+        close = button(self.tr("Cancel") if programs else self.tr("Close"), self.reject)
+        self._import.setVisible(bool(programs))
+        vbox(
+            label(words if programs else none, wrap=True),
+            *self._boxes.values(),
+            FlowRows((self._import, close), trailing=True),
+            parent=self,
+            spacing=SPACE_M,
+            margins=SPACE_L,
+        )
+
+    def _create_box(self, program: FoundProgram) -> QCheckBox:
+        box = QCheckBox(self.tr("{0}, conversations: {1}").format(program.title, program.count))
+        box.setChecked(True)
+        box.toggled.connect(self._refresh)
+        return box
+
+    def _refresh(self) -> None:
+        self._import.setEnabled(any(box.isChecked() for box in self._boxes.values()))
+
+    def _request_import(self) -> None:
+        self.import_requested.emit([program for program, box in self._boxes.items() if box.isChecked()])
+        self.accept()
