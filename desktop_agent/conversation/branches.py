@@ -69,6 +69,18 @@ class Branches:
         """Return the versions of the branch in view, by the id of the first message of each that people see."""
         return dict(self._versions(messages)) if self._children else {}
 
+    def continuations(self, messages: Sequence[Message]) -> tuple[str, ...]:
+        """Return the ids of the messages that other branches have below the last one that people see, oldest first."""
+        ids: list[str] = []
+        index = len(messages)
+        while index >= 0:
+            parent = messages[index - 1] if index else None
+            in_view = messages[index].id if index < len(messages) else None
+            children = self._children.get(parent.id if parent else None, ())
+            ids = [*(child for child in children if child != in_view), *ids]
+            index = -1 if parent is not None and _is_seen(parent) else index - 1
+        return tuple(ids)
+
     def _versions(self, messages: Sequence[Message]) -> Iterator[tuple[str, Versions]]:
         versions: Versions | None = None
         parent = None

@@ -44,6 +44,11 @@ class SessionBranches:
         """Return the versions of what is in view, by the id of the first message of each that people see."""
         return self._writer.versions
 
+    @property
+    def continuations(self) -> tuple[str, ...]:
+        """Return the ids of the messages with which other branches go on below what is in view, oldest first."""
+        return self._writer.continuations
+
     def edit_prompt(self, message_id: str, edited: Message) -> None:
         """Send `edited`, a new message, in place of an earlier prompt.
 

@@ -75,6 +75,11 @@ class SessionWriter:
         """Return the versions of what is in view, by the id of the first message of each that people see."""
         return self._branches.versions(self._messages)
 
+    @property
+    def continuations(self) -> tuple[str, ...]:
+        """Return the ids of the messages with which other branches go on below what is in view, oldest first."""
+        return self._branches.continuations(self._messages)
+
     def subscribe(
         self,
         on_changes: ChangeListener | None,

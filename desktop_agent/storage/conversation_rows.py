@@ -276,6 +276,7 @@ NOT_A_BRANCH = "a message does not follow the one before it"
 _SELECT_BRANCH_POINTS = """
     WITH points AS (
         SELECT parent FROM messages WHERE conversation = :conversation GROUP BY parent HAVING count(*) > 1
+        UNION SELECT head FROM conversations WHERE number = :conversation
     )
     SELECT (SELECT id FROM messages above WHERE above.number = m.parent), m.id
     FROM messages m JOIN points ON m.parent IS points.parent
@@ -320,7 +321,7 @@ def load_newest_branch(connection: sqlite3.Connection, conversation: int, messag
 
 
 def load_branch_points(connection: sqlite3.Connection, conversation: int) -> BranchPoints:
-    """Return the places where the conversation has several versions."""
+    """Return the places where the conversation has several versions, and what follows the branch in view."""
     points: dict[str | None, list[str]] = {}
     for parent, id_ in connection.execute(_SELECT_BRANCH_POINTS, {"conversation": conversation}):
         points.setdefault(text_or_none(parent), []).append(text_of(id_))

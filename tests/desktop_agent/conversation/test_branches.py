@@ -36,6 +36,17 @@ def test_versions_stand_at_the_first_message_that_people_see() -> None:
     assert places(branches, branch[:2]) == {}
 
 
+def test_what_other_branches_have_below_the_last_message_that_people_see() -> None:
+    guard = said("g").model_copy(update={"injected_by": "guard"})
+    branch = [said("a"), said("b", Role.ASSISTANT)]
+    branches = Branches({None: ("a",), "a": ("b", "x"), "b": ("c", "g", "d"), "g": ("e",)}, stored=True)
+    assert branches.continuations(branch) == ("c", "g", "d")
+    assert branches.continuations([*branch, guard]) == ("c", "d", "e")
+    assert branches.continuations([*branch, said("c")]) == ()
+    assert branches.continuations(branch[:1]) == ("b", "x")
+    assert branches.continuations([]) == ("a",)
+
+
 @pytest.mark.parametrize(("index", "before", "after"), [(0, None, "b"), (1, "a", "c"), (2, "b", None)])
 def test_one_steps_from_version_to_version(index: int, before: str | None, after: str | None) -> None:
     versions = Versions(("a", "b", "c"), index)

@@ -120,9 +120,29 @@ async def test_one_goes_back_and_on_from_there(shaky: Shaky) -> None:
     first = session.history
     session.branches.go_back_to(first[1].id)  # the call: its result stays with it
     assert session.history == first[:3]
+    assert session.branches.continuations == (first[3].id,)
     await stage.say("c")
     assert texts(session) == ["a", "", "", "c", "new"]
     assert counts(session) == {"c": (2, 2)}
+    await session.close()
+
+
+async def test_what_came_after_is_found_again_where_one_went_back(shaky: Shaky) -> None:
+    stage = stage_for(shaky, "one", "two", "new")
+    await stage.say("a")
+    await stage.say("b")
+    first = stage.session.history
+    stage.session.branches.go_back_to(first[1].id)
+    session = await reopened(stage)
+    assert session.history == first[:2]
+    assert session.branches.continuations == (first[2].id,)
+    assert counts(session) == {}
+    session.send(Message.user("c"))
+    await session.wait_idle()
+    assert counts(session) == {"c": (2, 2)}
+    assert session.branches.continuations == ()
+    await session.branches.show(first[2].id)
+    assert session.history == first
     await session.close()
 
 
