@@ -25,6 +25,7 @@ from desktop_agent.types.policies import When
 from desktop_agent.types.provider_events import StopReason, Usage, UsageUpdate
 from desktop_agent.types.providers import ConversationParameters, Reasoning
 from desktop_agent.types.tool_calls import UntrustedSource
+from ui.bridge.branches import ConversationBranches
 from ui.bridge.event_loop import FrameClock
 from ui.bridge.permissions import Approvals
 from ui.bridge.session_controls import CheckpointUndo, SessionControls
@@ -61,6 +62,7 @@ class OpenConversation(QObject):
         self.approvals = Approvals(session)
         self.session_controls = SessionControls(session, self)
         self.checkpoints = CheckpointUndo(session)
+        self.branches = ConversationBranches(session, self)
         self.spending = ConversationUsage(lambda: session.history)
         self._waiting: list[Change] = []
         self._pending_updates: set[Updated] = set()

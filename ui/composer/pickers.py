@@ -1,6 +1,6 @@
 """The model picker and the workspace picker under the message editor."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -138,6 +138,7 @@ class ModelPicker(QToolButton):
         self._themes = themes
         self._groups: Sequence[ModelGroup] = ()
         self._current = ("", "")
+        self._choose_instead: Callable[[str, str], None] | None = None
         words = {
             "name": self.tr("Models"),
             "refresh": self.tr("Refresh models"),
@@ -152,6 +153,7 @@ class ModelPicker(QToolButton):
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.clicked.connect(self.open_list)
         self._popup.chosen.connect(self._on_chosen)
+        self._popup.left.connect(self._on_left)
         self._popup.refresh_requested.connect(self.refresh_requested)
         self._popup.link_followed.connect(self.connect_requested)
         themes.changed.connect(self._apply_theme)
@@ -179,11 +181,25 @@ class ModelPicker(QToolButton):
         """Show the list above the button, or below where there is no room."""
         self._popup.show_over(self)
 
+    @property
+    def groups(self) -> Sequence[ModelGroup]:
+        """The models to choose from."""
+        return self._groups
+
+    def choose_once(self, choose: Callable[[str, str], None]) -> None:
+        """Show the list for one choice that is not `model_chosen`: `choose` receives endpoint id and model id."""
+        self.open_list()
+        self._choose_instead = choose
+
     def _search(self, typed: str) -> Sequence[ModelRow]:
         return model_rows(self._groups, typed, self._current)
 
     def _on_chosen(self, row: ModelRow) -> None:
-        self.model_chosen.emit(row.endpoint_id, row.model_id)
+        choose, self._choose_instead = self._choose_instead or self.model_chosen.emit, None
+        choose(row.endpoint_id, row.model_id)
+
+    def _on_left(self) -> None:
+        self._choose_instead = None
 
     def _update_text(self) -> None:
         endpoint_id, model_id = self._current

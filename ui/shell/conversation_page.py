@@ -25,6 +25,7 @@ from ui.composer.attachment_chips import Attachment
 from ui.composer.pickers import WorkspacePicker
 from ui.shell.attachments import AttachmentsPresenter
 from ui.shell.banners import Banner, BannerArea
+from ui.shell.branches import BranchesPresenter
 from ui.shell.composer_controls import ModelControls, SessionControlsPresenter
 from ui.shell.context_usage import ContextOverflowCheck, UsageMeter
 from ui.shell.drafts import DraftSync, to_blocks, to_draft, untrusted_sources
@@ -95,6 +96,7 @@ class ConversationPage(QObject):
         self.navigation = TranscriptNavigation(themes, self.transcript, self.banners, self)
         self.models = ModelControls(themes, self.composer, library, servers, tasks, self)
         self.model_picker = self.models.picker
+        self.branches = BranchesPresenter(self.transcript, self.composer, banners, self.models, self.undo, tasks, self)
         self.session_controls = SessionControlsPresenter(themes, self.composer, self.banners, self)
         self.workspace_picker = WorkspacePicker(themes)
         self.composer.add_control(self.workspace_picker)
@@ -171,6 +173,7 @@ class ConversationPage(QObject):
         conversation.usage_changed.connect(self._show_usage)
         conversation.returned.connect(self._on_returned)
         self.banners.show_conversation(conversation.id)
+        self.branches.show(conversation)
         self.transcript.set_transcript(conversation.transcript)
         self.composer.set_working(conversation.working)
         self.composer.set_blocked(conversation.held_by)

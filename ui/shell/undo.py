@@ -116,6 +116,10 @@ class UndoPresenter(QObject):
         """Undo all calls since a prompt."""
         self._request(UndoRequest(item_id), asks=True)
 
+    def undo_checkpoints(self, ids: tuple[str, ...]) -> None:
+        """Undo calls of a version that is not in view any more, by their checkpoints."""
+        self._request(UndoRequest("", ids=ids), asks=True)
+
     def redo(self, item_id: str) -> None:
         """Redo one call, or a whole undo by its note in the transcript."""
         request = UndoRequest(item_id, is_redo=True)
@@ -245,6 +249,8 @@ class UndoPresenter(QObject):
 
     def _heading(self, request: UndoRequest) -> str:
         item = _item(self._conversation, request)
+        if item is None and request.ids and not request.is_redo:
+            return self.tr("Undo what the other version changed")
         if request.is_redo:
             name = shorten(item.name) if isinstance(item, ToolCallItem) else ""
             return self.tr("Redo what “{0}” changed").format(name) if name else self.tr("Redo what was undone")

@@ -7,6 +7,7 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QContextMenuEvent,
+    QCursor,
     QKeyEvent,
     QPainter,
     QPaintEvent,
@@ -14,10 +15,12 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
-from desktop_agent.conversation.items import Change
+from desktop_agent.conversation.items import Change, Removed
 from desktop_agent.conversation.transcript import Transcript
+from ui.style.controls import announce
+from ui.style.text import plain_tooltip
 from ui.style.theme import ThemeSource
 from ui.transcript.accessibility.text import ViewActions
 from ui.transcript.accessibility.tree import AccessibilityNotifier, AccessibleTree, Announcer
@@ -33,8 +36,16 @@ from ui.transcript.input.keyboard import KeyboardHandler
 from ui.transcript.input.links import LinkNavigator
 from ui.transcript.input.mouse import MouseHandler, WheelHandler
 from ui.transcript.overlays import CopyProgressNote, JumpButton, paint_empty_hint
-from ui.transcript.rows.render_context import LargeBlockCache, RenderContext, RowSignals, SecondTimer, ViewChoices
+from ui.transcript.rows.render_context import (
+    LargeBlockCache,
+    MessageActions,
+    RenderContext,
+    RowSignals,
+    SecondTimer,
+    ViewChoices,
+)
 from ui.transcript.style import RenderStyle
+from ui.transcript.viewport.message_place import MessagePlace
 from ui.transcript.viewport.positions import ReadingPosition, paint_link_focus, scroll_to_text
 from ui.transcript.viewport.row_list import RowList
 from ui.transcript.viewport.scroll_controller import ScrollController
@@ -51,6 +62,7 @@ class TranscriptView(QAbstractScrollArea):
     `apply` takes the changes of one frame. Buttons in rows become signals: `remedy_requested` carries the item's id and
     a RemedyAction, `image_opened` an Image block or an InMemoryImage, `save_requested` a name and a text,
     `details_copied` the copied text, `undo_requested`, `undo_since_requested` and `redo_requested` the id of an item.
+    `edit_requested`, `regenerate_requested`, `branch_requested` and `version_requested` carry the id of a message.
     """
 
     find_requested = Signal()
@@ -58,6 +70,7 @@ class TranscriptView(QAbstractScrollArea):
 
     # The viewport has events before the constructor has come to what handles them.
     _pointer: MouseHandler | None = None
+    _held_place: MessagePlace | None = None
 
     def __init__(self, themes: ThemeSource, pictures: ImageFiles, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -69,6 +82,8 @@ class TranscriptView(QAbstractScrollArea):
         self.image_opened, self.save_requested = signals.image_opened, signals.save_requested
         self.undo_requested, self.redo_requested = signals.undo_requested, signals.redo_requested
         self.undo_since_requested = signals.undo_since_requested
+        self.edit_requested, self.regenerate_requested = signals.edit_requested, signals.regenerate_requested
+        self.branch_requested, self.version_requested = signals.branch_requested, signals.version_requested
         style = RenderStyle(themes.theme, themes.zoom, themes.reading)
         thumbnails, highlighter = ThumbnailCache(pictures, self._job_queue), Highlighter(self._job_queue, self)
         self.remote_images = RemoteImages(self)
@@ -93,7 +108,8 @@ class TranscriptView(QAbstractScrollArea):
         self.jump_button = JumpButton(style, self.viewport(), self)
         self.accessible_tree = self._make_tree()
         self._notifier = AccessibilityNotifier(self.accessible_tree)
-        self.caret.moved.connect(lambda: self._notifier.notify_caret(self.caret.position))
+        self.caret.moved.connect(self._on_caret_moved)
+        self.caret.toggled.connect(self._on_caret_moved)
         self._announcer = Announcer(self._notifier.announce, QAccessible.isActive)
         self._set_up()
         self._connect()
@@ -125,6 +141,9 @@ class TranscriptView(QAbstractScrollArea):
         signals.details_copied.connect(self._copier.copy)
         signals.changed.connect(self._on_row_changed)
         signals.content_arrived.connect(self._on_row_arrived)
+        signals.copy_requested.connect(self.context_menu.copy_message)
+        signals.alternatives_requested.connect(partial(self.context_menu.popup_alternatives, self))
+        signals.action_refused.connect(self._on_action_refused)
         self.scroller.following_changed.connect(self.jump_button.setHidden)
         self.scroller.new_count_changed.connect(self.jump_button.set_count)
         self.jump_button.clicked.connect(self.scroller.scroll_to_end)
@@ -150,6 +169,28 @@ class TranscriptView(QAbstractScrollArea):
         self.scroller.show_rows()
         self.finder.rows_shown()
 
+    def set_message_actions(self, actions: MessageActions | None) -> None:
+        """Show below the messages what can be done with them now; with None there is nothing below them.
+
+        Rows that are shown already do not change between None and anything else: call it before `set_transcript`.
+        """
+        self._render_context.message_actions = actions
+        self.scroller.show_message_actions()
+
+    def hold_message(self, message_id: str | None) -> None:
+        """Keep the place of this message, and its focus, when the next change puts another version there."""
+        items = self.row_viewport.rows.transcript
+        indices = (index for index, item in enumerate(items) if item.message_id == message_id)
+        index = next(indices, None) if message_id else None
+        self._held_place = None if index is None else MessagePlace(self.row_viewport, index)
+
+    def _restore_held(self) -> None:
+        held, self._held_place = self._held_place, None
+        if held is not None:
+            held.restore(self.scroller)
+            if self.caret.position and self.caret.position.row >= held.index - 1:
+                self.caret.follow(TextPosition(held.index))
+
     def apply(self, changes: Sequence[Change]) -> None:
         """Show these changes; called at most once a frame."""
         if changes:
@@ -157,6 +198,8 @@ class TranscriptView(QAbstractScrollArea):
             self.finder.apply(changes)
             self.caret.apply(changes)
             self.accessible_tree.apply(changes)
+            if any(isinstance(change, Removed) for change in changes):
+                self._restore_held()
             self._announcer.announce_changes(changes, self.row_viewport.rows)
 
     def copy(self) -> None:
@@ -186,6 +229,15 @@ class TranscriptView(QAbstractScrollArea):
         index = self.row_viewport.rows.index_of(item_id)
         if index is not None:
             self.scroller.row_changed(index)
+
+    def _on_caret_moved(self) -> None:
+        position = self.caret.position
+        self.row_viewport.move_caret(position.row if position else -1)
+        self._notifier.notify_caret(position)
+
+    def _on_action_refused(self, why: str) -> None:
+        announce(self, why)
+        QToolTip.showText(QCursor.pos(), plain_tooltip(why), self)
 
     def _on_row_arrived(self, item_id: str) -> None:
         index = self.row_viewport.rows.index_of(item_id)

@@ -163,6 +163,15 @@ class ButtonNode(AccessibleNode):
         """Return the name of the control."""
         return self._name
 
+    def description(self) -> str:
+        """Return why it is disabled."""
+        control = self._control()
+        return control.refusal if control else ""
+
+    def is_disabled(self) -> bool:
+        """Return whether it cannot be pressed now."""
+        return bool(self.description())
+
     def box(self) -> QRect:
         """Return the box in the viewport."""
         control = self._control()

@@ -73,6 +73,10 @@ class AccessibleNode(QObject):
         """Return whether the node has the focus."""
         return False
 
+    def is_disabled(self) -> bool:
+        """Return whether it is a button that cannot be pressed now."""
+        return False
+
     def level(self) -> int:
         """Return the level of a heading, or 0."""
         return 0
@@ -111,6 +115,7 @@ class AccessibleNodeInterface(QAccessibleObject):
         state.focusable = self._node.focus() is not None  # pyright: ignore[reportAttributeAccessIssue]
         view = viewport.parentWidget()
         state.focused = self._node.has_keyboard_focus() and view is not None and view.hasFocus()  # pyright: ignore[reportAttributeAccessIssue]
+        state.disabled = self._node.is_disabled()  # pyright: ignore[reportAttributeAccessIssue]
         state.readOnly = True  # pyright: ignore[reportAttributeAccessIssue]
         state.multiLine = self._node.text() is not None  # pyright: ignore[reportAttributeAccessIssue]
         return state

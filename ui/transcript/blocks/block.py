@@ -23,12 +23,16 @@ WHOLE_TEXT: TextRange = (0, 1 << 30)
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A button or link of a block. `name` is for assistive technology, `box` in the block's coordinates."""
+    """A button or link of a block. `name` is for assistive technology, `box` in the block's coordinates.
+
+    `refusal` says why it is disabled.
+    """
 
     name: str
     box: QRect
     press: Callable[[], None]
     is_link: bool = False
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,8 @@ class Block:
     """The y from which it must be repainted after a change of its own."""
     fixed_height = 0
     """Pixels at 100 % of a block that is always as high."""
+    spans_row = False
+    """Whether it is as wide as the row, whatever the margins at its sides."""
 
     def set_gap(self, style: RenderStyle, pixels: float, *, is_fixed: bool = False) -> None:
         """Set the space above it, in pixels at 100 %. A compact view makes it smaller unless it is fixed."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, QPoint, QRect, Qt, QTimer
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QImage, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
@@ -17,14 +17,23 @@ from ui.transcript.blocks.image_blocks import RemoteImageBlock, ThumbnailsBlock
 from ui.transcript.blocks.image_store import ViewableImage, decode_image
 from ui.transcript.blocks.image_store import locate_image as lies_at
 from ui.transcript.blocks.math.math_block import MathBlock
+from ui.transcript.blocks.message_footer import MessageCommand
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import BACK_TARGET
 from ui.transcript.clipboard import ClipboardWriter, table_to_csv
 from ui.transcript.input.links import LinkNavigator
 from ui.transcript.markdown.links import link_tooltip
+from ui.transcript.rows.message_actions import carrier_of, commands_at, copy_name, regenerate_with
+from ui.transcript.rows.render_context import AlternativeGroup
 from ui.transcript.rows.row import Row, table_pieces_at
 from ui.transcript.viewport.positions import link_selection, text_box
-from ui.transcript.viewport.selection import conversation_extracts, selection_extracts
+from ui.transcript.viewport.selection import (
+    LAST_OFFSET,
+    Selection,
+    TextPosition,
+    conversation_extracts,
+    selection_extracts,
+)
 from ui.transcript.viewport.viewport import Hit, RowViewport
 
 _MAX_TITLE_LENGTH = 60
@@ -33,11 +42,17 @@ _MAX_TITLE_LENGTH = 60
 
 @dataclass(frozen=True, slots=True)
 class MenuEntry:
-    """A menu entry; `label` has its mnemonic. Without a callback it is disabled. The key works without the menu too."""
+    """A menu entry; `label` has its mnemonic. Without a callback it is disabled. The key works without the menu too.
+
+    `hint` is a tooltip. With `sections` it opens a submenu.
+    """
 
     label: str
     callback: Callable[[], object] | None
-    key: QKeySequence.StandardKey | None = None
+    key: QKeySequence.StandardKey | str | None = None
+    hint: str = ""
+    is_checked: bool = False
+    sections: "Sequence[MenuSection]" = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +71,21 @@ def make_menu(parent: QWidget, topics: Sequence[MenuSection]) -> QMenu:
     about = next((topic.title for topic in topics if topic.title), "")
     menu.setTitle(about)
     menu.setAccessibleName(QCoreApplication.translate("Transcript", "Menu: {0}").format(about))
+    _fill(menu, topics)
+    return menu
+
+
+def _fill(menu: QMenu, topics: Sequence[MenuSection]) -> None:
     for topic in topics:
         if not menu.isEmpty():
             menu.addSeparator()
         if topic.title:
             _add_title(menu, topic.title)
         for entry in topic.entries:
-            _add_entry(menu, entry)
-    return menu
+            if entry.sections:
+                _fill(menu.addMenu(entry.label), entry.sections)
+            else:
+                _add_entry(menu, entry)
 
 
 def _add_title(menu: QMenu, about: str) -> None:
@@ -80,6 +102,10 @@ def _run(callback: Callable[[], object], checked: bool = False) -> None:  # noqa
 def _add_entry(menu: QMenu, entry: MenuEntry) -> None:
     action = menu.addAction(entry.label)
     action.setEnabled(entry.callback is not None)
+    action.setToolTip(entry.hint)
+    if entry.is_checked:
+        action.setCheckable(True)
+        action.setChecked(True)
     if entry.key is not None:
         # The key is shown; it works through the transcript, also while there is no menu.
         action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
@@ -216,12 +242,58 @@ class ContextMenu:
             words = translate("Transcript", "Fi&nd in conversation")
             yield MenuSection("", [MenuEntry(words, self._find, _FIND_KEY)])
 
+    def _command_entries(self, commands: Sequence[MessageCommand], row: Row) -> Iterator[MenuEntry]:
+        """Yield what the buttons below the message do, but copying, which has entries of its own."""
+        for command in commands:
+            if command.name == regenerate_with() and not command.refusal:
+                yield from self._alternatives(row.item.message_id)
+            elif command.name != copy_name():
+                callback = None if command.refusal else command.run
+                yield MenuEntry(escape_mnemonics(command.name), callback, command.keys, command.refusal)
+
+    def _alternatives(self, message_id: str) -> list[MenuEntry]:
+        """Return a submenu for each kind of alternative."""
+        actions = self._viewport.rows.render_context.message_actions
+        return [_submenu_for(group, message_id) for group in (actions.alternatives() if actions else ())]
+
+    def popup_alternatives(self, view: QWidget, item_id: str) -> None:
+        """Open the menu of the models and reasoning levels with which an answer can be asked for anew."""
+        rows = self._viewport.rows
+        index = rows.index_of(item_id)
+        row = None if index is None else rows.existing_row(index)
+        if index is not None and row is not None:
+            number = len(row.blocks) - 1
+            boxes = (control.box for control in row.blocks[number].controls() if control.name == regenerate_with())
+            box = next(boxes, QRect()).translated(self._viewport.block_box(index, number).topLeft())
+            menu = make_menu(view, [MenuSection("", self._alternatives(row.item.message_id))])
+            menu.setAccessibleName(regenerate_with())
+            menu.popup(self._viewport.widget.mapToGlobal(box.bottomLeft()))
+
+    def copy_message(self, item_id: str) -> None:
+        """Copy the message whose last item this is: a prompt, or a whole answer without reasoning and calls."""
+        rows = self._viewport.rows
+        last = rows.index_of(item_id)
+        if last is not None:
+            first = last
+            while first and carrier_of(rows.transcript, first - 1) == last:
+                first -= 1
+            whole = Selection()
+            whole.set(TextPosition(first), TextPosition(last, LAST_OFFSET, LAST_OFFSET))
+            self._newest_copier().copy_steps(selection_extracts(whole, rows), markdown=False)
+            announce(self._viewport.widget, QCoreApplication.translate("Transcript", "Copied."))
+
     def _message_section(self, row: Row) -> MenuSection:
-        translate, newest = QCoreApplication.translate, self._newest_copier
+        translate, newest, rows = QCoreApplication.translate, self._newest_copier, self._viewport.rows
+        index = rows.index_of(row.item.id)
+        commands = () if index is None else commands_at(rows.transcript, index, rows.render_context)
+        # Reasoning and calls are copied by themselves only.
+        copy = next((command for command in commands if command.name == copy_name() and row.is_copied), None)
+        run, keys = (copy.run, copy.keys) if copy else (lambda: newest().copy_steps(row.extracts()), None)
         return MenuSection(
             row.label,
             [
-                MenuEntry(translate("Transcript", "Copy m&essage"), lambda: newest().copy_steps(row.extracts())),
+                *self._command_entries(commands, row),
+                MenuEntry(translate("Transcript", "Copy m&essage"), run, keys),
                 MenuEntry(
                     translate("Transcript", "Copy message as Mar&kdown"), lambda: newest().copy_markdown(row.source())
                 ),
@@ -312,6 +384,14 @@ class ContextMenu:
 
 def _entry_for(action: MenuAction) -> MenuEntry:
     return MenuEntry(escape_mnemonics(action.label), action.callback)
+
+
+def _submenu_for(group: AlternativeGroup, message_id: str) -> MenuEntry:
+    entries = [
+        MenuEntry(escape_mnemonics(other.label), partial(other.choose, message_id), is_checked=other.is_current)
+        for other in group.alternatives
+    ]
+    return MenuEntry(escape_mnemonics(group.title), None, sections=[MenuSection("", entries)])
 
 
 def _block_name(block: Block) -> str:

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 
 from ui.transcript.blocks.block import Control
+from ui.transcript.rows.message_actions import commands_at
 from ui.transcript.viewport.positions import (
     FocusStop,
     Link,
@@ -55,6 +56,8 @@ class KeyboardHandler:
             return True
         if key in _ACTIVATE_KEYS and not modifiers:
             return self._press_focused()
+        if self._run_command(QKeySequence(event.keyCombination()).toString()):
+            return True
         return not (modifiers & ~_SHIFT) and self._scroll(key, backwards=bool(modifiers & _SHIFT))
 
     def _scroll(self, key: Qt.Key, *, backwards: bool) -> bool:
@@ -143,6 +146,15 @@ class KeyboardHandler:
         else:
             stop.target.press()
         return True
+
+    def _run_command(self, keys: str) -> bool:
+        """Run the command of the focused message that has these keys."""
+        rows = self._viewport.rows
+        commands = commands_at(rows.transcript, self._viewport.focused[0], rows.render_context)
+        run = next((command.run for command in commands if command.keys == keys), None)
+        if run is not None:
+            run()
+        return run is not None
 
     def _scroll_horizontally(self, pixels: int) -> bool:
         """Scroll the block of the focused control, or else the visible blocks of the focused message."""

@@ -116,7 +116,7 @@ class MouseHandler(QObject):
                 self._edge.start()
             return
         hit = self._viewport.hit(point)
-        self._viewport.hover((hit.row, hit.key) if hit and hit.control else (-1, ""))
+        self._viewport.hover((hit.row, hit.key) if hit else (-1, ""))
         self._viewport.widget.setCursor(self._viewport.cursor_for(point))
 
     def _on_release(self, event: QMouseEvent) -> None:

@@ -111,6 +111,8 @@ class BlockStack:
         """Return the box of a block, without its gap."""
         block = self.blocks[index]
         gap = self.gap(index, block)
+        if block.spans_row:
+            return QRect(0, self.above + self.heights.top(index) + gap, self.width, self.heights[index] - gap)
         x = self.left + (0 if is_right_to_left_block(block) else indent_width(block.containers, self.style))
         top = self.above + self.heights.top(index) + gap
         indent = self.body_indent if index else 0
@@ -122,6 +124,8 @@ class BlockStack:
 
     def block_width(self, block: Block) -> int:
         """Return how wide a block may be."""
+        if block.spans_row:
+            return self.width
         indent = 0 if isinstance(block, HeaderBlock) else self.body_indent
         return max(40, self.width - self.left - self.right - indent_width(block.containers, self.style)) - indent
 

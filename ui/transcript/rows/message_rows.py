@@ -82,6 +82,7 @@ class AnswerRow(Row):
     def _show_sources(self) -> None:
         self.render_context.choices.set(self.item.id, "sources", True)
         super().refresh("state")
+        self.restore_footer()
         self.render_context.signals.changed.emit(self.item.id)
 
     def source(self) -> str:
@@ -158,11 +159,9 @@ class ThinkingRow(Row):
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """Paint a quiet bar beside the text."""
-        if len(self.blocks) > 1:
-            top = self.stack.above + style.px(30)
-            painter.fillRect(
-                QRect(style.px(7), top, style.px(2), self.stack.height - self.stack.below - top), style.color("border")
-            )
+        top = self.stack.above + style.px(30)
+        if self.body_bottom > top:
+            painter.fillRect(QRect(style.px(7), top, style.px(2), self.body_bottom - top), style.color("border"))
 
     def source(self) -> str:
         """Return the Markdown as the model wrote it."""
@@ -185,16 +184,18 @@ _FENCE = re.compile(r"(?m)^\s*(?:```|~~~|\$\$)")
 class UserRow(Row):
     """The text as it was typed, and the images that came with it."""
 
+    footer_gap = 12
+
     def __init__(self, item: UserItem, render_context: RenderContext) -> None:
         super().__init__(item, render_context)
         self._message = item
         px = render_context.style.px
         # As much space beside images as above them.
         self._pad, self._over = (px(10), px(10)) if item.images else (px(14), px(9))
-        self.stack.above, self.stack.below = (
-            render_context.style.gap(16) + self._over,
-            render_context.style.gap(10) + self._over,
-        )
+        gap, has_footer = render_context.style.gap, render_context.message_actions is not None
+        # What is below an answer is seldom visible, and its room looks like a gap.
+        self.stack.above = gap(8 if has_footer else 16) + self._over
+        self.stack.below = gap(2) if has_footer else gap(10) + self._over
         # The text of the images in copies.
         self._image_texts: list[str] = []
 
@@ -228,11 +229,12 @@ class UserRow(Row):
         self.stack.right = self._pad
         max_width = int(width * 0.8)
         self.stack.left = width - max_width + self._pad
-        if len(self.blocks) <= 3:
+        blocks = [block for block in self.blocks if block is not self.footer]
+        if len(blocks) <= 3:
             style = self.render_context.style
-            for block in self.blocks:
+            for block in blocks:
                 block.layout(self.stack.block_width(block), style)
-            text_width = max((block.natural_width() for block in self.blocks), default=0)
+            text_width = max((block.natural_width() for block in blocks), default=0)
             self.stack.left = width - min(max_width - 2 * self._pad, max(text_width, style.px(12))) - self._pad
         for block in self.blocks:
             block.forget()
@@ -245,7 +247,7 @@ class UserRow(Row):
             self.stack.width - self.stack.left + self._pad,
             0,
         )
-        box.setBottom(self.stack.height - self.stack.below + self._over)
+        box.setBottom(self.body_bottom + self._over)
         style.paint_box(painter, box, style.px(14), "user_bubble")
 
     def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[CopyExtract]:

@@ -1,13 +1,14 @@
 """What all rows share: style, caches, highlighter and view state, and the signals of what a person did in a row."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from weakref import WeakMethod
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from desktop_agent.conversation.branches import Versions
 from desktop_agent.conversation.items import Item
 from desktop_agent.types.blocks import Image, UrlSource
 from ui.transcript.blocks.block import Block
@@ -39,6 +40,16 @@ class RowSignals(QObject):
     undo_requested = Signal(str)
     undo_since_requested = Signal(str)
     redo_requested = Signal(str)
+    copy_requested = Signal(str)
+    """The id of the last item of a message; the ones below carry the id of a message."""
+    edit_requested = Signal(str)
+    regenerate_requested = Signal(str)
+    branch_requested = Signal(str)
+    version_requested = Signal(str)
+    alternatives_requested = Signal(str)
+    """The id of the last item of an answer that is to be asked for anew with another model."""
+    action_refused = Signal(str)
+    """Why."""
 
 
 @dataclass(slots=True)
@@ -107,6 +118,38 @@ class LargeBlockCache:
             self._made.popitem(last=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A model or a reasoning level with which an answer can be asked for anew; `choose` receives the message's id."""
+
+    label: str
+    choose: Callable[[str], None]
+    is_current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlternativeGroup:
+    """Alternatives of one kind, in a submenu with this title."""
+
+    title: str
+    alternatives: Sequence[Alternative]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageActions:
+    """What can be done with the messages of a conversation now.
+
+    `versions` are those of what is in view, by the message that begins them; `continuations` are the messages with
+    which other branches go on below it. `refusal` says why nothing can be changed now.
+    """
+
+    versions: Mapping[str, Versions] = field(default_factory=dict[str, Versions])
+    continuations: tuple[str, ...] = ()
+    is_working: bool = False
+    refusal: str = ""
+    alternatives: Callable[[], Sequence[AlternativeGroup]] = tuple
+
+
 @dataclass(slots=True)
 class RenderContext:
     """What all rows of one view share."""
@@ -123,6 +166,8 @@ class RenderContext:
     large: LargeBlockCache = field(default_factory=LargeBlockCache)
     items: Iterable[Item] = ()
     """All items of the transcript."""
+    message_actions: MessageActions | None = None
+    """What can be done with messages; None where nothing is offered below them."""
 
     def large_block(
         self, item_id: str, what: str, source: object, make: Callable[[], Block], ready: Callable[[], None]

@@ -1,7 +1,7 @@
 """A row: one item of the conversation, as blocks inside a frame, and what is copied of them."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from PySide6.QtCore import QRect
 from PySide6.QtGui import QPainter
@@ -19,6 +19,7 @@ from ui.transcript.blocks.block import (
     separator_before,
 )
 from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.blocks.message_footer import MessageFooter
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import paint_containers
 from ui.transcript.clipboard import EMPTY_EXTRACT, CopiedBlock, CopyExtract
@@ -135,12 +136,16 @@ class Row:
 
     is_copied = True
     """Whether its text belongs to a copy of several rows."""
+    footer_gap = 4
+    """Pixels at 100 % between the last block and the footer."""
 
     def __init__(self, item: Item, render_context: RenderContext) -> None:
         self.item = item
         self.render_context = render_context
         self.stack = BlockStack(render_context.style)
         self.blocks = self.stack.blocks
+        self.footer: MessageFooter | None = None
+        self._footer_content: object = None
 
     @property
     def label(self) -> str:
@@ -164,6 +169,7 @@ class Row:
         """Fold the row or unfold it, by the person's choice."""
         self.render_context.choices.set(self.item.id, UNFOLDED_KEY, not self.unfolded)
         self.refresh("state")
+        self.restore_footer()
         self.render_context.signals.changed.emit(self.item.id)
 
     def build(self) -> None:
@@ -194,6 +200,30 @@ class Row:
         stack.above, stack.below, stack.body_indent = frame.above, frame.below, frame.body_indent
         stack.restyle(self.render_context.style, width)
         self.refresh("text")
+
+    @property
+    def body_bottom(self) -> int:
+        """The y below the last block of the message itself."""
+        footer_height = self.stack.heights[len(self.blocks) - 1] if self._has_footer else 0
+        return self.stack.height - self.stack.below - footer_height
+
+    @property
+    def _has_footer(self) -> bool:
+        return self.footer is not None and bool(self.blocks) and self.blocks[-1] is self.footer
+
+    def set_footer(self, content: object, make: Callable[[], MessageFooter] | None = None) -> None:
+        """Show the footer that `make` makes below the message, unless it has this content already; None removes it."""
+        if content != self._footer_content:
+            self._footer_content = content
+            if self._has_footer:
+                self.stack.truncate(len(self.blocks) - 1)
+            self.footer = make() if make else None
+        self.restore_footer()
+
+    def restore_footer(self) -> None:
+        """Put the footer below the blocks again, after they were made anew."""
+        if self.footer is not None and not self._has_footer:
+            self.add(self.footer, self.footer_gap)
 
     def source(self) -> str:
         """Return the text as Markdown."""

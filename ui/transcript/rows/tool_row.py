@@ -119,6 +119,7 @@ class ToolRow(Row):
     """A tool call, folded at first; its header unfolds it. A call that waits for approval is unfolded."""
 
     is_copied = False
+    footer_gap = 14
 
     def __init__(self, item: ToolCallItem, render_context: RenderContext) -> None:
         super().__init__(item, render_context)
@@ -312,7 +313,7 @@ class ToolRow(Row):
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """Paint the card."""
         px, gap = style.px, style.gap
-        box = QRectF(0.5, gap(6) + 0.5, self.stack.width - 1, self.stack.height - 2 * gap(6) - 1)
+        box = QRectF(0.5, gap(6) + 0.5, self.stack.width - 1, self.body_bottom + px(10) - gap(6) - 1)
         waits = self._call.state is CallState.WAITING or is_waiting_for_answer(self._call)
         style.paint_box(painter, box, px(10), "surface", "warning" if waits else "border")
 

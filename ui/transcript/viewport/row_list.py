@@ -8,8 +8,10 @@ from functools import partial
 from desktop_agent.conversation.items import Added, Change, Removed
 from desktop_agent.conversation.transcript import Transcript
 from ui.transcript.blocks.block import BlockReplacement
+from ui.transcript.blocks.message_footer import FOOTER_HEIGHT
 from ui.transcript.rows.block_stack import BlockStack
 from ui.transcript.rows.heights import Heights
+from ui.transcript.rows.message_actions import update_footer
 from ui.transcript.rows.message_rows import AnswerRow, ThinkingRow
 from ui.transcript.rows.render_context import RenderContext
 from ui.transcript.rows.row import Row
@@ -82,8 +84,13 @@ class RowList:
 
     @property
     def total(self) -> int:
-        """The height of all rows and the margins above and below."""
-        return self._heights.total + 2 * self.margin
+        """The height of all rows and the margins above and below.
+
+        While an answer grows, the room of what will be below it is kept: nothing jumps when it ends.
+        """
+        actions = self.render_context.message_actions
+        reserved = self.render_context.style.px(FOOTER_HEIGHT + 4) if actions and actions.is_working else 0
+        return self._heights.total + 2 * self.margin + reserved
 
     @property
     def margin(self) -> int:
@@ -166,6 +173,7 @@ class RowList:
         row = self._rows.get(index)
         if row is None:
             row = self._rows[index] = make_row(self.transcript[index], self.render_context, self.width)
+            update_footer(row, self.transcript, index)
             self._heights[index] = row.stack.height
             row.stack.replaced = partial(self._on_blocks_replaced, row)
         self._rows.move_to_end(index)
@@ -205,8 +213,20 @@ class RowList:
         if row is None:
             return None
         y = row.refresh(what)
+        row.restore_footer()
         self._heights[index] = row.stack.height
         return y
+
+    def update_footers(self) -> int | None:
+        """Show what can be done with each message now; return the first row whose height changed."""
+        first = None
+        for index, row in sorted(self._rows.items()):
+            # The transcript may be ahead of the changes applied here.
+            if index < self.count and self.transcript[index] is row.item:
+                if update_footer(row, self.transcript, index):
+                    first = index if first is None else first
+                self._heights[index] = row.stack.height
+        return first
 
     def remeasure_row(self, index: int) -> None:
         """Take the height of a row that changed by itself."""

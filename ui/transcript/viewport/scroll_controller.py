@@ -55,7 +55,19 @@ class ScrollController(QObject):
         first: tuple[int, int] = (len(rows), 0)
         for change in changes:
             first = min(first, self._apply_change(change) or first)
-        self._repaint_below(first, top)
+        if not all(isinstance(change, Updated) for change in changes):
+            self._update_footers(first, top)
+        else:
+            self._repaint_below(first, top)
+
+    def show_message_actions(self) -> None:
+        """Show below the messages what can be done with them now."""
+        self._update_footers((len(self._rows), 0), self._rows.top)
+        self._widget.update()
+
+    def _update_footers(self, first: tuple[int, int], top: int) -> None:
+        changed = self._rows.update_footers()
+        self._repaint_below(first if changed is None else min(first, (changed, 0)), top)
 
     def row_changed(self, index: int) -> None:
         """Update a row that the person folded, unfolded or wrapped; what they pressed stays under the pointer."""

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 from desktop_agent.conversation.items import Change
 from ui.transcript.blocks.block import Block, BlockReplacement, Control
 from ui.transcript.blocks.buttons import paint_focus_ring
+from ui.transcript.rows.message_actions import carrier_of
 from ui.transcript.rows.row import Row
 from ui.transcript.viewport.row_list import RowList, control_after
 from ui.transcript.viewport.selection import LAST_OFFSET, Selection, TextPosition
@@ -33,13 +34,17 @@ class Hit:
 
 
 class RowViewport:
-    """The viewport widget and its rows. `hovered` and `focused` are a row and the key of a control in it."""
+    """The viewport widget and its rows. `hovered` and `focused` are a row and the key of a control in it, or "".
+
+    `caret_row` is the row of the caret. What can be done with a message is visible where one of the three is.
+    """
 
     def __init__(self, widget: QWidget, rows: RowList) -> None:
         self.widget = widget
         self.selection = Selection()
         self.hovered: tuple[int, str] = (-1, "")
         self.focused: tuple[int, str] = (-1, "")
+        self.caret_row = -1
         self.on_replaced: list[Callable[[int, BlockReplacement], None]] = []
         """Called with the row and the change when the block numbers of a row change."""
         self.rows = rows
@@ -79,15 +84,24 @@ class RowViewport:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(dirty, self.rows.render_context.style.color("window"))
         top, left = self.rows.top, self.column
+        carriers = self._visible_carriers()
         for index, row, y in self.rows.between(top + dirty.top(), top + dirty.bottom() + 1):
             painter.save()
             painter.translate(left, y - top)
             clip = dirty.translated(-left, top - y)
+            if row.footer is not None:
+                row.footer.is_shown = index in carriers
             row.paint(painter, clip, self.selection.in_row(index), *self._focus_marks(index))
             if self.focused == (index, ""):
                 self._paint_focus(painter, row)
             painter.restore()
         painter.end()
+
+    def _visible_carriers(self) -> set[int | None]:
+        """Return the rows whose commands are visible: of the messages under pointer, focus and caret, and the last."""
+        actions, items = self.rows.render_context.message_actions, self.rows.transcript
+        last = -1 if actions is None or actions.is_working else len(items) - 1
+        return {carrier_of(items, index) for index in {self.hovered[0], self.focused[0], self.caret_row, last}}
 
     def _focus_marks(self, index: int) -> tuple[str, str]:
         hovered = self.hovered[1] if self.hovered[0] == index else ""
@@ -155,14 +169,31 @@ class RowViewport:
         """Set the hovered control."""
         if control != self.hovered:
             before, self.hovered = self.hovered, control
-            self.repaint_row(before[0])
-            self.repaint_row(control[0])
+            for index, key in (before, control):
+                if key:
+                    self.repaint_row(index)
+            self._repaint_footers(before[0], control[0])
+
+    def move_caret(self, row: int) -> None:
+        """Note the row of the caret, or -1."""
+        before, self.caret_row = self.caret_row, row
+        self._repaint_footers(before, row)
+
+    def _repaint_footers(self, before: int, after: int) -> None:
+        """Repaint the footers of two rows' messages, where they are not the same."""
+        rows = self.rows
+        carriers = {carrier_of(rows.transcript, index) for index in (before, after)}
+        for index in carriers if len(carriers) > 1 else ():
+            row = rows.existing_row(index) if index is not None and index < rows.count else None
+            if row is not None and row.footer is not None and index is not None:
+                self.widget.update(self.block_box(index, len(row.blocks) - 1).adjusted(-12, 0, 12, 0))
 
     def focus(self, target: tuple[int, str]) -> None:
         """Set the focused row or control."""
         before, self.focused = self.focused, target
         self.repaint_row(before[0])
         self.repaint_row(target[0])
+        self._repaint_footers(before[0], target[0])
 
     def select(self, start: TextPosition, end: TextPosition) -> None:
         """Select, and repaint what changed."""

@@ -1,0 +1,224 @@
+"""Other versions in the window: answers asked for anew, versions walked, and what is said of files then."""
+
+import asyncio
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from desktop_agent.conversation.items import UserItem
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.providers import ModelInfo
+from tests.fakes.qt_loop import SCRIPTED, until
+from tests.fakes.scripted_provider import Turn, Wait
+from tests.ui.shell.test_undo import dialog, press, rows_of, said, worked
+from ui.bridge.model_servers import ModelGroup
+from ui.composer.pickers import ModelRow
+from ui.transcript.rows.message_actions import commands_at
+
+LONG = "\n\n".join(f"Line {number}." for number in range(60))
+
+
+def turns(*texts):
+    return [Turn(ContentDelta(text)) for text in texts]
+
+
+def write(number, text):
+    return ToolUse(id=f"w{number}", name="write_file", input={"path": "a.txt", "content": text})
+
+
+def view(screen):
+    return screen.window.page.transcript
+
+
+def session(screen):
+    return screen.engine._sessions[screen.conversation.id]
+
+
+def commands(screen, row=-1):
+    rows = view(screen).row_viewport.rows
+    row = row % len(rows.transcript)
+    return {command.name: command for command in commands_at(rows.transcript, row, rows.render_context)}
+
+
+async def run(screen, name, row=-1):
+    commands(screen, row)[name].run()
+    await settled(screen)
+
+
+async def settled(screen):
+    """Nothing works, and what changed is shown."""
+    await until(lambda: not screen.conversation.working)
+    await screen.idle()
+    await until(lambda: len(view(screen).row_viewport.rows) == len(screen.conversation.transcript))
+    await asyncio.sleep(0.05)
+
+
+def test_an_answer_is_asked_for_anew_and_both_are_walked(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        await run(screen, "Regenerate")
+        assert screen.answers() == ["two"]
+        assert commands(screen)["Next version"].refusal == "This is the newest version."
+        await run(screen, "Previous version")
+        assert screen.answers() == ["one"]
+        assert commands(screen)["Previous version"].refusal == "This is the first version."
+        assert "Next version" in commands(screen)
+
+    on_screen(work, *turns("one", "two"))
+
+
+def test_the_view_follows_the_new_answer_and_stays_at_the_prompt_of_another_version(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        view(screen).scroller.scroll_to_start()
+        await run(screen, "Regenerate")
+        assert view(screen).row_viewport.rows.following
+        view(screen).scroller.scroll_to_start()
+        view(screen).scroller.scroll_by(20)
+        before = view(screen).row_viewport.row_box(0).top()
+        view(screen).row_viewport.focus((1, ""))
+        await run(screen, "Previous version")
+        assert screen.answers() == [LONG]
+        assert view(screen).row_viewport.row_box(0).top() == before
+        assert view(screen).row_viewport.focused == (1, "")
+        view(screen).scroller.scroll_to_end()
+        before = view(screen).row_viewport.row_box(1).bottom()
+        await run(screen, "Next version")
+        assert view(screen).row_viewport.row_box(1).bottom() == before
+
+    on_screen(work, *turns(LONG, LONG + LONG))
+
+
+def test_the_button_that_was_pressed_keeps_the_focus(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        for _ in range(2):
+            await run(screen, "Regenerate")
+        view(screen).setFocus()
+        view(screen).row_viewport.focus((1, ""))
+        QTest.keyClick(view(screen), Qt.Key.Key_Tab)
+        focused = view(screen).row_viewport.focused
+        assert focused[1].endswith("/Previous version")
+        for answer in ("two", "one"):
+            QTest.keyClick(view(screen), Qt.Key.Key_Return)
+            await until(lambda answer=answer: screen.answers() == [answer])
+            await settled(screen)
+            assert view(screen).row_viewport.focused == focused
+
+    on_screen(work, *turns("one", "two", "three"))
+
+
+def test_nothing_is_changed_while_the_model_works(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        screen.write("b")
+        screen.press("Send")
+        await wait.reached.wait()
+        assert "still working" in commands(screen, 1)["Regenerate"].refusal
+        assert "still working" in commands(screen, 0)["Edit"].refusal
+        assert commands(screen) == {}
+        wait.until.set()
+        await settled(screen)
+        assert commands(screen)["Regenerate"].refusal == ""
+
+    wait = Wait(asyncio.Event(), asyncio.Event())
+    on_screen(work, *turns("one"), Turn(ContentDelta("half"), wait))
+
+
+def test_one_goes_back_and_finds_what_followed(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        await screen.say("b")
+        await run(screen, "Branch from here", 1)
+        assert screen.answers() == ["one"]
+        assert screen.editor.hasFocus()
+        await run(screen, "Show what followed")
+        assert screen.answers() == ["one", "two"]
+        await run(screen, "Branch from here", 1)
+        await screen.say("c")
+        assert screen.answers() == ["one", "three"]
+        await run(screen, "Previous version", 2)
+        assert [item.text for item in screen.conversation.transcript if isinstance(item, UserItem)] == ["a", "b"]
+
+    on_screen(work, *turns("one", "two", "three"))
+
+
+def test_an_answer_is_asked_for_anew_with_another_model_and_level(on_screen, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+
+    async def work(screen):
+        await screen.say("a")
+        screen.window.page.model_picker.set_models(
+            [ModelGroup(SCRIPTED, (ModelInfo("m"), ModelInfo("large", "Large")))]
+        )
+        models, levels = view(screen)._render_context.message_actions.alternatives()
+        assert models.title == "With another model"
+        offered = {model.label: model for model in models.alternatives}
+        assert list(offered) == ["m", "Large", "Another model…"]
+        assert offered["m"].is_current
+        offered["Large"].choose(session(screen).history[1].id)
+        await settled(screen)
+        assert screen.provider.requests[-1].model == "large"
+        assert screen.conversation.model == "large"
+        assert screen.answers() == ["two"]
+        offered["Another model…"].choose(session(screen).history[1].id)
+        screen.window.page.model_picker._popup._choose(ModelRow(text="m", endpoint_id="scripted", model_id="m"))
+        await settled(screen)
+        assert screen.answers() == ["three"]
+        assert screen.provider.requests[-1].model == "m"
+        assert levels.title == "With another reasoning level"
+        assert levels.alternatives[0].is_current
+        levels.alternatives[1].choose(session(screen).history[1].id)
+        await settled(screen)
+        assert screen.answers() == ["four"]
+        assert screen.conversation.reasoning is not None
+
+    on_screen(work, *turns("one", "two", "three", "four"))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    place = tmp_path / "work"
+    place.mkdir()
+    (place / "a.txt").write_text("mine")
+    return place
+
+
+def test_what_another_version_did_to_files_is_said_and_undone_on_wish(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        assert (folder / "a.txt").read_text() == "agent"
+        await run(screen, "Regenerate")
+        assert said(screen) == ["Files that the other version changed stay as they are."]
+        assert (folder / "a.txt").read_text() == "agent"
+        screen.press("Undo the files too…")
+        opened = await until(lambda: dialog(screen))
+        assert rows_of(opened).keys() == {"a.txt"}
+        assert any("other version" in words for words in screen.words(opened))
+        press(opened, "Undo")
+        await until(lambda: (folder / "a.txt").read_text() == "mine")
+        await until(lambda: dialog(screen) is None)
+        await screen.idle()
+        assert said(screen) == ["Undone: a.txt."]
+
+    on_screen(work, Turn(write(1, "agent")), *turns("done", "nothing done"))
+
+
+def test_nothing_is_said_where_the_files_are_those_of_the_version_in_view(on_screen, folder):
+    async def work(screen):
+        await worked(screen, folder)
+        await run(screen, "Regenerate")
+        await run(screen, "Previous version")
+        assert said(screen) == []
+        view(screen).undo_since_requested.emit(screen.conversation.transcript[0].id)
+        opened = await until(lambda: dialog(screen))
+        press(opened, "Undo")
+        await until(lambda: (folder / "a.txt").read_text() == "mine")
+        await until(lambda: dialog(screen) is None)
+        await screen.idle()
+        await run(screen, "Regenerate", 2)
+        assert said(screen) == ["Undone: a.txt."]
+
+    on_screen(work, Turn(write(1, "agent")), *turns("done", "nothing done", "nor now"))

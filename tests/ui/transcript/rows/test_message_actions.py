@@ -1,0 +1,232 @@
+"""What is offered below messages: where, what, and that nothing moves for it."""
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtTest import QTest
+
+from desktop_agent.conversation.branches import Versions
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.types.engine_events import ToolFinished, TurnStarted
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta, TextClosed
+from tests.fakes.transcript_feed import Feed
+from tests.fakes.transcript_view import Standing
+from ui.transcript.input.context_menu import MenuEntry
+from ui.transcript.rows.message_actions import carrier_of, commands_at
+from ui.transcript.rows.render_context import Alternative, AlternativeGroup, MessageActions
+
+OF_PROMPTS, OF_ANSWERS = (
+    ["Edit", "Copy", "Branch from here"],
+    ["Copy", "Regenerate", "Regenerate with…", "Branch from here"],
+)
+
+
+def talk():
+    answer = Message.assistant("Look:").model_copy(update={"id": "first"})
+    answer = answer.model_copy(update={"blocks": (*answer.blocks, ToolUse(id="1", name="look", input={}))})
+    result = Message.tool_results([ToolResult(tool_use_id="1", content=(Text(text="x"),), outcome=Outcome.SUCCEEDED)])
+    prompts = [Message.user(text).model_copy(update={"id": text}) for text in ("a", "b")]
+    last = Message.assistant("Done.").model_copy(update={"id": "last"})
+    return [prompts[0], answer, result, last, prompts[1], Message.assistant("B.").model_copy(update={"id": "other"})]
+
+
+@pytest.fixture
+def standing(qtbot):
+    standing = Standing(qtbot)
+    standing.view.set_message_actions(MessageActions())
+    standing.transcript = Transcript(talk())
+    standing.feed = Feed(standing.transcript)
+    standing.view.set_transcript(standing.transcript)
+    return standing
+
+
+def names(standing, row):
+    view = standing.rows
+    return [command.name for command in commands_at(standing.transcript, row, view.render_context)]
+
+
+def buttons(standing, row):
+    standing.rows.settle()
+    return [control.name for _, control in standing.rows.row(row).controls() if control.name != "Show details"]
+
+
+def offered_at(standing, row):
+    """The entries of the menu about a message, by their words."""
+    menu = standing.view.context_menu.build_menu(standing.view.row_viewport.row_box(row).center(), standing.view)
+    return {action.text().replace("&", ""): action for action in menu.actions() if action.text()}
+
+
+def test_prompts_and_the_ends_of_answers_have_buttons(standing):
+    assert [carrier_of(standing.transcript, row) for row in range(6)] == [0, 3, 3, 3, 4, 5]
+    assert carrier_of(standing.transcript, -1) is None
+    assert [buttons(standing, row) for row in range(6)] == [OF_PROMPTS, [], [], OF_ANSWERS, OF_PROMPTS, OF_ANSWERS]
+    assert names(standing, 1) == OF_ANSWERS
+
+
+def test_a_notice_has_none_and_does_not_take_them_from_the_answer(standing):
+    standing.view.apply(standing.transcript.add_notice(Sentence("It broke off."), error=True))
+    assert buttons(standing, 5) == OF_ANSWERS
+    assert carrier_of(standing.transcript, 6) == 5
+    standing.view.apply(standing.transcript.add_message(Message.user("c")))
+    standing.view.apply(standing.transcript.add_notice(Sentence("No answer."), error=True))
+    assert carrier_of(standing.transcript, 8) is None
+    assert names(standing, 8) == []
+
+
+def test_an_answer_that_grows_has_none_and_keeps_their_room(standing):
+    actions = standing.rows.render_context.message_actions
+    standing.view.apply(standing.transcript.add_message(Message.user("c")))
+    standing.view.set_message_actions(replace(actions, is_working=True))
+    standing.send(TurnStarted("t", "m", "model"), ContentDelta("So "), ContentDelta("be it."))
+    assert buttons(standing, 7) == []
+    before = standing.rows.total, standing.top_of(7)
+    standing.send(TextClosed("p"))
+    standing.view.set_message_actions(actions)
+    assert buttons(standing, 7) == OF_ANSWERS
+    assert (standing.rows.total, standing.top_of(7)) == before
+
+
+def test_what_continues_an_answer_takes_its_buttons(standing):
+    added = standing.transcript.add_message(Message.assistant("And more."))
+    standing.view.apply(added)
+    assert buttons(standing, 5) == []
+    assert buttons(standing, 6) == OF_ANSWERS
+
+
+def test_they_are_visible_under_the_pointer_the_focus_and_the_caret_and_at_the_end(standing):
+    viewport = standing.view.row_viewport
+
+    def visible():
+        standing.picture()
+        rows = (standing.rows.row(row) for row in range(6))
+        return [row.footer is not None and row.footer.is_shown for row in rows]
+
+    assert visible() == [False] * 5 + [True]
+    QTest.mouseMove(standing.view.viewport(), viewport.row_box(2).center())
+    assert visible() == [False, False, False, True, False, True]
+    viewport.hover((-1, ""))
+    viewport.focus((0, ""))
+    assert visible() == [True] + [False] * 4 + [True]
+    viewport.focus((-1, ""))
+    viewport.move_caret(4)
+    assert visible() == [False] * 4 + [True] * 2
+
+
+def test_keys_and_buttons_say_which_message(standing):
+    view, asked = standing.view, []
+    view.edit_requested.connect(lambda id_: asked.append(("edit", id_)))
+    view.regenerate_requested.connect(lambda id_: asked.append(("regenerate", id_)))
+    view.branch_requested.connect(lambda id_: asked.append(("branch", id_)))
+    standing.click(0, "Edit")
+    standing.click(3, "Regenerate")
+    standing.click(5, "Branch from here")
+    view.row_viewport.focus((1, ""))
+    for key in (Qt.Key.Key_R, Qt.Key.Key_B, Qt.Key.Key_E):
+        QTest.keyClick(view, key)
+    assert asked == [
+        ("edit", "a"),
+        ("regenerate", "last"),
+        ("branch", "other"),
+        ("regenerate", "last"),
+        ("branch", "last"),
+    ]
+
+
+def test_versions_are_walked_at_prompts_and_at_the_ends_of_answers(standing):
+    versions = {"a": Versions(("old", "a"), 1), "first": Versions(("first", "x", "y"), 0)}
+    standing.view.set_message_actions(MessageActions(versions, continuations=("f", "g")))
+    asked = []
+    standing.view.version_requested.connect(asked.append)
+    assert names(standing, 0) == [*OF_PROMPTS, "Previous version", "Next version"]
+    assert buttons(standing, 3) == ["Previous version", "Next version", *OF_ANSWERS]
+    assert names(standing, 5) == [*OF_ANSWERS, "Show what followed"]
+    standing.click(0, "Previous version")
+    standing.click(0, "Next version")
+    standing.click(3, "Next version")
+    standing.click(5, "Show what followed")
+    standing.view.row_viewport.focus((2, ""))
+    QTest.keyClick(standing.view, Qt.Key.Key_Right, Qt.KeyboardModifier.AltModifier)
+    assert asked == ["old", "x", "g", "x"]
+
+
+def test_what_cannot_be_done_says_why(standing):
+    standing.view.set_message_actions(MessageActions(is_working=True))
+    asked = []
+    standing.view.edit_requested.connect(asked.append)
+    refusals = {
+        command.name: command.refusal for command in commands_at(standing.transcript, 0, standing.rows.render_context)
+    }
+    working = "The model is still working. Wait, or press Stop first."
+    assert refusals == {"Edit": working, "Copy": "", "Branch from here": working}
+    standing.click(0, "Edit")
+    assert asked == []
+    node = standing.view.accessible_tree.row_node(0).block_node(1).find_child("Edit")
+    state = QAccessible.queryAccessibleInterface(node).state()
+    assert state.disabled
+    assert node.description() == working
+    standing.view.set_message_actions(MessageActions(refusal="Another window has it."))
+    assert node.description() == "Another window has it."
+    assert {command.refusal for command in commands_at(standing.transcript, 5, standing.rows.render_context)} == {
+        "",
+        "Another window has it.",
+    }
+
+
+def test_the_buttons_are_in_the_accessible_tree_and_stops_of_tab(standing):
+    row = standing.view.accessible_tree.row_node(4)
+    (*_, footer) = row.child_nodes()
+    assert [node.name() for node in footer.child_nodes()] == OF_PROMPTS
+    standing.view.row_viewport.focus((4, ""))
+    QTest.keyClick(standing.view, Qt.Key.Key_Tab)
+    assert standing.view.row_viewport.focused == (4, "1/Edit")
+    asked = []
+    standing.view.edit_requested.connect(asked.append)
+    QTest.keyClick(standing.view, Qt.Key.Key_Return)
+    assert asked == ["b"]
+
+
+def test_the_menu_offers_the_same_with_its_keys(standing):
+    chosen = []
+    models = AlternativeGroup("With another model", [Alternative("Large", chosen.append), Alternative("Small", print)])
+    standing.view.set_message_actions(MessageActions(alternatives=lambda: [models]))
+    offered = offered_at(standing, 3)
+    assert offered["Regenerate"].shortcut().toString() == "R"
+    assert offered["Branch from here"].isEnabled()
+    assert offered["Copy message"].shortcut().toString() == "C"
+    submenu = offered["With another model"].menu()
+    assert [action.text() for action in submenu.actions()] == ["Large", "Small"]
+    submenu.actions()[0].trigger()
+    assert chosen == ["last"]
+    standing.view.set_message_actions(MessageActions(is_working=True))
+    offered = offered_at(standing, 0)
+    assert not offered["Edit"].isEnabled()
+    assert "still working" in offered["Edit"].toolTip()
+
+
+def test_a_whole_answer_is_copied(standing, qapp, qtbot):
+    qapp.clipboard().clear()
+    standing.click(3, "Copy")
+    qtbot.waitUntil(lambda: qapp.clipboard().text() == "Look:\n\nDone.")
+    standing.click(0, "Copy")
+    qtbot.waitUntil(lambda: qapp.clipboard().text() == "a")
+
+
+def test_a_call_that_was_unfolded_keeps_its_buttons(standing):
+    standing.view.apply(standing.transcript.add_message(Message.user("c")))
+    answer = Message.assistant("").model_copy(update={"blocks": (ToolUse(id="2", name="look", input={}),)})
+    standing.view.apply(standing.transcript.add_message(answer))
+    standing.send(ToolFinished("2", ToolResult(tool_use_id="2", content=(), outcome=Outcome.SUCCEEDED)))
+    assert buttons(standing, 7) == OF_ANSWERS
+    standing.click(7, "Show details")
+    assert buttons(standing, 7) == OF_ANSWERS
+
+
+def test_nothing_is_below_the_messages_of_a_view_without_actions(qtbot):
+    standing = Standing(qtbot, talk())
+    assert [buttons(standing, row) for row in range(6)] == [[]] * 6
+    assert MenuEntry("x", None).sections == ()

@@ -1,0 +1,85 @@
+"""The versions of an open conversation for the screens: edit, ask anew, go back, go to another version."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.conversation.branches import Versions
+from desktop_agent.conversation.items import ToolCallItem
+from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.tool_calls import UntrustedSource
+
+if TYPE_CHECKING:
+    from desktop_agent.engine.session import Session
+
+
+class ConversationBranches(QObject):
+    """Changes which branch of one conversation is in view; what is left stays as another version.
+
+    All methods raise WrongUse while a run is active and when closed. `changed`: another branch is in view.
+    `files_left` carries the ids of the checkpoints of calls that are in view no more and are not undone.
+    """
+
+    changed = Signal()
+    files_left = Signal(tuple)
+
+    def __init__(self, session: "Session", parent: QObject) -> None:
+        super().__init__(parent)
+        self._session = session
+
+    @property
+    def versions(self) -> Mapping[str, Versions]:
+        """The versions of what is in view, by the id of the first message of each that people see."""
+        return self._session.branches.versions
+
+    @property
+    def continuations(self) -> tuple[str, ...]:
+        """The ids of the messages with which other branches go on below what is in view, oldest first."""
+        return self._session.branches.continuations
+
+    def prompt(self, message_id: str) -> Message:
+        """Return a message in view. Raises WrongUse."""
+        message = next((message for message in self._session.history if message.id == message_id), None)
+        if message is None:
+            raise WrongUse("There is no such message in this conversation.", "Choose one that is shown.")
+        return message
+
+    def edit_prompt(self, message_id: str, edited: Message, outside: Iterable[UntrustedSource] = ()) -> None:
+        """Send a new message in place of an earlier prompt. `outside` as in OpenConversation.send."""
+        for server in outside:
+            self._session.permission_policy.mark_untrusted(server)
+        self._change(lambda: self._session.branches.edit_prompt(message_id, edited))
+
+    def regenerate(self, message_id: str) -> None:
+        """Ask anew for the answer that this message is part of. Raises WrongUse also for a prompt."""
+        self._change(lambda: self._session.branches.regenerate(message_id))
+
+    def go_back_to(self, message_id: str) -> None:
+        """Continue after this message."""
+        self._change(lambda: self._session.branches.go_back_to(message_id))
+
+    async def show(self, message_id: str) -> None:
+        """Continue with the newest branch that has this message. Raises StorageFailed too."""
+        before = self._open_checkpoints()
+        await self._session.branches.show(message_id)
+        self._report(before)
+        if self._session.checkpoints is not None:
+            await self._session.checkpoints.publish_saved_calls()
+
+    def _change(self, command: Callable[[], None]) -> None:
+        before = self._open_checkpoints()
+        command()
+        self._report(before)
+
+    def _report(self, before: Mapping[str, None]) -> None:
+        left = tuple(before.keys() - self._open_checkpoints().keys())
+        self.changed.emit()
+        if left:
+            self.files_left.emit(left)
+
+    def _open_checkpoints(self) -> Mapping[str, None]:
+        """Return the checkpoints of the calls in view that were not restored."""
+        calls = (item for item in self._session.transcript if isinstance(item, ToolCallItem))
+        return {id_: None for call in calls for id_, restored in call.checkpoints.items() if not restored}

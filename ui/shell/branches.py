@@ -1,0 +1,167 @@
+"""What the person does with a message: ask anew, go back, go to another version, and what is said of files then."""
+
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt
+
+from desktop_agent.types.errors import AgentError, Sentence
+from desktop_agent.types.providers import Reasoning
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.event_loop import BackgroundTasks
+from ui.composer.composer import Composer
+from ui.shell.banners import Banner, BannerArea, BannerButton
+from ui.shell.composer_controls import ModelControls
+from ui.shell.undo import UndoPresenter
+from ui.style.text import translate_sentence
+from ui.transcript.rows.render_context import Alternative, AlternativeGroup, MessageActions
+from ui.transcript.view import TranscriptView
+
+_MAX_LISTED_MODELS = 12
+_FILES_KEY = "files of another version"
+
+
+class BranchesPresenter(QObject):
+    """Offers below the messages what can be done with them, and does it."""
+
+    def __init__(
+        self,
+        transcript: TranscriptView,
+        composer: Composer,
+        banners: BannerArea,
+        models: ModelControls,
+        undo: UndoPresenter,
+        tasks: BackgroundTasks,
+        parent: QObject,
+    ) -> None:
+        super().__init__(parent)
+        self._transcript = transcript
+        self._composer = composer
+        self._banners = banners
+        self._models = models
+        self._undo = undo
+        self._tasks = tasks
+        self._conversation: OpenConversation | None = None
+        transcript.regenerate_requested.connect(self.regenerate)
+        transcript.branch_requested.connect(self._go_back_to)
+        transcript.version_requested.connect(self.show_version)
+
+    def show(self, conversation: OpenConversation) -> None:
+        """Offer it for this conversation, which is about to be shown."""
+        if self._conversation is not None:
+            self._conversation.working_changed.disconnect(self._refresh)
+            self._conversation.branches.changed.disconnect(self._on_changed)
+            self._conversation.branches.files_left.disconnect(self._offer_undo)
+        self._banners.remove(_FILES_KEY)
+        self._conversation = conversation
+        conversation.working_changed.connect(self._refresh)
+        conversation.branches.changed.connect(self._on_changed)
+        conversation.branches.files_left.connect(self._offer_undo)
+        self._refresh()
+
+    def regenerate(self, message_id: str) -> None:
+        """Ask anew for the answer that this message is part of."""
+        conversation = self._conversation
+        if conversation is not None and self._run(lambda: conversation.branches.regenerate(message_id)):
+            self._transcript.scroller.scroll_to_end()
+
+    def show_version(self, message_id: str) -> None:
+        """Show the version that begins with this message, or goes on with it."""
+        if self._conversation is not None:
+            self._start(self._show_version(self._conversation, message_id))
+
+    async def _show_version(self, conversation: OpenConversation, message_id: str) -> None:
+        versions = conversation.branches.versions
+        shown = next((first for first, others in versions.items() if message_id in others.ids), None)
+        self._transcript.hold_message(shown)
+        try:
+            await conversation.branches.show(message_id)
+        except AgentError as error:
+            self._transcript.hold_message(None)
+            self._banners.show_error(error, conversation.id)
+
+    def _go_back_to(self, message_id: str) -> None:
+        conversation = self._conversation
+        if conversation is not None and self._run(lambda: conversation.branches.go_back_to(message_id)):
+            self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _run(self, command: Callable[[], None]) -> bool:
+        """Return whether it was done; if not, a banner says why."""
+        try:
+            command()
+        except AgentError as error:
+            self._banners.show_error(error, "" if self._conversation is None else self._conversation.id)
+            return False
+        return True
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.start(work)
+
+    def _on_changed(self) -> None:
+        self._banners.remove(_FILES_KEY)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        conversation = self._conversation
+        if conversation is not None:
+            held_by = conversation.held_by
+            actions = MessageActions(
+                conversation.branches.versions,
+                conversation.branches.continuations,
+                conversation.working,
+                "" if held_by is None else translate_sentence(held_by),
+                self._alternatives,
+            )
+            self._transcript.set_message_actions(actions)
+
+    def _offer_undo(self, checkpoint_ids: tuple[str, ...]) -> None:
+        sentence = Sentence("Files that the other version changed stay as they are.")
+        undo = BannerButton(self.tr("Undo the files too…"), partial(self._undo.undo_checkpoints, checkpoint_ids))
+        conversation = "" if self._conversation is None else self._conversation.id
+        self._banners.show_banner(
+            Banner(_FILES_KEY, sentence, level="remark", buttons=(undo,), conversation=conversation)
+        )
+
+    def _alternatives(self) -> Sequence[AlternativeGroup]:
+        groups = [AlternativeGroup(self.tr("With another model"), self._model_alternatives())]
+        if choices := self._models.reasoning.choices:
+            current = None if self._conversation is None else self._conversation.reasoning
+            levels = [
+                Alternative(
+                    choice.text, partial(self._regenerate_with_reasoning, choice.reasoning), choice.reasoning == current
+                )
+                for choice in choices
+            ]
+            groups.append(AlternativeGroup(self.tr("With another reasoning level"), levels))
+        return groups
+
+    def _model_alternatives(self) -> Sequence[Alternative]:
+        """Return the first models of the picker, those of the server in use before others, and the picker itself."""
+        conversation = self._conversation
+        current = (None, None) if conversation is None else (conversation.endpoint_id, conversation.model)
+        groups = sorted(self._models.picker.groups, key=lambda group: group.endpoint.id != current[0])
+        models = [(group.endpoint.id, model) for group in groups for model in group.models]
+        listed = [
+            Alternative(
+                model.title or model.id,
+                partial(self._regenerate_with_model, endpoint_id, model.id),
+                (endpoint_id, model.id) == current,
+            )
+            for endpoint_id, model in models[:_MAX_LISTED_MODELS]
+        ]
+        return [*listed, Alternative(self.tr("Another model…"), self._choose_model)]
+
+    def _choose_model(self, message_id: str) -> None:
+        self._models.picker.choose_once(
+            lambda endpoint_id, model: self._regenerate_with_model(endpoint_id, model, message_id)
+        )
+
+    def _regenerate_with_model(self, endpoint_id: str, model: str, message_id: str) -> None:
+        self._models.choose_model(endpoint_id, model)
+        self.regenerate(message_id)
+
+    def _regenerate_with_reasoning(self, reasoning: Reasoning | None, message_id: str) -> None:
+        if self._conversation is not None:
+            self._conversation.change(reasoning=reasoning)
+            self.regenerate(message_id)

@@ -1,0 +1,182 @@
+"""What the person can do with a message: below which item it is offered, the commands, and the line that shows them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication
+
+from desktop_agent.conversation.branches import Versions
+from desktop_agent.conversation.items import NoticeItem, UserItem
+from desktop_agent.conversation.transcript import Transcript
+from ui.transcript.blocks.message_footer import MessageCommand, MessageFooter
+from ui.transcript.rows.render_context import MessageActions, RenderContext
+from ui.transcript.rows.row import Row
+
+
+def carrier_of(items: Transcript, index: int) -> int | None:
+    """Return the item below which the commands for an item's message are: a prompt itself, of an answer its last item.
+
+    Notices have none: between a prompt and its answer, and where no answer came, there is no such item.
+    """
+    if not 0 <= index < len(items):
+        return None
+    if isinstance(items[index], UserItem):
+        return index
+    while index + 1 < len(items) and not isinstance(items[index + 1], UserItem):
+        index += 1
+    while index >= 0 and isinstance(items[index], NoticeItem):
+        index -= 1
+    return None if index < 0 or isinstance(items[index], UserItem) else index
+
+
+def update_footer(row: Row, items: Transcript, index: int) -> bool:
+    """Show below the row what can be done with its message now; return whether its height changed."""
+    before = row.stack.height
+    context = row.render_context
+    message = _message_at(items, index, context.message_actions)
+    if message is None:
+        row.set_footer(None)
+    else:
+        row.set_footer((message, _refusal_of(context.message_actions)), lambda: _Commands(context, message).footer())
+    return row.stack.height != before
+
+
+def commands_at(items: Transcript, index: int, context: RenderContext) -> Sequence[MessageCommand]:
+    """Return what can be done with the message of an item; nothing while it still grows."""
+    carrier = carrier_of(items, index)
+    message = None if carrier is None else _message_at(items, carrier, context.message_actions)
+    return () if message is None else _Commands(context, message).all()
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """A message as its footer shows it: `following` is what other branches have below it, if it is the last."""
+
+    item_id: str
+    message_id: str
+    is_prompt: bool
+    versions: Versions | None
+    following: tuple[str, ...]
+
+
+def _message_at(items: Transcript, index: int, actions: MessageActions | None) -> _Message | None:
+    item = items[index]
+    if actions is None or isinstance(item, NoticeItem):
+        return None
+    after = next((place for place in range(index + 1, len(items)) if not isinstance(items[place], NoticeItem)), None)
+    is_prompt = isinstance(item, UserItem)
+    # Of an answer that still grows nobody knows where it ends.
+    if not is_prompt and (actions.is_working if after is None else not isinstance(items[after], UserItem)):
+        return None
+    following = actions.continuations if after is None and not actions.is_working else ()
+    return _Message(item.id, item.message_id, is_prompt, _versions_at(items, index, actions), following)
+
+
+def _versions_at(items: Transcript, index: int, actions: MessageActions) -> Versions | None:
+    """Return the versions of a prompt, or of an answer those of its first message that has any."""
+    if isinstance(items[index], UserItem) or not actions.versions:
+        return actions.versions.get(items[index].message_id)
+    versions = None
+    while index >= 0 and not isinstance(items[index], UserItem):
+        versions = actions.versions.get(items[index].message_id) or versions
+        index -= 1
+    return versions
+
+
+def regenerate_with() -> str:
+    """Return the name of the button that opens the menu of alternatives."""
+    return QCoreApplication.translate("Transcript", "Regenerate with…")
+
+
+def copy_name() -> str:
+    """Return the name of the button that copies the message."""
+    return QCoreApplication.translate("Transcript", "Copy")
+
+
+class _Commands:
+    """Makes the commands for one message."""
+
+    def __init__(self, context: RenderContext, message: _Message) -> None:
+        self._signals = context.signals
+        self._message = message
+        self._refusal = _refusal_of(context.message_actions)
+
+    def footer(self) -> MessageFooter:
+        """Put the versions to the outer edge: they are visible also where the other buttons are not."""
+        message, versions = self._message, self._message.versions
+        walk: list[MessageCommand | str] = list(self._walk())
+        if versions is not None:
+            words = QCoreApplication.translate("Transcript", "{0} of {1}")
+            walk.insert(1, words.format(versions.index + 1, len(versions.ids)))
+        if message.is_prompt:
+            return MessageFooter(self._following(), [*self._own(), *walk])
+        return MessageFooter([*walk, *self._own()], self._following())
+
+    def all(self) -> Sequence[MessageCommand]:
+        """Return all commands, in the order of the menu."""
+        return [*self._own(), *self._walk(), *self._following()]
+
+    def _own(self) -> Sequence[MessageCommand]:
+        translate, signals, message = QCoreApplication.translate, self._signals, self._message
+        copy = partial(signals.copy_requested.emit, message.item_id)
+        branch = partial(signals.branch_requested.emit, message.message_id)
+        commands = [
+            MessageCommand(copy_name(), copy, "copy", "C"),
+            self._change(translate("Transcript", "Branch from here"), branch, "branch", "B"),
+        ]
+        if message.is_prompt:
+            edit = partial(signals.edit_requested.emit, message.message_id)
+            return [self._change(translate("Transcript", "Edit"), edit, "pencil", "E"), *commands]
+        anew = partial(signals.regenerate_requested.emit, message.message_id)
+        choose = partial(signals.alternatives_requested.emit, message.item_id)
+        commands[1:1] = [
+            self._change(translate("Transcript", "Regenerate"), anew, "refresh", "R"),
+            self._change(regenerate_with(), choose, "chevron-down", "Shift+R"),
+        ]
+        return commands
+
+    def _walk(self) -> Sequence[MessageCommand]:
+        versions, translate = self._message.versions, QCoreApplication.translate
+        if versions is None:
+            return []
+        first = translate("Transcript", "This is the first version.")
+        last = translate("Transcript", "This is the newest version.")
+        back, forth = translate("Transcript", "Previous version"), translate("Transcript", "Next version")
+        return [
+            self._show(back, versions.neighbour(-1), "chevron-left", "Alt+Left", otherwise=first),
+            self._show(forth, versions.neighbour(1), "chevron-right", "Alt+Right", otherwise=last),
+        ]
+
+    def _following(self) -> Sequence[MessageCommand]:
+        words = QCoreApplication.translate("Transcript", "Show what followed")
+        return [self._show(words, id_) for id_ in self._message.following[-1:]]
+
+    def _show(
+        self, name: str, message_id: str | None, icon: str = "", keys: str = "", otherwise: str = ""
+    ) -> MessageCommand:
+        run = partial(self._signals.version_requested.emit, message_id or "")
+        refusal = self._refusal if message_id else otherwise
+        return self._change(name, run, icon, keys, refusal, is_permanent=True)
+
+    def _change(
+        self,
+        name: str,
+        run: Callable[[], None],
+        icon: str,
+        keys: str,
+        refusal: str | None = None,
+        *,
+        is_permanent: bool = False,
+    ) -> MessageCommand:
+        """Return a command that says why instead, while the conversation cannot be changed."""
+        refusal = self._refusal if refusal is None else refusal
+        run = partial(self._signals.action_refused.emit, refusal) if refusal else run
+        return MessageCommand(name, run, icon, keys, refusal, is_permanent)
+
+
+def _refusal_of(actions: MessageActions | None) -> str:
+    if actions is None:
+        return ""
+    working = QCoreApplication.translate("Transcript", "The model is still working. Wait, or press Stop first.")
+    return actions.refusal or (working if actions.is_working else "")
