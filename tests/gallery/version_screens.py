@@ -117,3 +117,17 @@ async def files(desk: Desk) -> None:
     await session.wait_idle()
     await until(lambda: desk.window.banners.keys)
     await asyncio.sleep(0.3)
+
+
+@scene("versions-editing")
+async def editing(desk: Desk) -> None:
+    await versions(desk)
+    desk.window.page.composer.set_draft("A draft that comes back.")
+    await asyncio.sleep(0.5)
+    desk.window.page.editing.edit_last()
+    await asyncio.sleep(0.4)
+
+
+@scene("versions-editing-narrow", 360, 760)
+async def editing_narrow(desk: Desk) -> None:
+    await editing(desk)

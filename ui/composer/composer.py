@@ -58,6 +58,7 @@ class Composer(QWidget):
     """The same, to be sent when the agent is done."""
     stop_requested = Signal()
     edit_last_requested = Signal()
+    escape_pressed = Signal()
     draft_changed = Signal()
     """A moment after the last change: read `draft()`."""
     notice_shown = Signal(QWidget)
@@ -76,7 +77,9 @@ class Composer(QWidget):
         self._file_dialog: QFileDialog | None = None
         self._pending_send: Literal["now", "later"] | None = None
         """It is to be sent when it is ready, and when."""
-        self._may_send: Callable[[str, Sequence[Attachment]], bool] = lambda _text, _attached: True
+        self._checks: list[Callable[[str, Sequence[Attachment]], bool]] = []
+        self.set_aside: tuple[str, list[Attachment]] | None = None
+        """The draft, while another message is in its place."""
         self.frame = _ComposerFrame(themes, is_focused=opens_focused)
         self.attachments = Attachments(themes, intake)
         self._editor = MessageEditor(themes)
@@ -96,7 +99,11 @@ class Composer(QWidget):
         return self._editor
 
     def draft(self) -> tuple[str, list[Attachment]]:
-        """Return the text and the attachments of the message being written."""
+        """Return the text and the attachments of the message being written, or of the draft that is set aside."""
+        return self.written() if self.set_aside is None else self.set_aside
+
+    def written(self) -> tuple[str, list[Attachment]]:
+        """Return the text and the attachments that are in the composer."""
         text = self._editor.toPlainText()
         # Prompt sources are kept while the text is empty: an undo can restore the text.
         has_words = bool(text or self.attachments.texts)
@@ -193,8 +200,8 @@ class Composer(QWidget):
         self._refresh()
 
     def ask_before_sending(self, may_send: Callable[[str, Sequence[Attachment]], bool]) -> None:
-        """Set a check for each message; if it returns False, the message is not sent and stays."""
-        self._may_send = may_send
+        """Add a check for each message; if it returns False, the message is not sent and stays."""
+        self._checks.append(may_send)
 
     def send(self, *, later: bool = False) -> None:
         """Send the message and begin a new one; do nothing while it is empty. `later`: when the agent is done.
@@ -208,8 +215,8 @@ class Composer(QWidget):
             self._pending_send = "later" if later else "now"
             self._refresh()
             return
-        text, attached = self.draft()
-        if not (text.strip() or self.attachments.chips) or not self._may_send(text, attached):
+        text, attached = self.written()
+        if not (text.strip() or self.attachments.chips) or not all(check(text, attached) for check in self._checks):
             return
         self._editor.clear()
         self.attachments.clear()
@@ -258,6 +265,8 @@ class Composer(QWidget):
             self._cancel_pending_send()
         elif event.key() == Qt.Key.Key_Escape and self._send_or_stop.is_working:
             self.stop()
+        elif event.key() == Qt.Key.Key_Escape:
+            self.escape_pressed.emit()
         else:
             super().keyPressEvent(event)
 

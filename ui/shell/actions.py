@@ -138,6 +138,16 @@ class WindowActions(QObject):
         self._add(self.tr("Summarise older messages"), None, page.compact, other_words)
         other_words = self.tr("revert restore files rewind")
         self._add(self.tr("Undo all changes since this message…"), "Ctrl+Alt+Z", page.undo.undo_here, other_words)
+        self._add_versions()
+
+    def _add_versions(self) -> None:
+        branches, editing = self._window.page.branches, self._window.page.editing
+        self._add(self.tr("Edit last prompt"), "Ctrl+Alt+E", editing.edit_last, self.tr("change message correct"))
+        other_words = self.tr("retry again answer anew")
+        self._add(self.tr("Regenerate answer"), "Ctrl+Alt+R", branches.regenerate_here, other_words)
+        other_words = self.tr("branch before after")
+        self._add(self.tr("Previous version"), None, lambda: branches.step_version(-1), other_words)
+        self._add(self.tr("Next version"), None, lambda: branches.step_version(1), other_words)
 
     def _add_message(self, settings: Settings) -> None:
         page = self._window.page

@@ -1,4 +1,4 @@
-"""What the person does with a message: ask anew, go back, go to another version, and what is said of files then."""
+"""What the person does with a message: edit it, ask anew, go back, go to another version; what is said of files."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
@@ -6,19 +6,26 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Qt
 
-from desktop_agent.types.errors import AgentError, Sentence
+from desktop_agent.conversation.items import UserItem
+from desktop_agent.types.errors import AgentError, Sentence, WrongUse
 from desktop_agent.types.providers import Reasoning
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.library import ConversationLibrary
+from ui.composer.attachment_chips import Attachment
 from ui.composer.composer import Composer
+from ui.composer.prompt_edit import PromptEdit
 from ui.shell.banners import Banner, BannerArea, BannerButton
 from ui.shell.composer_controls import ModelControls
+from ui.shell.drafts import DraftSync, from_draft
 from ui.shell.undo import UndoPresenter
 from ui.style.text import translate_sentence
+from ui.style.theme import ThemeSource
 from ui.transcript.rows.render_context import Alternative, AlternativeGroup, MessageActions
 from ui.transcript.view import TranscriptView
 
 _MAX_LISTED_MODELS = 12
+_REMARK_MS = 6_000
 _FILES_KEY = "files of another version"
 
 
@@ -65,6 +72,18 @@ class BranchesPresenter(QObject):
         conversation = self._conversation
         if conversation is not None and self._run(lambda: conversation.branches.regenerate(message_id)):
             self._transcript.scroller.scroll_to_end()
+
+    def regenerate_here(self) -> None:
+        """Ask anew for the focused answer, or the last one."""
+        self._run_at_message("R", Sentence("There is no answer yet."))
+
+    def step_version(self, step: int) -> None:
+        """Show the previous (-1) or next (1) version of the focused message, or of the last one that has any."""
+        self._run_at_message("Alt+Left" if step < 0 else "Alt+Right", Sentence("There is no other version."))
+
+    def _run_at_message(self, keys: str, otherwise: Sentence) -> None:
+        if self._conversation is not None and not self._transcript.run_message_command(keys):
+            self._banners.show_banner(Banner("branches", otherwise, level="remark", duration_ms=_REMARK_MS))
 
     def show_version(self, message_id: str) -> None:
         """Show the version that begins with this message, or goes on with it."""
@@ -165,3 +184,96 @@ class BranchesPresenter(QObject):
         if self._conversation is not None:
             self._conversation.change(reasoning=reasoning)
             self.regenerate(message_id)
+
+
+class PromptEditing(QObject):
+    """Brings prompts into the composer. What sends a message asks `take` for the prompt that it takes the place of."""
+
+    def __init__(
+        self,
+        themes: ThemeSource,
+        composer: Composer,
+        transcript: TranscriptView,
+        library: ConversationLibrary,
+        drafts: DraftSync,
+        tasks: BackgroundTasks,
+        parent: QObject,
+    ) -> None:
+        super().__init__(parent)
+        self._composer = composer
+        self._transcript = transcript
+        self._library = library
+        self._drafts = drafts
+        self._tasks = tasks
+        self._conversation: OpenConversation | None = None
+        self._edit = PromptEdit(themes, composer)
+        self.take = self._edit.take
+        """Return the id of the prompt that is being edited and sent, or ""."""
+        self._edit.ended.connect(lambda: transcript.mark_edited(""))
+        composer.ask_before_sending(self._may_send)
+        composer.edit_last_requested.connect(self.edit_last)
+        transcript.edit_requested.connect(self.edit)
+
+    @property
+    def edited_texts(self) -> tuple[str, ...]:
+        """The changed text of the prompt, which is saved nowhere else."""
+        return self._edit.changed_texts
+
+    def leave(self) -> None:
+        """Stop editing; what was changed goes behind the draft."""
+        self._edit.leave()
+
+    def show(self, conversation: OpenConversation) -> None:
+        """Edit prompts of this conversation."""
+        if self._conversation is not None:
+            self._conversation.branches.changed.disconnect(self._on_branch_changed)
+        self._conversation = conversation
+        conversation.branches.changed.connect(self._on_branch_changed)
+
+    def edit(self, message_id: str) -> None:
+        """Bring a prompt into the composer, with its pictures."""
+        conversation = self._conversation
+        if conversation is not None and self._drafts.is_loaded:
+            if conversation.working:
+                self._say_why_not()
+            else:
+                self._tasks.start(self._load(conversation, message_id))
+
+    def edit_last(self) -> None:
+        """Bring the last prompt into the composer."""
+        items = () if self._conversation is None else reversed(list(self._conversation.transcript))
+        prompt = next((item for item in items if isinstance(item, UserItem)), None)
+        if prompt is not None:
+            self.edit(prompt.message_id)
+
+    def resume(self, message_id: str, text: str, attached: Sequence[Attachment]) -> None:
+        """Go on editing: it could not be sent."""
+        self._begin(message_id, text, attached)
+
+    async def _load(self, conversation: OpenConversation, message_id: str) -> None:
+        content = await self._library.drafts.content_of(conversation.branches.prompt(message_id))
+        if conversation is self._conversation:
+            self._begin(message_id, content.record.text, from_draft(content))
+            for problem in content.problems:
+                self._composer.show_problem(problem.sentence, problem.remedy)
+
+    def _begin(self, message_id: str, text: str, attached: Sequence[Attachment]) -> None:
+        self._edit.begin(message_id, text, attached)
+        self._transcript.mark_edited(message_id)
+
+    def _may_send(self, _text: str, _attached: Sequence[Attachment]) -> bool:
+        if self._edit.message_id and self._conversation is not None and self._conversation.working:
+            self._say_why_not()
+            return False
+        return True
+
+    def _say_why_not(self) -> None:
+        self._composer.show_problem(Sentence("The model is still working."), Sentence("Wait, or press Stop first."))
+
+    def _on_branch_changed(self) -> None:
+        """Where the prompt is in view no more, it cannot be edited any more."""
+        if self._edit.message_id and self._conversation is not None:
+            try:
+                self._conversation.branches.prompt(self._edit.message_id)
+            except WrongUse:
+                self._edit.leave()

@@ -151,7 +151,7 @@ class ContextOverflowCheck(QObject):
         """Check the draft again."""
         if self._composer.attachments.is_preparing:
             return
-        draft = self._composer.draft()
+        draft = self._composer.written()
         self._check(*draft)
         self._warned_about = draft if self._notice.is_shown else None
 

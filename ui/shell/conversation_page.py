@@ -25,7 +25,7 @@ from ui.composer.attachment_chips import Attachment
 from ui.composer.pickers import WorkspacePicker
 from ui.shell.attachments import AttachmentsPresenter
 from ui.shell.banners import Banner, BannerArea
-from ui.shell.branches import BranchesPresenter
+from ui.shell.branches import BranchesPresenter, PromptEditing
 from ui.shell.composer_controls import ModelControls, SessionControlsPresenter
 from ui.shell.context_usage import ContextOverflowCheck, UsageMeter
 from ui.shell.drafts import DraftSync, to_blocks, to_draft, untrusted_sources
@@ -104,6 +104,7 @@ class ConversationPage(QObject):
         self.context_check = ContextOverflowCheck(self.composer, servers, self)
         self.starters = StarterMessages()
         self._drafts = DraftSync(self.composer, library, tasks, self)
+        self.editing = PromptEditing(themes, self.composer, self.transcript, library, self._drafts, tasks, self)
         frame.set_content(
             self._usage, self.navigation.find_bar, self.transcript, self.starters, self.session_controls.above
         )
@@ -121,6 +122,7 @@ class ConversationPage(QObject):
         """
         # Messages whose attachments are still loading are not sent any more.
         self.composer.leave_conversation()
+        self.editing.leave()
         self.session_controls.return_texts()
         async with self._sending:
             # By then each message is in its conversation, or in the composer again.
@@ -157,6 +159,7 @@ class ConversationPage(QObject):
 
     def show_conversation(self, conversation: OpenConversation) -> None:
         """Show this conversation; the one before goes on in the background."""
+        self.editing.leave()
         if self._conversation is not None and self._conversation.id != conversation.id:
             self.composer.leave_conversation()
             _close_popups(self.composer.window())
@@ -174,6 +177,7 @@ class ConversationPage(QObject):
         conversation.returned.connect(self._on_returned)
         self.banners.show_conversation(conversation.id)
         self.branches.show(conversation)
+        self.editing.show(conversation)
         self.transcript.set_transcript(conversation.transcript)
         self.composer.set_working(conversation.working)
         self.composer.set_blocked(conversation.held_by)
@@ -204,7 +208,7 @@ class ConversationPage(QObject):
 
     def _current_draft(self) -> ComposerDraft:
         drafts = [*self._early_drafts, self.composer.draft()]
-        drafts += [(text, []) for text in self.session_controls.edited_texts]
+        drafts += [(text, []) for text in (*self.session_controls.edited_texts, *self.editing.edited_texts)]
         drafts = [draft for draft in drafts if draft not in self._saved_early]
         text = "\n\n".join(filter(None, (text for text, _ in drafts)))
         return to_draft(text, [attachment for _, attached in drafts for attachment in attached])
@@ -214,7 +218,6 @@ class ConversationPage(QObject):
         self.starters.chosen.connect(self._send_starter)
         self.composer.queue_requested.connect(partial(self._send, when="idle"))
         self.composer.stop_requested.connect(self._stop)
-        self.composer.edit_last_requested.connect(self._edit_last)
         self.composer.editor.navigate_pressed.connect(partial(_walk_transcript, self.transcript))
         self.transcript.remedy_requested.connect(self._on_remedy)
         self.transcript.approval_requested.connect(self.review_requested)
@@ -247,24 +250,32 @@ class ConversationPage(QObject):
             # The window opens a moment before its first conversation.
             self._early.append((text, attached, when))
         else:
-            self._tasks.start(self._send_to(self._conversation, text, attached, when))
+            self._tasks.start(self._send_to(self._conversation, text, attached, when, self.editing.take()))
 
     def _send_starter(self, message: str) -> None:
         self._send(message, [])
 
-    async def _send_to(self, conversation: OpenConversation, text: str, attached: list[Attachment], when: When) -> None:
+    async def _send_to(
+        self, conversation: OpenConversation, text: str, attached: list[Attachment], when: When, edited_id: str = ""
+    ) -> None:
         async with self._sending:
-            await self._deliver(conversation, text, attached, when)
+            await self._deliver(conversation, text, attached, when, edited_id)
 
-    async def _deliver(self, conversation: OpenConversation, text: str, attached: list[Attachment], when: When) -> None:
+    async def _deliver(
+        self, conversation: OpenConversation, text: str, attached: list[Attachment], when: When, edited_id: str
+    ) -> None:
         try:
-            blocks = await to_blocks(text, attached, self._pictures)
+            message = Message.user_with_blocks(await to_blocks(text, attached, self._pictures))
             waits = conversation.working
-            conversation.send(Message.user_with_blocks(blocks), when, untrusted_sources(attached))
+            if edited_id:
+                conversation.branches.edit_prompt(edited_id, message, untrusted_sources(attached))
+            else:
+                conversation.send(message, when, untrusted_sources(attached))
         except AgentError as error:
             # The text is not lost: it returns to the composer, which says why.
             if self._drafts.belongs_to(conversation):
-                self.composer.restore_message(text, attached)
+                restore = partial(self.editing.resume, edited_id) if edited_id else self.composer.restore_message
+                restore(text, attached)
                 self.composer.show_problem(error.sentence, error.remedy)
                 self._drafts.save_soon()
             else:
@@ -284,12 +295,6 @@ class ConversationPage(QObject):
     def _stop(self) -> None:
         if self._conversation is not None:
             self._conversation.stop()
-
-    def _edit_last(self) -> None:
-        text = self._conversation.last_prompt() if self._conversation is not None else ""
-        if text:
-            # Attachments stay.
-            self.composer.restore_message(text)
 
     @Slot(object)
     def _on_remark(self, sentence: Sentence) -> None:

@@ -99,6 +99,8 @@ class TranscriptView(QAbstractScrollArea):
         self._keyboard = KeyboardHandler(self.row_viewport, self.scroller, self.copy, self._links.follow)
         self.move_row_focus = self._keyboard.move_focus
         """Move the keyboard focus to the previous (-1) or next (1) message."""
+        self.run_message_command = self._keyboard.run_command
+        """Run the command with these keys of the focused message, or of the last one that has it; False for none."""
         self._copier = ClipboardWriter(self)
         select_all, find = self._keyboard.select_all, self.find_requested.emit
         self.context_menu = ContextMenu(self.row_viewport, self._links, self._copier, select_all, find)
@@ -176,6 +178,11 @@ class TranscriptView(QAbstractScrollArea):
         """
         self._render_context.message_actions = actions
         self.scroller.show_message_actions()
+
+    def mark_edited(self, message_id: str) -> None:
+        """Mark the prompt that is being edited elsewhere; an empty id marks none."""
+        self._render_context.edited_message = message_id
+        self.viewport().update()
 
     def hold_message(self, message_id: str | None) -> None:
         """Keep the place of this message, and its focus, when the next change puts another version there."""

@@ -222,3 +222,24 @@ def test_nothing_is_said_where_the_files_are_those_of_the_version_in_view(on_scr
         assert said(screen) == ["Undone: a.txt."]
 
     on_screen(work, Turn(write(1, "agent")), *turns("done", "nothing done", "nor now"))
+
+
+def test_the_window_has_actions_for_it(on_screen):
+    async def work(screen):
+        screen.action("Regenerate answer").trigger()
+        screen.action("Previous version").trigger()
+        assert said(screen)[-1] == "There is no other version."
+        await screen.say("a")
+        screen.action("Regenerate answer").trigger()
+        await settled(screen)
+        assert screen.answers() == ["two"]
+        screen.action("Previous version").trigger()
+        await settled(screen)
+        assert screen.answers() == ["one"]
+        screen.action("Next version").trigger()
+        await settled(screen)
+        assert screen.answers() == ["two"]
+        screen.action("Edit last prompt").trigger()
+        await until(lambda: screen.editor.toPlainText() == "a")
+
+    on_screen(work, *turns("one", "two"))

@@ -182,14 +182,18 @@ def test_what_is_typed_beside_a_pasted_text_can_be_edited_on(on_screen):
     on_screen(look, answers())
 
 
-def test_the_last_prompt_comes_back_beside_what_is_attached(on_screen):
+def test_the_last_prompt_comes_in_place_of_what_is_attached_which_comes_back(on_screen):
     async def work(screen):
         await screen.say("One")
         composer(screen).attachments.add_pasted(png())
         await until(lambda: composer(screen).draft()[1])
         QTest.keyClick(screen.editor, Qt.Key.Key_Up)
-        assert screen.editor.toPlainText() == "One"
+        await until(lambda: screen.editor.toPlainText() == "One")
+        assert composer(screen).written() == ("One", [])
         assert len(composer(screen).draft()[1]) == 1
+        QTest.keyClick(screen.editor, Qt.Key.Key_Escape)
+        text, attached = composer(screen).written()
+        assert (text, len(attached)) == ("", 1)
         await screen.idle()
 
     on_screen(work, answers())

@@ -25,6 +25,9 @@ _HORIZONTAL_KEYS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
 _FOCUS_STEPS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
 _ACTIVATE_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 
+_SEARCHED_ITEMS = 200
+"""Items from the end that are asked for a command."""
+
 
 class KeyboardHandler:
     """Handles the keys of the transcript when there is no caret."""
@@ -56,7 +59,7 @@ class KeyboardHandler:
             return True
         if key in _ACTIVATE_KEYS and not modifiers:
             return self._press_focused()
-        if self._run_command(QKeySequence(event.keyCombination()).toString()):
+        if self._run_command(QKeySequence(event.keyCombination()).toString(), self._viewport.focused[0]):
             return True
         return not (modifiers & ~_SHIFT) and self._scroll(key, backwards=bool(modifiers & _SHIFT))
 
@@ -147,10 +150,16 @@ class KeyboardHandler:
             stop.target.press()
         return True
 
-    def _run_command(self, keys: str) -> bool:
-        """Run the command of the focused message that has these keys."""
+    def run_command(self, keys: str) -> bool:
+        """Run the command with these keys of the focused message, or else of the last one that has it."""
+        if self._viewport.focused[0] >= 0:
+            return self._run_command(keys, self._viewport.focused[0])
+        last = len(self._viewport.rows.transcript) - 1
+        return any(self._run_command(keys, index) for index in range(last, max(-1, last - _SEARCHED_ITEMS), -1))
+
+    def _run_command(self, keys: str, index: int) -> bool:
         rows = self._viewport.rows
-        commands = commands_at(rows.transcript, self._viewport.focused[0], rows.render_context)
+        commands = commands_at(rows.transcript, index, rows.render_context)
         run = next((command.run for command in commands if command.keys == keys), None)
         if run is not None:
             run()

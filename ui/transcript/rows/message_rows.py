@@ -248,7 +248,8 @@ class UserRow(Row):
             0,
         )
         box.setBottom(self.body_bottom + self._over)
-        style.paint_box(painter, box, style.px(14), "user_bubble")
+        is_edited = self._message.message_id == self.render_context.edited_message
+        style.paint_box(painter, box, style.px(14), "user_bubble", "accent" if is_edited else "", 2)
 
     def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[CopyExtract]:
         """Copy the Markdown as it was typed, unless it leaves code open: what follows would become code too."""

@@ -168,6 +168,8 @@ class RenderContext:
     """All items of the transcript."""
     message_actions: MessageActions | None = None
     """What can be done with messages; None where nothing is offered below them."""
+    edited_message: str = ""
+    """The prompt that is being edited elsewhere."""
 
     def large_block(
         self, item_id: str, what: str, source: object, make: Callable[[], Block], ready: Callable[[], None]

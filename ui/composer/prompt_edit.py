@@ -1,0 +1,86 @@
+"""An earlier message that is being edited in the composer, whose draft is set aside meanwhile."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QWidget
+
+from ui.composer.attachment_chips import Attachment
+from ui.composer.attachment_items import AttachmentFetch
+from ui.composer.composer import Composer
+from ui.style.boxes import hbox
+from ui.style.controls import IconButton, announce, label
+from ui.style.text import native_shortcut, plain_tooltip
+from ui.style.theme import SPACE_S, ThemeSource
+
+
+class PromptEdit(QFrame):
+    """The bar above the editor that says so. `ended`: it is not being edited any more, sent or not."""
+
+    ended = Signal()
+
+    def __init__(self, themes: ThemeSource, composer: Composer, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._composer = composer
+        self._fetches: Sequence[AttachmentFetch] = ()
+        self._original: tuple[str, list[Attachment]] = ("", [])
+        self.message_id = ""
+        """The message that is being edited, or ""."""
+        words = self.tr("Editing an earlier message")
+        self._words = label(words, kind="small", wrap=True)
+        cancel = IconButton(themes, "close", self.tr("Cancel editing"))
+        cancel.setToolTip(plain_tooltip(self.tr("Cancel editing") + f" ({native_shortcut('Esc')})"))
+        cancel.clicked.connect(self.cancel)
+        self.setAccessibleName(words)
+        hbox(self._words, cancel, parent=self, margins=(SPACE_S, 0, 0, 0), grow=self._words)
+        composer.frame.column.insertWidget(0, self)
+        composer.escape_pressed.connect(self.cancel)
+        self.hide()
+
+    @property
+    def changed_texts(self) -> tuple[str, ...]:
+        """The text, if it was changed: it is saved nowhere else."""
+        text, _ = self._composer.written()
+        return (text,) if self.message_id and text and text != self._original[0] else ()
+
+    def begin(self, message_id: str, text: str, attached: Sequence[Attachment]) -> None:
+        """Put the message into the composer in place of the draft."""
+        if self.message_id:
+            self.cancel()
+        composer = self._composer
+        self._fetches = composer.attachments.take_pending()
+        composer.set_aside = composer.draft()
+        self.message_id = message_id
+        composer.set_draft(text, attached)
+        self._original = composer.written()
+        self.show()
+        composer.editor.setFocus()
+        announce(self, self.accessibleName())
+
+    def take(self) -> str:
+        """Return the id of the edited message, which is being sent, or ""; the draft comes back."""
+        message_id = self.message_id
+        if message_id:
+            self._restore_draft()
+        return message_id
+
+    def cancel(self) -> None:
+        """Drop the changes; the draft comes back."""
+        self.take()
+
+    def leave(self) -> None:
+        """Stop editing without a decision: the draft comes back, and what was changed is behind it."""
+        if self.message_id:
+            written, original = self._composer.written(), self._original
+            self._restore_draft()
+            if written != original:
+                self._composer.restore_message(*written)
+
+    def _restore_draft(self) -> None:
+        composer = self._composer
+        draft, composer.set_aside = composer.set_aside or ("", []), None
+        self.message_id = ""
+        composer.set_draft(*draft)
+        composer.attachments.add_fetches(self._fetches)
+        self.hide()
+        self.ended.emit()
