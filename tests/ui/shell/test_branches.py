@@ -243,3 +243,23 @@ def test_the_window_has_actions_for_it(on_screen):
         await until(lambda: screen.editor.toPlainText() == "a")
 
     on_screen(work, *turns("one", "two"))
+
+
+def test_a_prompt_stays_where_it_is_also_where_little_follows_it(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        await screen.say("b")
+        await run(screen, "Regenerate")
+        rows = view(screen).row_viewport.rows
+        view(screen).scroller.scroll_to_row(2)
+        view(screen).scroller.scroll_by(view(screen).row_viewport.row_box(2).top() - 30)
+        assert view(screen).row_viewport.row_box(2).top() == 30
+        for words in ("short", LONG):
+            await run(screen, "Previous version" if words == "short" else "Next version", 3)
+            assert screen.answers()[-1] == words
+            assert view(screen).row_viewport.row_box(2).top() == 30
+        await run(screen, "Previous version", 3)
+        view(screen).scroller.scroll_to_end()
+        assert rows.padding == 0
+
+    on_screen(work, *turns(LONG, "short", LONG))

@@ -59,7 +59,7 @@ class KeyboardHandler:
             return True
         if key in _ACTIVATE_KEYS and not modifiers:
             return self._press_focused()
-        if self._run_command(QKeySequence(event.keyCombination()).toString(), self._viewport.focused[0]):
+        if self._run_command(QKeySequence(event.keyCombination()).toString(), self._current_row()):
             return True
         return not (modifiers & ~_SHIFT) and self._scroll(key, backwards=bool(modifiers & _SHIFT))
 
@@ -152,10 +152,14 @@ class KeyboardHandler:
 
     def run_command(self, keys: str) -> bool:
         """Run the command with these keys of the focused message, or else of the last one that has it."""
-        if self._viewport.focused[0] >= 0:
-            return self._run_command(keys, self._viewport.focused[0])
+        if self._current_row() >= 0:
+            return self._run_command(keys, self._current_row())
         last = len(self._viewport.rows.transcript) - 1
         return any(self._run_command(keys, index) for index in range(last, max(-1, last - _SEARCHED_ITEMS), -1))
+
+    def _current_row(self) -> int:
+        """Return the row of the focus, or else of the caret, or -1."""
+        return self._viewport.focused[0] if self._viewport.focused[0] >= 0 else self._viewport.caret_row
 
     def _run_command(self, keys: str, index: int) -> bool:
         rows = self._viewport.rows

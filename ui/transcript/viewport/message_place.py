@@ -39,6 +39,7 @@ class MessagePlace:
             box = self._viewport.row_box(self._index if self._is_top_visible else self._carrier())
             moved = box.top() - self._top if self._is_top_visible else box.bottom() - self._bottom
             before = rows.top
+            rows.padding += max(0, before + moved - rows.bottom) if self._is_top_visible else 0
             scroller.scroll_by(moved)
             if rows.top == before:
                 break

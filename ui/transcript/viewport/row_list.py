@@ -64,6 +64,8 @@ class RowList:
         self.render_context = render_context
         self.width, self.view = width, view
         self.following = True
+        self.padding = 0
+        """Empty pixels at the end, for a version that is shorter than the one whose place it takes."""
         self.is_view_laid_out = True
         """False while the parsed visible blocks are still laid out, in slices."""
         self.on_replaced: list[Callable[[int, BlockReplacement], None]] = []
@@ -90,7 +92,7 @@ class RowList:
         """
         actions = self.render_context.message_actions
         reserved = self.render_context.style.px(FOOTER_HEIGHT + 4) if actions and actions.is_working else 0
-        return self._heights.total + 2 * self.margin + reserved
+        return self._heights.total + 2 * self.margin + reserved + self.padding
 
     @property
     def margin(self) -> int:

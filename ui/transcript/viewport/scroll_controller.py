@@ -56,6 +56,7 @@ class ScrollController(QObject):
         for change in changes:
             first = min(first, self._apply_change(change) or first)
         if not all(isinstance(change, Updated) for change in changes):
+            rows.padding = 0
             self._update_footers(first, top)
         else:
             self._repaint_below(first, top)
@@ -161,6 +162,7 @@ class ScrollController(QObject):
     def scroll_to_end(self) -> None:
         """Scroll to the last row, and follow."""
         top, total = self._rows.top, self._rows.total
+        self._rows.padding = 0
         self._rows.following = True
         self._rows.settle()
         if self._rows.total == total and abs(self._rows.top - top) < self._rows.view:
