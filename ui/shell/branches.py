@@ -19,6 +19,7 @@ from ui.shell.banners import Banner, BannerArea, BannerButton
 from ui.shell.composer_controls import ModelControls
 from ui.shell.drafts import DraftSync, from_draft
 from ui.shell.undo import UndoPresenter
+from ui.style.controls import announce
 from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource
 from ui.transcript.rows.render_context import Alternative, AlternativeGroup, MessageActions
@@ -93,12 +94,17 @@ class BranchesPresenter(QObject):
     async def _show_version(self, conversation: OpenConversation, message_id: str) -> None:
         versions = conversation.branches.versions
         shown = next((first for first, others in versions.items() if message_id in others.ids), None)
-        self._transcript.hold_message(shown)
+        self._transcript.expect_version(shown)
         try:
             await conversation.branches.show(message_id)
         except AgentError as error:
-            self._transcript.hold_message(None)
+            self._transcript.forget_version()
             self._banners.show_error(error, conversation.id)
+            return
+        places = (place for place in conversation.branches.versions.values() if message_id in place.ids)
+        if (place := next(places, None)) is not None:
+            words = self.tr("Version {0} of {1}").format(place.index + 1, len(place.ids))
+            announce(self._transcript, words)
 
     def _go_back_to(self, message_id: str) -> None:
         conversation = self._conversation
@@ -233,7 +239,7 @@ class PromptEditing(QObject):
     def edit(self, message_id: str) -> None:
         """Bring a prompt into the composer, with its pictures."""
         conversation = self._conversation
-        if conversation is not None and self._drafts.is_loaded:
+        if conversation is not None and conversation.held_by is None and self._drafts.is_loaded:
             if conversation.working:
                 self._say_why_not()
             else:

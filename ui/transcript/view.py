@@ -17,7 +17,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
-from desktop_agent.conversation.items import Change, Removed
+from desktop_agent.conversation.items import Change
 from desktop_agent.conversation.transcript import Transcript
 from ui.style.controls import announce
 from ui.style.text import plain_tooltip
@@ -71,6 +71,7 @@ class TranscriptView(QAbstractScrollArea):
     # The viewport has events before the constructor has come to what handles them.
     _pointer: MouseHandler | None = None
     _held_place: MessagePlace | None = None
+    _expects_version = False
 
     def __init__(self, themes: ThemeSource, pictures: ImageFiles, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -184,15 +185,23 @@ class TranscriptView(QAbstractScrollArea):
         self._render_context.edited_message = message_id
         self.viewport().update()
 
-    def hold_message(self, message_id: str | None) -> None:
-        """Keep the place of this message, and its focus, when the next change puts another version there."""
+    def expect_version(self, message_id: str | None) -> None:
+        """Take the next change as another version in the place of this message, which keeps its place and its focus.
+
+        Without an id it is added below. Nothing of it is announced: the person knows what they asked for.
+        """
         items = self.row_viewport.rows.transcript
         indices = (index for index, item in enumerate(items) if item.message_id == message_id)
         index = next(indices, None) if message_id else None
         self._held_place = None if index is None else MessagePlace(self.row_viewport, index)
+        self._expects_version = True
 
-    def _restore_held(self) -> None:
-        held, self._held_place = self._held_place, None
+    def forget_version(self) -> None:
+        """Take the next change as any other: there is no such version."""
+        self._held_place, self._expects_version = None, False
+
+    def _restore_place(self) -> None:
+        held = self._held_place
         if held is not None:
             held.restore(self.scroller)
             if self.caret.position and self.caret.position.row >= held.index - 1:
@@ -205,9 +214,9 @@ class TranscriptView(QAbstractScrollArea):
             self.finder.apply(changes)
             self.caret.apply(changes)
             self.accessible_tree.apply(changes)
-            if any(isinstance(change, Removed) for change in changes):
-                self._restore_held()
-            self._announcer.announce_changes(changes, self.row_viewport.rows)
+            self._restore_place()
+            self._announcer.announce_changes(changes, self.row_viewport.rows, silently=self._expects_version)
+            self.forget_version()
 
     def copy(self) -> None:
         """Copy the selected text."""

@@ -7,11 +7,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from desktop_agent.conversation.items import UserItem
+from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ModelInfo
 from tests.fakes.qt_loop import SCRIPTED, until
 from tests.fakes.scripted_provider import Turn, Wait
+from tests.ui.shell.test_models import let_go
 from tests.ui.shell.test_undo import dialog, press, rows_of, said, worked
 from ui.bridge.model_servers import ModelGroup
 from ui.composer.pickers import ModelRow
@@ -263,3 +265,30 @@ def test_a_prompt_stays_where_it_is_also_where_little_follows_it(on_screen):
         assert rows.padding == 0
 
     on_screen(work, *turns(LONG, "short", LONG))
+
+
+def test_nothing_is_changed_in_a_conversation_of_another_process(on_screen, tmp_path):
+    async def work(screen):
+        await screen.say("a")
+        first = screen.conversation.id
+        screen.action("New conversation").trigger()
+        await until(lambda: screen.conversation.id != first)
+        await screen.say("b")
+        other = await Engine.open(tmp_path / "data", RunDefaults(program="ask"))
+        held = await let_go(other, first)
+        screen.desk.library.open(first)
+        await until(lambda: screen.conversation.id == first)
+        await until(lambda: len(view(screen).row_viewport.rows) == 2)
+        assert "desktop-agent ask" in commands(screen)["Regenerate"].refusal
+        assert commands(screen)["Copy"].refusal == ""
+        for name, row in (("Regenerate", 1), ("Edit", 0), ("Branch from here", 0)):
+            commands(screen, row)[name].run()
+        screen.editor.setFocus()
+        QTest.keyClick(screen.editor, Qt.Key.Key_Up)
+        await asyncio.sleep(0.1)
+        assert screen.answers() == ["one"]
+        assert screen.editor.toPlainText() == ""
+        assert held.record.id == first
+        await other.close()
+
+    on_screen(work, *turns("one", "two"), folder=tmp_path / "data")

@@ -297,8 +297,8 @@ class Announcer:
         self._announced: set[tuple[str, str]] = set()
         self._of: Callable[[], Transcript | None] = lambda: None
 
-    def announce_changes(self, changes: Sequence[Change], rows: RowList) -> None:
-        """Announce these changes, after the rows took them in."""
+    def announce_changes(self, changes: Sequence[Change], rows: RowList, *, silently: bool = False) -> None:
+        """Announce these changes, after the rows took them in; or `silently` take them for announced."""
         self._forget_removed(changes, rows.transcript)
         if not self._is_listening():
             return
@@ -306,7 +306,7 @@ class Announcer:
         indices = dict.fromkeys(change.index for change in changes if isinstance(change, Added | Updated))
         for index in indices:
             if index < known:
-                self._announce_row(index, rows)
+                self._announce_row(index, rows, silently=silently)
 
     def _forget_removed(self, changes: Sequence[Change], transcript: Transcript) -> None:
         """Forget the announcements of removed rows or of another transcript."""
@@ -317,11 +317,13 @@ class Announcer:
             item_ids = {item.id for item in transcript}
             self._announced = {announced for announced in self._announced if announced[0] in item_ids}
 
-    def _announce_row(self, index: int, rows: RowList) -> None:
+    def _announce_row(self, index: int, rows: RowList, *, silently: bool) -> None:
         item = rows.transcript[index]
         what = _occasion_of(item)
         if what and (item.id, what) not in self._announced:
             self._announced.add((item.id, what))
+            if silently:
+                return
             self._announce(
                 _announcement_for(rows.row(index), item)[:MAX_SPOKEN],
                 isinstance(item, NoticeItem) and item.level == "error",

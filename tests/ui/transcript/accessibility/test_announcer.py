@@ -15,6 +15,7 @@ from desktop_agent.types.engine_events import (
     TurnStarted,
 )
 from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, ThinkingDelta
 from tests.fakes.transcript_feed import Feed
 from ui.transcript.accessibility.tree import Announcer
@@ -105,3 +106,16 @@ def test_nothing_is_said_while_nobody_listens(render_context, qtbot):
     listener.listening = False
     listener.send(TurnStarted("t", "m", "model"), ContentDelta("A.\n\nB.\n"), RunFinished(RunEnd.COMPLETED))
     assert listener.heard == []
+
+
+def test_another_version_is_not_announced_neither_then_nor_later(render_context, qtbot):
+    listener = Listener(render_context, qtbot)
+    changes = [
+        change for text in ("One.", "Two.") for change in listener.transcript.add_message(Message.assistant(text))
+    ]
+    listener.scroller.apply(changes)
+    listener.announcer.announce_changes(changes, listener.viewport.rows, silently=True)
+    listener.announcer.announce_changes([Updated(0, "state")], listener.viewport.rows)
+    assert listener.heard == []
+    listener.send_changes(listener.transcript.add_message(Message.assistant("Three.")))
+    assert listener.heard == [("Three.", False)]
