@@ -58,17 +58,29 @@ class MessageFooter(Block):
         self._placed: list[tuple[FooterPart, QRect]] = []
 
     def layout(self, width: int, style: RenderStyle) -> int:
-        """Place the parts; the outermost icons are in line with the edges of the text."""
-        self.is_laid_out = True
+        """Place the parts; the outermost icons are in line with the edges of the text.
+
+        What has no room in one line goes on in the next one.
+        """
+        self.is_laid_out, self._placed = True, []
         height, overhang = style.px(FOOTER_HEIGHT), style.px(6)
-        parts = [(part, _width_of(part, style)) for part in (*self._leading, *self._trailing)]
-        x, self._placed = -overhang, []
-        for number, (part, part_width) in enumerate(parts):
-            if number == len(self._leading):
-                x = max(x, width - sum(other for _, other in parts[number:]) + overhang)
-            self._placed.append((part, QRect(x, 0, part_width, height)))
+        room = width + 2 * overhang
+        leading, trailing = (_lines_of(parts, room, style) for parts in (self._leading, self._trailing))
+        y = 0
+        for line in leading:
+            self._place(line, -overhang, y, height)
+            y += height
+        is_beside = len(leading) == 1 and len(trailing) == 1 and _width_of_line(leading[0] + trailing[0]) <= room
+        y -= height if is_beside else 0
+        for line in trailing:
+            self._place(line, width + overhang - _width_of_line(line), y, height)
+            y += height
+        return y
+
+    def _place(self, line: "_Line", x: int, y: int, height: int) -> None:
+        for part, part_width in line:
+            self._placed.append((part, QRect(x, y, part_width, height)))
             x += part_width
-        return height
 
     def paint(self, context: PaintContext) -> None:
         """Paint what is visible now."""
@@ -90,6 +102,24 @@ class MessageFooter(Block):
         """Return what the button under the point does, and why it cannot be pressed."""
         buttons = (part for part, box in self._placed if isinstance(part, MessageCommand) and box.contains(point))
         return next((button.tooltip for button in buttons), "")
+
+
+_Line = list[tuple[FooterPart, int]]
+"""Parts side by side, with their widths."""
+
+
+def _lines_of(parts: Sequence[FooterPart], room: int, style: RenderStyle) -> list[_Line]:
+    lines: list[_Line] = []
+    for part in parts:
+        part_width = _width_of(part, style)
+        if not lines or _width_of_line(lines[-1]) + part_width > room:
+            lines.append([])
+        lines[-1].append((part, part_width))
+    return lines
+
+
+def _width_of_line(line: _Line) -> int:
+    return sum(part_width for _, part_width in line)
 
 
 def _width_of(part: FooterPart, style: RenderStyle) -> int:

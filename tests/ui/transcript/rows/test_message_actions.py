@@ -230,3 +230,20 @@ def test_nothing_is_below_the_messages_of_a_view_without_actions(qtbot):
     standing = Standing(qtbot, talk())
     assert [buttons(standing, row) for row in range(6)] == [[]] * 6
     assert MenuEntry("x", None).sections == ()
+
+
+@pytest.mark.parametrize("width", [120, 200, 260, 700])
+def test_all_buttons_have_room_in_a_narrow_column(standing, width):
+    versions = {"a": Versions(("old", "a"), 1), "last": Versions(("x", "last"), 1)}
+    standing.view.set_message_actions(MessageActions(versions, continuations=("f",)))
+    for row in (0, 3, 5):
+        footer = standing.rows.row(row).footer
+        style = standing.rows.render_context.style
+        height = footer.layout(width, style)
+        boxes = [box for _, box in footer._placed]
+        assert height == max(box.bottom() for box in boxes) + 1
+        edge = style.px(6)
+        assert all(-edge <= box.left() and box.right() < width + edge for box in boxes if box.width() <= width)
+        assert not any(one.intersects(two) for number, one in enumerate(boxes) for two in boxes[:number])
+        lines = height // style.px(26)
+        assert {120: lines > 1, 700: lines == 1}.get(width, True)
