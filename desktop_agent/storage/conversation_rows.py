@@ -42,6 +42,8 @@ from desktop_agent.types.permissions import Rule, RuleScope
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+# Days at either end of the calendar do not exist in every time zone.
+_FIRST_MOMENT, _LAST_MOMENT = datetime(1, 1, 3, tzinfo=UTC), datetime(9999, 12, 29, tzinfo=UTC)
 _SELECT_CONVERSATION = """
     SELECT id, title, created_at, updated_at, endpoint_id, model, workspace, message_count, title_is_automatic,
         (SELECT messages.id FROM messages WHERE messages.number = head), deleted_at, reasoning, parameters, state,
@@ -73,9 +75,14 @@ def to_microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
+def moment_of_every_zone(moment: datetime) -> datetime:
+    """Return the moment, or the nearest one that every time zone can show."""
+    return min(max(moment, _FIRST_MOMENT), _LAST_MOMENT)
+
+
 def _from_microseconds(value: int) -> datetime:
     try:
-        return _EPOCH + timedelta(microseconds=value)
+        return moment_of_every_zone(_EPOCH + timedelta(microseconds=value))
     except OverflowError:  # carried over from a damaged page
         return _EPOCH
 

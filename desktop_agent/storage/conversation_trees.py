@@ -8,6 +8,7 @@ from desktop_agent.storage.conversation_rows import (
     conversation_number,
     insert_message,
     load_record,
+    moment_of_every_zone,
     to_microseconds,
 )
 from desktop_agent.storage.records import ConversationState, origin_to_json, read_message, state_to_json
@@ -61,7 +62,7 @@ def insert_tree(
         places: dict[str | None, tuple[int | None, int]] = {None: (None, 0)}
         for node in tree.messages:
             parent, position = places[node.parent]
-            message = store_message(number, node.message)
+            message = store_message(number, _with_plain_moment(node.message))
             row = insert_message(connection, number, message, parent, position + 1)
             places[message.id] = (row, position + 1)
         connection.execute(
@@ -70,13 +71,18 @@ def insert_tree(
     return True
 
 
+def _with_plain_moment(message: Message) -> Message:
+    moment = moment_of_every_zone(message.created_at)
+    return message if moment == message.created_at else message.model_copy(update={"created_at": moment})
+
+
 def _insert_conversation(connection: sqlite3.Connection, tree: ConversationTree) -> int:
     row = {
         "id": tree.id,
         "title": tree.title,
         "title_is_automatic": tree.title_is_automatic,
-        "created_at": to_microseconds(tree.created_at),
-        "updated_at": to_microseconds(tree.updated_at),
+        "created_at": to_microseconds(moment_of_every_zone(tree.created_at)),
+        "updated_at": to_microseconds(moment_of_every_zone(tree.updated_at)),
         "model": tree.model,
         "workspace": tree.workspace,
         "origin": origin_to_json(tree.origin),

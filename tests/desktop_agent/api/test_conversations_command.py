@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,34 @@ class Terminal:
 @pytest.fixture
 def terminal(data: Path, capsys: pytest.CaptureFixture[str]) -> Terminal:
     return Terminal(capsys)
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="needs a time zone of the process")
+@pytest.mark.parametrize("zone", ["UTC-14", "UTC+12"])
+@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59Z", "9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00Z"])
+def test_moments_that_some_zones_do_not_have_are_listed(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zone: str, moment: str
+) -> None:
+    message = {"id": "a", "role": "user", "blocks": [{"type": "text", "text": "endless"}], "created_at": moment}
+    tree = {
+        "id": "end",
+        "title": "E",
+        "created_at": moment,
+        "updated_at": moment,
+        "head": "a",
+        "messages": [{"message": message, "parent": None}],
+    }
+    file = {"format": "desktop-agent-conversations", "version": 1, "conversations": [tree]}
+    (tmp_path / "end.json").write_text(json.dumps(file))
+    assert terminal.json("import", str(tmp_path / "end.json"))["added"] == ["end"]
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        for words in (["list"], ["search", "endless"], ["show", "end"]):
+            assert terminal.run(*words)[0] == 0
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_conversations_are_listed(terminal: Terminal) -> None:
