@@ -143,15 +143,19 @@ class Base64Source(FrozenModel):
         return self
 
 
+# No picture format has more pixels in a row or column; the database takes no number above 2**63 - 1.
+_MAX_SIZE = 2**31 - 1
+
+
 class StoredSource(FrozenModel):
     """An image in the image folder, named by the SHA-256 of its bytes."""
 
     type: Literal["stored"] = "stored"
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
     media_type: MediaType
-    size: int = Field(ge=0, description="bytes")
-    width: int = Field(ge=1, description="pixels")
-    height: int = Field(ge=1, description="pixels")
+    size: int = Field(ge=0, le=_MAX_SIZE, description="bytes")
+    width: int = Field(ge=1, le=_MAX_SIZE, description="pixels")
+    height: int = Field(ge=1, le=_MAX_SIZE, description="pixels")
 
 
 ImageSource = Annotated[UrlSource | Base64Source | StoredSource, Field(discriminator="type")]

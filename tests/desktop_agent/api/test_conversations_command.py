@@ -169,6 +169,49 @@ def test_pages_are_exported_one_or_all(terminal: Terminal, tmp_path: Path) -> No
     assert not list(tmp_path.glob("*/.x*"))
 
 
+def imported_file(path: Path, title: str, *blocks: dict[str, Any]) -> str:
+    """Write an export of ours with one prompt, and return its path."""
+    message = {"id": "a", "role": "user", "blocks": blocks, "created_at": "2026-01-01T00:00:00Z"}
+    tree = {
+        "id": title,
+        "title": title,
+        "created_at": "2026-01-01T00:00:00Z",
+        "updated_at": "2026-01-01T00:00:00Z",
+        "head": "a",
+        "messages": [{"message": message, "parent": None}],
+    }
+    file = {"format": "desktop-agent-conversations", "version": 1, "conversations": [tree]}
+    path.write_text(json.dumps(file))
+    return str(path)
+
+
+def test_a_title_of_large_characters_makes_a_file_name(terminal: Terminal, tmp_path: Path) -> None:
+    terminal.json("import", imported_file(tmp_path / "a.json", "\N{GRINNING FACE}" * 70))
+    files = terminal.json("export", "--format", "html", "--to", str(tmp_path / "pages"))["files"]
+    assert sorted(map(str, (tmp_path / "pages").iterdir())) == sorted(files)
+    assert len(files) == 2
+
+
+def test_a_name_as_long_as_the_disk_takes_is_written(terminal: Terminal, tmp_path: Path) -> None:
+    target = tmp_path / f"{'x' * 250}.json"
+    assert terminal.json("export", "imported", "--to", str(target))["files"] == [str(target)]
+
+
+def test_a_picture_that_says_it_is_larger_than_any_is_kept_as_it_is(terminal: Terminal, tmp_path: Path) -> None:
+    source = {
+        "type": "stored",
+        "digest": "0" * 64,
+        "media_type": "image/png",
+        "size": 1,
+        "width": 10**30,
+        "height": 10**30,
+    }
+    file = imported_file(tmp_path / "a.json", "large", {"type": "image", "source": source})
+    imported = terminal.json("import", file)
+    assert imported["added"] == ["large"]
+    assert imported["notes"]
+
+
 def test_what_is_no_export_is_refused(terminal: Terminal, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"a": 1}')
     code, _, err = terminal.run("import", str(tmp_path / "x.json"))
