@@ -25,12 +25,15 @@ from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import StoredSource
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import AgentError, ImageRefused, Sentence, WrongUse
+from desktop_agent.types.messages import new_id
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
 """How much of how much is done; called in another thread."""
 
 _MAX_NAME = 60
+_MAX_NAME_BYTES = 200
+"""File systems take 255, and an ending and a number follow."""
 _POLL_SECONDS = 0.2
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
 
@@ -238,7 +241,8 @@ class _Export:
 
     def _write(self, path: Path, write: Callable[[IO[bytes]], object]) -> None:
         """Write a file that has its name only when it is whole."""
-        unfinished = path.with_name(f".{path.name}.unfinished")
+        # A short name that nobody else writes: another export may have the same target.
+        unfinished = path.with_name(f".{new_id()}.unfinished")
         try:
             with unfinished.open("wb") as file:
                 write(file)
@@ -251,7 +255,8 @@ class _Export:
 def _free_name(title: str, export_format: ExportFormat, names: set[str]) -> str:
     """Return a file name of the title that is not among the names, and add it there."""
     plain = _NOT_IN_NAMES.sub(" ", unicodedata.normalize("NFC", title).encode("utf-8", "replace").decode())
-    stem = " ".join(plain.split())[:_MAX_NAME].strip(" .") or "Conversation"
+    short = " ".join(plain.split())[:_MAX_NAME].encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
+    stem = short.strip(" .") or "Conversation"
     name, number = stem, 2
     while name.casefold() in names:
         name, number = f"{stem} {number}", number + 1
