@@ -6,9 +6,10 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from desktop_agent.conversation.items import UserItem
+from desktop_agent.conversation.items import NoticeItem, UserItem
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.errors import AuthenticationFailed
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ModelInfo
 from tests.fakes.qt_loop import SCRIPTED, until
@@ -292,3 +293,16 @@ def test_nothing_is_changed_in_a_conversation_of_another_process(on_screen, tmp_
         await other.close()
 
     on_screen(work, *turns("one", "two"), folder=tmp_path / "data")
+
+
+def test_the_answer_before_is_found_where_the_new_one_failed(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        await run(screen, "Regenerate")
+        assert screen.answers() == []
+        assert isinstance(screen.conversation.transcript[-1], NoticeItem)
+        await run(screen, "Show what followed", 0)
+        assert screen.answers() == ["one"]
+        assert len(screen.conversation.transcript) == 2
+
+    on_screen(work, *turns("one"), Turn(AuthenticationFailed("The key is wrong.")))
