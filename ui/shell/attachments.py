@@ -21,8 +21,8 @@ from ui.transcript.blocks.image_store import InMemoryImage, RemoteImages, locate
 from ui.transcript.view import TranscriptView
 
 if TYPE_CHECKING:
-    from ui.shell.picture_canvas import ViewerPicture
-    from ui.shell.picture_viewer import PictureViewer
+    from ui.shell.pictures.picture_canvas import ViewerPicture
+    from ui.shell.pictures.picture_viewer import PictureViewer
 
 
 _MAX_STEM_LENGTH = 80
@@ -165,7 +165,7 @@ class AttachmentsPresenter(QObject):
 
     def _open(self, picture: Image | InMemoryImage) -> None:
         # Late: imported with the first picture that is opened.
-        from ui.shell.picture_viewer import PictureViewer, conversation_pictures, index_of, to_viewer_picture
+        from ui.shell.pictures.picture_viewer import PictureViewer, conversation_pictures, index_of, to_viewer_picture
 
         viewed = to_viewer_picture(picture)
         if viewed is None:

@@ -15,7 +15,7 @@ from tests.frame.patience import PATIENCE
 from tests.ui.shell.told import told
 from tests.ui.transcript.test_pictures import png
 from ui.shell.attachments import safe_file_name
-from ui.shell.picture_viewer import PictureViewer
+from ui.shell.pictures.picture_viewer import PictureViewer
 
 
 class Reader:

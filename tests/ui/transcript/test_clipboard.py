@@ -14,7 +14,7 @@ from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, Thi
 from tests.fakes.transcript_view import LEFT, Standing
 from tests.ui.transcript.clipboard.safe_html import SafeReader
 from tests.ui.transcript.copied import html_of, markdown_of, plain_of
-from ui.shell.picture_canvas import MAX_SHOWN_PIXELS
+from ui.shell.pictures.picture_canvas import MAX_SHOWN_PIXELS
 from ui.transcript import clipboard
 from ui.transcript.input import context_menu
 

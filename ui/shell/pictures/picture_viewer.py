@@ -8,7 +8,13 @@ from PySide6.QtWidgets import QDialog, QWidget
 
 from desktop_agent.conversation.items import AnswerItem, Item, ToolCallItem, UserItem
 from desktop_agent.types.blocks import Image, UrlSource
-from ui.shell.picture_canvas import MAX_SHOWN_PIXELS, DecodedPicture, PictureCanvas, ViewerPicture, decode_picture
+from ui.shell.pictures.picture_canvas import (
+    MAX_SHOWN_PIXELS,
+    DecodedPicture,
+    PictureCanvas,
+    ViewerPicture,
+    decode_picture,
+)
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, IconButton, announce, button, label
 from ui.style.text import show_hidden

@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 from tests.fakes.transcript_feed import NoPictures
 from tests.ui.transcript.test_pictures import png, stored
-from ui.shell import picture_canvas, picture_viewer
-from ui.shell.picture_canvas import ViewerPicture, decode_picture
-from ui.shell.picture_viewer import PictureViewer
+from ui.shell.pictures import picture_canvas, picture_viewer
+from ui.shell.pictures.picture_canvas import ViewerPicture, decode_picture
+from ui.shell.pictures.picture_viewer import PictureViewer
 from ui.style.theme import ThemeSource
 from ui.transcript.blocks import image_store
 from ui.transcript.blocks.image_store import InMemoryImage

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QPointF, QSize
 
-from ui.shell.picture_canvas import MAX_ZOOM, PanZoom
+from ui.shell.pictures.picture_canvas import MAX_ZOOM, PanZoom
 
 sizes = st.builds(QSize, st.integers(1, 9000), st.integers(1, 9000))
 views = st.builds(QSize, st.integers(100, 2000), st.integers(100, 2000))

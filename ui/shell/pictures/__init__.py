@@ -1,0 +1,1 @@
+"""The viewer of pictures, and the canvas that it zooms and pans."""
