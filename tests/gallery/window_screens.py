@@ -250,13 +250,6 @@ async def list_menu(desk: Desk) -> None:
     rows._button.click()
 
 
-@scene("search-nothing")
-async def search_nothing(desk: Desk) -> None:
-    await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
-    desk.window.sidebar.focus_search()
-    desk.window.sidebar._search.setText("harbour")
-
-
 async def open_palette(desk: Desk, typed: str = "") -> None:
     await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
     desk.servers.models_changed.emit([ModelGroup(STUDIO, MODELS), ModelGroup(LOCAL_SERVERS[0], MODELS[1:])])

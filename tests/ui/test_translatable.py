@@ -1,7 +1,7 @@
 """Everything a person reads goes through translation: by reading the source, and by looking at every pane."""
 
 import re
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -58,6 +58,7 @@ from desktop_agent.types.provider_events import (
     Usage,
 )
 from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Capabilities, ModelInfo, Price
+from desktop_agent.types.search import ConversationHits, SearchHit, SearchPlace, SearchResults
 from desktop_agent.types.tool_calls import DiffPreview, Effect, ToolClass
 from tests.fakes.transcript_feed import Feed, NoPictures
 from tests.ui.texts import ROOT, modules, sentence_templates, untranslated
@@ -380,9 +381,20 @@ def test_the_sidebar(qtbot, marked):
     pane.add_footer(action, action, action, action)
     pane.show()
     assert bare_texts(pane) == []
-    pane.set_conversations([])
     pane._search.setText("ω")
-    assert not unmarked(painted(pane._list.viewport()))
+    hits = (
+        SearchHit("m", Role.USER, datetime.now(UTC), SearchPlace.TEXT, "ω"),
+        SearchHit("m", Role.ASSISTANT, datetime.now(UTC), SearchPlace.TEXT, "ω"),
+        SearchHit("m", Role.TOOL, datetime.now(UTC), SearchPlace.CALLS, "ω"),
+        SearchHit("m", Role.USER, datetime.now(UTC), SearchPlace.ATTACHMENTS, "ω"),
+    )
+    found = (ConversationHits("1", "", (), hits, 9), ConversationHits("2", "δ"))
+    for results in (SearchResults(found, is_complete=False, has_more=True), SearchResults()):
+        pane.show_results(pane.query, results)
+        assert bare_texts(pane) == []
+        rows = pane._results.rows
+        assert not unmarked("\n".join(str(rows.index(row).data()) for row in range(rows.rowCount())))
+        assert not unmarked(pane._search.accessibleDescription())
 
 
 def test_the_palette(qtbot, marked):

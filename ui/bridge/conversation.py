@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Unpack
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.conversation.history import ConversationUsage
-from desktop_agent.conversation.items import Change, Updated, UserItem
+from desktop_agent.conversation.items import Change, ToolCallItem, Updated, UserItem
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.engine.connections import DEMO
 from desktop_agent.storage.records import ConversationChanges
+from desktop_agent.types.blocks import ToolResult
 from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -142,6 +143,34 @@ class OpenConversation(QObject):
         """
         last = self._session.history[-1:]
         return not last or last[0].role is not Role.ASSISTANT or last[0].stop_reason in _PAUSED
+
+    def has_in_view(self, message_id: str) -> bool:
+        """Return whether the branch that is shown has this message."""
+        return any(message.id == message_id for message in self._session.history)
+
+    async def show_branch_of(self, message_id: str) -> None:
+        """Show the newest branch that has this message. Raises WrongUse as SessionBranches.show, and StorageFailed."""
+        await self._session.branches.show(message_id)
+        self._deliver()
+
+    def index_of_message(self, message_id: str) -> int | None:
+        """Return the index in the transcript of the first item of a message, or of the last one before it.
+
+        The results of tools are at their calls. None for a message that is not in view.
+        """
+        history = self._session.history
+        end = next((index for index, message in enumerate(history, 1) if message.id == message_id), 0)
+        firsts: dict[str, int] = {}
+        for index, item in enumerate(self.transcript):
+            firsts.setdefault(item.message_id, index)
+            if isinstance(item, ToolCallItem):
+                firsts.setdefault(item.tool_use_id, index)
+        for message in reversed(history[:end]):
+            calls = (block.tool_use_id for block in message.blocks if isinstance(block, ToolResult))
+            for key in (message.id, *calls):
+                if key in firsts:
+                    return firsts[key]
+        return None
 
     def send(self, message: Message, when: When = "soon", outside: Iterable[UntrustedSource] = ()) -> None:
         """Start a run; during a run, queue the message for its next turn boundary or its end.

@@ -25,6 +25,7 @@ from desktop_agent.types.errors import ConversationInUse, Sentence, StorageFaile
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.drafts import DraftStore
 from ui.bridge.event_loop import BackgroundTasks, FrameClock
+from ui.bridge.search import SearchAsYouType
 from ui.bridge.storage import PictureStore
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class ConversationLibrary(QObject):
         self._clock = clock
         self._tasks = tasks
         self.drafts = DraftStore(engine.store, pictures)
+        self.search = SearchAsYouType(engine.store.search, tasks, self)
         self._open: OpenConversation | None = None
         self._session: Session | None = None
         self._follower: ConversationFollower | None = None
@@ -133,11 +135,9 @@ class ConversationLibrary(QObject):
 
         async def work() -> None:
             records = await self._engine.store.list_conversations(1)
-            if self._wanted is not request:
-                return
-            if records:
+            if self._wanted is request and records:
                 self.open(records[0].id)
-            else:
+            elif self._wanted is request:
                 otherwise()
 
         self._tasks.start(work())

@@ -31,6 +31,7 @@ from ui.shell.context_usage import ContextOverflowCheck, UsageMeter
 from ui.shell.drafts import DraftSync, to_blocks, to_draft, untrusted_sources
 from ui.shell.find_and_caret import TranscriptNavigation
 from ui.shell.layout import PageFrame
+from ui.shell.search import MessageOpener
 from ui.shell.undo import UndoPresenter
 from ui.style.boxes import vbox
 from ui.style.controls import button, label
@@ -94,6 +95,7 @@ class ConversationPage(QObject):
         self.attachments = AttachmentsPresenter(themes, self.transcript, pictures, tasks, self)
         self.undo = UndoPresenter(themes, self.transcript, self.banners, tasks, frame)
         self.navigation = TranscriptNavigation(themes, self.transcript, self.banners, self)
+        self.messages = MessageOpener(library, tasks, self)
         self.models = ModelControls(themes, self.composer, library, servers, tasks, self)
         self.model_picker = self.models.picker
         self.branches = BranchesPresenter(self.transcript, self.composer, banners, self.models, self.undo, tasks, self)

@@ -61,6 +61,11 @@ class FindBar(QFrame):
         self._field.selectAll()
         self._find()
 
+    def open_at(self, words: str, row: int) -> None:
+        """Open with these words; the first match in this row of the transcript or below becomes the current one."""
+        self.open(words)
+        self._finder.search_from(self._query(), row)
+
     def step(self, by: int) -> None:
         """Go to the next or previous match; open the bar first."""
         if self.isHidden():
@@ -110,9 +115,11 @@ class FindBar(QFrame):
             self._announce_timer.start()
 
     def _find(self) -> None:
-        text = self._field.text()
-        self._finder.search(Query(text, match_case=self._case.isChecked(), whole_words=self._words.isChecked()))
-        self._on_found(self._status if text else FindStatus())
+        self._finder.search(self._query())
+        self._on_found(self._status if self._field.text() else FindStatus())
+
+    def _query(self) -> Query:
+        return Query(self._field.text(), match_case=self._case.isChecked(), whole_words=self._words.isChecked())
 
     def _on_found(self, status: FindStatus) -> None:
         self._status = status
@@ -210,6 +217,12 @@ class TranscriptNavigation(QObject):
     def find(self) -> None:
         """Open the find bar, with the selected text if there is any."""
         self.find_bar.open(selected_query(self._transcript.row_viewport))
+
+    def show_message(self, row: int, words: str) -> None:
+        """Scroll to a row of the transcript, and mark these words from there on, if there are any."""
+        self._transcript.scroller.scroll_to_row(row)
+        if words:
+            self.find_bar.open_at(words, row)
 
     def toggle_caret(self) -> None:
         """Turn caret browsing on or off."""

@@ -157,6 +157,7 @@ class MainWindow(QMainWindow):
         servers: "ModelServers",
     ) -> None:
         """Set the bridge's objects and the page that fills the frame."""
+        from ui.shell.search import SearchPresenter
         from ui.shell.storage import TrashPresenter
 
         self.page = page
@@ -165,6 +166,9 @@ class MainWindow(QMainWindow):
         self._servers = servers
         self.trash = TrashPresenter(self._themes, library, self.banners, self)
         self._connect(library)
+        self._search = SearchPresenter(
+            self.sidebar, library, page.messages, page.navigation, self.banners, self._show_page
+        )
         for shortcut in self._early_keys:
             # At once: the same keys of `WindowActions` would be ambiguous.
             shortcut.setEnabled(False)

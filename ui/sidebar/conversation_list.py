@@ -5,10 +5,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
+from desktop_agent.types.search import SearchQuery, SearchResults
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, announce
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, themed_icon
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QAction
 
     from ui.sidebar.conversation_rows import Badge, Conversation, ConversationModel, ConversationView
+    from ui.sidebar.search_results import SearchResultsView
+
+_ANNOUNCE_MS = 500
+"""Milliseconds without news after which what was found is announced."""
 
 
 class ConversationList(QWidget):
@@ -27,6 +32,12 @@ class ConversationList(QWidget):
     rename_requested = Signal(str, str)
     delete_requested = Signal(str)
     """At once, without asking: the shell offers an undo."""
+    search_requested = Signal(object)
+    """A SearchQuery, with each letter that is typed."""
+    search_ended = Signal()
+    """The list is shown again."""
+    hit_chosen = Signal(str, object, str)
+    """The id of a conversation, the SearchHit in it, and the words that are to be marked."""
     search_left = Signal()
     """Esc in the search: the focus returns to the conversation."""
 
@@ -35,15 +46,20 @@ class ConversationList(QWidget):
         self._themes = themes
         self._current = ""
         self._new = QPushButton(" " + self.tr("New conversation"))
-        self._search = _SearchField(themes, self.tr("Search titles"))
+        self._search = _SearchField(themes, self.tr("Search"))
         self._column = vbox(hbox(self._new, grow=self._new), self._search, parent=self, margins=SPACE_S)
+        self._conversation_id: str | None = None
+        """The only conversation that is searched."""
+        self._opens_best = False
+        """Enter was pressed before the results came."""
+        self._announce_timer = QTimer(self, singleShot=True, interval=_ANNOUNCE_MS)
+        self._announce_timer.timeout.connect(self._announce_results)
         self._build()
         self._new.clicked.connect(self.new_requested)
-        self._search.textChanged.connect(self._filter)
-        self._search.returnPressed.connect(self._choose_first)
-        self._search.down_pressed.connect(self._focus_matches)
-        self._search.escape_pressed.connect(self._search.clear)
-        self._search.escape_pressed.connect(self.search_left)
+        self._search.textChanged.connect(self._on_typed)
+        self._search.returnPressed.connect(self._choose_best)
+        self._search.down_pressed.connect(self._focus_rows)
+        self._search.escape_pressed.connect(self._leave_search)
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
 
@@ -51,7 +67,6 @@ class ConversationList(QWidget):
         """Show these conversations in this order."""
         self._list.set_conversations(conversations)
         self._list.mark_open(self._current)
-        self._announce_no_matches()
 
     def set_current(self, conversation_id: str | None) -> None:
         """Mark the open conversation."""
@@ -104,42 +119,102 @@ class ConversationList(QWidget):
             self.delete_requested.emit(self._current)
 
     def focus_list(self) -> None:
-        """Focus the list."""
-        self._list.setFocus()
+        """Focus the list, or what was found."""
+        self._focus_rows() if self._shows_results else self._list.setFocus()
 
     def focus_search(self) -> None:
         """Focus the search."""
         self._search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self._search.selectAll()
 
-    def _filter(self, wanted: str) -> None:
-        self._rows.filter_titles(wanted)
-        self._list.mark_open(self._current)
-        self._announce_no_matches()
+    @property
+    def query(self) -> SearchQuery | None:
+        """Return what is searched for; None where the list is wanted."""
+        text = self._search.text()
+        return SearchQuery(text, conversation_id=self._conversation_id) if text.strip() else None
 
-    def _announce_no_matches(self) -> None:
-        """The list paints the sentence, which no screen reader finds."""
-        words = self._rows.no_matches_text() if self._rows.has_no_matches else ""
+    def show_results(self, query: SearchQuery, results: SearchResults) -> None:
+        """Show what was found in place of the list."""
+        if query != self.query:
+            return
+        self._results.show_results(query, results)
+        self._show_view(self._results)
+        self._describe_results(results)
+        if self._opens_best:
+            self._opens_best = False
+            self._results.choose_best()
+
+    def repeat_search(self) -> None:
+        """Ask again for what was typed before anybody could answer."""
+        if self.query is not None:
+            self.search_requested.emit(self.query)
+
+    def _on_typed(self) -> None:
+        self._conversation_id = None
+        self._search_for(self.query)
+
+    def _search_for(self, query: SearchQuery | None) -> None:
+        self._opens_best = False
+        if query is None:
+            self._conversation_id = None
+            self.search_ended.emit()
+            self._show_view(self._list)
+            self._search.setAccessibleDescription("")
+            self._announce_timer.stop()
+        else:
+            self._conversation_id = query.conversation_id
+            self.search_requested.emit(query)
+
+    def _leave_search(self) -> None:
+        self._search.clear()
+        self.search_left.emit()
+
+    def _show_view(self, view: QWidget) -> None:
+        for other in (self._list, vars(self).get("_results")):
+            if isinstance(other, QWidget):
+                other.setVisible(other is view)
+
+    def _describe_results(self, results: SearchResults) -> None:
+        """The view paints its sentences, which a screen reader does not read by itself."""
+        from ui.sidebar.search_results import nothing_found
+
+        count = self.locale().toString(len(results.conversations))
+        words = self.tr("Conversations found: {0}").format(count)
+        if not results.conversations and self.query is not None:
+            words = nothing_found(self.query)
         if words != self._search.accessibleDescription():
             self._search.setAccessibleDescription(words)
-            if words:
-                announce(self._search, words)
+            self._announce_timer.start()
 
-    def _focus_matches(self) -> None:
+    def _announce_results(self) -> None:
+        announce(self._search, self._search.accessibleDescription())
+
+    @property
+    def _shows_results(self) -> bool:
+        return "_results" in vars(self) and not self._results.isHidden()
+
+    def _focus_rows(self) -> None:
+        if self._shows_results:
+            self._results.focus_first()
+            return
         if not self._list.currentIndex().isValid():
             self._list.setCurrentIndex(self._rows.index(0))
         self._list.setFocus()
 
-    def _choose_first(self) -> None:
-        if self._search.text().strip() and self._rows.rowCount():
-            self.conversation_chosen.emit(self._rows.id_at(0))
-            self._search.clear()
+    def _choose_best(self) -> None:
+        query = self.query
+        if query is not None and self._shows_results and self._results.query == query:
+            self._results.choose_best()
+        else:
+            self._opens_best = query is not None
 
     def _apply_theme(self) -> None:
         self._new.setIcon(themed_icon("compose", self._themes.theme))
         self._column.setSpacing(self._themes.space(SPACE_S))
         if "_list" in vars(self):
             self._list.doItemsLayout()
+        if "_results" in vars(self):
+            self._results.doItemsLayout()
 
     def _build(self) -> None:
         self.setProperty("kind", "sidebar")
@@ -147,7 +222,7 @@ class ConversationList(QWidget):
         self._new.setAccessibleName(self.tr("New conversation"))
         self._new.setToolTip(self.tr("New conversation") + " (Ctrl+N)")
         self._search.setAccessibleName(self.tr("Search conversations"))
-        self._search.setToolTip(self.tr("Search conversations by their titles") + " (Ctrl+Shift+F)")
+        self._search.setToolTip(self.tr("Search in all conversations") + " (Ctrl+Shift+F)")
         self._column.addSpacing(SPACE_XS)
         self._column.addStretch(1)
 
@@ -158,14 +233,28 @@ class ConversationList(QWidget):
 
         view = ConversationView(self._themes)
         view.chosen.connect(self.conversation_chosen)
-        # Enter ends the search; after a click one may want the next match.
-        view.activated.connect(self._search.clear)
         view.delete_pressed.connect(self.delete_requested)
         view.rows.renamed.connect(self.rename_requested)
         self._column.takeAt(self._column.count() - 1)
         self._column.addWidget(view, 1)
         view.show()
         QWidget.setTabOrder(self._search, view)
+        return view
+
+    @cached_property
+    def _results(self) -> "SearchResultsView":
+        """Created with the first search."""
+        from ui.sidebar.search_results import SearchResultsView
+
+        view = SearchResultsView(self._themes)
+        view.conversation_chosen.connect(self.conversation_chosen)
+        view.hit_chosen.connect(self.hit_chosen)
+        view.query_chosen.connect(self._search_for)
+        view.left_at_top.connect(self.focus_search)
+        view.escape_pressed.connect(self._leave_search)
+        self._column.insertWidget(self._column.indexOf(self._list), view, 1)
+        QWidget.setTabOrder(self._search, view)
+        QWidget.setTabOrder(view, self._list)
         return view
 
     @property

@@ -16,7 +16,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QAction, QColor, QFocusEvent, QKeySequence, QPainter, QPaintEvent, QShortcut
+from PySide6.QtGui import QAction, QFocusEvent, QKeySequence, QPainter, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemDelegate,
     QLineEdit,
@@ -34,7 +34,7 @@ from ui.style.controls import IconButton
 from ui.style.list_rows import Index, RowDelegate, RowRole
 from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip
 from ui.style.text_display import relative_date
-from ui.style.theme import ICON_SIZE, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, themed_icon
+from ui.style.theme import ICON_SIZE, SPACE_M, SPACE_XS, ThemeSource, themed_icon
 
 Badge = Literal["", "working", "attention", "unread"]
 """Nothing, the agent works, a tool call or a question waits for the person, or an answer came that nobody saw."""
@@ -75,29 +75,24 @@ class ConversationModel(QAbstractListModel):
     def __init__(self, parent: QObject | None = None, now: Callable[[], datetime] = _now) -> None:
         super().__init__(parent)
         self._now = now
-        self._all: Sequence[Conversation] = ()
         self._shown: Sequence[Conversation] = ()
         self._badges: dict[str, Badge] = {}
-        self._wanted = ""
 
     def set_conversations(self, conversations: Sequence[Conversation]) -> None:
         """Replace or reorder the conversations. Current, selected and edited rows move along."""
-        self._all = conversations
-        self._show_matching()
-
-    def filter_titles(self, wanted: str) -> None:
-        """Show those whose title contains `wanted`."""
-        self._wanted = wanted.casefold().strip()
-        self._show_matching()
-
-    @property
-    def has_no_matches(self) -> bool:
-        """Whether a search is on and no title matches."""
-        return bool(self._wanted and not self._shown)
-
-    def no_matches_text(self) -> str:
-        """Return the sentence for that."""
-        return self.tr("No conversation has this in its title.")
+        if [conversation.id for conversation in conversations] == [conversation.id for conversation in self._shown]:
+            self._shown = conversations
+            self._repaint()
+            return
+        # Not a reset: that would move the current row, and discard a title that is being typed.
+        self.layoutAboutToBeChanged.emit()
+        indexes = self.persistentIndexList()
+        moving_ids = [self._shown[index.row()].id for index in indexes]
+        self._shown = conversations
+        id_set = set(moving_ids)
+        rows = {conversation.id: row for row, conversation in enumerate(conversations) if conversation.id in id_set}
+        self.changePersistentIndexList(indexes, [self.index(rows.get(moved_id, -1)) for moved_id in moving_ids])
+        self.layoutChanged.emit()
 
     def set_badge(self, conversation_id: str, badge: Badge) -> None:
         """Set the badge of a conversation; empty removes it."""
@@ -167,24 +162,6 @@ class ConversationModel(QAbstractListModel):
                 pass
         return ", ".join(words)
 
-    def _show_matching(self) -> None:
-        shown = self._all
-        if self._wanted:
-            shown = [conversation for conversation in self._all if self._wanted in conversation.title.casefold()]
-        if [conversation.id for conversation in shown] == [conversation.id for conversation in self._shown]:
-            self._shown = shown
-            self._repaint()
-            return
-        # Not a reset: that would move the current row, and discard a title that is being typed.
-        self.layoutAboutToBeChanged.emit()
-        indexes = self.persistentIndexList()
-        moving_ids = [self._shown[index.row()].id for index in indexes]
-        self._shown = shown
-        id_set = set(moving_ids)
-        rows = {conversation.id: row for row, conversation in enumerate(shown) if conversation.id in id_set}
-        self.changePersistentIndexList(indexes, [self.index(rows.get(moved_id, -1)) for moved_id in moving_ids])
-        self.layoutChanged.emit()
-
     def _repaint(self) -> None:
         if self._shown:
             self.dataChanged.emit(self.index(0), self.index(len(self._shown) - 1))
@@ -241,15 +218,6 @@ class ConversationView(QListView):
     def rename_current(self) -> None:
         """Edit the title in place."""
         self._rename(self.currentIndex())
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """If a search has no matches, say so instead of showing an empty column."""
-        super().paintEvent(event)
-        if self.rows.has_no_matches:
-            painter = QPainter(self.viewport())
-            painter.setPen(QColor(self._themes.theme.muted))
-            room = self.viewport().rect().adjusted(SPACE_M, SPACE_S, -SPACE_M, 0)
-            painter.drawText(room, Qt.TextFlag.TextWordWrap, self.rows.no_matches_text())
 
     def updateGeometries(self) -> None:
         super().updateGeometries()

@@ -6,6 +6,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLineEdit, QListView, QMenu, QPushButton, QToolButton
 
+from desktop_agent.types.messages import Role
+from desktop_agent.types.search import ConversationHits, SearchHit, SearchPlace, SearchResults
 from ui.sidebar import conversation_list
 from ui.sidebar.conversation_list import ConversationList
 from ui.sidebar.conversation_rows import ConversationModel
@@ -79,22 +81,50 @@ def test_a_new_conversation(driver):
     assert driver.facts == [("new_requested",)]
 
 
-def test_the_search_narrows_and_enter_opens_the_first(driver):
+def found(pane, *titles, hits=()):
+    """Answer what is asked."""
+    results = SearchResults(tuple(ConversationHits(title, title, ((0, 1),), hits) for title in titles))
+    pane.show_results(pane.query, results)
+
+
+def hit(id_="m1", snippet="Plum jam"):
+    return SearchHit(id_, Role.USER, NOON, SearchPlace.TEXT, snippet, ((0, 4),))
+
+
+def test_what_is_typed_is_asked_with_each_letter_and_the_results_take_the_place_of_the_list(driver):
+    asked, ended = [], []
+    driver.pane.search_requested.connect(asked.append)
+    driver.pane.search_ended.connect(lambda: ended.append(True))
     field = driver.part(QLineEdit, "Search conversations")
-    driver.bot.keyClicks(field, "P")
-    assert driver.titles == ["Apples", "Pears", "Plums"]
-    driver.bot.keyClicks(field, "l")
-    assert driver.titles == ["Apples", "Plums"]
-    driver.bot.keyClicks(field, "u")
-    driver.bot.keyClick(field, Qt.Key.Key_Return)
-    assert driver.facts == [("conversation_chosen", "2")]
-    assert field.text() == ""
-    assert driver.titles == ["Apples", "Pears", "Plums"]
+    driver.bot.keyClicks(field, "pl")
+    assert [each.text for each in asked] == ["p", "pl"]
+    assert driver.rows.isVisible()
+    driver.pane.show_results(asked[0], SearchResults((ConversationHits("late", "Late"),)))
+    assert driver.rows.isVisible()
+    found(driver.pane, "Plums")
+    assert not driver.rows.isVisible()
+    results = driver.part(QListView, "Search results")
+    assert results.model().index(0, 0).data() == "Plums"
+    driver.bot.keyClicks(field, " ")
+    field.clear()
+    assert ended == [True]
+    assert driver.rows.isVisible()
+    assert not results.isVisible()
+
+
+def test_enter_opens_the_best_also_before_the_results_are_there(driver):
+    hits = []
+    driver.pane.hit_chosen.connect(lambda *given: hits.append(given))
+    field = driver.part(QLineEdit, "Search conversations")
     driver.bot.keyClicks(field, "plum")
-    driver.pane.set_conversations([Record("9", "Plum jam"), Record("8", "Bread")])
-    assert driver.titles == ["Plum jam"]
-    driver.click(0)
-    assert driver.titles == ["Plum jam"]
+    driver.bot.keyClick(field, Qt.Key.Key_Return)
+    assert driver.facts == []
+    found(driver.pane, "2")
+    assert driver.facts == [("conversation_chosen", "2")]
+    driver.pane.show_results(driver.pane.query, SearchResults((ConversationHits("7", "Jam", (), (hit(),), 1),)))
+    driver.bot.keyClick(field, Qt.Key.Key_Return)
+    assert hits == [("7", hit(), "plum")]
+    assert field.text() == "plum"
 
 
 def test_the_button_that_clears_the_search_is_our_own_and_in_the_middle(driver):
@@ -112,44 +142,43 @@ def test_the_button_that_clears_the_search_is_our_own_and_in_the_middle(driver):
     assert not clear.isVisible()
 
 
-def test_keys_lead_from_the_search_to_the_list_and_back_to_the_conversation(driver, qtbot):
+def test_keys_lead_from_the_search_to_the_results_and_back(driver, qtbot):
     field = driver.part(QLineEdit, "Search conversations")
     driver.pane.activateWindow()
     driver.pane.focus_search()
     qtbot.waitUntil(field.hasFocus)
     driver.bot.keyClicks(field, "plu")
+    found(driver.pane, "2", "3")
     driver.bot.keyClick(field, Qt.Key.Key_Down)
-    assert driver.rows.hasFocus()
-    driver.bot.keyClick(driver.rows, Qt.Key.Key_Return)
-    assert driver.facts == [("conversation_chosen", "2")]
-    assert field.text() == ""
-    driver.pane.focus_search()
-    driver.bot.keyClicks(field, "plu")
+    results = driver.part(QListView, "Search results")
+    assert results.hasFocus()
+    driver.bot.keyClick(results, Qt.Key.Key_Down)
+    driver.bot.keyClick(results, Qt.Key.Key_Return)
+    assert driver.facts == [("conversation_chosen", "3")]
+    driver.bot.keyClick(results, Qt.Key.Key_Up)
+    driver.bot.keyClick(results, Qt.Key.Key_Up)
+    assert field.hasFocus()
+    driver.pane.focus_list()
+    assert results.hasFocus()
     with qtbot.waitSignal(driver.pane.search_left):
-        driver.bot.keyClick(field, Qt.Key.Key_Escape)
+        driver.bot.keyClick(results, Qt.Key.Key_Escape)
+    assert field.text() == ""
     assert driver.titles == ["Apples", "Pears", "Plums"]
+    assert driver.rows.isVisible()
 
 
-def test_a_search_that_finds_nothing_says_so(driver):
-    field = driver.part(QLineEdit, "Search conversations")
-    plain = driver.rows.grab().toImage()
-    driver.bot.keyClicks(field, "quince")
-    assert driver.titles == []
-    nothing = driver.rows.grab().toImage()
-    driver.pane.set_conversations([])
-    assert driver.rows.grab().toImage() == nothing
-    driver.bot.keyClick(field, Qt.Key.Key_Escape)
-    empty = driver.rows.grab().toImage()
-    assert empty not in (plain, nothing)
-
-
-def test_that_nothing_is_found_is_said_to_a_screen_reader_once(driver, monkeypatch):
+def test_what_is_found_is_said_to_a_screen_reader(driver, qtbot, monkeypatch):
     said = []
     monkeypatch.setattr(conversation_list, "announce", lambda _, words: said.append(words))
+    driver.pane._announce_timer.setInterval(0)
     field = driver.part(QLineEdit, "Search conversations")
     driver.bot.keyClicks(field, "quince")
-    assert said == [field.accessibleDescription()] == ["No conversation has this in its title."]
-    driver.pane.set_conversations([Record("9", "Quinces")])
+    found(driver.pane)
+    found(driver.pane)
+    qtbot.waitUntil(lambda: said == ["Nothing found for “quince”"])
+    found(driver.pane, "1", "2")
+    assert field.accessibleDescription() == "Conversations found: 2"
+    driver.bot.keyClick(field, Qt.Key.Key_Escape)
     assert field.accessibleDescription() == ""
 
 

@@ -130,6 +130,11 @@ class Finder(QObject):
             self._search_origin.set_here()
             self._start(query)
 
+    def search_from(self, query: Query, row: int) -> None:
+        """Search for this query; the first match in this row or below becomes the current one."""
+        self._search_origin.set_row(row)
+        self._start(query)
+
     def stop(self) -> None:
         """Stop searching. The row of the current match stays unfolded."""
         self._unfolding.keep_open()

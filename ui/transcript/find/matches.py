@@ -308,6 +308,11 @@ class SearchOrigin:
         if self._current_position() != self._scrolled_to:
             self._anchor = self._viewport.rows.anchor_at(self._viewport.rows.top)
 
+    def set_row(self, row: int) -> None:
+        """Start at the beginning of a row, wherever the person reads."""
+        self._anchor = ScrollAnchor(row)
+        self.on_scrolled_away()
+
     def _current_position(self) -> tuple[int, int]:
         # Not `top` alone: it also changes when heights above become exact.
         rows = self._viewport.rows

@@ -1,0 +1,163 @@
+"""The search of the sidebar over a real store."""
+
+import asyncio
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit, QListView
+
+from desktop_agent.types.messages import Message
+from desktop_agent.types.search import SearchHit, SearchPlace
+from tests.fakes.qt_loop import Bridge, Heard, until
+from tests.fakes.scripted_provider import Turn, Wait
+from ui.shell.search import MessageOpener
+
+LONG = "\n\n".join(f"Paragraph {number} is about nothing." for number in range(40))
+
+
+async def write(screen, title, *messages):
+    record = await screen.engine.store.create_conversation(title=title, endpoint_id="scripted", model="m")
+    await screen.engine.store.commit(record.id, *messages)
+    await screen.engine.store.search.index_all()
+    return record
+
+
+async def search(screen, words):
+    screen.action("Search conversations").trigger()
+    field = screen.find(QLineEdit, "Search conversations")
+    QTest.keyClicks(field, words)
+    results = await screen.wait_for(QListView, "Search results")
+    await until(lambda: results.query.text == words)
+    return field, results
+
+
+def test_enter_opens_the_message_at_its_place_with_its_words_marked(on_screen):
+    async def work(screen):
+        wanted = Message.assistant(f"{LONG}\n\nThe harbour office is open.\n\n{LONG}")
+        record = await write(
+            screen, "Boats", Message.user("harbour?"), wanted, Message.user("And?"), Message.assistant(LONG)
+        )
+        field, results = await search(screen, "harbour office")
+        QTest.keyClick(field, Qt.Key.Key_Down)
+        QTest.keyClick(results, Qt.Key.Key_Down)
+        QTest.keyClick(results, Qt.Key.Key_Return)
+        found = await screen.wait_for(QLineEdit, "Find in conversation")
+        assert screen.conversation.id == record.id
+        assert found.text() == "harbour office"
+        await until(lambda: found.accessibleDescription() == "1 of 1")
+        finder = screen.window.page.transcript.finder
+        assert finder._current == (1, 0)
+        rows = screen.window.page.transcript.row_viewport.rows
+        await until(
+            lambda: not finder._is_coming and rows.row_at(rows.top) <= 1 < rows.row_at(rows.top + rows.view) + 1
+        )
+        assert field.text() == "harbour office"
+        assert results.isVisible()
+
+    on_screen(work)
+
+
+def test_the_second_of_equal_messages_is_the_current_match(on_screen):
+    async def work(screen):
+        messages = [Message.user("The same harbour") for _ in range(4)]
+        await write(screen, "Boats", *messages)
+        _, results = await search(screen, "harbour")
+        results.hit_chosen.emit(
+            screen.window.sidebar._results.rows.row(0).conversation_id, _hit(messages[2]), "harbour"
+        )
+        found = await screen.wait_for(QLineEdit, "Find in conversation")
+        await until(lambda: found.accessibleDescription() == "3 of 4")
+        results.hit_chosen.emit(results.rows.row(0).conversation_id, _hit(messages[1]), "harbour")
+        await until(lambda: found.accessibleDescription() == "2 of 4")
+
+    on_screen(work)
+
+
+def _hit(message):
+    return SearchHit(message.id, message.role, message.created_at, SearchPlace.TEXT, "harbour", ((0, 7),))
+
+
+def test_a_title_opens_its_conversation_and_esc_brings_the_list_back(on_screen):
+    async def work(screen):
+        record = await write(screen, "Harbours", Message.user("Hello"), Message.assistant("Hello"))
+        field, results = await search(screen, "harb")
+        QTest.keyClick(field, Qt.Key.Key_Return)
+        await until(lambda: screen.conversation.id == record.id)
+        assert screen.find(QLineEdit, "Find in conversation") is None
+        QTest.keyClick(field, Qt.Key.Key_Escape)
+        assert not results.isVisible()
+        assert screen.find(QListView, "Conversations") is not None
+        await until(screen.editor.hasFocus)
+
+    on_screen(work)
+
+
+PROMPT, OLD, NEW = Message.user("Which fruit?"), Message.assistant("Plums, I say."), Message.assistant("Pears.")
+
+
+async def branched(bridge):
+    """A conversation with the answer OLD on a branch that is not in view."""
+    store = bridge.engine.store
+    record = await store.create_conversation(title="Fruit", endpoint_id="scripted", model="m")
+    await store.commit(record.id, PROMPT, OLD)
+    await store.update_conversation(record.id, head_message_id=PROMPT.id)
+    await store.commit(record.id, NEW)
+    return record
+
+
+def test_a_message_of_another_branch_is_brought_into_view(in_loop, tmp_path):
+    async def work():
+        bridge = await Bridge.open(tmp_path)
+        record = await branched(bridge)
+        opener = MessageOpener(bridge.library, bridge.tasks)
+        arrived = Heard(opener.arrived)
+        opener.open(record.id, OLD.id)
+        conversation, index = await arrived.next()
+        assert conversation.id == record.id
+        assert conversation.transcript[index].message_id == OLD.id
+        opener.open(record.id, PROMPT.id)
+        assert (await arrived.next())[1] == 0
+        await bridge.close()
+
+    in_loop(work())
+
+
+def test_while_the_model_works_the_branch_stays_and_it_is_said(in_loop, tmp_path):
+    async def work():
+        ready = asyncio.Event()
+        bridge = await Bridge.open(tmp_path, Turn(Wait(ready)))
+        record = await branched(bridge)
+        opener = MessageOpener(bridge.library, bridge.tasks)
+        bridge.library.open(record.id)
+        await until(lambda: bridge.library.current is not None)
+        bridge.library.current.send(Message.user("And which else?"))
+        await until(lambda: bridge.library.current.working)
+        refused = Heard(opener.refused)
+        opener.open(record.id, OLD.id)
+        _, sentence = await refused.next()
+        assert "when the answer has ended" in str(sentence)
+        assert bridge.library.current.has_in_view(NEW.id)
+        ready.set()
+        await bridge.idle()
+        await bridge.close()
+        assert bridge.errors == []
+
+    in_loop(work())
+
+
+def test_another_choice_while_it_loads_is_not_overruled(in_loop, tmp_path):
+    async def work():
+        bridge = await Bridge.open(tmp_path)
+        record = await branched(bridge)
+        opener = MessageOpener(bridge.library, bridge.tasks)
+        arrived = Heard(opener.arrived)
+        opener.open(record.id, OLD.id)
+        bridge.library.new()
+        await bridge.idle()
+        bridge.library.open(record.id)
+        await until(lambda: bridge.library.current.id == record.id)
+        await bridge.idle()
+        assert arrived == []
+        await bridge.close()
+
+    in_loop(work())

@@ -1,0 +1,54 @@
+"""The search in all conversations for the screens."""
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from desktop_agent.types.search import SearchQuery
+from ui.bridge.event_loop import BackgroundTasks
+
+if TYPE_CHECKING:
+    from desktop_agent.storage.search.conversation_search import ConversationSearch
+
+_INDEXING_MS = 700
+"""Milliseconds until the query is asked again while the index is not complete."""
+
+
+class SearchAsYouType(QObject):
+    """Asks the newest query. `found` carries it with its SearchResults, again while the index grows."""
+
+    found = Signal(object, object)
+
+    def __init__(self, search: "ConversationSearch", tasks: BackgroundTasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._search = search
+        self._tasks = tasks
+        self._query: SearchQuery | None = None
+        self._timer = QTimer(self, singleShot=True, interval=_INDEXING_MS)
+        self._timer.timeout.connect(self._ask)
+
+    def search(self, query: SearchQuery) -> None:
+        """Ask this query in place of the one before, whose results are dropped if they come late."""
+        self._query = query
+        self._ask()
+
+    def stop(self) -> None:
+        """Drop the results that are still to come."""
+        self._query = None
+        self._timer.stop()
+
+    def _ask(self) -> None:
+        if self._query is not None:
+            self._timer.stop()
+            self._tasks.start(self._find(self._query))
+
+    async def _find(self, query: SearchQuery) -> None:
+        results = None
+        # None: somebody else searched meanwhile.
+        while results is None and query is self._query:
+            results = await self._search.find(query)
+        if results is None or query is not self._query:
+            return
+        self.found.emit(query, results)
+        if not results.is_complete and query is self._query:
+            self._timer.start()

@@ -1,0 +1,112 @@
+"""The search of the sidebar: what is typed goes to the library, and what is chosen to the page."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.search import SearchHit
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.library import ConversationLibrary
+from ui.shell.banners import Banner, BannerArea
+from ui.shell.find_and_caret import EXPLANATION_MS, TranscriptNavigation
+from ui.sidebar.conversation_list import ConversationList
+
+
+class MessageOpener(QObject):
+    """Opens conversations at one of their messages, in whatever branch that is.
+
+    `arrived` carries the conversation, which is shown by then, and the index of an item in its transcript; `refused`
+    a conversation and a Sentence that says why the message cannot be shown, though its conversation is.
+    """
+
+    arrived = Signal(OpenConversation, int)
+    refused = Signal(OpenConversation, object)
+
+    def __init__(self, library: ConversationLibrary, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._library = library
+        self._tasks = tasks
+        self._wanted = ("", "")
+        library.opened.connect(self._on_opened)
+
+    def open(self, conversation_id: str, message_id: str) -> None:
+        """Go to this message, unless another conversation is chosen while this one loads."""
+        self._wanted = (conversation_id, message_id)
+        self._library.open(conversation_id)
+        current = self._library.current
+        if current is not None and current.id == conversation_id:
+            self._on_opened(current)
+
+    def _on_opened(self, conversation: OpenConversation) -> None:
+        wanted, self._wanted = self._wanted, ("", "")
+        if wanted[0] == conversation.id:
+            self._tasks.start(self._go_to(conversation, wanted[1]))
+
+    async def _go_to(self, conversation: OpenConversation, message_id: str) -> None:
+        if not conversation.has_in_view(message_id):
+            if conversation.held_by is not None:
+                self.refused.emit(
+                    conversation,
+                    Sentence(
+                        "The message is in another version of this conversation. It can be shown when the other "
+                        "program has ended."
+                    ),
+                )
+                return
+            if conversation.working:
+                self.refused.emit(
+                    conversation,
+                    Sentence(
+                        "The message is in another version of this conversation. It can be shown when the answer "
+                        "has ended."
+                    ),
+                )
+                return
+            await conversation.show_branch_of(message_id)
+        if self._library.current is conversation and (index := conversation.index_of_message(message_id)) is not None:
+            self.arrived.emit(conversation, index)
+
+
+class SearchPresenter(QObject):
+    """Connects the sidebar with the search; `show_page` brings the conversation before whatever hides it."""
+
+    def __init__(
+        self,
+        sidebar: ConversationList,
+        library: ConversationLibrary,
+        messages: MessageOpener,
+        navigation: TranscriptNavigation,
+        banners: BannerArea,
+        show_page: Callable[[], object],
+    ) -> None:
+        super().__init__(sidebar)
+        self._messages = messages
+        self._navigation = navigation
+        self._banners = banners
+        self._show_page = show_page
+        self._words = ""
+        sidebar.search_requested.connect(library.search.search)
+        sidebar.search_ended.connect(library.search.stop)
+        sidebar.hit_chosen.connect(self._open)
+        library.search.found.connect(sidebar.show_results)
+        messages.arrived.connect(self._on_arrived)
+        messages.refused.connect(self._on_refused)
+        sidebar.repeat_search()
+
+    @Slot(str, object, str)
+    def _open(self, conversation_id: str, hit: SearchHit, words: str) -> None:
+        self._words = words
+        self._messages.open(conversation_id, hit.message_id)
+
+    @Slot(OpenConversation, int)
+    def _on_arrived(self, _conversation: OpenConversation, row: int) -> None:
+        self._show_page()
+        self._navigation.show_message(row, self._words)
+
+    @Slot(OpenConversation, object)
+    def _on_refused(self, conversation: OpenConversation, sentence: Sentence) -> None:
+        self._show_page()
+        banner = Banner("search", sentence, level="notice", duration_ms=EXPLANATION_MS, conversation=conversation.id)
+        self._banners.show_banner(banner)

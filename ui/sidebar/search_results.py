@@ -1,0 +1,409 @@
+"""What a search found, in place of the list: conversations, each with its best messages, and what is marked in them."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import accumulate, pairwise
+
+from PySide6.QtCore import QCoreApplication, QItemSelectionModel, QModelIndex, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QFont,
+    QFontMetrics,
+    QKeyEvent,
+    QPainter,
+    QResizeEvent,
+    QTextCharFormat,
+    QTextLayout,
+    QTextOption,
+)
+from PySide6.QtWidgets import QListView, QStyle, QStyleOptionViewItem, QWidget
+
+from desktop_agent.types.messages import Role
+from desktop_agent.types.search import ConversationHits, MatchRange, SearchHit, SearchPlace, SearchQuery, SearchResults
+from ui.style.list_rows import Index, ResultModel, ResultRow, RowDelegate
+from ui.style.style_sheet import mix_colours
+from ui.style.text import show_hidden
+from ui.style.text_display import displayed_positions, in_logical_order, isolate_untrusted, relative_date
+from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, Theme, ThemeSource
+
+translate = QCoreApplication.translate
+
+_SNIPPET_LINES = 2
+_BEFORE = 30
+"""Characters before the first match."""
+_SMALL = 0.88
+_MAX_TITLE = 200
+"""Characters: more are on no screen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRow(ResultRow):
+    """A title, a message, a command or a remark. `text` is one line, `matches` are the ranges in it to be marked.
+
+    What is chosen opens `conversation_id` at `hit`, or searches for `query`; a message has the muted `under` above it.
+    """
+
+    matches: tuple[MatchRange, ...] = ()
+    conversation_id: str = ""
+    hit: SearchHit | None = None
+    query: SearchQuery | None = None
+
+
+def rows_of(query: SearchQuery, results: SearchResults, now: datetime) -> list[SearchRow]:
+    """Return the rows, from top to bottom."""
+    rows: list[SearchRow] = []
+    if query.conversation_id is not None:
+        everything = replace(query, conversation_id=None)
+        rows.append(
+            SearchRow(
+                text=translate("SearchResults", "All conversations"),
+                icon="chevron-left",
+                query=everything,
+                is_choosable=True,
+            )
+        )
+    if not results.is_complete:
+        rows.append(
+            SearchRow(text=translate("SearchResults", "Still indexing: not everything is searched yet"), is_faded=True)
+        )
+    for conversation in results.conversations:
+        rows += _conversation_rows(query, conversation, now)
+    if not results.conversations:
+        rows.append(SearchRow(text=nothing_found(query), is_faded=True))
+    elif results.has_more:
+        rows.append(
+            SearchRow(text=translate("SearchResults", "There is more. Another word finds less."), is_faded=True)
+        )
+    return rows
+
+
+def nothing_found(query: SearchQuery) -> str:
+    """Return the sentence for a search without results."""
+    words = query.text.strip()
+    if not words:
+        return translate("SearchResults", "Nothing found")
+    return translate("SearchResults", "Nothing found for “{0}”").format(isolate_untrusted(words[:_MAX_TITLE]))
+
+
+def _conversation_rows(query: SearchQuery, found: ConversationHits, now: datetime) -> Iterator[SearchRow]:
+    title = found.title or translate("SearchResults", "New conversation")
+    matches = found.title_matches if found.title else ()
+    yield SearchRow(
+        text=title, matches=matches, conversation_id=found.conversation_id, is_choosable=True, is_heading=True
+    )
+    for hit in found.hits:
+        who, when = _who(hit), relative_date(hit.at, now)
+        text, matches = _begun_later(hit.snippet, hit.matches)
+        yield SearchRow(
+            text=text,
+            matches=matches,
+            under=who,
+            detail=when,
+            spoken=f"{who}, {when}: {hit.snippet}",
+            conversation_id=found.conversation_id,
+            hit=hit,
+            is_choosable=True,
+        )
+    if found.hit_count > len(found.hits) and query.conversation_id is None:
+        # An exact number only within the conversation.
+        within = replace(query, conversation_id=found.conversation_id)
+        yield SearchRow(
+            text=translate("SearchResults", "Show all {0}").format(found.hit_count), query=within, is_choosable=True
+        )
+
+
+def _begun_later(text: str, matches: Sequence[MatchRange]) -> tuple[str, tuple[MatchRange, ...]]:
+    """Leave out words at the beginning of a line, so that the first match is seen in a narrow column."""
+    begin = max(0, matches[0][0] - _BEFORE) if matches else 0
+    begin = text.find(" ", begin, matches[0][0]) + 1 if begin else 0
+    if not begin:
+        return text, tuple(matches)
+    return f"…{text[begin:]}", tuple((start - begin + 1, end - begin + 1) for start, end in matches)
+
+
+def _who(hit: SearchHit) -> str:
+    match hit.place:
+        case SearchPlace.CALLS:
+            return translate("SearchResults", "Tool call")
+        case SearchPlace.ATTACHMENTS:
+            return translate("SearchResults", "Attachment")
+        case _:
+            return (
+                translate("SearchResults", "You") if hit.role is Role.USER else translate("SearchResults", "Assistant")
+            )
+
+
+def words_to_mark(query: SearchQuery, hit: SearchHit) -> str:
+    """Return what the find bar looks for in the conversation: all that was typed where the message has it so."""
+    typed = query.text.strip().strip('"“”„«»').strip()
+    if typed and typed.casefold() in hit.snippet.casefold():
+        return typed
+    words = [hit.snippet[start:end] for start, end in hit.matches]
+    return max(words, key=len, default="")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class SearchResultsView(QListView):
+    """The results. One click or Enter opens; the arrow keys skip remarks, and lead back to the field at the top."""
+
+    hit_chosen = Signal(str, object, str)
+    """The id of a conversation, the SearchHit in it, and the words that are to be marked."""
+    conversation_chosen = Signal(str)
+    query_chosen = Signal(object)
+    """Another SearchQuery: all of one conversation, or all conversations again."""
+    left_at_top = Signal()
+    escape_pressed = Signal()
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None, now: Callable[[], datetime] = _now) -> None:
+        super().__init__(parent)
+        self._now = now
+        self._query = SearchQuery()
+        self.rows = ResultModel(self)
+        self.setModel(self.rows)
+        self.setItemDelegate(_SearchRowDelegate(themes, self))
+        self.setAccessibleName(self.tr("Search results"))
+        self.setMouseTracking(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
+        self.clicked.connect(self._choose)
+        self.activated.connect(self._choose)
+
+    @property
+    def query(self) -> SearchQuery:
+        """Return what the results are for."""
+        return self._query
+
+    def show_results(self, query: SearchQuery, results: SearchResults) -> None:
+        """Show them from the top; those of the same query keep the place and the current row."""
+        row = self.currentIndex().row()
+        current = self.rows.row(row) if row >= 0 else None
+        top = self.verticalScrollBar().value() if query == self._query else 0
+        is_same, self._query = query == self._query, query
+        self.rows.show_rows(rows_of(query, results, self._now()))
+        place = self.rows.place_of(current) if is_same and current is not None else -1
+        if place >= 0:
+            self.setCurrentIndex(self.rows.index(place))
+        self.verticalScrollBar().setValue(top)
+
+    def focus_first(self) -> None:
+        """Give the keyboard to the current row, or to the first that can be chosen."""
+        if not self.currentIndex().isValid():
+            first = self.rows.next_choosable(-1, 1)
+            self.setCurrentIndex(self.rows.index(first) if first >= 0 else QModelIndex())
+        self.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def choose_best(self) -> None:
+        """Open the first result: its title if that matches, else its best message."""
+        rows = [row for number in range(self.rows.rowCount()) if isinstance(row := self.rows.row(number), SearchRow)]
+        best = next((row for row in rows if row.conversation_id and (row.matches or row.hit is not None)), None)
+        best = best or next((row for row in rows if row.conversation_id), None)
+        if best is not None:
+            self._choose(self.rows.index(self.rows.place_of(best)))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Esc and Up at the top leave the results."""
+        first = self.rows.next_choosable(-1, 1)
+        if event.key() == Qt.Key.Key_Escape:
+            self.escape_pressed.emit()
+        elif event.key() == Qt.Key.Key_Up and self.currentIndex().row() <= first:
+            self.left_at_top.emit()
+        elif event.key() in {Qt.Key.Key_Home, Qt.Key.Key_End}:
+            is_home = event.key() == Qt.Key.Key_Home
+            row = first if is_home else self.rows.next_choosable(self.rows.rowCount(), -1)
+            self.setCurrentIndex(self.rows.index(row) if row >= 0 else QModelIndex())
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # The heights of snippets depend on the width.
+        self.scheduleDelayedItemsLayout()
+
+    def _choose(self, index: QModelIndex) -> None:
+        row = self.rows.row(index.row()) if index.isValid() else None
+        if not isinstance(row, SearchRow):
+            return
+        self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+        if row.query is not None:
+            self.query_chosen.emit(row.query)
+        elif row.hit is not None:
+            self.hit_chosen.emit(row.conversation_id, row.hit, words_to_mark(self._query, row.hit))
+        elif row.conversation_id:
+            self.conversation_chosen.emit(row.conversation_id)
+
+
+class _SearchRowDelegate(RowDelegate):
+    """Paints titles strong, and messages below them small: who said it and when, then two lines with bold matches."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        row = self._row(index)
+        if row is None:
+            return super().sizeHint(option, index)
+        line, small, gap = option.fontMetrics.height(), self._small_metrics().height(), self._themes.space(SPACE_XS)
+        width = self._width() - 2 * SPACE_M - SPACE_S
+        if row.hit is not None:
+            return QSize(80, small * (1 + _line_count(row.text, self._small_metrics(), width)) + 2 * gap)
+        if row.is_faded:
+            lines = self._small_metrics().boundingRect(0, 0, width, 1000, Qt.TextFlag.TextWordWrap, row.text).height()
+            return QSize(80, lines + 2 * self._themes.space(SPACE_S))
+        if row.query is not None:
+            return QSize(80, small + 2 * gap + 2)
+        return QSize(80, line + self._themes.space(SPACE_S) + gap)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        row = self._row(index)
+        if row is None:
+            return
+        theme = self._themes.theme
+        painter.save()
+        painter.setLayoutDirection(option.direction)
+        self._whole = option.rect
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if row.is_choosable:
+            self._paint_background(painter, option, theme)
+        area = option.rect.adjusted(SPACE_M, 0, -SPACE_M, 0)
+        if row.hit is not None:
+            is_chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+            self._paint_hit(painter, area.adjusted(SPACE_S, 0, 0, 0), row, theme, is_chosen=is_chosen)
+        elif row.is_faded:
+            painter.setFont(self._font(_SMALL))
+            painter.setPen(QColor(theme.muted))
+            flags = Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeading
+            painter.drawText(area, flags, row.text)
+        elif row.query is not None:
+            self._paint_command(painter, area, row, theme)
+        else:
+            title = area.adjusted(0, self._themes.space(SPACE_XS), 0, 0)
+            font = self._font(1, QFont.Weight.DemiBold)
+            self._draw_marked(painter, title, row.text[:_MAX_TITLE], row.matches, font, theme.text, 1)
+        painter.restore()
+
+    def _paint_command(self, painter: QPainter, area: QRect, row: SearchRow, theme: Theme) -> None:
+        area = self._paint_icon(painter, area, row.icon, theme) if row.icon else area.adjusted(SPACE_S, 0, 0, 0)
+        painter.setFont(self._font(_SMALL))
+        painter.setPen(QColor(theme.link))
+        self._draw_text(painter, area, row.text, Qt.AlignmentFlag.AlignLeft)
+
+    def _paint_hit(self, painter: QPainter, area: QRect, row: SearchRow, theme: Theme, *, is_chosen: bool) -> None:
+        height = self._small_metrics().height()
+        top = area.top() + self._themes.space(SPACE_XS)
+        # Muted text would be hard to read on the background of a chosen row.
+        quiet = mix_colours(theme.muted, theme.text, 0.35) if is_chosen else theme.muted
+        painter.setFont(self._font(_SMALL))
+        painter.setPen(QColor(quiet))
+        head = self._paint_detail(painter, QRect(area.left(), top, area.width(), height), row.detail)
+        self._draw_text(painter, head, row.under, Qt.AlignmentFlag.AlignLeft)
+        below = QRect(area.left(), top + height, area.width(), height * _SNIPPET_LINES)
+        self._draw_marked(painter, below, row.text, row.matches, self._font(_SMALL), theme.text, _SNIPPET_LINES)
+
+    def _draw_marked(
+        self,
+        painter: QPainter,
+        area: QRect,
+        text: str,
+        matches: Sequence[MatchRange],
+        font: QFont,
+        colour: str,
+        lines: int,
+    ) -> None:
+        """Draw a text of one or more lines, its matches bold, or underlined in a bold one, on their background."""
+        shown, ranges = _displayed(text, matches)
+        mark = QTextCharFormat()
+        mark.setFontWeight(QFont.Weight.Bold)
+        mark.setFontUnderline(font.weight() > QFont.Weight.Normal)
+        mark.setBackground(QBrush(QColor(self._themes.theme.match)))
+        layout = _lay_out(shown, ranges, font, mark, area.width(), lines, painter.layoutDirection())
+        place = self._mirrored(painter, area)
+        if lines == 1:
+            place.translate(0, (place.height() - round(layout.boundingRect().height())) // 2)
+        painter.setPen(QColor(colour))
+        layout.draw(painter, QPointF(place.topLeft()), [], QRectF(place))
+
+    def _row(self, index: Index) -> SearchRow | None:
+        model = index.model()
+        row = model.row(index.row()) if index.isValid() and isinstance(model, ResultModel) else None
+        return row if isinstance(row, SearchRow) else None
+
+    def _width(self) -> int:
+        view = self.parent()
+        return view.viewport().width() if isinstance(view, QListView) else 0
+
+    def _small_metrics(self) -> QFontMetrics:
+        return QFontMetrics(self._font(_SMALL))
+
+
+def _line_count(text: str, metrics: QFontMetrics, width: int) -> int:
+    return 1 if metrics.horizontalAdvance(text) <= 0.95 * width else _SNIPPET_LINES
+
+
+def _displayed(text: str, matches: Iterable[MatchRange]) -> tuple[str, list[MatchRange]]:
+    """Return the text as it is displayed, and the ranges in it in Qt's units (UTF-16)."""
+    edges = [edge for match in matches for edge in match]
+    pieces = [show_hidden(text[start:end]) for start, end in pairwise([0, *edges, len(text)])]
+    visible = "".join(pieces)
+    places = displayed_positions(visible, list(accumulate(map(len, pieces)))[:-1])
+    return in_logical_order(visible), list(zip(places[::2], places[1::2], strict=True))
+
+
+def _lay_out(
+    text: str,
+    ranges: Sequence[MatchRange],
+    font: QFont,
+    mark: QTextCharFormat,
+    width: int,
+    lines: int,
+    direction: Qt.LayoutDirection,
+) -> QTextLayout:
+    layout = _break_lines(text, ranges, font, mark, width, lines, direction)
+    last = layout.lineAt(layout.lineCount() - 1) if layout.lineCount() else None
+    units = text.encode("utf-16-le", "surrogatepass")
+    if last is None or last.textStart() + last.textLength() >= len(units) // 2:
+        return layout
+    start = 2 * last.textStart()
+    rest = units[start:].decode("utf-16-le", "replace")
+    bold = QFont(font)
+    bold.setWeight(QFont.Weight.Bold)
+    elided = QFontMetrics(bold).elidedText(rest, Qt.TextElideMode.ElideRight, width)
+    return _break_lines(
+        units[:start].decode("utf-16-le", "replace") + elided, ranges, font, mark, width, lines, direction
+    )
+
+
+def _break_lines(
+    text: str,
+    ranges: Sequence[MatchRange],
+    font: QFont,
+    mark: QTextCharFormat,
+    width: int,
+    lines: int,
+    direction: Qt.LayoutDirection,
+) -> QTextLayout:
+    layout = QTextLayout(text, font)
+    option = QTextOption(Qt.AlignmentFlag.AlignLeading)
+    option.setTextDirection(direction)
+    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+    layout.setTextOption(option)
+    layout.setFormats([_format_range(match, mark) for match in ranges])
+    layout.beginLayout()
+    y = 0.0
+    for _ in range(lines):
+        line = layout.createLine()
+        if not line.isValid():
+            break
+        line.setLineWidth(max(width, 1))
+        line.setPosition(QPointF(0, y))
+        y += line.height()
+    layout.endLayout()
+    return layout
+
+
+def _format_range(match: MatchRange, mark: QTextCharFormat) -> QTextLayout.FormatRange:
+    marked = QTextLayout.FormatRange()
+    marked.start, marked.length, marked.format = match[0], match[1] - match[0], mark
+    return marked
