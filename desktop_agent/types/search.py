@@ -79,3 +79,11 @@ class SearchResults:
     conversations: tuple[ConversationHits, ...] = ()
     is_complete: bool = True
     has_more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchChoices:
+    """The models and folders of conversations, the last used first, that a search can be narrowed to."""
+
+    models: tuple[str, ...] = ()
+    workspaces: tuple[str, ...] = ()

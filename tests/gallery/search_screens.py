@@ -1,5 +1,7 @@
 """The search in all conversations: results, nothing found, and a message that was opened from them."""
 
+import asyncio
+
 from PySide6.QtTest import QTest
 
 from desktop_agent.types.blocks import Text, ToolUse
@@ -7,6 +9,7 @@ from desktop_agent.types.messages import Message, Role
 from tests.gallery.conversation_screens import said
 from tests.gallery.desk import MODELS, STUDIO, Desk, until
 from tests.gallery.screens import scene
+from ui.sidebar.search_filters import ChosenFilters
 
 HARBOURS = (
     (
@@ -80,3 +83,19 @@ async def search_opened(desk: Desk) -> None:
     sidebar = desk.window.sidebar
     sidebar._results.choose_best()
     await until(lambda: desk.window.page.navigation.find_bar.isVisible())
+
+
+@scene("search-filters")
+async def search_filters(desk: Desk) -> None:
+    await search(desk, "harbour")
+    filters = desk.window.sidebar._filters
+    filters._choose(ChosenFilters(6, MODELS[0].id, role=Role.USER))
+    await asyncio.sleep(0.3)
+    filters._button.click()
+
+
+@scene("search-filters-narrow", 400, 760)
+async def search_filters_narrow(desk: Desk) -> None:
+    await search(desk, "harbour")
+    desk.window.sidebar._filters._choose(ChosenFilters(-1, MODELS[0].id, "/home/ada/Projects/boat", has_image=True))
+    await asyncio.sleep(0.3)

@@ -58,7 +58,7 @@ from desktop_agent.types.provider_events import (
     Usage,
 )
 from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Capabilities, ModelInfo, Price
-from desktop_agent.types.search import ConversationHits, SearchHit, SearchPlace, SearchResults
+from desktop_agent.types.search import ConversationHits, SearchChoices, SearchHit, SearchPlace, SearchResults
 from desktop_agent.types.tool_calls import DiffPreview, Effect, ToolClass
 from tests.fakes.transcript_feed import Feed, NoPictures
 from tests.ui.texts import ROOT, modules, sentence_templates, untranslated
@@ -373,6 +373,7 @@ def test_the_composer_and_its_pickers(qtbot, marked):
 def test_the_sidebar(qtbot, marked):
     from tests.ui.sidebar.test_conversation_list import Record
     from ui.sidebar.conversation_list import ConversationList
+    from ui.sidebar.search_filters import ChosenFilters
 
     pane = ConversationList(ThemeSource())
     qtbot.addWidget(pane)
@@ -382,6 +383,13 @@ def test_the_sidebar(qtbot, marked):
     pane.show()
     assert bare_texts(pane) == []
     pane._search.setText("ω")
+    filters = pane._filters
+    filters.set_choices(SearchChoices(("μ",), ("/φ",)))
+    for days in (0, 6, 29, -1):
+        filters._choose(ChosenFilters(days, None, None, Role.USER if days else Role.ASSISTANT, days == 0, days == 0))
+        filters._menu.aboutToShow.emit()
+        assert bare_texts(pane) == []
+    filters.clear()
     hits = (
         SearchHit("m", Role.USER, datetime.now(UTC), SearchPlace.TEXT, "ω"),
         SearchHit("m", Role.ASSISTANT, datetime.now(UTC), SearchPlace.TEXT, "ω"),

@@ -18,6 +18,8 @@ class SearchAsYouType(QObject):
     """Asks the newest query. `found` carries it with its SearchResults, again while the index grows."""
 
     found = Signal(object, object)
+    choices_read = Signal(object)
+    """SearchChoices."""
 
     def __init__(self, search: "ConversationSearch", tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -36,6 +38,13 @@ class SearchAsYouType(QObject):
         """Drop the results that are still to come."""
         self._query = None
         self._timer.stop()
+
+    def read_choices(self) -> None:
+        """Read what a search can be narrowed to; `choices_read` answers."""
+        self._tasks.start(self._read_choices())
+
+    async def _read_choices(self) -> None:
+        self.choices_read.emit(await self._search.choices())
 
     def _ask(self) -> None:
         if self._query is not None:

@@ -90,6 +90,8 @@ class SearchPresenter(QObject):
         sidebar.search_requested.connect(library.search.search)
         sidebar.search_ended.connect(library.search.stop)
         sidebar.hit_chosen.connect(self._open)
+        sidebar.filter_choices_wanted.connect(library.search.read_choices)
+        library.search.choices_read.connect(sidebar.set_filter_choices)
         library.search.found.connect(sidebar.show_results)
         messages.arrived.connect(self._on_arrived)
         messages.refused.connect(self._on_refused)

@@ -1,15 +1,16 @@
 """The sidebar: a new conversation, a search, all conversations, and the footer."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtGui import QFocusEvent, QKeyEvent
+from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
-from desktop_agent.types.search import SearchQuery, SearchResults
+from desktop_agent.types.search import SearchChoices, SearchQuery, SearchResults
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, announce
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, themed_icon
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QAction
 
     from ui.sidebar.conversation_rows import Badge, Conversation, ConversationModel, ConversationView
+    from ui.sidebar.search_filters import SearchFilters
     from ui.sidebar.search_results import SearchResultsView
 
 _ANNOUNCE_MS = 500
@@ -38,6 +40,7 @@ class ConversationList(QWidget):
     """The list is shown again."""
     hit_chosen = Signal(str, object, str)
     """The id of a conversation, the SearchHit in it, and the words that are to be marked."""
+    filter_choices_wanted = Signal()
     search_left = Signal()
     """Esc in the search: the focus returns to the conversation."""
 
@@ -60,6 +63,7 @@ class ConversationList(QWidget):
         self._search.returnPressed.connect(self._choose_best)
         self._search.down_pressed.connect(self._focus_rows)
         self._search.escape_pressed.connect(self._leave_search)
+        self._search.focused.connect(self._show_filters)
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
 
@@ -108,7 +112,7 @@ class ConversationList(QWidget):
 
     def rename_current(self) -> None:
         """Edit the title of the open conversation in the list."""
-        self._search.clear()
+        self._clear_search()
         self._list.select_conversation(self._current)
         self._list.setFocus()
         self._list.rename_current()
@@ -130,8 +134,18 @@ class ConversationList(QWidget):
     @property
     def query(self) -> SearchQuery | None:
         """Return what is searched for; None where the list is wanted."""
-        text = self._search.text()
-        return SearchQuery(text, conversation_id=self._conversation_id) if text.strip() else None
+        query = SearchQuery(self._search.text(), conversation_id=self._conversation_id)
+        if self._filters_in_use is not None:
+            query = self._filters_in_use.chosen.apply(query, datetime.now().astimezone())
+        return query if query.text.strip() or query != SearchQuery(query.text, conversation_id=None) else None
+
+    @property
+    def _filters_in_use(self) -> "SearchFilters | None":
+        return self._filters if "_filters" in vars(self) and self._filters.is_active else None
+
+    def set_filter_choices(self, choices: SearchChoices) -> None:
+        """Offer these models and folders as filters."""
+        self._filters.set_choices(choices)
 
     def show_results(self, query: SearchQuery, results: SearchResults) -> None:
         """Show what was found in place of the list."""
@@ -151,6 +165,7 @@ class ConversationList(QWidget):
 
     def _on_typed(self) -> None:
         self._conversation_id = None
+        self._show_filters()
         self._search_for(self.query)
 
     def _search_for(self, query: SearchQuery | None) -> None:
@@ -166,8 +181,24 @@ class ConversationList(QWidget):
             self.search_requested.emit(query)
 
     def _leave_search(self) -> None:
-        self._search.clear()
+        self._clear_search()
         self.search_left.emit()
+
+    def _clear_search(self) -> None:
+        if self._filters_in_use is not None:
+            self._filters.clear()
+        if self._search.text():
+            self._search.clear()
+        else:
+            self._on_typed()
+
+    def _show_filters(self) -> None:
+        """Show them while the search is in use. The window is painted before anybody can choose a filter."""
+        is_used = self._search.hasFocus() or bool(self._search.text()) or self._filters_in_use is not None
+        if "_filters" in vars(self):
+            self._filters.setVisible(is_used or self._filters.is_in_use)
+        elif is_used:
+            self._filters.show()
 
     def _show_view(self, view: QWidget) -> None:
         for other in (self._list, vars(self).get("_results")):
@@ -242,6 +273,21 @@ class ConversationList(QWidget):
         return view
 
     @cached_property
+    def _filters(self) -> "SearchFilters":
+        """Created when the search has the keyboard for the first time."""
+        from ui.sidebar.search_filters import SearchFilters
+
+        filters = SearchFilters(self._themes)
+        filters.changed.connect(self._on_typed)
+        filters.choices_wanted.connect(self.filter_choices_wanted)
+        self._column.insertWidget(self._column.indexOf(self._search) + 1, filters)
+        QWidget.setTabOrder(self._search, filters)
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            app.focusChanged.connect(self._show_filters)
+        return filters
+
+    @cached_property
     def _results(self) -> "SearchResultsView":
         """Created with the first search."""
         from ui.sidebar.search_results import SearchResultsView
@@ -267,6 +313,11 @@ class _SearchField(ClearableField):
 
     down_pressed = Signal()
     escape_pressed = Signal()
+    focused = Signal()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.focused.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:

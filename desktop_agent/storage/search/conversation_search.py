@@ -6,6 +6,7 @@ import sqlite3
 import zlib
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from desktop_agent.processes.worker_threads import WorkerThread
 from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, is_damage, text_of
@@ -22,9 +23,10 @@ from desktop_agent.storage.search.index_reader import (
 from desktop_agent.storage.search.indexer import Indexer
 from desktop_agent.storage.search.searchable_text import plain_text
 from desktop_agent.types.messages import Role
-from desktop_agent.types.search import ConversationHits, SearchHit, SearchQuery, SearchResults
+from desktop_agent.types.search import ConversationHits, SearchChoices, SearchHit, SearchQuery, SearchResults
 
 _log = logging.getLogger(__name__)
+_MAX_CHOICES = 40
 
 
 class ConversationSearch:
@@ -82,6 +84,10 @@ class ConversationSearch:
             return None
         return await self._run(lambda db: _resolve(db, found, query))
 
+    async def choices(self) -> SearchChoices:
+        """Return what a search can be narrowed to. Raises StorageFailed."""
+        return await self._run(lambda db: SearchChoices(*(_last_used(db, name) for name in ("model", "workspace"))))
+
     async def close(self) -> None:
         """Stop searching and indexing. Harmless when repeated."""
         self._newest += 1
@@ -100,6 +106,14 @@ class ConversationSearch:
         if self._worker is None:
             self._worker = WorkerThread("search")
         return await self._worker.run(lambda: self._reader.find(query, limit, lambda: number != self._newest))
+
+
+def _last_used(connection: DatabaseConnection, column: Literal["model", "workspace"]) -> tuple[str, ...]:
+    sql = (
+        f"SELECT {column} FROM conversations WHERE deleted_at IS NULL AND {column} <> ''"  # noqa: S608  one of two constants
+        f" GROUP BY {column} ORDER BY max(updated_at) DESC LIMIT {_MAX_CHOICES}"
+    )
+    return tuple(text_of(row[0]) for row in connection.execute(sql))
 
 
 def _resolve(connection: DatabaseConnection, found: Found, query: SearchQuery) -> SearchResults:

@@ -14,7 +14,7 @@ from desktop_agent.storage.search.index_reader import IndexReader, SearchStopped
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Image, Json, Summary, Text, Thinking, ToolResult, ToolUse, UrlSource
 from desktop_agent.types.messages import Message, Role, now
-from desktop_agent.types.search import ConversationHits, SearchPlace, SearchQuery, SearchResults
+from desktop_agent.types.search import ConversationHits, SearchChoices, SearchPlace, SearchQuery, SearchResults
 
 PICTURE = Image(source=UrlSource(url="https://example.org/1.png"), name="holiday_beach.png")
 TALK = (
@@ -290,3 +290,11 @@ async def test_a_cancelled_search_leaves_the_next_one_alone(store: Store) -> Non
     await asyncio.sleep(0)
     search.cancel()
     assert await conversations(store, "snake") == ["A talk"]
+
+
+async def test_a_search_can_be_narrowed_to_what_conversations_have_the_last_used_first(store: Store) -> None:
+    for model, workspace in (("old", "/one"), ("new", None), ("old", "/two"), (None, ""), ("gone", "/gone")):
+        made = await store.create_conversation(title="A talk", model=model, workspace=workspace)
+        await store.commit(made.id, Message.user("Hello"))
+    await store.delete_conversation(made.id)
+    assert await store.search.choices() == SearchChoices(("old", "new"), ("/two", "/one"))

@@ -1,0 +1,223 @@
+"""The filters of the search: a menu to choose from, and a chip for each that is chosen."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import PurePath
+
+from PySide6.QtCore import QPoint, QSize, Qt, Signal
+from PySide6.QtGui import QActionGroup, QShowEvent
+from PySide6.QtWidgets import QMenu, QToolButton, QWidget
+
+from desktop_agent.types.messages import Role
+from desktop_agent.types.search import SearchChoices, SearchQuery
+from ui.style.boxes import vbox
+from ui.style.layouts import FlowRows
+from ui.style.text import escape_mnemonics, one_line, plain_tooltip
+from ui.style.theme import SPACE_XS, ThemeSource, themed_icon
+
+_MAX_NAME = 28
+"""Characters on a chip."""
+_ICON_SIZE = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenFilters:
+    """What narrows the search. `days`: today and so many days before it, -1 for this year."""
+
+    days: int | None = None
+    model: str | None = None
+    workspace: str | None = None
+    role: Role | None = None
+    has_image: bool = False
+    has_tool_call: bool = False
+
+    def apply(self, query: SearchQuery, now: datetime) -> SearchQuery:
+        """Return the query with these filters. Days begin at midnight where `now` is."""
+        return replace(
+            query,
+            since=self._since(now),
+            model=self.model,
+            workspace=self.workspace,
+            roles=frozenset() if self.role is None else frozenset({self.role}),
+            has_image=self.has_image,
+            has_tool_call=self.has_tool_call,
+        )
+
+    def _since(self, now: datetime) -> datetime | None:
+        if self.days is None:
+            return None
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+        first = midnight.replace(month=1, day=1) if self.days < 0 else midnight - timedelta(self.days)
+        # Without a time zone until here: that of a day before may be another.
+        return first.astimezone()
+
+
+_NONE = ChosenFilters()
+
+
+class SearchFilters(QWidget):
+    """A quiet button with the menu; before it the chips, which remove their filter when pressed."""
+
+    changed = Signal()
+    choices_wanted = Signal()
+    """The models and folders to choose from are to be read again."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._chosen = _NONE
+        self._choices = SearchChoices()
+        self._menu = QMenu(self)
+        self._menu.aboutToShow.connect(self._fill_menu)
+        self._chips = {name: self._make_chip(name) for name in ChosenFilters.__dataclass_fields__}
+        self._button = QToolButton()
+        self._build()
+        themes.changed.connect(self._show_chips)
+
+    @property
+    def chosen(self) -> ChosenFilters:
+        """Return the filters."""
+        return self._chosen
+
+    @property
+    def is_active(self) -> bool:
+        """Return whether anything is chosen."""
+        return self._chosen != _NONE
+
+    @property
+    def is_in_use(self) -> bool:
+        """Return whether the keyboard or the menu is here."""
+        return self._menu.isVisible() or any(item.hasFocus() for item in (*self._chips.values(), self._button))
+
+    def set_choices(self, choices: SearchChoices) -> None:
+        """Offer these models and folders from the next opening of the menu on."""
+        self._choices = choices
+
+    def clear(self) -> None:
+        """Remove all filters, without a signal."""
+        self._chosen = _NONE
+        self._show_chips()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.choices_wanted.emit()
+
+    def _build(self) -> None:
+        self.setAccessibleName(self.tr("Search filters"))
+        self._menu.setAccessibleName(self.tr("Menu: {0}").format(self.tr("Filters")))
+        self._button.setText(self.tr("Filters"))
+        self._button.setAccessibleName(self.tr("Filters"))
+        self._button.setProperty("kind", "filters")
+        self._button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._button.clicked.connect(self._open_menu)
+        row = FlowRows([*self._chips.values(), self._button], gap=SPACE_XS)
+        vbox(row, parent=self, spacing=0, margins=0)
+        self._show_chips()
+
+    def _open_menu(self) -> None:
+        # Not `setMenu`: the button would wait for the menu in a loop of its own.
+        self._menu.popup(self._button.mapToGlobal(QPoint(0, self._button.height())))
+
+    def _make_chip(self, name: str) -> QToolButton:
+        chip = QToolButton()
+        chip.setProperty("kind", "filter")
+        chip.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        chip.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        # The cross is behind the words.
+        direction = Qt.LayoutDirection.LeftToRight if self.isRightToLeft() else Qt.LayoutDirection.RightToLeft
+        chip.setLayoutDirection(direction)
+        chip.clicked.connect(partial(self._remove, name))
+        chip.hide()
+        return chip
+
+    def _remove(self, name: str) -> None:
+        had_focus = self._chips[name].hasFocus()
+        self._choose(replace(self._chosen, **{name: getattr(_NONE, name)}))
+        if had_focus:
+            self._button.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _choose(self, chosen: ChosenFilters) -> None:
+        if chosen != self._chosen:
+            self._chosen = chosen
+            self._show_chips()
+            self.changed.emit()
+
+    def _show_chips(self) -> None:
+        side = round(_ICON_SIZE * self._themes.zoom / 100)
+        size = round(14 * self._themes.zoom / 100)
+        self._button.setIcon(themed_icon("sliders", self._themes.theme, size))
+        self._button.setIconSize(QSize(size, size))
+        for name, chip in self._chips.items():
+            words = self._words_of(name)
+            chip.setText(escape_mnemonics(one_line(words, _MAX_NAME)))
+            chip.setAccessibleName(self.tr("Remove the filter: {0}").format(words))
+            chip.setToolTip(plain_tooltip(chip.accessibleName()))
+            chip.setIcon(themed_icon("close", self._themes.theme, side))
+            chip.setIconSize(QSize(side, side))
+            chip.setVisible(bool(words))
+
+    def _words_of(self, name: str) -> str:
+        """Return what a chip says; "" where the filter is not chosen."""
+        value = getattr(self._chosen, name)
+        if value is None or value is False:
+            return ""
+        match name:
+            case "days":
+                return dict(self._dates())[value]
+            case "workspace":
+                return PurePath(value).name or value
+            case "role":
+                return dict(self._speakers())[value]
+            case "has_image":
+                return self.tr("Has an image")
+            case "has_tool_call":
+                return self.tr("Has a tool call")
+            case _:
+                return str(value)
+
+    def _dates(self) -> Sequence[tuple[int | None, str]]:
+        return (
+            (None, self.tr("Any time")),
+            (0, self.tr("Today")),
+            (6, self.tr("Last 7 days")),
+            (29, self.tr("Last 30 days")),
+            (-1, self.tr("This year")),
+        )
+
+    def _speakers(self) -> Sequence[tuple[Role | None, str]]:
+        return (
+            (None, self.tr("Said by anybody")),
+            (Role.USER, self.tr("Said by me")),
+            (Role.ASSISTANT, self.tr("Said by the model")),
+        )
+
+    def _fill_menu(self) -> None:
+        self._menu.clear()
+        models = [(None, self.tr("Any model")), *((model, model) for model in self._choices.models)]
+        folders = [(None, self.tr("Any folder")), *((folder, folder) for folder in self._choices.workspaces)]
+        self._add_choice(self.tr("Date"), self._dates(), "days")
+        self._add_choice(self.tr("Model"), models, "model")
+        self._add_choice(self.tr("Folder"), folders, "workspace")
+        self._add_choice(self.tr("Said by"), self._speakers(), "role")
+        self._menu.addSeparator()
+        for name, words in (("has_image", self.tr("Has an image")), ("has_tool_call", self.tr("Has a tool call"))):
+            action = self._menu.addAction(words, self._chooser(name, not getattr(self._chosen, name)))
+            action.setCheckable(True)
+            action.setChecked(getattr(self._chosen, name))
+
+    def _add_choice(self, title: str, choices: Sequence[tuple[object, str]], name: str) -> None:
+        menu = self._menu.addMenu(title)
+        menu.setAccessibleName(self.tr("Menu: {0}").format(title))
+        menu.setEnabled(len(choices) > 1)
+        group = QActionGroup(menu)
+        for value, words in choices:
+            action = menu.addAction(escape_mnemonics(one_line(words, 80)), self._chooser(name, value))
+            action.setCheckable(True)
+            action.setChecked(value == getattr(self._chosen, name))
+            group.addAction(action)
+
+    def _chooser(self, name: str, value: object) -> Callable[[], None]:
+        return lambda: self._choose(replace(self._chosen, **{name: value}))
