@@ -19,6 +19,8 @@ from desktop_agent.storage.records import (
     ConversationChanges,
     ConversationRecord,
     Draft,
+    ListedConversation,
+    ListPlace,
     StoredRules,
     draft_to_json,
     message_to_json,
@@ -121,6 +123,25 @@ def list_conversations(
     order = "deleted_at" if in_trash else "updated_at"
     sql = f"{_SELECT_CONVERSATION} WHERE {which} ORDER BY {order} DESC, number DESC LIMIT ?"
     return tuple(map(_record_from_row, connection.execute(sql, (-1 if limit is None else limit,))))
+
+
+def list_page(
+    connection: sqlite3.Connection, limit: int, after: ListPlace | None
+) -> tuple[tuple[ListedConversation, ...], ListPlace | None]:
+    """Return a part of the list, the last written first, and the place where it goes on; None at the end.
+
+    Raises InconsistentData as `list_conversations`, for the first part.
+    """
+    if after is None and len(set(connection.execute(_COUNT_BOTH_WAYS).fetchone())) > 1:
+        raise InconsistentData(INDEX_MISMATCH)
+    is_older = "" if after is None else "AND updated_at <= ?1 AND (updated_at, number) < (?1, ?2)"
+    sql = (
+        f"SELECT id, title, updated_at, number FROM conversations WHERE deleted_at IS NULL {is_older}"  # noqa: S608  a constant
+        f" ORDER BY updated_at DESC, number DESC LIMIT {int(limit)}"
+    )
+    rows = connection.execute(sql, after or ()).fetchall()
+    page = tuple(ListedConversation(text_of(row[0]), text_of(row[1]), _from_microseconds(row[2])) for row in rows)
+    return page, (rows[-1][2], rows[-1][3]) if len(rows) == limit and rows else None
 
 
 def conversation_number(connection: sqlite3.Connection, id_: str) -> int:

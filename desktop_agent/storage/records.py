@@ -75,6 +75,19 @@ class ConversationRecord:
     origin: ConversationOrigin | None = None
 
 
+ListPlace = tuple[int, int]
+"""Where a list of conversations goes on: the time and the number of the last one, as the database has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedConversation:
+    """What a list shows of a conversation."""
+
+    id: str
+    title: str
+    updated_at: datetime
+
+
 class ConversationChanges(TypedDict, total=False):
     """Changes of a conversation; what is absent stays.
 

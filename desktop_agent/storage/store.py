@@ -39,6 +39,8 @@ from desktop_agent.storage.records import (
     Draft,
     InterruptedRuns,
     JournalEntry,
+    ListedConversation,
+    ListPlace,
     LoadedConversation,
     OpenReport,
     parameters_to_json,
@@ -125,6 +127,15 @@ class Store:
     ) -> tuple[ConversationRecord, ...]:
         """Return conversations, the last written first; or those in the trash, the last deleted first."""
         return await self._run(lambda db: conversation_rows.list_conversations(db, limit, in_trash=in_trash))
+
+    async def list_page(
+        self, limit: int, after: ListPlace | None = None
+    ) -> tuple[tuple[ListedConversation, ...], ListPlace | None]:
+        """Return up to `limit` conversations, the last written first, and the place where the list goes on.
+
+        `after` is that place, which is None at the end of the list.
+        """
+        return await self._run(lambda db: conversation_rows.list_page(db, limit, after))
 
     async def create_conversation(
         self,

@@ -24,7 +24,7 @@ from tests.data_folder.reading import (
     settings,
 )
 from ui.sidebar.conversation_list import ConversationList
-from ui.sidebar.conversation_rows import ConversationModel
+from ui.sidebar.conversation_model import ConversationModel
 from ui.style.theme import ThemeSource
 
 expected: dict[str, Any] = json.loads(EXPECTED.read_text(encoding="utf-8"))
@@ -52,7 +52,7 @@ async def test_the_window_lists_every_conversation(tmp_path: Path, qtbot: Any) -
     qtbot.addWidget(pane)
     pane.set_conversations(records)
     rows = pane.findChild(ConversationModel)
-    titles = [rows.index(row, 0).data() for row in range(rows.rowCount())]
+    titles = [rows.index(rows.row_of(rows.id_of(number)), 0).data() for number in range(rows.count)]
     assert titles == [each["title"][0] for each in expected["opened"]["list"]]
 
 

@@ -99,3 +99,10 @@ async def search_filters_narrow(desk: Desk) -> None:
     await search(desk, "harbour")
     desk.window.sidebar._filters._choose(ChosenFilters(-1, MODELS[0].id, "/home/ada/Projects/boat", has_image=True))
     await asyncio.sleep(0.3)
+
+
+@scene("list-groups")
+async def list_groups(desk: Desk) -> None:
+    await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
+    desk.library.refresh()
+    await asyncio.sleep(0.3)

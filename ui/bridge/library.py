@@ -23,6 +23,7 @@ from desktop_agent.types.engine_events import (
 )
 from desktop_agent.types.errors import ConversationInUse, Sentence, StorageFailed, WrittenElsewhere, WrongUse
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.conversation_listing import ConversationListing
 from ui.bridge.drafts import DraftStore
 from ui.bridge.event_loop import BackgroundTasks, FrameClock
 from ui.bridge.search import SearchAsYouType
@@ -37,14 +38,12 @@ Activity = Literal["working", "waits", "asks", "done", "failed", "idle"]
 
 _ENDS: dict[RunEnd, Activity] = {RunEnd.COMPLETED: "done", RunEnd.LIMIT: "failed", RunEnd.FAILED: "failed"}
 
-# The list shows this many at once; older ones are found by searching.
-MAX_LISTED = 2000
+_MAX_IN_TRASH = 2000
 
 
 class ConversationLibrary(QObject):
-    """`listed` carries the records, newest first; `opened` the conversation to show; `deleted` offers an undo."""
+    """`opened` carries the conversation to show, `deleted` offers an undo; for the list see `listing`."""
 
-    listed = Signal(list)
     opened = Signal(OpenConversation)
     deleted = Signal(str, str)
     activity = Signal(str, str, str)
@@ -75,7 +74,7 @@ class ConversationLibrary(QObject):
         # The last choice: an id, or an object that equals nothing else. Results of earlier choices are not shown.
         self._wanted: object = None
         self._with_open_approvals: set[str] = set()
-        self._listed: set[str] = set()
+        self.listing = ConversationListing(engine.store, tasks, self)
         engine.store.on_replaced(lambda _: self._tasks.start(self._show_new_file()))
 
     @property
@@ -219,7 +218,7 @@ class ConversationLibrary(QObject):
             case ErrorOccurred(kind=WrittenElsewhere.kind) if session is self._session:
                 # This session no longer writes; show what is on the disk instead.
                 self._tasks.start(self._reopen(session))
-            case TurnStarted() if session.record.id not in self._listed:
+            case TurnStarted() if not self.listing.has(session.record.id):
                 # Its first prompt is on the disk by now. The list must lead back to it from elsewhere.
                 self.refresh()
             case UserMessageReturned(message_id=message_id) if session.record.id != self._open.id:
@@ -233,9 +232,7 @@ class ConversationLibrary(QObject):
         if self._session is not None:
             # Its new title may not be on the disk yet.
             await self._session.write_all()
-        records: tuple[ConversationRecord, ...] = await self._engine.store.list_conversations(MAX_LISTED)
-        self._listed = {record.id for record in records}
-        self.listed.emit(list(records))
+        await self.listing.refresh()
 
     async def _open_wanted(self, conversation_id: str) -> None:
         await self._open_stored(
@@ -327,7 +324,9 @@ class ConversationLibrary(QObject):
         await self._list_trash()
 
     async def _list_trash(self) -> None:
-        self.trash_listed.emit(list(await self._engine.store.list_conversations(MAX_LISTED, in_trash=True)))
+        store = self._engine.store
+        records: tuple[ConversationRecord, ...] = await store.list_conversations(_MAX_IN_TRASH, in_trash=True)
+        self.trash_listed.emit(list(records))
 
     async def _purge(self, conversation_id: str) -> None:
         try:

@@ -21,6 +21,8 @@ from ui.style.theme import SPACE_L, SPACE_S, SPACE_XL, ThemeSource
 _NUMBERED = "isNumbered"
 _SYNONYMS = "otherWords"
 _SHOWN_SHORTCUT = "shownKeys"
+_MAX_CONVERSATIONS = 2000
+"""The search finds older ones."""
 
 
 def mark_numbered(action: QAction) -> None:
@@ -290,7 +292,7 @@ class PalettePresenter(QObject):
         """The action that opens it, which it need not list."""
         self.fallback_actions: Sequence[QAction] = ()
         """Actions to offer when nothing matches."""
-        library.listed.connect(self._on_listed)
+        library.listing.listed.connect(self._on_listed)
         servers.models_changed.connect(self._on_models)
 
     def open(self) -> None:
@@ -299,9 +301,9 @@ class PalettePresenter(QObject):
             self._widget = CommandPalette(self._themes, self._groups, self._window, self._fallback_rows)
         self._widget.open()
 
-    @Slot(list)
+    @Slot(object)
     def _on_listed(self, conversations: Sequence[_ListedConversation]) -> None:
-        self._conversations = conversations
+        self._conversations = conversations[:_MAX_CONVERSATIONS]
 
     @Slot(list)
     def _on_models(self, groups: Sequence[ModelGroup]) -> None:

@@ -9,7 +9,7 @@ from ui.bridge.library import Activity, ConversationLibrary
 from ui.bridge.settings import Settings
 from ui.shell.startup_window import StartupWindow
 from ui.shell.window import MainWindow
-from ui.sidebar.conversation_rows import Badge
+from ui.sidebar.conversation_model import Badge
 from ui.style.text import truncate
 
 MAX_TITLE_LENGTH = 80

@@ -243,7 +243,8 @@ class MainWindow(QMainWindow):
 
     def _connect(self, library: "ConversationLibrary") -> None:
         sidebar = self.sidebar
-        library.listed.connect(sidebar.set_conversations)
+        library.listing.listed.connect(sidebar.set_conversations)
+        sidebar.end_neared.connect(library.listing.read_on)
         library.approval_left_open.connect(self._mark_waiting)
         library.opened.connect(self._show)
         sidebar.conversation_chosen.connect(library.open)

@@ -18,7 +18,8 @@ from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, themed_icon
 if TYPE_CHECKING:
     from PySide6.QtGui import QAction
 
-    from ui.sidebar.conversation_rows import Badge, Conversation, ConversationModel, ConversationView
+    from ui.sidebar.conversation_model import Badge, Conversation, ConversationModel
+    from ui.sidebar.conversation_rows import ConversationView
     from ui.sidebar.search_filters import SearchFilters
     from ui.sidebar.search_results import SearchResultsView
 
@@ -41,6 +42,8 @@ class ConversationList(QWidget):
     hit_chosen = Signal(str, object, str)
     """The id of a conversation, the SearchHit in it, and the words that are to be marked."""
     filter_choices_wanted = Signal()
+    end_neared = Signal()
+    """Somebody scrolled to where the list may go on."""
     search_left = Signal()
     """Esc in the search: the focus returns to the conversation."""
 
@@ -86,16 +89,16 @@ class ConversationList(QWidget):
         self._rows.mark_read(conversation_id)
 
     def choose_row(self, row: int) -> None:
-        """Open the conversation in this row, counted from 0; ignored if there is none."""
-        if 0 <= row < self._rows.rowCount():
-            self.conversation_chosen.emit(self._rows.id_at(row))
+        """Open the conversation in this row, counted from 0 without the headings; ignored if there is none."""
+        if 0 <= row < self._rows.count:
+            self.conversation_chosen.emit(self._rows.id_of(row))
 
     def step(self, step: int) -> None:
         """Open the next (1) or the previous (-1) one, wrapping round."""
-        count = self._rows.rowCount()
+        count = self._rows.count
         if count:
-            row = self._rows.row_of(self._current)
-            self.conversation_chosen.emit(self._rows.id_at((row + step) % count if row >= 0 else 0))
+            number = self._rows.number_of(self._current)
+            self.conversation_chosen.emit(self._rows.id_of((number + step) % count if number >= 0 else 0))
 
     def add_footer(self, settings: "QAction", trash: "QAction", commands: "QAction", helping: "QAction") -> None:
         """Add the footer; the window is painted before there are any actions."""
@@ -229,7 +232,7 @@ class ConversationList(QWidget):
             self._results.focus_first()
             return
         if not self._list.currentIndex().isValid():
-            self._list.setCurrentIndex(self._rows.index(0))
+            self._list.setCurrentIndex(self._rows.index(self._rows.nearest_conversation(0)))
         self._list.setFocus()
 
     def _choose_best(self) -> None:
@@ -265,6 +268,7 @@ class ConversationList(QWidget):
         view = ConversationView(self._themes)
         view.chosen.connect(self.conversation_chosen)
         view.delete_pressed.connect(self.delete_requested)
+        view.end_neared.connect(self.end_neared)
         view.rows.renamed.connect(self.rename_requested)
         self._column.takeAt(self._column.count() - 1)
         self._column.addWidget(view, 1)

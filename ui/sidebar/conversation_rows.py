@@ -1,14 +1,10 @@
-"""The rows of the sidebar: model, view and delegate of the conversations, and the footer below them."""
+"""The rows of the sidebar: view and delegate of the conversations, and the footer below them."""
 
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from typing import Literal, Protocol
+from collections.abc import Sequence
 
 from PySide6.QtCore import (
-    QAbstractListModel,
     QEvent,
     QModelIndex,
-    QObject,
     QPersistentModelIndex,
     QPoint,
     QRect,
@@ -29,143 +25,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from ui.sidebar.conversation_model import Conversation, ConversationModel
 from ui.style.boxes import hbox
 from ui.style.controls import IconButton
-from ui.style.list_rows import Index, RowDelegate, RowRole
+from ui.style.list_rows import Index, RowDelegate
 from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip
-from ui.style.text_display import relative_date
 from ui.style.theme import ICON_SIZE, SPACE_M, SPACE_XS, ThemeSource, themed_icon
-
-Badge = Literal["", "working", "attention", "unread"]
-"""Nothing, the agent works, a tool call or a question waits for the person, or an answer came that nobody saw."""
-
-_ROOT = QModelIndex()
-ModelIndex = QModelIndex | QPersistentModelIndex
-
-
-class Conversation(Protocol):
-    """The facts of a conversation that the list shows."""
-
-    @property
-    def id(self) -> str:
-        """Its identifier."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """Its title; may be empty."""
-        ...
-
-    @property
-    def updated_at(self) -> datetime:
-        """When its last message came, with a time zone."""
-        ...
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-class ConversationModel(QAbstractListModel):
-    """One row per conversation, in the given order. Row data is made when it is painted, so 100,000 rows are fine."""
-
-    renamed = Signal(str, str)
-    """Id and the new title, as the person typed it."""
-
-    def __init__(self, parent: QObject | None = None, now: Callable[[], datetime] = _now) -> None:
-        super().__init__(parent)
-        self._now = now
-        self._shown: Sequence[Conversation] = ()
-        self._badges: dict[str, Badge] = {}
-
-    def set_conversations(self, conversations: Sequence[Conversation]) -> None:
-        """Replace or reorder the conversations. Current, selected and edited rows move along."""
-        if [conversation.id for conversation in conversations] == [conversation.id for conversation in self._shown]:
-            self._shown = conversations
-            self._repaint()
-            return
-        # Not a reset: that would move the current row, and discard a title that is being typed.
-        self.layoutAboutToBeChanged.emit()
-        indexes = self.persistentIndexList()
-        moving_ids = [self._shown[index.row()].id for index in indexes]
-        self._shown = conversations
-        id_set = set(moving_ids)
-        rows = {conversation.id: row for row, conversation in enumerate(conversations) if conversation.id in id_set}
-        self.changePersistentIndexList(indexes, [self.index(rows.get(moved_id, -1)) for moved_id in moving_ids])
-        self.layoutChanged.emit()
-
-    def set_badge(self, conversation_id: str, badge: Badge) -> None:
-        """Set the badge of a conversation; empty removes it."""
-        if badge:
-            self._badges[conversation_id] = badge
-        else:
-            self._badges.pop(conversation_id, None)
-        self._repaint()
-
-    def mark_read(self, conversation_id: str) -> None:
-        """Remove the unread badge; that of working or waiting stays."""
-        if self._badges.get(conversation_id) == "unread":
-            self.set_badge(conversation_id, "")
-
-    def id_at(self, row: int) -> str:
-        """Return the id of the conversation in a row."""
-        return self._shown[row].id
-
-    def row_of(self, conversation_id: str) -> int:
-        """Return the row of a conversation, or -1."""
-        return next((row for row, conversation in enumerate(self._shown) if conversation.id == conversation_id), -1)
-
-    def rowCount(self, parent: ModelIndex = _ROOT) -> int:
-        return 0 if parent.isValid() else len(self._shown)
-
-    def data(self, index: ModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """Return the row's data for a role."""
-        if not index.isValid():
-            return None
-        conversation = self._shown[index.row()]
-        match role:
-            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
-                return conversation.title or self.tr("New conversation")
-            case Qt.ItemDataRole.ToolTipRole:
-                return plain_tooltip(conversation.title)
-            case Qt.ItemDataRole.AccessibleTextRole:
-                return self._accessible_text(conversation)
-            case RowRole.DETAIL:
-                return relative_date(conversation.updated_at, self._now())
-            case RowRole.BADGE:
-                return self._badges.get(conversation.id, "")
-            case _:
-                return None
-
-    def setData(self, index: ModelIndex, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
-        """Emit the new title. The row changes when the conversations are set again."""
-        title = str(value).strip()
-        if role != Qt.ItemDataRole.EditRole or not title or title == self._shown[index.row()].title:
-            return False
-        self.renamed.emit(self._shown[index.row()].id, title)
-        return True
-
-    def flags(self, index: ModelIndex) -> Qt.ItemFlag:
-        """Make titles editable in place."""
-        return super().flags(index) | Qt.ItemFlag.ItemIsEditable
-
-    def _accessible_text(self, conversation: Conversation) -> str:
-        words = [conversation.title or self.tr("New conversation"), relative_date(conversation.updated_at, self._now())]
-        match self._badges.get(conversation.id):
-            case "working":
-                words.append(self.tr("working"))
-            case "attention":
-                words.append(self.tr("waits for you"))
-            case "unread":
-                words.append(self.tr("unread"))
-            case _:
-                pass
-        return ", ".join(words)
-
-    def _repaint(self) -> None:
-        if self._shown:
-            self.dataChanged.emit(self.index(0), self.index(len(self._shown) - 1))
-
 
 _NO_INDEX = QModelIndex()
 _BUTTON_MARGIN = 6
@@ -181,6 +46,8 @@ class ConversationView(QListView):
 
     chosen = Signal(str)
     delete_pressed = Signal(str)
+    end_neared = Signal()
+    """The end of what is read is near: more may be there."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -203,7 +70,7 @@ class ConversationView(QListView):
         row = self.currentIndex().row()
         self.rows.set_conversations(conversations)
         if row >= 0 and not self.currentIndex().isValid():
-            self.setCurrentIndex(self.rows.index(min(row, self.rows.rowCount() - 1)))
+            self.setCurrentIndex(self.rows.index(self.rows.nearest_conversation(row)))
 
     def select_conversation(self, conversation_id: str) -> None:
         """Select this one and make its row current; none if it is not listed."""
@@ -222,10 +89,23 @@ class ConversationView(QListView):
     def updateGeometries(self) -> None:
         super().updateGeometries()
         self._place_button()
+        self._check_end()
+
+    def moveCursor(self, action: QListView.CursorAction, modifiers: Qt.KeyboardModifier) -> QModelIndex:
+        """Pass over headings also where Qt would stop at them."""
+        index = super().moveCursor(action, modifiers)
+        if not index.isValid():
+            return index
+        is_down = index.row() >= self.currentIndex().row()
+        row = self.rows.nearest_conversation(index.row(), 1 if is_down or index.row() == 0 else -1)
+        return self.rows.index(row)
 
     def currentChanged(self, current: Index, previous: Index) -> None:
         super().currentChanged(current, previous)
         self._place_button()
+        if current.row() == 1:
+            # The heading above it cannot be gone to.
+            self.scrollToTop()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -266,6 +146,7 @@ class ConversationView(QListView):
         self.rows.layoutChanged.connect(self._place_button)
         self.rows.dataChanged.connect(self._place_button)
         self.verticalScrollBar().valueChanged.connect(self._place_button)
+        self.verticalScrollBar().valueChanged.connect(self._check_end)
         self._menu.aboutToHide.connect(self._place_button, Qt.ConnectionType.QueuedConnection)
         self._button.clicked.connect(self._open_menu_below_button)
         for keys, command in ((Qt.Key.Key_F2, self.rename_current), (Qt.Key.Key_Delete, self._delete_current)):
@@ -273,6 +154,11 @@ class ConversationView(QListView):
             shortcut = QShortcut(QKeySequence(keys), self, context=Qt.ShortcutContext.WidgetShortcut)
             shortcut.setAutoRepeat(False)
             shortcut.activated.connect(command)
+
+    def _check_end(self) -> None:
+        bar = self.verticalScrollBar()
+        if self.rows.count and bar.maximum() - bar.value() <= 2 * bar.pageStep():
+            self.end_neared.emit()
 
     def _make_menu(self) -> QMenu:
         menu = QMenu(self)
@@ -298,7 +184,8 @@ class ConversationView(QListView):
         return self._index_of(self._menu_id)
 
     def _choose(self, index: QModelIndex) -> None:
-        self.chosen.emit(self.rows.id_at(index.row()))
+        if conversation_id := self.rows.id_at(index.row()):
+            self.chosen.emit(conversation_id)
 
     def _rename(self, index: QModelIndex) -> None:
         if index.isValid():
@@ -314,8 +201,8 @@ class ConversationView(QListView):
             self.delete_pressed.emit(self.rows.id_at(index.row()))
 
     def _open_menu(self, index: Index, place: QPoint) -> None:
-        if index.isValid():
-            self._menu_id = self.rows.id_at(index.row())
+        if index.isValid() and (conversation_id := self.rows.id_at(index.row())):
+            self._menu_id = conversation_id
             self._menu.popup(place)
 
     def _open_menu_at(self, place: QPoint) -> None:
@@ -325,7 +212,8 @@ class ConversationView(QListView):
         self._open_menu(self._titles.with_button, self._button.mapToGlobal(QPoint(0, self._button.height())))
 
     def _hover(self, index: Index) -> None:
-        self._hovered = QPersistentModelIndex(index)
+        is_heading = index.isValid() and not self.rows.id_at(index.row())
+        self._hovered = QPersistentModelIndex(_NO_INDEX if is_heading else index)
         self._place_button()
 
     def _place_button(self) -> None:

@@ -199,6 +199,15 @@ def relative_date(moment: datetime, now: datetime) -> str:
     return _day(then, today)
 
 
+def date_in_group(moment: datetime, now: datetime) -> str:
+    """Return what a heading as "Yesterday" or "May 2026" leaves open: a time, a weekday this week, or a day."""
+    then, today = moment.astimezone(), now.astimezone()
+    days = (today.date() - then.date()).days
+    if days <= 1:
+        return _time(then)
+    return relative_date(moment, now) if days < 7 else _day(then, then)
+
+
 def exact_date(moment: datetime, now: datetime) -> str:
     """Return a day and a time, with the year unless it is this one, for texts that are not updated later."""
     then = moment.astimezone()

@@ -54,13 +54,17 @@ def break_a_row(path: Path) -> None:
         file.write(b"\xff\xff")
 
 
-async def test_a_conversation_that_its_index_hides_is_listed_and_the_index_repaired(tmp_path: Path) -> None:
+@pytest.mark.parametrize("in_pages", [True, False])
+async def test_a_conversation_that_its_index_hides_is_listed_and_the_index_repaired(
+    tmp_path: Path, *, in_pages: bool
+) -> None:
     await filled(tmp_path, "one", "two")
     add_hidden(tmp_path / NAME)
     store = await Store.open(tmp_path)
     told: list[object] = []
     store.on_notice(told.append)
-    assert {record.title for record in await store.list_conversations()} == {"one", "two", "hidden"}
+    listed = (await store.list_page(9))[0] if in_pages else await store.list_conversations()
+    assert {record.title for record in listed} == {"one", "two", "hidden"}
     assert told == [INDEX_REPAIRED]
     await store.close()
     with closing(sqlite3.connect(tmp_path / NAME)) as db:

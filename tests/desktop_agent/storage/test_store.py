@@ -550,3 +550,19 @@ def test_any_messages_come_back_identical(tmp_path_factory: pytest.TempPathFacto
         return loaded.messages
 
     assert asyncio.run(there_and_back(tmp_path_factory.mktemp("store"))) == tuple(batch)
+
+
+async def test_the_list_is_read_page_by_page_and_loses_none_of_the_same_moment(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = [await store.create_conversation(title=str(number)) for number in range(7)]
+    await store.delete_conversation(made[3].id)
+    await store._run(lambda db: db.execute("UPDATE conversations SET updated_at = 5 WHERE number < 6"))
+    titles: list[str] = []
+    page, place = await store.list_page(2)
+    while place is not None:
+        titles += [row.title for row in page]
+        page, place = await store.list_page(2, place)
+    titles += [row.title for row in page]
+    assert titles == ["6", "5", "4", "2", "1", "0"]
+    assert titles == [record.title for record in await store.list_conversations()]
+    await store.close()

@@ -51,10 +51,10 @@ async def say(bridge, text):
 
 def test_a_new_conversation_is_shown_and_listed_from_its_first_prompt(in_loop, tmp_path):
     async def work(bridge):
-        opened, listed = Heard(bridge.library.opened), Heard(bridge.library.listed)
+        opened, listed = Heard(bridge.library.opened), Heard(bridge.library.listing.listed)
         bridge.library.refresh()
         await bridge.idle()
-        assert listed == [[]]
+        assert listed == [()]
         id_ = await say(bridge, "Hello")
         assert [each.id for each in opened] == [id_]
         assert [each.title for each in listed[-1]] == ["Hello"]
@@ -200,11 +200,11 @@ def test_a_new_name_is_listed_however_long_the_disk_takes(in_loop, tmp_path, mon
             bridge.library.new()
             await bridge.idle()
         monkeypatch.setattr(journal_queue._OwnerLock, "retake", slowly)
-        listed = Heard(bridge.library.listed)
+        listed = Heard(bridge.library.listing.listed)
         bridge.library.rename(id_, "Mine")
         await bridge.idle()
         assert listed[-1][0].title == "Mine"
-        assert not listed[-1][0].title_is_automatic
+        assert not (await bridge.engine.store.record(listed[-1][0].id)).title_is_automatic
 
     run(in_loop, tmp_path, work, Turn())
 
@@ -212,11 +212,11 @@ def test_a_new_name_is_listed_however_long_the_disk_takes(in_loop, tmp_path, mon
 def test_deleting_can_be_undone(in_loop, tmp_path):
     async def work(bridge):
         id_ = await say(bridge, "Hello")
-        deleted, listed = Heard(bridge.library.deleted), Heard(bridge.library.listed)
+        deleted, listed = Heard(bridge.library.deleted), Heard(bridge.library.listing.listed)
         bridge.library.delete(id_)
         await bridge.idle()
         assert deleted == [(id_, "Hello")]
-        assert listed[-1] == []
+        assert listed[-1] == ()
         assert bridge.library.current.is_empty  # not a deleted one on the screen
         bridge.library.restore(id_)
         await bridge.idle()
@@ -294,7 +294,7 @@ def test_a_conversation_is_listed_while_its_first_answer_is_under_way(in_loop, t
         wait = Wait(asyncio.Event(), asyncio.Event())
         bridge.provider._turns.append(Turn(wait))
         bridge.library.new()
-        listed = Heard(bridge.library.listed)
+        listed = Heard(bridge.library.listing.listed)
         bridge.library.current.send(Message.user("p"))
         await wait.reached.wait()
         await bridge.idle()

@@ -24,7 +24,7 @@ def test_in_a_narrow_window_the_list_takes_turns_with_the_page(on_screen):
         assert screen.find(QListView, "Conversations").hasFocus()
         assert screen.editor is None
         QTest.keyClick(screen.find(QListView, "Conversations"), Qt.Key.Key_Home)
-        screen.window.sidebar.choose_row(screen.window.sidebar._rows.row_of(first))
+        screen.window.sidebar.choose_row(screen.window.sidebar._rows.number_of(first))
         await until(lambda: screen.conversation.id == first and screen.editor is not None)
         assert screen.find(QListView, "Conversations") is None
         screen.window.resize(1100, 700)

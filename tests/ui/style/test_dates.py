@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from PySide6.QtCore import QLocale
 
-from ui.style.text_display import exact_date, relative_date
+from ui.style.text_display import date_in_group, exact_date, relative_date
 
 NOON = datetime(2026, 5, 20, 12, 0).astimezone()
 
@@ -45,3 +45,17 @@ def test_how_long_ago(ago, words):
 def test_a_moment_is_named_with_its_day_and_its_time(ago, words):
     # The C locale writes seconds.
     assert exact_date(NOON - ago, NOON).replace(":00:00", ":00").replace(":55:00", ":55") == words
+
+
+@pytest.mark.parametrize(
+    ("ago", "words"),
+    [
+        (timedelta(minutes=5), "11:55"),
+        (timedelta(days=1, minutes=5), "11:55"),
+        (timedelta(days=3), "Sun"),
+        (timedelta(days=30), "20 Apr"),
+        (timedelta(days=400), "15 Apr"),
+    ],
+)
+def test_under_a_heading_a_date_says_what_that_leaves_open(ago, words):
+    assert date_in_group(NOON - ago, NOON).removesuffix(":00") == words

@@ -1,0 +1,241 @@
+"""The list of conversations as a model: rows under headings for dates, with badges."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal, Protocol
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QCoreApplication,
+    QDate,
+    QLocale,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+)
+
+from ui.style.list_rows import RowRole
+from ui.style.text import plain_tooltip
+from ui.style.text_display import date_in_group, relative_date
+
+translate = QCoreApplication.translate
+
+Badge = Literal["", "working", "attention", "unread"]
+"""Nothing, the agent works, a tool call or a question waits for the person, or an answer came that nobody saw."""
+
+_ROOT = QModelIndex()
+ModelIndex = QModelIndex | QPersistentModelIndex
+
+
+class Conversation(Protocol):
+    """The facts of a conversation that the list shows."""
+
+    @property
+    def id(self) -> str:
+        """Its identifier."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """Its title; may be empty."""
+        ...
+
+    @property
+    def updated_at(self) -> datetime:
+        """When its last message came, with a time zone."""
+        ...
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class DateGroup:
+    """A heading, and how many conversations are before it."""
+
+    title: str
+    first: int
+
+
+def date_groups(conversations: Sequence[Conversation], now: datetime) -> list[DateGroup]:
+    """Return the groups of conversations, which are the last written first. Only a few of them are looked at."""
+    groups: list[DateGroup] = []
+    first = 0
+    while first < len(conversations):
+        title, begins = _date_group(conversations[first].updated_at, now)
+        groups.append(DateGroup(title, first))
+        first = bisect_left(conversations, x=True, lo=first + 1, key=lambda row, at=begins: row.updated_at < at)
+    return groups
+
+
+def _date_group(moment: datetime, now: datetime) -> tuple[str, datetime]:
+    """Return the title of the group of a moment, and when the group begins."""
+    midnight = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    for days, title in (
+        (0, translate("DateGroups", "Today")),
+        (1, translate("DateGroups", "Yesterday")),
+        (7, translate("DateGroups", "Previous 7 days")),
+        (30, translate("DateGroups", "Previous 30 days")),
+    ):
+        # Without a time zone until here: that of a day before may be another.
+        begins = (midnight - timedelta(days)).astimezone()
+        if moment >= begins:
+            return title, begins
+    month = moment.astimezone().replace(day=1, hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    form = translate("DateGroups", "MMMM yyyy", "a month and its year, as QLocale writes dates")
+    return QLocale().toString(QDate(month.year, month.month, 1), form), month.astimezone()
+
+
+class ConversationModel(QAbstractListModel):
+    """Conversations in the given order, under headings for dates. Row data is made when it is painted, so 100,000
+    rows are fine.
+    """
+
+    renamed = Signal(str, str)
+    """Id and the new title, as the person typed it."""
+
+    def __init__(self, parent: QObject | None = None, now: Callable[[], datetime] = _now) -> None:
+        super().__init__(parent)
+        self._now = now
+        self._shown: Sequence[Conversation] = ()
+        self._groups: list[DateGroup] = []
+        self._heading_rows: list[int] = []
+        self._badges: dict[str, Badge] = {}
+
+    def set_conversations(self, conversations: Sequence[Conversation]) -> None:
+        """Replace or reorder the conversations. Current, selected and edited rows move along."""
+        groups = date_groups(conversations, self._now())
+        if groups == self._groups and _same_ids(conversations, self._shown):
+            self._shown = conversations
+            self._repaint()
+            return
+        # Not a reset: that would move the current row, and discard a title that is being typed.
+        self.layoutAboutToBeChanged.emit()
+        indexes = self.persistentIndexList()
+        moving_ids = [self.id_at(index.row()) for index in indexes]
+        self._shown, self._groups = conversations, groups
+        self._heading_rows = [group.first + number for number, group in enumerate(groups)]
+        id_set = set(moving_ids) - {""}
+        rows = {row.id: self._row_of_number(number) for number, row in enumerate(conversations) if row.id in id_set}
+        self.changePersistentIndexList(indexes, [self.index(rows.get(moved_id, -1)) for moved_id in moving_ids])
+        self.layoutChanged.emit()
+
+    @property
+    def count(self) -> int:
+        """Return how many conversations there are, without the headings."""
+        return len(self._shown)
+
+    def id_of(self, number: int) -> str:
+        """Return the id of a conversation, counted from 0 without the headings."""
+        return self._shown[number].id
+
+    def number_of(self, conversation_id: str) -> int:
+        """Return the number of a conversation, counted from 0 without the headings, or -1."""
+        return next((number for number, row in enumerate(self._shown) if row.id == conversation_id), -1)
+
+    def nearest_conversation(self, row: int, step: int = 1) -> int:
+        """Return this row, or the nearest one that is no heading, first by `step`; -1 if there is none."""
+        row = min(max(row, 0), self.rowCount() - 1)
+        rows = (row, row + step, row - step)
+        return next((near for near in rows if 0 <= near < self.rowCount() and self.id_at(near)), -1)
+
+    def set_badge(self, conversation_id: str, badge: Badge) -> None:
+        """Set the badge of a conversation; empty removes it."""
+        if badge:
+            self._badges[conversation_id] = badge
+        else:
+            self._badges.pop(conversation_id, None)
+        self._repaint()
+
+    def mark_read(self, conversation_id: str) -> None:
+        """Remove the unread badge; that of working or waiting stays."""
+        if self._badges.get(conversation_id) == "unread":
+            self.set_badge(conversation_id, "")
+
+    def id_at(self, row: int) -> str:
+        """Return the id of the conversation in a row; "" for a heading."""
+        conversation = self._at(row)
+        return "" if isinstance(conversation, DateGroup) else conversation.id
+
+    def row_of(self, conversation_id: str) -> int:
+        """Return the row of a conversation, or -1."""
+        number = self.number_of(conversation_id)
+        return -1 if number < 0 else self._row_of_number(number)
+
+    def rowCount(self, parent: ModelIndex = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self._shown) + len(self._groups)
+
+    def data(self, index: ModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        """Return the row's data for a role."""
+        if not index.isValid():
+            return None
+        conversation = self._at(index.row())
+        if isinstance(conversation, DateGroup):
+            return _heading_data(conversation, role)
+        match role:
+            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
+                return conversation.title or self.tr("New conversation")
+            case Qt.ItemDataRole.ToolTipRole:
+                return plain_tooltip(conversation.title)
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return self._accessible_text(conversation)
+            case RowRole.DETAIL:
+                return date_in_group(conversation.updated_at, self._now())
+            case RowRole.BADGE:
+                return self._badges.get(conversation.id, "")
+            case _:
+                return None
+
+    def setData(self, index: ModelIndex, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        """Emit the new title. The row changes when the conversations are set again."""
+        title, conversation = str(value).strip(), self._at(index.row())
+        is_heading = isinstance(conversation, DateGroup)
+        if role != Qt.ItemDataRole.EditRole or not title or is_heading or title == conversation.title:
+            return False
+        self.renamed.emit(conversation.id, title)
+        return True
+
+    def flags(self, index: ModelIndex) -> Qt.ItemFlag:
+        """Make titles editable in place. Headings are passed over."""
+        if index.isValid() and not self.id_at(index.row()):
+            return Qt.ItemFlag.NoItemFlags
+        return super().flags(index) | Qt.ItemFlag.ItemIsEditable
+
+    def _accessible_text(self, conversation: Conversation) -> str:
+        words = [conversation.title or self.tr("New conversation"), relative_date(conversation.updated_at, self._now())]
+        match self._badges.get(conversation.id):
+            case "working":
+                words.append(self.tr("working"))
+            case "attention":
+                words.append(self.tr("waits for you"))
+            case "unread":
+                words.append(self.tr("unread"))
+            case _:
+                pass
+        return ", ".join(words)
+
+    def _repaint(self) -> None:
+        if self._shown:
+            self.dataChanged.emit(self.index(0), self.index(self.rowCount() - 1))
+
+    def _at(self, row: int) -> Conversation | DateGroup:
+        group = bisect_right(self._heading_rows, row) - 1
+        return self._groups[group] if self._heading_rows[group] == row else self._shown[row - group - 1]
+
+    def _row_of_number(self, number: int) -> int:
+        return number + bisect_right(self._groups, number, key=lambda group: group.first)
+
+
+def _same_ids(new: Sequence[Conversation], old: Sequence[Conversation]) -> bool:
+    return len(new) == len(old) and all(one.id == other.id for one, other in zip(new, old, strict=True))
+
+
+def _heading_data(group: DateGroup, role: int) -> object:
+    if role in {Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole}:
+        return group.title
+    return role == RowRole.HEADING or None
