@@ -32,11 +32,19 @@ class WorkerThread:
 
     async def run(self, job: Callable[[], T]) -> T:
         """Queue a job and wait for its result. A job once queued is done, even when the waiter is cancelled."""
-        return await asyncio.shield(asyncio.wrap_future(self.submit(job)))
+        result = asyncio.wrap_future(self.submit(job))
+        result.add_done_callback(_retrieve_error)
+        return await asyncio.shield(result)
 
     def stop(self) -> None:
         """End the thread after the jobs already queued, and join it unless that would block. Harmless when repeated."""
         self._executor.shutdown(wait=self._last is None or self._last.done())
+
+
+def _retrieve_error(result: "asyncio.Future[Any]") -> None:
+    """The loop reports errors that nobody has seen; here nobody waits for the job any more."""
+    if not result.cancelled():
+        result.exception()
 
 
 async def wait_for_all(*work: Awaitable[object]) -> None:

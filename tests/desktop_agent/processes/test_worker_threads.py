@@ -7,6 +7,7 @@ import pytest
 from desktop_agent.processes.worker_threads import (
     CancelToken,
     Stopped,
+    WorkerThread,
     is_large,
     run_by_size,
     run_in_own_thread,
@@ -163,3 +164,22 @@ async def test_what_such_work_raises_is_raised_here() -> None:
 
     with pytest.raises((StopIteration, RuntimeError), match=r"early|StopIteration"):
         await run_by_size(burst, [0] * 2_000)
+
+
+async def test_a_job_that_fails_when_nobody_waits_any_more_is_no_error_of_the_loop() -> None:
+    """The loop reports what nobody retrieves: the fixture that looks for leaks fails then."""
+    worker, started, goes_on = WorkerThread("test"), threading.Event(), threading.Event()
+
+    def work() -> None:
+        started.set()
+        goes_on.wait()
+        raise LookupError
+
+    waiting = asyncio.create_task(worker.run(work))
+    await asyncio.to_thread(started.wait)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    goes_on.set()
+    await worker.run(lambda: None)
+    worker.stop()
