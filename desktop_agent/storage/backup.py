@@ -4,6 +4,7 @@ A backup is a folder with the database, checked after it was copied, the picture
 Keys are not in it: they lie in the keyring. `backup.json` is written last, so a folder without it is unfinished.
 """
 
+import asyncio
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from desktop_agent.processes.worker_threads import WorkerThread
+from desktop_agent.processes.worker_threads import CancelToken, WorkerThread, wait_to_end
 from desktop_agent.storage.content_files import BLOB_FOLDER, PICTURE_FOLDER
 from desktop_agent.storage.files import file_error, make_private_folder, sync_folder, write_atomically
 from desktop_agent.storage.opening import DATABASE_NAME
@@ -78,23 +79,26 @@ def measure_folder(folder: Path) -> tuple[StoredCounts, int]:
 async def write_backup(store: Store, data_folder: Path, backups: Path) -> Backup:
     """Write a backup into a new folder of `backups`, named by the time. Raises StorageFailed; then nothing is left."""
     created_at = datetime.now(UTC).replace(microsecond=0)
-    target = await _in_thread(lambda: _make_target(backups, created_at))
+    targets: list[Path] = []
     try:
+        await _in_thread(lambda _: targets.append(_make_target(backups, created_at)))
+        (target,) = targets
         await store.snapshot(target / DATABASE_NAME)
-        return await _in_thread(lambda: _finish(data_folder, target, created_at))
+        return await _in_thread(lambda token: _finish(data_folder, target, created_at, token))
     except BaseException:
-        await _in_thread(lambda: shutil.rmtree(target, ignore_errors=True))
+        for target in targets:
+            await _in_thread(lambda _: shutil.rmtree(target, ignore_errors=True))  # noqa: B023  awaited at once
         raise
 
 
 async def list_backups(backups: Path) -> tuple[Backup, ...]:
     """Return the finished backups in a folder, the newest first; none where there is no such folder."""
-    return await _in_thread(lambda: _list(backups))
+    return await _in_thread(lambda _: _list(backups))
 
 
 async def remove_old_backups(backups: Path, keep: int) -> int:
     """Delete all but the newest `keep` backups; return how many. Raises StorageFailed."""
-    return await _in_thread(lambda: _remove_old(backups, keep))
+    return await _in_thread(lambda _: _remove_old(backups, keep))
 
 
 async def restore_backup(backup: Path, data_folder: Path) -> tuple[StoredCounts, StoredCounts]:
@@ -102,20 +106,23 @@ async def restore_backup(backup: Path, data_folder: Path) -> tuple[StoredCounts,
 
     Raises StorageFailed where the folder has something in it, or the backup is unfinished.
     """
-    before = await _in_thread(lambda: _copy_back(backup, data_folder))
+    before = await _in_thread(lambda token: _copy_back(backup, data_folder, token))
     store = await Store.open(data_folder)
     try:
         await store.integrity_checker.run(full=True)
     finally:
         await store.close()
-    return before, await _in_thread(lambda: count_stored(data_folder))
+    return before, await _in_thread(lambda _: count_stored(data_folder))
 
 
-async def _in_thread(work: Callable[[], T]) -> T:
-    """A thread of its own: a long copy holds up no journal, and no other file."""
-    worker = WorkerThread("backup")
+async def _in_thread(work: Callable[[CancelToken], T]) -> T:
+    """A thread of its own: a long copy holds up no journal, and no other file.
+
+    A cancel sets the token and waits for the end of the work: what is cleaned up after it is not written again.
+    """
+    worker, token = WorkerThread("backup"), CancelToken()
     try:
-        return await worker.run(work)
+        return await wait_to_end(asyncio.wrap_future(worker.submit(lambda: work(token))), token.cancel)
     finally:
         worker.stop()
 
@@ -124,14 +131,21 @@ def _make_target(backups: Path, created_at: datetime) -> Path:
     make_private_folder(backups)
     name = created_at.strftime("%Y-%m-%d %H-%M-%S")
     target, number = backups / name, 2
-    while target.exists():
-        target, number = backups / f"{name} {number}", number + 1
-    make_private_folder(target)
-    return target
+    while True:
+        try:
+            # Not the one that another process has just made.
+            target.mkdir(mode=0o700)
+        except FileExistsError:
+            target, number = backups / f"{name} {number}", number + 1
+        except OSError as error:
+            raise file_error(error, target) from error
+        else:
+            return target
 
 
-def _finish(data_folder: Path, target: Path, created_at: datetime) -> Backup:
+def _finish(data_folder: Path, target: Path, created_at: datetime, token: CancelToken) -> Backup:
     for path in _content_of(data_folder):
+        token.raise_if_cancelled()
         _share(path, target / path.relative_to(data_folder))
     counts = count_stored(target)
     manifest = {"format": _FORMAT, "created_at": created_at.isoformat(), "counts": asdict(counts)}
@@ -199,7 +213,7 @@ def _remove_old(backups: Path, keep: int) -> int:
     return len(old)
 
 
-def _copy_back(backup: Path, data_folder: Path) -> StoredCounts:
+def _copy_back(backup: Path, data_folder: Path, token: CancelToken) -> StoredCounts:
     if _read(backup / _MANIFEST) is None:
         sentence = Sentence("“{folder}” is no finished backup.", {"folder": str(backup)})
         raise StorageFailed(sentence, "Choose a folder that a backup has written.")
@@ -209,15 +223,36 @@ def _copy_back(backup: Path, data_folder: Path) -> StoredCounts:
         if any(data_folder.iterdir()):
             sentence = Sentence("“{folder}” is not empty.", {"folder": str(data_folder)})
             raise StorageFailed(sentence, "Restore into a new folder; then nothing can be overwritten.")
-        for path in _content_of(backup):
-            if path.name != _MANIFEST:
-                target = data_folder / path.relative_to(backup)
-                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                shutil.copy2(path, target)
-        # Last: a folder with a database is a data folder.
-        shutil.copy2(backup / DATABASE_NAME, data_folder / f".{DATABASE_NAME}")
-        (data_folder / f".{DATABASE_NAME}").replace(data_folder / DATABASE_NAME)
-        sync_folder(data_folder)
+        _copy_content(backup, data_folder, token)
     except OSError as error:
         raise file_error(error, data_folder) from error
     return counts
+
+
+def _copy_content(backup: Path, data_folder: Path, token: CancelToken) -> None:
+    """Copy all of it, or leave the folder empty, so that it can be tried again. Raises OSError."""
+    # Last: a folder with a database is a data folder.
+    unfinished = data_folder / f".{DATABASE_NAME}"
+    copies = {data_folder / path.relative_to(backup): path for path in _content_of(backup) if path.name != _MANIFEST}
+    copies[unfinished] = backup / DATABASE_NAME
+    try:
+        for target, path in copies.items():
+            token.raise_if_cancelled()
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            shutil.copy2(path, target)
+        unfinished.replace(data_folder / DATABASE_NAME)
+    except BaseException:
+        for target in copies:
+            with suppress(OSError):
+                target.unlink(missing_ok=True)
+        for folder in sorted({target.parent for target in copies}, reverse=True):
+            with suppress(OSError):  # others put something there
+                _remove_empty(folder, data_folder)
+        raise
+    sync_folder(data_folder)
+
+
+def _remove_empty(folder: Path, top: Path) -> None:
+    while folder != top:
+        folder.rmdir()
+        folder = folder.parent

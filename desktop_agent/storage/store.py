@@ -3,12 +3,13 @@
 import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar, Unpack
 
+from desktop_agent.processes.worker_threads import wait_to_end
 from desktop_agent.storage import conversation_rows, journal_rows
 from desktop_agent.storage.connection import (
     DatabaseConnection,
@@ -334,10 +335,11 @@ class Store:
     async def snapshot(self, target: Path) -> None:
         """Write a checked copy of the database to `target`, which must not exist. Pictures are files: not included.
 
-        It has a connection of its own in another thread, so that a long copy holds up no journal.
+        It has a connection of its own in another thread, so that a long copy holds up no journal. When it is cancelled
+        nothing is left.
         """
         await self._run(lambda _: None)  # writes requested before are in the copy
-        await asyncio.to_thread(_write_copy, self._folder / DATABASE_NAME, target)
+        await _copy_database(self._folder / DATABASE_NAME, target)
 
     async def _run(self, work: Callable[[DatabaseConnection], T]) -> T:
         return await self._thread.run(work, self._pin)
@@ -350,9 +352,22 @@ class Store:
             self.search.notice_change()
 
 
-def _write_copy(path: Path, target: Path) -> None:
+async def _copy_database(path: Path, target: Path) -> None:
+    copying: list[DatabaseConnection] = []
+
+    def interrupt() -> None:
+        for connection in copying:
+            with suppress(sqlite3.ProgrammingError):  # it is closed
+                connection.interrupt()
+
+    await wait_to_end(asyncio.ensure_future(asyncio.to_thread(_write_copy, path, target, copying)), interrupt)
+
+
+def _write_copy(path: Path, target: Path, copying: list[DatabaseConnection]) -> None:
+    """Write the copy; `copying` gets the connection, which may be interrupted."""
     try:
         with closing(connect(path)) as connection:
+            copying.append(connection)
             write_verified_copy(connection, target)
     except sqlite3.DatabaseError as error:
         raise database_error(error, target) from error

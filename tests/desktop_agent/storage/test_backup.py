@@ -1,11 +1,19 @@
 """Backups: written while the program runs, listed, thinned out, restored into a new folder."""
 
+import asyncio
 import base64
+import errno
+import shutil
+import threading
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from desktop_agent.storage import backup as backup_module
+from desktop_agent.storage import store as store_module
 from desktop_agent.storage.backup import (
     StoredCounts,
     count_stored,
@@ -16,7 +24,7 @@ from desktop_agent.storage.backup import (
 )
 from desktop_agent.storage.store import DATABASE_NAME, Store
 from desktop_agent.types.blocks import Base64Source, Image
-from desktop_agent.types.errors import StorageFailed
+from desktop_agent.types.errors import DiskFull, StorageFailed
 from desktop_agent.types.messages import Message
 from tests.desktop_agent.storage.test_conversation_trees import PIXEL, TREE
 
@@ -105,6 +113,63 @@ async def test_a_backup_that_fails_leaves_nothing(store: Store, data: Path, tmp_
     with pytest.raises(Exception):  # noqa: B017, PT011 - a closed store fails in its own way
         await write_backup(store, data, tmp_path / "backups")
     assert len(list((tmp_path / "backups").iterdir())) == 1
+
+
+@pytest.mark.parametrize("step", ["_make_target", "_share", "count_stored", "write_atomically", "_write_copy"])
+async def test_a_backup_that_is_cancelled_leaves_nothing(
+    store: Store, data: Path, tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = store_module if step == "_write_copy" else backup_module
+    begun, original = threading.Event(), getattr(module, step)
+
+    def slow(*arguments: Any) -> Any:
+        begun.set()
+        time.sleep(0.2)
+        return original(*arguments)
+
+    monkeypatch.setattr(module, step, slow)
+    writing = asyncio.ensure_future(write_backup(store, data, tmp_path / "backups"))
+    await asyncio.to_thread(begun.wait, 30)
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    await asyncio.sleep(0.5)
+    assert list((tmp_path / "backups").rglob("*")) == []
+
+
+async def test_two_backups_of_one_moment_have_a_folder_each(
+    store: Store, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if the other process made its folder after this one had looked.
+    exists = Path.exists
+
+    def exists_unseen(path: Path) -> bool:
+        return exists(path) and path.parent != tmp_path / "backups"
+
+    monkeypatch.setattr(Path, "exists", exists_unseen)
+    for _ in range(2):
+        await write_backup(store, data, tmp_path / "backups")
+    assert len(await list_backups(tmp_path / "backups")) == 2
+
+
+async def test_a_restore_that_fails_can_be_tried_again(
+    store: Store, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup = await write_backup(store, data, tmp_path / "backups")
+    original = shutil.copy2
+
+    def refuse(source: Path, target: Path) -> None:
+        if source.name == DATABASE_NAME:
+            target.write_bytes(b"half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        original(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copy2", refuse)
+        with pytest.raises(DiskFull):
+            await restore_backup(backup.folder, tmp_path / "again")
+    assert list((tmp_path / "again").iterdir()) == []
+    assert (await restore_backup(backup.folder, tmp_path / "again"))[1] == COUNTS
 
 
 async def test_links_are_not_followed(store: Store, data: Path, tmp_path: Path) -> None:
