@@ -55,9 +55,10 @@ def insert_tree(
 
     `store_message` makes files of a message's pictures; it is given the number of the conversation.
     """
-    if connection.execute("SELECT 1 FROM conversations WHERE id = ?", (tree.id,)).fetchone() is not None:
-        return False
     with transaction(connection):
+        # Within: another process may import the same.
+        if connection.execute("SELECT 1 FROM conversations WHERE id = ?", (tree.id,)).fetchone() is not None:
+            return False
         number = _insert_conversation(connection, tree)
         places: dict[str | None, tuple[int | None, int]] = {None: (None, 0)}
         for node in tree.messages:

@@ -1,13 +1,17 @@
 """Whole conversations with all their branches, written and read again."""
 
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from desktop_agent.storage.store import Store
+from desktop_agent.storage import conversation_trees
+from desktop_agent.storage.connection import DatabaseConnection, connect, transaction
+from desktop_agent.storage.conversation_trees import insert_tree
+from desktop_agent.storage.store import DATABASE_NAME, Store
 from desktop_agent.types.blocks import Base64Source, Image, StoredSource, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.conversation_tree import ConversationOrigin, ConversationTree, TreeMessage
 from desktop_agent.types.errors import WrongUse
@@ -70,6 +74,21 @@ async def test_importing_twice_adds_nothing(store: Store) -> None:
     assert not await store.import_tree(TREE)
     assert await store.list_conversations() == ()
     assert (await store.load_tree("imported")).title == TREE.title
+
+
+async def test_two_processes_may_import_the_same(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def transaction_after_another(connection: DatabaseConnection) -> Generator[None]:
+        monkeypatch.undo()
+        empty = TREE.model_copy(update={"messages": (), "head": None})
+        with closing(connect(tmp_path / "data" / DATABASE_NAME)) as other:
+            assert insert_tree(other, empty, lambda _, message: message)
+        with transaction(connection):
+            yield
+
+    monkeypatch.setattr(conversation_trees, "transaction", transaction_after_another)
+    assert not await store.import_tree(TREE)
+    assert (await store.load_tree(TREE.id)).messages == ()
 
 
 async def test_pictures_become_files(store: Store) -> None:
