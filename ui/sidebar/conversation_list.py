@@ -157,9 +157,7 @@ class ConversationList(QWidget):
         self._results.show_results(query, results)
         self._show_view(self._results)
         self._describe_results(results)
-        if self._opens_best:
-            self._opens_best = False
-            self._results.choose_best()
+        self._opens_best = self._opens_best and not self._results.choose_best()
 
     def repeat_search(self) -> None:
         """Ask again for what was typed before anybody could answer."""
@@ -210,12 +208,11 @@ class ConversationList(QWidget):
 
     def _describe_results(self, results: SearchResults) -> None:
         """The view paints its sentences, which a screen reader does not read by itself."""
-        from ui.sidebar.search_results import nothing_found
+        from ui.sidebar.search_results import remark_on
 
         count = self.locale().toString(len(results.conversations))
-        words = self.tr("Conversations found: {0}").format(count)
-        if not results.conversations and self.query is not None:
-            words = nothing_found(self.query)
+        found = self.tr("Conversations found: {0}").format(count) if results.conversations else ""
+        words = " ".join(filter(None, (found, remark_on(self._results.query, results))))
         if words != self._search.accessibleDescription():
             self._search.setAccessibleDescription(words)
             self._announce_timer.start()
@@ -238,7 +235,8 @@ class ConversationList(QWidget):
     def _choose_best(self) -> None:
         query = self.query
         if query is not None and self._shows_results and self._results.query == query:
-            self._results.choose_best()
+            # While the index grows, what is wanted may still come.
+            self._opens_best = not self._results.choose_best()
         else:
             self._opens_best = query is not None
 

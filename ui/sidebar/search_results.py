@@ -64,24 +64,24 @@ def rows_of(query: SearchQuery, results: SearchResults, now: datetime) -> list[S
                 is_choosable=True,
             )
         )
-    if not results.is_complete:
-        rows.append(
-            SearchRow(text=translate("SearchResults", "Still indexing: not everything is searched yet"), is_faded=True)
-        )
+    if remark := remark_on(query, results):
+        rows.append(SearchRow(text=remark, is_faded=True))
     for conversation in results.conversations:
         rows += _conversation_rows(query, conversation, now)
-    if not results.conversations:
-        rows.append(SearchRow(text=nothing_found(query), is_faded=True))
-    elif results.has_more:
+    if results.conversations and results.has_more:
         rows.append(
             SearchRow(text=translate("SearchResults", "There is more. Another word finds less."), is_faded=True)
         )
     return rows
 
 
-def nothing_found(query: SearchQuery) -> str:
-    """Return the sentence for a search without results."""
+def remark_on(query: SearchQuery, results: SearchResults) -> str:
+    """Return what is to be said before the results, or in place of them; "" if nothing."""
     words = query.text.strip()
+    if not results.is_complete:
+        return translate("SearchResults", "Still indexing: not everything is searched yet")
+    if results.conversations:
+        return ""
     if not words:
         return translate("SearchResults", "Nothing found")
     return translate("SearchResults", "Nothing found for “{0}”").format(isolate_untrusted(words[:_MAX_TITLE]))
@@ -198,13 +198,14 @@ class SearchResultsView(QListView):
             self.setCurrentIndex(self.rows.index(first) if first >= 0 else QModelIndex())
         self.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def choose_best(self) -> None:
-        """Open the first result: its title if that matches, else its best message."""
+    def choose_best(self) -> bool:
+        """Open the first result: its title if that matches, else its best message. Return whether there is one."""
         rows = [row for number in range(self.rows.rowCount()) if isinstance(row := self.rows.row(number), SearchRow)]
         best = next((row for row in rows if row.conversation_id and (row.matches or row.hit is not None)), None)
         best = best or next((row for row in rows if row.conversation_id), None)
         if best is not None:
             self._choose(self.rows.index(self.rows.place_of(best)))
+        return best is not None
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Esc and Up at the top leave the results."""

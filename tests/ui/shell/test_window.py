@@ -24,6 +24,7 @@ from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.window import Screen
 from ui.approval.approval_dialog import ApprovalDialog
+from ui.bridge import conversation_listing
 from ui.bridge.drafts import ComposerDraft, Draft
 from ui.shell.banners import BannerFrame
 from ui.shell.layout import PAGE_WIDTH
@@ -78,7 +79,7 @@ def test_what_is_sent_is_answered_in_the_transcript(on_screen):
         assert screen.window.windowTitle() == "Say hello — Desktop Agent"
         assert screen.find(QPushButton, "Tokens and cost").text() == "1,234 tokens"
         rows = screen.find(QListView, "Conversations").model()
-        assert [rows.index(n, 0).data() for n in range(rows.rowCount())] == ["Say hello"]
+        assert [rows.index(n, 0).data() for n in range(rows.rowCount())] == ["Today", "Say hello"]
 
     on_screen(work, Turn(ContentDelta("Hel"), ContentDelta("lo"), UsageUpdate(Usage(total_tokens=1234))))
 
@@ -639,3 +640,24 @@ def test_where_no_conversation_is_open_the_welcome_has_no_way_back(qtbot):
     assert back.isHidden()
     with qtbot.assertNotEmitted(welcome.back_requested):
         QTest.keyClick(welcome, Qt.Key.Key_Escape)
+
+
+def test_whoever_goes_on_down_the_list_reaches_the_oldest_conversation(on_screen, monkeypatch):
+    monkeypatch.setattr(conversation_listing, "PAGE", 40)
+
+    async def work(screen):
+        for number in range(100):
+            await screen.engine.store.create_conversation(title=str(number))
+        screen.desk.library.refresh()
+        view = screen.find(QListView, "Conversations")
+        await until(lambda: view.model().count == 40)
+        await screen.idle()
+        screen.window.sidebar.focus_list()
+        for _ in range(4):
+            QTest.keyClick(view, Qt.Key.Key_End)
+            await asyncio.sleep(0)
+            await screen.idle()
+        assert view.model().count == 100
+        assert view.currentIndex().data() == "0"
+
+    on_screen(work)

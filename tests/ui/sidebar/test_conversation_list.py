@@ -124,7 +124,10 @@ def test_enter_opens_the_best_also_before_the_results_are_there(driver):
     driver.bot.keyClicks(field, "plum")
     driver.bot.keyClick(field, Qt.Key.Key_Return)
     assert driver.facts == []
+    driver.pane.show_results(driver.pane.query, SearchResults(is_complete=False))
+    driver.bot.keyClick(field, Qt.Key.Key_Return)
     found(driver.pane, "2")
+    found(driver.pane, "3")
     assert driver.facts == [("conversation_chosen", "2")]
     driver.pane.show_results(driver.pane.query, SearchResults((ConversationHits("7", "Jam", (), (hit(),), 1),)))
     driver.bot.keyClick(field, Qt.Key.Key_Return)

@@ -60,7 +60,7 @@ def test_who_said_it(found, who):
 def test_what_is_not_there_is_said():
     assert texts(QUERY, SearchResults()) == ["Nothing found for “jam”"]
     assert texts(SearchQuery(has_image=True), SearchResults()) == ["Nothing found"]
-    assert texts(QUERY, SearchResults(is_complete=False))[0] == "Still indexing: not everything is searched yet"
+    assert texts(QUERY, SearchResults(is_complete=False)) == ["Still indexing: not everything is searched yet"]
     assert texts(QUERY, SearchResults((group(hit()),), has_more=True))[-1] == "There is more. Another word finds less."
 
 
