@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QListView
 
+from desktop_agent.storage.file_lock import FileLock, Holder, host_name, lock_path
 from desktop_agent.types.messages import Message
 from desktop_agent.types.search import SearchHit, SearchPlace
 from tests.fakes.qt_loop import Bridge, Heard, until
@@ -159,5 +160,26 @@ def test_another_choice_while_it_loads_is_not_overruled(in_loop, tmp_path):
         await bridge.idle()
         assert arrived == []
         await bridge.close()
+
+    in_loop(work())
+
+
+def test_where_another_program_writes_it_opens_and_the_branch_stays(in_loop, tmp_path):
+    async def work():
+        bridge = await Bridge.open(tmp_path)
+        record = await branched(bridge)
+        lock = FileLock(lock_path(bridge.engine.folder, f"conversation-{record.id}"))
+        lock.acquire(Holder("ask", 4711, host_name(), 1_790_000_000))
+        opener = MessageOpener(bridge.library, bridge.tasks)
+        refused, arrived = Heard(opener.refused), Heard(opener.arrived)
+        opener.open(record.id, OLD.id)
+        conversation, sentence = await refused.next()
+        assert conversation is bridge.library.current
+        assert conversation.held_by is not None
+        assert "when the other program has ended" in str(sentence)
+        opener.open(record.id, NEW.id)
+        assert (await arrived.next())[1] == 1
+        await bridge.close()
+        lock.release()
 
     in_loop(work())
