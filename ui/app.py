@@ -183,6 +183,7 @@ class AppController:
         finally:
             self.servers.refresh_models()
         await import_in_thread("desktop_agent.tools.builtin_tools")
+        self._engine.store.search.start_indexing()
 
     async def wait_until_closed(self) -> None:
         """Return when the program may end: nothing is unsaved, or the person agreed to lose it."""
