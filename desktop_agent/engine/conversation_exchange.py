@@ -19,7 +19,7 @@ from desktop_agent.exchange.import_report import ImportReport, Skipped
 from desktop_agent.exchange.markdown_export import export_markdown
 from desktop_agent.exchange.readers import HISTORY_READERS
 from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, HistoryUnreadable, Machine
-from desktop_agent.processes.worker_threads import WorkerThread
+from desktop_agent.processes.worker_threads import WorkerThread, wait_to_end
 from desktop_agent.storage.files import file_error, write_atomically
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import StoredSource
@@ -34,7 +34,6 @@ Progress = Callable[[int, int], None]
 _MAX_NAME = 60
 _MAX_NAME_BYTES = 200
 """File systems take 255, and an ending and a number follow."""
-_POLL_SECONDS = 0.2
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
 
 
@@ -130,9 +129,8 @@ class ConversationExchange:
         store = _BlockingStore(self._store, asyncio.get_running_loop())
         worker = WorkerThread("exchange")
         try:
-            return await worker.run(lambda: work(store))
+            return await wait_to_end(asyncio.wrap_future(worker.submit(lambda: work(store))), store.stop)
         finally:
-            store.stop()
             worker.stop()
 
 
@@ -149,8 +147,12 @@ class _BlockingStore:
         self._is_stopped = threading.Event()
 
     def stop(self) -> None:
-        """End the thread at its next call: the loop may not run any more."""
+        """End the thread at its next call."""
         self._is_stopped.set()
+
+    def raise_if_stopped(self) -> None:
+        if self._is_stopped.is_set():
+            raise _Stopped
 
     def load(self, conversation_id: str) -> ConversationTree:
         return self._wait(self._store.load_tree(conversation_id))
@@ -171,13 +173,7 @@ class _BlockingStore:
         if self._is_stopped.is_set():
             work.close()
             raise _Stopped
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        while True:
-            try:
-                return future.result(_POLL_SECONDS)
-            except TimeoutError:
-                if self._is_stopped.is_set():
-                    raise _Stopped from None
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
 class _Export:
@@ -266,7 +262,13 @@ def _free_name(title: str, export_format: ExportFormat, names: set[str]) -> str:
 
 def _import_file(store: _BlockingStore, path: Path, on_progress: Progress | None) -> ImportResult:
     result = ImportResult()
-    with ConversationImport(path, on_progress) as source:
+
+    def report_progress(done: int, total: int) -> None:
+        store.raise_if_stopped()
+        if on_progress is not None:
+            on_progress(done, total)
+
+    with ConversationImport(path, report_progress) as source:
         result.report = source.report
         for entry in source:
             if isinstance(entry, Skipped):
@@ -311,6 +313,7 @@ def _import_found(
     found = {conversation.id: conversation.title for conversation in reader.list_conversations()}
     ids = list(found) if wanted is None else wanted
     for done, foreign_id in enumerate(ids):
+        store.raise_if_stopped()
         if on_progress is not None:
             on_progress(done, len(ids))
         try:

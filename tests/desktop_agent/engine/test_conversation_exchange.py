@@ -1,0 +1,79 @@
+"""Exports and imports that are cancelled have ended when the cancel is passed on, and leave nothing half-written."""
+
+import asyncio
+import gc
+import threading
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desktop_agent.engine.conversation_exchange import ConversationExchange, ExportFormat
+from desktop_agent.storage.store import Store
+from tests.desktop_agent.storage.test_conversation_trees import TREE
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    store = await Store.open(tmp_path / "data")
+    for number in range(20):
+        await store.import_tree(TREE.model_copy(update={"id": str(number)}))
+    yield store
+    await store.close()
+
+
+class Step:
+    """Called by the work in its thread: the second call waits a moment, and the test cancels meanwhile."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.reached = threading.Event()
+
+    def __call__(self, done: int, total: int) -> None:
+        del done, total
+        self.calls += 1
+        if self.calls == 2:
+            self.reached.set()
+            time.sleep(0.2)
+
+
+async def cancelled(work: Any, step: Step) -> list[Any]:
+    """Cancel the work in its second step; return what asyncio complains about."""
+    complaints: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+    task = asyncio.ensure_future(work)
+    await asyncio.to_thread(step.reached.wait, 30)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("exchange")]
+    del task, work
+    gc.collect()
+    return complaints
+
+
+@pytest.mark.parametrize("export_format", ExportFormat)
+async def test_an_export_that_is_cancelled_has_ended(store: Store, tmp_path: Path, export_format: ExportFormat) -> None:
+    step, target = Step(), tmp_path / "out" / "target"
+    target.parent.mkdir()
+    exchange = ConversationExchange(store)
+    ids = [str(number) for number in range(20)]
+    assert await cancelled(exchange.export(ids, target, export_format, step), step) == []
+    assert step.calls == 2
+    assert not [path for path in target.parent.rglob("*") if path.name.startswith(".")]
+    assert not target.is_file()
+
+
+async def test_an_import_that_is_cancelled_has_ended(store: Store, tmp_path: Path) -> None:
+    exchange = ConversationExchange(store)
+    await exchange.export([str(number) for number in range(20)], tmp_path / "a.json", ExportFormat.JSON)
+    step = Step()
+    empty = await Store.open(tmp_path / "empty")
+    try:
+        work = ConversationExchange(empty).import_file(tmp_path / "a.json", step)
+        assert await cancelled(work, step) == []
+        assert step.calls == 2
+    finally:
+        await empty.close()
