@@ -149,6 +149,19 @@ def transaction(connection: sqlite3.Connection) -> Generator[None]:
         raise
 
 
+def empty_log(connection: sqlite3.Connection) -> None:
+    """Move the log into the database and empty it: what was deleted for good is in the log still.
+
+    Where another process reads just now, or the disk refuses, the log stays until a later time.
+    """
+    connection.execute("PRAGMA busy_timeout=0")
+    try:
+        with suppress(sqlite3.OperationalError):
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
+
+
 def result_code(error: sqlite3.Error) -> int:
     """Return SQLite's result code without its extension, or SQLITE_ERROR."""
     extended: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)

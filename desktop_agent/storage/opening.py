@@ -21,6 +21,7 @@ from desktop_agent.storage.connection import (
     connect,
     database_error,
     decode_text,
+    empty_log,
     is_damage,
     test_write,
 )
@@ -308,6 +309,7 @@ def _open_connection(
         if not others.present and not is_live:
             if conversation_rows.purge_trash(connection, TRASH_RETENTION):
                 content_files.remove_unused_blobs(connection, BlobFiles(path.parent))
+                empty_log(connection)
             content_files.remove_unused_pictures(connection, PictureFiles(path.parent))
     except BaseException:
         connection.close()

@@ -15,6 +15,7 @@ from desktop_agent.storage.connection import (
     DatabaseConnection,
     connect,
     database_error,
+    empty_log,
     transaction,
     write_verified_copy,
 )
@@ -217,6 +218,7 @@ class Store:
     def _remove_unused(self, db: DatabaseConnection) -> None:
         remove_unused_pictures(db, self.pictures)
         remove_unused_blobs(db, self.blobs)
+        empty_log(db)
 
     async def load(self, id_: str) -> LoadedConversation:
         """Return the conversation with the branch in view and the journal of unfinished runs."""

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
+from desktop_agent.storage import opening
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import Draft
 from desktop_agent.storage.store import Store
@@ -192,6 +193,42 @@ async def test_trash_and_back(tmp_path: Path) -> None:
     for call in (store.delete_conversation, store.restore_conversation, store.load, store.record):
         with pytest.raises(WrongUse):
             await call("nobody")
+    await store.close()
+
+
+def files_with(folder: Path, marker: bytes) -> list[str]:
+    return [path.name for path in folder.rglob("*") if path.is_file() and marker in path.read_bytes()]
+
+
+@pytest.mark.parametrize("way", ["one", "all", "opening"])
+async def test_what_is_deleted_for_good_is_in_no_log(tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="zqxmarker")
+    await store.commit(made.id, Message.user("zqxmarker"))
+    await store.delete_conversation(made.id)
+    if way == "one":
+        await store.purge_conversation(made.id)
+    elif way == "all":
+        assert await store.empty_trash() == 1
+    else:
+        await store.close()
+        monkeypatch.setattr(opening, "TRASH_RETENTION", timedelta(0))
+        store = await Store.open(tmp_path)
+    assert await store.list_conversations(in_trash=True) == ()
+    assert files_with(tmp_path, b"zqxmarker") == []
+    await store.close()
+
+
+async def test_deleting_for_good_waits_for_no_reader(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="t")
+    await store.delete_conversation(made.id)
+    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM conversations").fetchall()
+        started = time.monotonic()
+        await store.purge_conversation(made.id)
+        assert time.monotonic() - started < 2
     await store.close()
 
 
