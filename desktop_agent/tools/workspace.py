@@ -131,7 +131,7 @@ class Workspace:
         try:
             self.folder = folder.resolve(strict=True)
             is_folder = self.folder.is_dir()
-        except OSError:
+        except (OSError, ValueError):  # imported names may hold what no path can
             is_folder = False
         if not is_folder:
             raise WrongUse(Sentence("There is no folder “{path}” to work in.", {"path": str(folder)}))

@@ -252,6 +252,12 @@ def test_the_swapped_workspace_folder_itself_is_not_followed(folder: Path, outsi
         workspace.read(WorkspacePath(("secret.txt",)), 100)
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "nowhere", "x" * 5000])
+def test_a_name_that_no_folder_can_have_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(WrongUse, match="no folder"):
+        Workspace(tmp_path / name)
+
+
 def test_a_named_pipe_does_not_hold_the_reader(workspace: Workspace, folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     with pytest.raises(ToolFailed, match="not an ordinary file"):
