@@ -105,6 +105,9 @@ class ConversationImport:
             raise ImageRefused("A picture is not in the export, or it is damaged.", "Attach it again.")
         if hashlib.sha256(data).hexdigest() != source.digest:
             raise ImageRefused("A picture of the export was changed or damaged.", "Attach it again.")
+        if detect_media_type(data) != source.media_type:
+            # No server would take the conversation with it.
+            raise ImageRefused("A picture of the export is none, or of another type than it says.", "Attach it again.")
         return data
 
     def _conversation_files(self) -> list[str]:

@@ -1,5 +1,6 @@
 """Our archives, and what strangers put into theirs."""
 
+import hashlib
 import io
 import json
 import os
@@ -15,6 +16,7 @@ from desktop_agent.exchange import archive
 from desktop_agent.exchange.archive import ExportCounts, write_archive
 from desktop_agent.exchange.import_conversations import ConversationImport, ExportKind
 from desktop_agent.exchange.import_report import ExchangeFailed, Skipped
+from desktop_agent.types.blocks import StoredSource
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import ImageRefused
 from tests.desktop_agent.exchange.sample_trees import (
@@ -272,3 +274,18 @@ def test_of_conversations_with_one_id_the_first_counts(
     results, export = read(saved(tmp_path, written(*clash(full_tree()), long_tree(1))))
     assert [isinstance(result, Skipped) for result in results] == [False, True, False]
     assert (export.report.conversations, export.report.skipped) == (2, 1)
+
+
+def test_what_is_no_picture_is_not_taken_for_one(tmp_path: Path) -> None:
+    lie = b"<script>no picture</script>"
+    digest = hashlib.sha256(lie).hexdigest()
+    path = zip_of(
+        tmp_path,
+        {
+            "conversations.json": OWN + "]}",
+            f"pictures/{digest}.png": lie,
+        },
+    )
+    source = StoredSource(digest=digest, media_type="image/png", size=len(lie), width=1, height=1)
+    with ConversationImport(path) as export, pytest.raises(ImageRefused, match="none, or of another type"):
+        export.read_picture(source)
