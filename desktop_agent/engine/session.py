@@ -219,6 +219,7 @@ class Session:
             refuse=self._refuse_while_working,
             close_calls=self._runs.close_open_calls,
             validate=self._valid_prompt,
+            has_waiting=lambda: bool(self.queue.entries),
             take_prompt=self._controls.take_next,
             start=self._runs.start,
         )

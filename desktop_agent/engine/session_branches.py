@@ -28,6 +28,7 @@ class SessionBranches:
         refuse: Callable[[], None],
         close_calls: Callable[[], None],
         validate: Callable[[Message], Message],
+        has_waiting: Callable[[], bool],
         take_prompt: Callable[[Message], Message | None],
         start: StartRun,
     ) -> None:
@@ -36,6 +37,7 @@ class SessionBranches:
         self._refuse = refuse
         self._close_calls = close_calls
         self._validate = validate
+        self._has_waiting = has_waiting
         self._take_prompt = take_prompt
         self._start = start
 
@@ -55,6 +57,9 @@ class SessionBranches:
         Raises WrongUse as Session.send does, and for an id that is no prompt of the person's in the branch in view.
         """
         self._refuse()
+        if self._has_waiting():
+            # They would go before it, onto the branch that it begins.
+            raise WrongUse("Messages wait to be sent.", "Send them or remove them, then edit the earlier one.")
         edited = self._validate(edited)
         index = self._index_of_prompt(message_id)
 

@@ -236,6 +236,19 @@ async def test_nothing_is_changed_while_a_run_is_active_and_by_what_is_wrong(sha
         branches.regenerate(answer.id)
 
 
+async def test_no_prompt_is_edited_while_others_wait(shaky: Shaky) -> None:
+    stage = stage_for(shaky, "one")
+    session = stage.session
+    await stage.say("a")
+    first = session.history
+    session.queue.add(Message.user("later"), "idle")
+    with pytest.raises(WrongUse, match="wait to be sent"):
+        session.branches.edit_prompt(first[0].id, Message.user("b"))
+    assert session.history == first
+    assert [entry.message.text for entry in session.queue.entries] == ["later"]
+    await session.close()
+
+
 async def test_a_conversation_in_memory_keeps_its_versions_too(shaky: Shaky) -> None:
     stage = stage_for(shaky, "one", "two", "three")
     session = in_memory_session(replace(stage.session._runs._setup, store=None), model="m")
