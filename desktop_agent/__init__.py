@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from desktop_agent.api.responses import (
         EventStream, Response, StructuredResponse, ToolCallAssembler, collect_response, collect_text,
     )
-    from desktop_agent.engine.conversation_exchange import ExportFormat, ExportResult, ImportResult
+    from desktop_agent.engine.conversation_exchange import ExportFormat, ExportResult, FoundProgram, ImportResult
+    from desktop_agent.exchange.readers.reader import FoundConversation
     from desktop_agent.exchange.import_report import ExchangeFailed, ImportReport, Skipped
     from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, Approval, Resolution
     from desktop_agent.storage.backup import Backup, StoredCounts
-    from desktop_agent.storage.records import ConversationRecord
+    from desktop_agent.storage.records import ConversationRecord, ConversationState
     from desktop_agent.tools.decorator import FunctionTool, ToolFacts, ToolOptions, tool
     from desktop_agent.tools.json_schema import JsonSchema
     from desktop_agent.tools.tool import AnyTool, ArgumentSchema, ModelSchema, RunningCall, Tool
@@ -81,7 +82,8 @@ if TYPE_CHECKING:
         StopReason, TextClosed, ThinkingBlock, ThinkingDelta, ToolArgsDelta, Usage, UsageUpdate,
     )
     from desktop_agent.types.providers import (
-        CachedPrompt, Capabilities, Effort, JsonFormat, ModelInfo, ModelRequest, Price, PromptCaching,
+        CachedPrompt, Capabilities, ConversationParameters, Effort, JsonFormat, ModelInfo, ModelRequest, Price,
+        PromptCaching,
         ProviderConfig, ProviderState, Reasoning, ReasoningAdaptive, ReasoningBetweenTools, ReasoningBudget,
         ReasoningDisabled, ReasoningEffort, ReasoningMode, Timeouts, TokenCount, ToolChoice,
     )
@@ -102,13 +104,16 @@ __all__ = [  # noqa: RUF022
     "ChatDone", "ChatLoopHandle", "ChatStream", "CheckpointCreated", "CheckpointRestored", "Citation", "Client",
     "CommandPart", "CommandPattern", "CommandPreview", "CommandSubject", "CommandsPattern", "Conflict",
     "ConnectionFailed", "ContentDelta", "ContextCompacted", "ContextLengthExceeded", "ContinuationInjected",
-    "Controls", "ConversationHits", "ConversationInUse", "ConversationOrigin", "ConversationRecord", "ConversationTree",
+    "Controls", "ConversationHits", "ConversationInUse", "ConversationOrigin", "ConversationParameters",
+    "ConversationRecord",
+    "ConversationState", "ConversationTree",
     "CostUpdated", "DEFAULT_MODE", "DatabaseBusy", "DatabaseDamaged",
     "DatabaseReplaced", "DatabaseTooNew",
     "Decision", "Deny", "DenyAndStop", "Dialect", "DiffPreview", "DiskFull", "Done", "DoomLoopSuspected",
     "DuplicateToolResult", "Effect", "Effort", "EngineEvent", "Envelope", "ErrorOccurred", "Event", "EventStream",
     "ExchangeFailed", "ExportFormat", "ExportResult", "ExtraMissing",
-    "FileChanges", "FunctionTool", "Guard", "GuardAbort", "GuardAborted", "GuardCheck", "GuardContinue", "GuardControl",
+    "FileChanges", "FoundConversation", "FoundProgram", "FunctionTool", "Guard", "GuardAbort", "GuardAborted",
+    "GuardCheck", "GuardContinue", "GuardControl",
     "GuardMoment", "GuardPass", "GuardStop", "GuardVerdict", "History", "HookAllow", "HookAsk", "HookDeny", "HookEdit",
     "HookName", "HookVerdict", "Hooks", "HostPattern", "HostSubject", "Image", "ImageDetail", "ImageRefused",
     "ImageSource", "ImagesNotSupported", "ImportReport", "ImportResult", "Interrupt", "InterruptHandle",
@@ -163,11 +168,12 @@ _MODULES = {
         "collect_text",
     ),
     "conversation.branches": ("Versions",),
-    "engine.conversation_exchange": ("ExportFormat", "ExportResult", "ImportResult"),
+    "engine.conversation_exchange": ("ExportFormat", "ExportResult", "FoundProgram", "ImportResult"),
+    "exchange.readers.reader": ("FoundConversation",),
     "exchange.import_report": ("ExchangeFailed", "ImportReport", "Skipped"),
     "permissions.approvals": ("AnswerReport", "AnswerStatus", "Approval", "Resolution",),
     "storage.backup": ("Backup", "StoredCounts"),
-    "storage.records": ("ConversationRecord",),
+    "storage.records": ("ConversationRecord", "ConversationState"),
     "tools.decorator": ("FunctionTool", "ToolFacts", "ToolOptions", "tool",),
     "tools.json_schema": ("JsonSchema",),
     "tools.tool": ("AnyTool", "ArgumentSchema", "ModelSchema", "RunningCall", "Tool",),
@@ -219,7 +225,8 @@ _MODULES = {
         "Usage", "UsageUpdate",
     ),
     "types.providers": (
-        "CachedPrompt", "Capabilities", "Effort", "JsonFormat", "ModelInfo", "ModelRequest", "Price",
+        "CachedPrompt", "Capabilities", "ConversationParameters", "Effort", "JsonFormat", "ModelInfo",
+        "ModelRequest", "Price",
         "PromptCaching", "ProviderConfig", "ProviderState", "Reasoning", "ReasoningAdaptive",
         "ReasoningBetweenTools", "ReasoningBudget", "ReasoningDisabled", "ReasoningEffort", "ReasoningMode",
         "Timeouts", "TokenCount", "ToolChoice",

@@ -51,7 +51,7 @@ BACKGROUND_IMPORTS = (
     "desktop_agent.engine.mcp_servers",
     "desktop_agent.engine.session_opening",
     "desktop_agent.processes.worker",
-    "markdown_it",
+    "desktop_agent.markdown.parser",
     "mdit_py_plugins.footnote",
 )
 """Modules without Qt, imported in a thread after the first paint."""

@@ -1,7 +1,6 @@
 """The sidebar: a new conversation, a search, all conversations, and the footer."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -10,7 +9,6 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
-from desktop_agent.types.search import SearchChoices, SearchQuery, SearchResults
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, announce
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, themed_icon
@@ -18,6 +16,7 @@ from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, themed_icon
 if TYPE_CHECKING:
     from PySide6.QtGui import QAction
 
+    from desktop_agent.types.search import SearchChoices, SearchQuery, SearchResults
     from ui.sidebar.conversation_model import Badge, Conversation, ConversationModel
     from ui.sidebar.conversation_rows import ConversationView
     from ui.sidebar.search_filters import SearchFilters
@@ -135,22 +134,26 @@ class ConversationList(QWidget):
         self._search.selectAll()
 
     @property
-    def query(self) -> SearchQuery | None:
+    def query(self) -> "SearchQuery | None":
         """Return what is searched for; None where the list is wanted."""
-        query = SearchQuery(self._search.text(), conversation_id=self._conversation_id)
-        if self._filters_in_use is not None:
-            query = self._filters_in_use.chosen.apply(query, datetime.now().astimezone())
-        return query if query.text.strip() or query != SearchQuery(query.text, conversation_id=None) else None
+        words, filters = self._search.text(), self._filters_in_use
+        if not words.strip() and filters is None and self._conversation_id is None:
+            return None
+        # Late: the window is painted before pydantic is loaded.
+        from desktop_agent.types.search import SearchQuery
+
+        query = SearchQuery(words, conversation_id=self._conversation_id)
+        return query if filters is None else filters.apply(query)
 
     @property
     def _filters_in_use(self) -> "SearchFilters | None":
         return self._filters if "_filters" in vars(self) and self._filters.is_active else None
 
-    def set_filter_choices(self, choices: SearchChoices) -> None:
+    def set_filter_choices(self, choices: "SearchChoices") -> None:
         """Offer these models and folders as filters."""
         self._filters.set_choices(choices)
 
-    def show_results(self, query: SearchQuery, results: SearchResults) -> None:
+    def show_results(self, query: "SearchQuery", results: "SearchResults") -> None:
         """Show what was found in place of the list."""
         if query != self.query:
             return
@@ -169,7 +172,7 @@ class ConversationList(QWidget):
         self._show_filters()
         self._search_for(self.query)
 
-    def _search_for(self, query: SearchQuery | None) -> None:
+    def _search_for(self, query: "SearchQuery | None") -> None:
         self._opens_best = False
         if query is None:
             self._conversation_id = None
@@ -206,7 +209,7 @@ class ConversationList(QWidget):
             if isinstance(other, QWidget):
                 other.setVisible(other is view)
 
-    def _describe_results(self, results: SearchResults) -> None:
+    def _describe_results(self, results: "SearchResults") -> None:
         """The view paints its sentences, which a screen reader does not read by itself."""
         from ui.sidebar.search_results import remark_on
 

@@ -81,6 +81,10 @@ class SearchFilters(QWidget):
         """Return the filters."""
         return self._chosen
 
+    def apply(self, query: SearchQuery) -> SearchQuery:
+        """Return the query with the filters, as of now."""
+        return self._chosen.apply(query, datetime.now().astimezone())
+
     @property
     def is_active(self) -> bool:
         """Return whether anything is chosen."""
