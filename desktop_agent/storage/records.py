@@ -5,11 +5,12 @@ text with them takes the slow way through the standard library, where they are e
 """
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Annotated, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
@@ -49,6 +50,21 @@ class ConversationState(BaseModel):
     stopped_run: str | None = None
     outside: tuple[UntrustedSource, ...] = ()
     trusted: tuple[UntrustedSource, ...] = ()
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            mode: str = "default",
+            own_mode: Mode | None = None,
+            is_mode_gone: bool = False,
+            policies: Sequence[PromptPolicy] = (),
+            queue: Sequence[QueuedMessage] = (),
+            stopped_run: str | None = None,
+            outside: Sequence[UntrustedSource] = (),
+            trusted: Sequence[UntrustedSource] = (),
+        ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
