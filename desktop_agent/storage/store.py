@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
-from typing import TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from desktop_agent.processes.worker_threads import wait_to_end
 from desktop_agent.storage import conversation_rows, journal_rows
 from desktop_agent.storage.connection import (
     DatabaseConnection,
+    RunInDatabase,
     connect,
     database_error,
     empty_log,
@@ -48,12 +50,14 @@ from desktop_agent.storage.records import (
     parameters_to_json,
     reasoning_to_json,
 )
-from desktop_agent.storage.search.conversation_search import ConversationSearch
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.engine_events import Envelope
 from desktop_agent.types.errors import DatabaseReplaced, Sentence, StorageFailed
 from desktop_agent.types.messages import Message
 from desktop_agent.types.providers import ConversationParameters, Reasoning
+
+if TYPE_CHECKING:
+    from desktop_agent.storage.search.conversation_search import ConversationSearch
 
 T = TypeVar("T")
 
@@ -67,7 +71,7 @@ class Store:
     """
 
     def __init__(
-        self, folder: Path, thread: DatabaseThread, search: ConversationSearch, pin: FilePin | None = None
+        self, folder: Path, thread: DatabaseThread, pin: FilePin | None = None, search: "_LazySearch | None" = None
     ) -> None:
         self.report = OpenReport(thread.notices)
         self.pictures = PictureFiles(folder)
@@ -75,7 +79,7 @@ class Store:
         self._folder = folder
         self._thread = thread
         self._pin = pin
-        self.search = search
+        self._search = search or _LazySearch(folder, thread.run_quietly)
         self.checkpoints = CheckpointRows(self._run, self.blobs)
         self.rules = RuleRows(self._run)
         self.calls = journal_rows.CallRows(self._run)
@@ -87,8 +91,7 @@ class Store:
         Raises DatabaseTooNew, DatabaseBusy, DiskFull, StorageFailed. A damaged database is no error: it is renamed,
         and its readable rows are carried over.
         """
-        thread = await DatabaseThread.open(folder, program)
-        return cls(folder, thread, ConversationSearch(folder, thread.run_quietly))
+        return cls(folder, await DatabaseThread.open(folder, program))
 
     def pinned(self) -> "Store":
         """Return the same store, bound to the file that is open when it is first used.
@@ -96,12 +99,18 @@ class Store:
         Once another file replaces it, every method raises DatabaseReplaced: content that continues the old file must
         not be written into the new one.
         """
-        return Store(self._folder, self._thread, self.search, FilePin())
+        return Store(self._folder, self._thread, FilePin(), self._search)
 
     async def close(self) -> None:
         """Finish what is queued, close the database and end its thread. Harmless when repeated."""
-        await self.search.close()
+        if self._search.is_loaded:
+            await self.search.close()
         await self._thread.close()
+
+    @property
+    def search(self) -> "ConversationSearch":
+        """The search in all conversations."""
+        return self._search.search
 
     @property
     def read_only(self) -> StorageFailed | None:
@@ -351,7 +360,8 @@ class Store:
         try:
             return await self._run(work)
         finally:
-            self.search.notice_change()
+            if self._search.is_loaded:
+                self.search.notice_change()
 
 
 async def _copy_database(path: Path, target: Path) -> None:
@@ -363,6 +373,24 @@ async def _copy_database(path: Path, target: Path) -> None:
                 connection.interrupt()
 
     await wait_to_end(asyncio.ensure_future(asyncio.to_thread(_write_copy, path, target, copying)), interrupt)
+
+
+class _LazySearch:
+    """The search of one folder, for all its stores. It is loaded when it is first needed: `ask` never searches."""
+
+    def __init__(self, folder: Path, run: RunInDatabase) -> None:
+        self._folder = folder
+        self._run = run
+
+    @cached_property
+    def search(self) -> "ConversationSearch":
+        from desktop_agent.storage.search.conversation_search import ConversationSearch
+
+        return ConversationSearch(self._folder, self._run)
+
+    @property
+    def is_loaded(self) -> bool:
+        return "search" in vars(self)
 
 
 def _write_copy(path: Path, target: Path, copying: list[DatabaseConnection]) -> None:

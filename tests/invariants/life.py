@@ -16,7 +16,6 @@ from pydantic import BaseModel, ConfigDict
 from desktop_agent.processes.worker_threads import WorkerThread
 from desktop_agent.storage.database_thread import DatabaseThread
 from desktop_agent.storage.opening import DATABASE_NAME, open_database
-from desktop_agent.storage.search.conversation_search import ConversationSearch
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
 from desktop_agent.types.blocks import Text
@@ -101,8 +100,7 @@ class Life:
         self.folder = folder
         self.observe = observe
         opened = open_database(folder)
-        thread = DatabaseThread(folder, InlineWorker(self), opened)
-        self.store = Store(folder, thread, ConversationSearch(folder, thread.run_quietly))
+        self.store = Store(folder, DatabaseThread(folder, InlineWorker(self), opened))
         self._connection = opened.connection
         self.watch = sqlite3.connect(folder / DATABASE_NAME)
         """Another connection: it sees what is written, and nothing else."""
