@@ -1,7 +1,12 @@
 """Values out of other programs' JSON, where anything may be missing or of another type."""
 
+import math
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, cast
+
+_MILLISECONDS = 100_000_000_000
+"""Numbers above are milliseconds: in seconds this is the year 5138."""
 
 
 def object_of(value: object) -> dict[str, Any]:
@@ -9,41 +14,46 @@ def object_of(value: object) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def object_in(value: object, name: str) -> dict[str, Any]:
-    """Return the object under this name, or an empty one."""
-    return object_of(_member(value, name))
+def object_in(value: object, *path: str) -> dict[str, Any]:
+    """Return the object at a path of keys, or an empty one."""
+    return object_of(_value_at(value, path))
 
 
-def list_in(value: object, name: str) -> list[Any]:
-    """Return the array under this name, or an empty one."""
-    inner = _member(value, name)
+def list_in(value: object, *path: str) -> list[Any]:
+    """Return the list at a path of keys, or an empty one."""
+    inner = _value_at(value, path)
     return cast("list[Any]", inner) if isinstance(inner, list) else []
 
 
-def text_in(value: object, name: str) -> str:
-    """Return the text under this name, or an empty one."""
-    inner = _member(value, name)
+def text_in(value: object, *path: str) -> str:
+    """Return the text at a path of keys, or ""."""
+    inner = _value_at(value, path)
     return inner if isinstance(inner, str) else ""
 
 
-def flag_in(value: object, name: str) -> bool:
-    """Return whether there is a true under this name."""
-    return _member(value, name) is True
+def flag_in(value: object, *path: str) -> bool:
+    """Return whether there is a true at a path of keys."""
+    return _value_at(value, path) is True
 
 
-def moment_in(value: object, name: str) -> datetime | None:
-    """Return the moment under this name, in seconds since 1970 or as ISO 8601; None for everything else."""
-    inner = _member(value, name)
-    try:
-        if isinstance(inner, int | float) and not isinstance(inner, bool):
-            return datetime.fromtimestamp(inner, UTC)
-        if isinstance(inner, str):
-            moment = datetime.fromisoformat(inner)
-            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError, OSError):
-        pass
+def moment_in(value: object, *path: str) -> datetime | None:
+    """Return the time at a path of keys; see `parse_time`."""
+    return parse_time(_value_at(value, path))
+
+
+def parse_time(value: object) -> datetime | None:
+    """Return a time in ISO 8601, or in seconds or milliseconds since 1970. UTC where no zone is given."""
+    with suppress(ValueError, OverflowError, OSError):
+        if isinstance(value, str):
+            time = datetime.fromisoformat(value)
+            time = time if time.tzinfo else time.replace(tzinfo=UTC)
+            return time.astimezone(UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0:
+            return datetime.fromtimestamp(value / 1000 if value > _MILLISECONDS else value, UTC)
     return None
 
 
-def _member(value: object, name: str) -> object:
-    return object_of(value).get(name)
+def _value_at(value: object, path: tuple[str, ...]) -> object:
+    for key in path:
+        value = object_of(value).get(key)
+    return value

@@ -13,14 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
+from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.readers.content import (
-    list_in,
-    object_in,
-    object_of,
-    parse_time,
     picture_from_url,
     short_title,
-    text_in,
     tool_call,
     usage_of,
 )

@@ -16,16 +16,12 @@ from os import fstat
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
+from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.readers.content import (
     is_hidden,
-    list_in,
-    object_in,
-    object_of,
-    parse_time,
     picture,
     short_title,
     sum_of,
-    text_in,
     tool_call,
     usage_of,
 )

@@ -2,12 +2,10 @@
 
 import base64
 import binascii
-import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any, cast
@@ -23,46 +21,6 @@ _MAX_TITLE_LENGTH = 80
 _MAX_NAME_LENGTH = 200
 _SPACES = re.compile(r"\s+")
 _DATA_URL = re.compile(r"data:[\w.+/-]*(?:;[\w=.-]+)*;base64,", re.IGNORECASE)
-_MILLISECONDS = 100_000_000_000
-"""Numbers above are milliseconds: in seconds this is the year 5138."""
-
-
-def text_in(value: object, *path: str) -> str:
-    """Return the text at a path of keys, or ""."""
-    for key in path:
-        value = object_of(value).get(key)
-    return value if isinstance(value, str) else ""
-
-
-def object_of(value: object) -> dict[str, Any]:
-    """Return the value if it is an object, else an empty one."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def object_in(value: object, *path: str) -> dict[str, Any]:
-    """Return the object at a path of keys, or an empty one."""
-    for key in path:
-        value = object_of(value).get(key)
-    return object_of(value)
-
-
-def list_in(value: object, *path: str) -> list[Any]:
-    """Return the list at a path of keys, or an empty one."""
-    for key in path:
-        value = object_of(value).get(key)
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
-def parse_time(value: object) -> datetime | None:
-    """Return a time in ISO 8601, or in seconds or milliseconds since 1970. UTC where no zone is given."""
-    with suppress(ValueError, OverflowError, OSError):
-        if isinstance(value, str):
-            time = datetime.fromisoformat(value)
-            time = time if time.tzinfo else time.replace(tzinfo=UTC)
-            return time.astimezone(UTC)
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0:
-            return datetime.fromtimestamp(value / 1000 if value > _MILLISECONDS else value, UTC)
-    return None
 
 
 def short_title(text: str) -> str:

@@ -12,15 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
+from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.readers.content import (
-    list_in,
-    object_in,
-    object_of,
-    parse_time,
     picture,
     short_title,
     sum_of,
-    text_in,
     tool_call,
     usage_of,
 )

@@ -10,15 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
+from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.readers.content import (
     is_hidden,
-    list_in,
-    object_in,
-    object_of,
-    parse_time,
     picture,
     short_title,
-    text_in,
     tool_call,
 )
 from desktop_agent.exchange.readers.files import (

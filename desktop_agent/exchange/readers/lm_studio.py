@@ -10,14 +10,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
+from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.readers.content import (
-    list_in,
-    object_in,
-    object_of,
-    parse_time,
     picture_from_url,
     short_title,
-    text_in,
     tool_call,
 )
 from desktop_agent.exchange.readers.files import (

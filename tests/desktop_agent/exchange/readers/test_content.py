@@ -4,14 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from desktop_agent.exchange.foreign_values import list_in, object_in, parse_time, text_in
 from desktop_agent.exchange.readers.content import (
-    list_in,
-    object_in,
-    parse_time,
     picture,
     picture_from_url,
     short_title,
-    text_in,
     tool_call,
     usage_of,
 )
