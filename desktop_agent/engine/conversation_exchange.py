@@ -209,6 +209,8 @@ class _Export:
         is_single = len(conversation_ids) == 1
         if not is_single:
             self._target.mkdir(parents=True, exist_ok=True)
+            # What is in the folder already is somebody's: nobody was asked whether to replace it.
+            names |= {path.stem.casefold() for path in self._target.glob(f"*.{self._format.value}")}
         for tree in self._loaded(conversation_ids):
             path = self._target if is_single else self._target / _free_name(tree.title, self._format, names)
             if self._format is ExportFormat.HTML:

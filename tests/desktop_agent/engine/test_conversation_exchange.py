@@ -77,3 +77,14 @@ async def test_an_import_that_is_cancelled_has_ended(store: Store, tmp_path: Pat
         assert step.calls == 2
     finally:
         await empty.close()
+
+
+async def test_nothing_in_a_folder_is_replaced_by_an_export_into_it(store: Store, tmp_path: Path) -> None:
+    for number in (1, 2):
+        await store.import_tree(TREE.model_copy(update={"id": f"same-{number}", "title": "Same"}))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "Same.md").write_text("mine")
+    result = await ConversationExchange(store).export(["same-1", "same-2"], folder, ExportFormat.MARKDOWN)
+    assert [path.name for path in result.files] == ["Same 2.md", "Same 3.md"]
+    assert (folder / "Same.md").read_text() == "mine"
