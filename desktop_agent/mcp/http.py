@@ -27,8 +27,9 @@ from desktop_agent.mcp.http_responses import (
     repair_events,
     repair_message,
 )
-from desktop_agent.network.fetch import MAX_REDIRECTS, Resolver, proxy_address, resolve_checked, resolve_host
+from desktop_agent.network.fetch import MAX_REDIRECTS, Resolver, resolve_checked, resolve_host
 from desktop_agent.network.hosts import PrivateHost
+from desktop_agent.network.system_proxy import proxy_address
 from desktop_agent.types.errors import Sentence, ToolFailed
 
 # These log what servers answered, secrets too.

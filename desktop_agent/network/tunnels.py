@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import h11
 
-from desktop_agent.network.fetch import Resolver, proxy_for, proxy_refusal, resolve_checked, tls_context
+from desktop_agent.network.fetch import Resolver, resolve_checked, tls_context
 from desktop_agent.network.hosts import HostAndPort
+from desktop_agent.network.system_proxy import proxy_for, proxy_refusal
 
 if TYPE_CHECKING:
     import httpx
