@@ -1,27 +1,22 @@
-"""Servers in use, their keys and models, and the prices that the person set."""
+"""Servers in use, their keys and models."""
 
 import asyncio
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
 from desktop_agent.engine.model_listings import (
-    MODELS_FILE,
     ModelListings,
     ModelListingsFile,
-    load_model_overrides,
-    set_price_in_text,
 )
 from desktop_agent.processes.worker_threads import wait_for_all
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.provider import Failover, Provider, catalogue_vendor, load_dialects, make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.storage.files import file_error, write_atomically
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.types.errors import (
     AgentError,
@@ -32,12 +27,11 @@ from desktop_agent.types.errors import (
     ProviderError,
     SecretsUnavailable,
     Sentence,
-    StorageFailed,
     UnreadableAnswer,
     WrongUse,
 )
 from desktop_agent.types.preferences import Preferences
-from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint, ImageLimits, ModelInfo, Price
+from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint, ImageLimits, ModelInfo
 
 if TYPE_CHECKING:
     from desktop_agent.providers.demo.server import DemoServer
@@ -314,85 +308,3 @@ def key_from_environment(variable: str) -> SecretStr | None:
     """Return a key given for this run, or None when the variable is unset or empty."""
     value = os.environ.get(variable, "")
     return SecretStr(value) if value else None
-
-
-@dataclass(frozen=True, slots=True)
-class ModelPriceEntry:
-    """One model of one server. `is_own`: the person set a part of its price."""
-
-    endpoint_id: str
-    server: str
-    vendor: str
-    model: str
-    price: Price
-    is_own: bool
-
-
-class PriceOverrides:
-    """Reads prices from the catalogue, changes them in the person's file, and applies them at once."""
-
-    def __init__(self, folder: Path, catalogue: Catalogue, connections: Connections) -> None:
-        self._folder = folder
-        self._catalogue = catalogue
-        self._connections = connections
-        self._lock = asyncio.Lock()
-
-    def models(self) -> tuple[ModelPriceEntry, ...]:
-        """Return every model that a server in use has listed, server by server."""
-        return tuple(
-            ModelPriceEntry(
-                endpoint.id,
-                endpoint.title,
-                vendor,
-                model.id,
-                model.price or Price(),
-                self._catalogue.override_price(vendor, model.id) is not None,
-            )
-            for endpoint, vendor in self._servers()
-            for model in self._connections.listed_models(endpoint)
-        )
-
-    async def change(self, vendor: str, model: str, changes: Price | None) -> None:
-        """Write these numbers over the model's price in the file; None removes its price from the file.
-
-        Raises StorageFailed: the disk refuses, or the file cannot be changed safely.
-        """
-        async with self._lock:
-            await asyncio.to_thread(_write_price, self._folder / MODELS_FILE, vendor, model, changes)
-            table, _ = await load_model_overrides(self._folder)
-            self._catalogue.set_overrides(table)
-            for endpoint, its_vendor in self._servers():
-                if its_vendor == vendor:
-                    self._connections.forget(endpoint.id, prices_only=True)
-
-    def _servers(self) -> list[tuple[Endpoint, str]]:
-        """Return the servers in use but the demo, each with its vendor in the tables of models."""
-        return [
-            (endpoint, catalogue_vendor(endpoint.dialect, endpoint.base_url))
-            for endpoint in self._connections.endpoints()
-            if endpoint.kind != "demo"
-        ]
-
-
-def _write_price(path: Path, vendor: str, model: str, changes: Price | None) -> None:
-    try:
-        text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
-        changed = set_price_in_text(text, vendor, model, changes)
-        if changed is None:
-            raise StorageFailed(
-                Sentence(
-                    "Your file “{name}” is written in a way that cannot be changed from here.", {"name": MODELS_FILE}
-                ),
-                "Change the price in the file itself.",
-                detail=str(path),
-            )
-        if changed != text:
-            write_atomically(path, changed.encode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise StorageFailed(
-            Sentence("Your file “{name}” is not text in UTF-8.", {"name": MODELS_FILE}),
-            "Save it as UTF-8.",
-            detail=str(path),
-        ) from error
-    except OSError as error:
-        raise file_error(error, path) from error

@@ -11,9 +11,10 @@ from weakref import WeakValueDictionary, finalize
 
 from pydantic import SecretStr
 
-from desktop_agent.engine.connections import DEMO, Connections, PriceOverrides
+from desktop_agent.engine.connections import DEMO, Connections
 from desktop_agent.engine.model_listings import ModelListingsFile, load_model_overrides
 from desktop_agent.engine.permission_records import AuditTrail, RuleBook, unreadable_rule_notices
+from desktop_agent.engine.price_overrides import PriceOverrides
 from desktop_agent.engine.session_lifecycle import DatabaseReplacement, IdleSessions
 from desktop_agent.processes.worker_threads import wait_for_all
 from desktop_agent.providers.catalogue.catalogue import Catalogue

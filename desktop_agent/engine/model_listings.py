@@ -1,32 +1,24 @@
-"""Models that servers list, saved between starts, and the person's own table `models.toml`.
-
-A price is changed in the text of that file without touching any other line: the standard library reads TOML but does
-not write it, and comments must survive. The result is parsed again, and used only when it says exactly what was
-wanted.
-"""
+"""Models that servers list, saved between starts, and the person's own table `models.toml`."""
 
 import asyncio
 import hashlib
 import json
 import logging
-import re
 import tomllib
 from collections.abc import Awaitable, Callable
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from desktop_agent.processes.foreign_code import Fault
 from desktop_agent.storage.files import file_error, make_private_folder, write_atomically
-from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed
 from desktop_agent.types.messages import now
-from desktop_agent.types.providers import Endpoint, ModelInfo, Price
+from desktop_agent.types.providers import Endpoint, ModelInfo
 
 if TYPE_CHECKING:
     from desktop_agent.providers.catalogue.tables import ModelTable, TableError
@@ -274,7 +266,6 @@ def _read_overrides(path: Path) -> "tuple[ModelTable | None, tuple[Sentence, ...
     except OSError as error:
         return None, (_unusable_file(path, error.strerror or type(error).__name__),)
     # Imported late: few people have such a file, and the start is measured.
-    import tomllib
 
     from desktop_agent.providers.catalogue.tables import parse_table
 
@@ -302,103 +293,3 @@ def _skipped_entry(path: Path, strange: "TableError") -> Sentence:
         return Sentence("In your file “{name}”, {place} was left out: {why}.", values)
     values["line"] = str(strange.line)
     return Sentence("In your file “{name}”, line {line}, {place} was left out: {why}.", values)
-
-
-_PRICE_LINE = re.compile(r"\s*price\s*=")
-_TABLE_HEADING = re.compile(r"\s*\[")
-
-
-def set_price_in_text(text: str, vendor: str, model: str, changes: Price | None) -> str | None:
-    """Return the text with these numbers over the model's price; without its price for None.
-
-    Return None where the text is no TOML, or cannot be changed line by line.
-    """
-    try:
-        before = tomllib.loads(text)
-        old = _find_price(before, vendor, model)
-        numbers = {} if changes is None else changes.model_dump(exclude_none=True)
-        price = {**old, **numbers} if changes is not None else {}
-        if price == old:
-            return text
-        after = _edit_lines(text.splitlines(), vendor, model, price)
-        expected = _expected_table(before, vendor, model, price)
-        return after if _without_empty_tables(tomllib.loads(after)) == _without_empty_tables(expected) else None
-    except (ValueError, RecursionError, TypeError):
-        return None
-
-
-def _find_price(data: JsonObject, vendor: str, model: str) -> JsonObject:
-    value: Any = data
-    for step in (vendor, model, "price"):
-        value = value.get(step, {}) if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return dict(value)  # pyright: ignore[reportUnknownArgumentType]
-
-
-def _expected_table(before: JsonObject, vendor: str, model: str, price: JsonObject) -> JsonObject:
-    """Return what the text must say afterwards."""
-    expected = deepcopy(before)
-    if not before:
-        expected["version"] = 1
-    if price:
-        expected.setdefault(vendor, {}).setdefault(model, {})["price"] = price
-        return expected
-    del expected[vendor][model]["price"]
-    return expected
-
-
-def _without_empty_tables(data: JsonObject) -> JsonObject:
-    """Return the data without empty entries: one that held only a price may go with it, or stay for its comments."""
-    vendors = {
-        vendor: _non_empty(cast("JsonObject", models)) if isinstance(models, dict) else models
-        for vendor, models in data.items()
-    }
-    return _non_empty(vendors)
-
-
-def _non_empty(table: JsonObject) -> JsonObject:
-    return {name: value for name, value in table.items() if value != {}}
-
-
-def _edit_lines(lines: list[str], vendor: str, model: str, price: JsonObject) -> str:
-    entry = [f"price = {_inline_table(price)}"] if price else []
-    heading = _find_heading(lines, vendor, model)
-    if heading is None:
-        begin = [*lines, ""] if lines else ["version = 1", ""]
-        return _join_lines([*begin, f"[{vendor}.{json.dumps(model, ensure_ascii=False)}]", *entry])
-    end = next((index for index in range(heading + 1, len(lines)) if _TABLE_HEADING.match(lines[index])), len(lines))
-    body = lines[heading + 1 : end]
-    at = next((number for number, line in enumerate(body) if _PRICE_LINE.match(line)), None)
-    body = [*entry, *body] if at is None else [*body[:at], *entry, *body[at + 1 :]]
-    edited = lines[heading : heading + 1] if any(line.strip() for line in body) else []
-    return _join_lines([*lines[:heading], *edited, *body, *lines[end:]])
-
-
-def _find_heading(lines: list[str], vendor: str, model: str) -> int | None:
-    for number, line in enumerate(lines):
-        if not _TABLE_HEADING.match(line):
-            continue
-        try:
-            named: Any = tomllib.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if named == {vendor: {model: {}}}:
-            return number
-    return None
-
-
-def _inline_table(price: JsonObject) -> str:
-    parts = [
-        f"{name} = {_inline_table(value) if isinstance(value, dict) else _format_number(value)}"  # pyright: ignore[reportUnknownArgumentType]
-        for name, value in price.items()
-    ]
-    return "{ " + ", ".join(parts) + " }"
-
-
-def _format_number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
-
-
-def _join_lines(lines: list[str]) -> str:
-    while lines and not lines[-1].strip():
-        lines = lines[:-1]
-    return "\n".join(lines) + "\n" if lines else ""

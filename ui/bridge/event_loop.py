@@ -226,7 +226,7 @@ class BackgroundTasks:
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run it in the background."""
-        task = asyncio.get_running_loop().create_task(self._guarded(work))
+        task = asyncio.get_running_loop().create_task(self._report_crash(work))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         # A task that is cancelled before its first step never awaits its work.
@@ -240,7 +240,7 @@ class BackgroundTasks:
                 task.cancel()
             await asyncio.wait(self._running)
 
-    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _report_crash(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
         except AgentError as error:

@@ -6,8 +6,8 @@ from tempfile import gettempdir
 
 from PySide6.QtCore import QObject, Signal
 
-from desktop_agent.engine.connections import ModelPriceEntry
 from desktop_agent.engine.engine import Engine
+from desktop_agent.engine.price_overrides import ModelPriceEntry
 from desktop_agent.types.preferences import Preferences
 from desktop_agent.types.providers import Price
 from desktop_agent.types.tool_calls import ToolClass

@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from desktop_agent.engine.model_listings import set_price_in_text
+from desktop_agent.engine.price_overrides import set_price_in_text
 from desktop_agent.types.providers import Price
 
 OWN = """\
