@@ -74,6 +74,7 @@ class RowList:
         self._rows: OrderedDict[int, Row] = OrderedDict()
         self._anchor = ScrollAnchor()
         self._released_at = 0
+        self._measure(render_context)
         _cancel_renders(render_context)
 
     def __len__(self) -> int:
@@ -91,13 +92,8 @@ class RowList:
         While an answer grows, the room of what will be below it is kept: nothing jumps when it ends.
         """
         actions = self.render_context.message_actions
-        reserved = self.render_context.style.px(FOOTER_HEIGHT + 4) if actions and actions.is_working else 0
+        reserved = self._footer_height if actions and actions.is_working else 0
         return self._heights.total + 2 * self.margin + reserved + self.padding
-
-    @property
-    def margin(self) -> int:
-        """The space above the first and below the last row."""
-        return self.render_context.style.px(16)
 
     @property
     def bottom(self) -> int:
@@ -145,11 +141,18 @@ class RowList:
         for row in rows.values():
             row.restyle(width)
         self.render_context = render_context
+        self._measure(render_context)
         self._rows.clear()
         _cancel_renders(render_context)
         self._rows.update(rows)
         for index in rows:
             self.remeasure_row(index)
+
+    def _measure(self, render_context: RenderContext) -> None:
+        # Once for a style: each frame asks often.
+        self.margin = render_context.style.px(16)
+        """The space above the first and below the last row."""
+        self._footer_height = render_context.style.px(FOOTER_HEIGHT + 4)
 
     def resize(self, width: int, view: int) -> None:
         """Set the size of the viewport; with another width, heights become estimates again."""
