@@ -71,7 +71,8 @@ llama-server: setup-test
 	@$(BIN)/python -m tests.llama_cpp.build $(ARGS)
 
 # Minutes of silence in real time; ARGS='owners --pairs N --seed N': pairs of processes on one conversation;
-# ARGS='disk-faults --runs N --seed N': kills and faults of the disk.
+# ARGS='disk-faults --runs N --seed N': kills and faults of the disk; ARGS='kills --kills N --seed N': kills while
+# conversations are changed.
 soak: setup-test
 	@$(BIN)/python -m tests.soak $(ARGS)
 

@@ -19,6 +19,7 @@ from desktop_agent.storage.connection import (
     connect,
     damaged_error,
     database_error,
+    empty_log,
     is_damage,
     result_code,
     test_write,
@@ -26,7 +27,7 @@ from desktop_agent.storage.connection import (
 from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.conversation_rows import NOT_A_BRANCH, has_misplaced_messages
 from desktop_agent.storage.files import file_error, missing_error
-from desktop_agent.storage.open_files import OpenFiles, find_other_processes
+from desktop_agent.storage.open_files import OpenFiles, Presence, find_other_processes
 from desktop_agent.storage.opening import (
     DATABASE_NAME,
     OpenedDatabase,
@@ -122,13 +123,27 @@ class GuardedDatabase:
 
     def close(self) -> None:
         """Close all files."""
+        if self._presence is not None:
+            with suppress(sqlite3.Error, OSError, StorageFailed):
+                self._close_log(self._presence)
         self._connection.close()
-        if self._presence is None:
-            return
-        with suppress(sqlite3.Error, StorageFailed), opening_lock(self._folder):
+        if self._presence is not None:
             self._presence.end()
+
+    def _close_log(self, presence: Presence) -> None:
+        """Close the files so that a kill on the way leaves no entry of ours without a log."""
+        is_ours = not (self._files.is_replaced or self._files.has_lost_log)
+        if is_ours:
+            # It takes long, so before others are kept waiting.
+            empty_log(self._connection)
+        with opening_lock(self._folder):
+            if is_ours:
+                empty_log(self._connection)
+                if self._files.is_log_empty:
+                    presence.end()
+            self._connection.close()
+            presence.end()
             find_other_processes(self._folder).forget_killed()
-        self._presence.end()
 
     def _check_files(self) -> None:
         if self._stop_error is not None:

@@ -7,7 +7,7 @@ the other. SQLite checks this itself only when it closes ("How To Corrupt An SQL
 
 Each process holds the lock of a file of its own in `locks/open`, which is taken and read only under the opening lock.
 A file there that nobody holds is of a killed process: if the log is missing then, somebody removed it, for only
-closing the database deletes the log ("Write-Ahead Logging", section 4).
+closing the database deletes the log ("Write-Ahead Logging", section 4), and before that the file is removed.
 """
 
 import sqlite3
@@ -60,6 +60,11 @@ class OpenFiles:
         return any(
             file_identity(self._log(suffix)) != known for suffix, known in self._logs.items() if known is not None
         )
+
+    @property
+    def is_log_empty(self) -> bool:
+        """Return whether everything is in the database itself: nothing is lost with the log then. Raises OSError."""
+        return self._log("-wal").stat().st_size == 0
 
     @property
     def has_foreign_log(self) -> bool:

@@ -246,6 +246,9 @@ def open_for_writing(
             # Before anything is opened, which makes a new log.
             lonely = None if is_live or path.exists() else set_orphan_log_aside(path)
             is_log_lost = bool(others.killed) and not others.present and _has_lost_log(path)
+            if not is_log_lost:
+                # The log is there. Looking for damage moves it into the database, and we may be killed after that.
+                others.forget_killed()
             connection, notices = _open_connection(path, steps, others, is_live=is_live)
             try:
                 presence = Presence(folder, program)

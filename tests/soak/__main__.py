@@ -2,9 +2,9 @@
 
 import sys
 
-from tests.soak import disk_faults, owners, silence
+from tests.soak import disk_faults, kills, owners, silence
 
-_SOAKS = {"silence": silence.main, "owners": owners.main, "disk-faults": disk_faults.main}
+_SOAKS = {"silence": silence.main, "owners": owners.main, "disk-faults": disk_faults.main, "kills": kills.main}
 
 
 def main() -> int:

@@ -1,5 +1,6 @@
 """Nobody replaces the database under another process, and a log that was removed after a kill is told."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -104,3 +105,40 @@ async def test_a_log_that_another_process_closed_after_a_kill_is_not_told(tmp_pa
         await store.commit(conversation.id, Message.user("said"))
         await store.close()
     assert await notices_of_opening(tmp_path) == []
+
+
+CLOSED_IN_PART = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from desktop_agent.storage import guarded_database, opening
+from desktop_agent.storage.connection import DatabaseConnection
+from desktop_agent.storage.store import Store
+
+class Dying(DatabaseConnection):
+    def close(self):
+        super().close()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+async def main(when):
+    if when == "opening":
+        real = opening._is_damaged
+        opening._is_damaged = lambda *given: (real(*given), os.kill(os.getpid(), signal.SIGKILL))
+    store = await Store.open(Path(sys.argv[1]))
+    await store.create_conversation(title="stored")
+    if when == "closing":
+        store._thread._database._connection.__class__ = Dying
+        await store.close()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("whens", [("closing",), ("working", "opening")])
+def test_a_log_that_the_killed_process_closed_itself_is_not_told(tmp_path: Path, whens: tuple[str, ...]) -> None:
+    assert asyncio.run(notices_of_opening(tmp_path)) == []
+    for when in whens:
+        command = [sys.executable, "-c", CLOSED_IN_PART, str(tmp_path), when]
+        assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert not (tmp_path / f"{DATABASE_NAME}-wal").exists()
+    assert asyncio.run(notices_of_opening(tmp_path)) == []

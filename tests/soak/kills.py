@@ -1,0 +1,384 @@
+"""`kill -9` while conversations are changed: `python -m tests.soak kills --kills 500 --seed 1`.
+
+A process with the real engine on a real data folder talks to a model server on loopback, changes what was said,
+renames, imports, exports, searches, backs up, restores and deletes (tests/soak/history_actions.py), and says whatever
+has been acknowledged as stored. At some moment, of its opening and closing too, it is killed. Then it is counted: the
+database and the index of the search are whole by SQLite's own check, with no row of what is gone; the next start
+works and says nothing; what was acknowledged is there, what was about to be changed is as before or as it was to be,
+whole; text of an answer that was on the disk is in the answer; nothing is there twice; the search finds what is there
+and nothing of what was deleted; files that were written have their names only when they are whole; and the
+conversation can be gone on with. When a data folder was used for a while it is opened once more, and closed, and then
+no byte of what was deleted for good is in it.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from desktop_agent.storage.opening import DATABASE_NAME
+from desktop_agent.storage.search.index_file import INDEX_NAME
+from tests.fakes.http_server import Loopback, Reply, Request, chunk, sse
+from tests.soak.history_actions import ACTIONS, ANYTHING
+from tests.soak.history_process import Life
+
+ROOT = Path(__file__).resolve().parents[2]
+KILLS_IN_A_FOLDER = 25
+LIMIT = 240.0
+"""Seconds until a process that says nothing is a fault; the machine may be loaded."""
+
+_WORD = re.compile(r"\b[a-z]{14}\b")
+_FIRST_GUESS = 0.05
+_LEFT_OVER = """
+    SELECT (SELECT count(*) FROM messages WHERE conversation NOT IN (SELECT number FROM conversations)),
+        (SELECT count(*) FROM runs WHERE conversation NOT IN (SELECT number FROM conversations)),
+        (SELECT count(*) FROM journal WHERE number >> 32 NOT IN (SELECT number FROM runs)),
+        (SELECT count(*) FROM picture_uses WHERE conversation <> 0
+            AND conversation NOT IN (SELECT number FROM conversations)),
+        (SELECT count(*) FROM drafts WHERE number <> 0 AND number NOT IN (SELECT number FROM conversations))"""
+
+
+@dataclass
+class Told:
+    """What came of it. `kills` by the action that was under way."""
+
+    kills: Counter[str] = field(default_factory=Counter[str])
+    in_time: int = 0
+    """Processes that had closed before their kill came."""
+    folders: int = 0
+    messages: int = 0
+    searched: int = 0
+    faults: list[str] = field(default_factory=list[str])
+
+
+class Server:
+    """Answers each prompt with a word that it never says again, in pieces, and holds back the end for a moment."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+
+    def reply(self, request: Request) -> Reply:
+        if request.method == "GET":
+            return Reply(json.dumps({"object": "list", "data": [{"id": "m"}]}).encode(), framing="length")
+        word = "".join(self._chance.choices("abcdefghijklmnopqrstuvwxyz", k=14))
+        pieces = [f"{word} ", *(f"leaf{number} " for number in range(self._chance.randrange(30)))]
+        hold = asyncio.Event()
+        asyncio.get_running_loop().call_later(self._chance.choice((0.0, 0.01, 0.1)), hold.set)
+        begun = [sse(chunk({"content": piece}), done=False) for piece in pieces]
+        return Reply(begun, hold=hold, late=sse(chunk({"content": "end"}), chunk(finish="stop")))
+
+
+class Ledger:
+    """What must be stored, as far as the process has said so, and what may be."""
+
+    def __init__(self) -> None:
+        self._allowed: dict[str, set[str | None]] = {}
+        self._begun: tuple[str, str] | None = None
+        self.gone: set[str] = set()
+        """Words that were deleted for good."""
+        self.words: dict[str, set[str]] = {"list": set(), "trash": set()}
+        self._observed: dict[str, str | None] = {}
+
+    def note(self, line: dict[str, Any]) -> None:
+        for name, value in line.get("intend", {}).items():
+            self._allowed.setdefault(name, {None}).add(value)
+        for name, value in line.get("confirm", {}).items():
+            self._allowed[name] = {value}
+        if "begun" in line:
+            self._begun = line["begun"] and (line["begun"][0], line["begun"][1])
+
+    def judge(self, facts: dict[str, str | None]) -> Iterator[str]:
+        """Compare, and go on from what there is."""
+        absent = {id_ for id_ in self._ids() if facts.get(f"place/{id_}") is None}
+        dead = {id_ for id_ in absent if None in self._allowed.get(f"place/{id_}", {None})}
+        for name, allowed in self._allowed.items():
+            kind, id_, *_ = name.split("/")
+            value = facts.get(name)
+            if id_ in dead and kind in {"title", "head", "draft", "message"}:
+                continue
+            if value not in allowed and not (ANYTHING in allowed and value != "broken"):
+                yield f"{name} is {value!r}, not one of {sorted(map(str, allowed))}"
+        yield from self._judge_begun(facts, dead)
+        yield from self._judge_words(facts)
+        self._go_on_from(facts, dead)
+
+    def _ids(self) -> set[str]:
+        return {name.split("/")[1] for name in self._allowed if name.startswith("place/")}
+
+    def _judge_begun(self, facts: dict[str, str | None], dead: set[str]) -> Iterator[str]:
+        if self._begun is None or self._begun[0] in dead:
+            return
+        id_, text = self._begun
+        answers = [value or "" for name, value in facts.items() if name.startswith(f"message/{id_}/")]
+        if not any(answer.startswith(text.rstrip()) for answer in answers):
+            yield f"the answer that had begun with {text!r} is gone"
+
+    def _judge_words(self, facts: dict[str, str | None]) -> Iterator[str]:
+        texts = {name: value or "" for name, value in facts.items() if name.startswith("message/")}
+        uses = Counter(word for text in texts.values() for word in set(_WORD.findall(text)))
+        yield from (f"{word} was said {count} times" for word, count in uses.items() if count > 1)
+        yield from (f"{word} is back" for word in self.gone & uses.keys())
+
+    def _go_on_from(self, facts: dict[str, str | None], dead: set[str]) -> None:
+        for name, allowed in self._allowed.items():
+            if name.split("/")[1] in dead:
+                said = {str(value) for value in allowed if value is not None}
+                self.gone |= {word for text in said for word in _WORD.findall(text)}
+        for name, text in self._observed.items():
+            if name.startswith("message/") and facts.get(name) is None:
+                self.gone |= set(_WORD.findall(text or ""))
+        self._observed = facts
+        outside = ("export/", "restored/")
+        self._allowed = {name: {value} for name, value in facts.items() if not name.startswith(outside)}
+        self._allowed |= {f"place/{id_}": {None} for id_ in dead}
+        self._begun = None
+        places = {name.split("/")[1]: value for name, value in facts.items() if value and "place/" in name}
+        self.words = {"list": set(), "trash": set()}
+        for name, value in facts.items():
+            if name.startswith(("message/", "title/")):
+                self.words[places[name.split("/")[1]]] |= set(_WORD.findall(value or ""))
+        # A word of a title that was given up is not deleted for good.
+        self.gone -= self.words["list"] | self.words["trash"]
+
+    def judge_found(self, found: dict[str, list[str]], facts: dict[str, str | None]) -> Iterator[str]:
+        """What the search found, now that it is known what there is."""
+        texts = [(name.split("/")[1], value or "") for name, value in facts.items() if name[:3] in {"mes", "tit"}]
+        for word, ids in found.items():
+            where = {id_ for id_, text in texts if word in text and facts[f"place/{id_}"] == "list"}
+            if set(ids) != where or len(ids) != len(where):
+                yield f"{word} is in {sorted(where)}, and was found in {ids}"
+
+
+class Lives:
+    """The process from which the others are forked, and what they say."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._process: Any = None
+        self.error = b""
+
+    async def begin(self, life: Life) -> None:
+        if self._process is None:
+            self._process = await self._start()
+        self._process.stdin.write(f"{json.dumps(asdict(life))}\n".encode())
+        await self._process.stdin.drain()
+
+    async def line(self) -> dict[str, Any]:
+        """Return what is said next; what a kill has cut off is nothing."""
+        while True:
+            async with asyncio.timeout(LIMIT):
+                data = await self._process.stdout.readline()
+            if not data:
+                raise RuntimeError((await self._process.stderr.read()).decode())
+            with suppress(ValueError):
+                line: Any = json.loads(data)
+                if isinstance(line, dict):
+                    return line
+
+    async def close(self) -> str:
+        """Return what was said to standard error."""
+        if self._process is None:
+            return ""
+        self._process.stdin.close()
+        error = await self._process.stderr.read()
+        await self._process.wait()
+        return error.decode()
+
+    async def _start(self) -> Any:
+        places = {f"XDG_{name}_HOME": str(self._home / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")}
+        keys = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "tests.soak.history_process",
+            cwd=ROOT,
+            env={**os.environ, "HOME": str(self._home), **places, **keys},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=2**28,
+        )
+
+
+class Folder:
+    """One data folder, and the processes that are killed on it one after the other."""
+
+    def __init__(self, place: Path, lives: Lives, server: str, chance: random.Random, told: Told) -> None:
+        self._place = place
+        self._data = place / "data"
+        self._lives = lives
+        self._server = server
+        self._chance = chance
+        self._told = told
+        self._ledger = Ledger()
+        self._usual: defaultdict[str, float] = defaultdict(lambda: _FIRST_GUESS)
+        """Seconds that each action has lately taken."""
+        place.mkdir()
+
+    async def kill_one(self) -> bool:
+        """Let a process work, and kill it; False where it had closed by then."""
+        plan = ["begin" if not self._ledger.words["list"] else "go on", *self._chance.choices(tuple(ACTIONS), k=2)]
+        if self._ledger.words["list"] and self._chance.random() < 0.2:
+            plan[0] = "begin"
+        target = self._chance.choice(("open", *plan, *plan[1:], *plan[1:], "close"))
+        await self._lives.begin(self._life(tuple(plan)))
+        pid = int((await self._lives.line())["pid"])
+        action = await self._live(pid, target)
+        if action is None:
+            self._told.in_time += 1
+            return False
+        self._told.kills[action] += 1
+        self._judge_files()
+        return True
+
+    async def close(self) -> None:
+        """Open it once more to the end, and look for what was deleted."""
+        for _ in range(2):
+            await self._lives.begin(self._life(("search",)))
+            await self._lives.line()
+            if await self._live(0, ""):
+                self._fault("the last process did not close")
+        self._judge_files()
+        for path in sorted(self._data.rglob("*")):
+            if path.is_file():
+                data = path.read_bytes()
+                left = [word for word in self._ledger.gone if word.encode() in data]
+                if left:
+                    self._fault(f"of what was deleted for good {len(left)} words are in {path.name}: {left[:3]}")
+        self._told.folders += 1
+
+    def _life(self, plan: tuple[str, ...]) -> Life:
+        words = self._ledger.words
+        known = (sorted(words["list"]), sorted(words["trash"]), sorted(self._ledger.gone))
+        find = [word for group in known for word in self._chance.sample(group, min(len(group), 3))]
+        seed = self._chance.randrange(2**32)
+        return Life(str(self._data), str(self._place), self._server, seed, plan, tuple(find))
+
+    async def _live(self, pid: int, target: str) -> str | None:
+        """Follow one life; return during what it was killed, None where it closed. `pid` 0 is not killed."""
+        action, began, timer = "open", time.monotonic(), None
+        if target == "open":
+            timer = self._kill_later(pid, action)
+        while "ended" not in (line := await self._lives.line()):
+            self._ledger.note(line)
+            if "observed" in line:
+                self._judge(line)
+            if "error" in line:
+                self._fault(f"{action}: {line['error']}")
+            if "observed" in line or "action" in line or "closed" in line:
+                self._usual[action] += (time.monotonic() - began - self._usual[action]) / 3
+                action, began = line.get("action", "between"), time.monotonic()
+                if pid and timer is None and action == target:
+                    timer = self._kill_later(pid, action)
+        if timer is not None:
+            timer.cancel()
+        if line["ended"] == -signal.SIGKILL:
+            return action
+        if line["ended"] != 0:
+            self._fault(f"it ended with {line['ended']} in {action}; {self._place}")
+            return action
+        return None
+
+    def _kill_later(self, pid: int, action: str) -> asyncio.TimerHandle:
+        def kill() -> None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+        return asyncio.get_running_loop().call_later(self._chance.random() * 0.8 * self._usual[action], kill)
+
+    def _judge(self, line: dict[str, Any]) -> None:
+        facts = line["observed"]
+        for fault in (*self._ledger.judge(facts), *self._ledger.judge_found(line["found"], facts)):
+            self._fault(fault)
+        for notice in line["notices"]:
+            self._fault(f"said at the start: {notice}")
+        self._told.messages += sum(name.startswith("message/") for name in facts)
+        self._told.searched += len(line["found"])
+
+    def _judge_files(self) -> None:
+        """By SQLite's own check, in copies: a look at a file that a killed process left would change it."""
+        look = self._place / "look"
+        look.mkdir()
+        try:
+            for name in (DATABASE_NAME, INDEX_NAME):
+                for path in self._data.glob(f"{name}*"):
+                    shutil.copyfile(path, look / path.name)
+                if (look / name).exists():
+                    self._judge_database(look / name)
+        finally:
+            shutil.rmtree(look)
+
+    def _judge_database(self, path: Path) -> None:
+        with closing(sqlite3.connect(path)) as database:
+            result = database.execute("PRAGMA integrity_check").fetchall()
+            if result != [("ok",)]:
+                self._fault(f"{path.name}: {result[:3]}")
+            has_tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            if path.name == DATABASE_NAME and has_tables:
+                left = database.execute(_LEFT_OVER).fetchone()
+                if any(left):
+                    self._fault(f"rows of what is gone: {left}")
+
+    def _fault(self, words: str) -> None:
+        self._told.faults.append(f"{sum(self._told.kills.values())} kills: {words}")
+
+
+async def live(kills: int, seed: int, *, tell: Callable[[str], object] = print) -> Told:
+    """All of it in a folder of its own, which stays where something was wrong."""
+    chance, told = random.Random(seed), Told()
+    top, began = Path(tempfile.mkdtemp(prefix="kills-")), time.monotonic()
+    lives = Lives(top)
+    async with Loopback(choose=Server(chance).reply, judged=False) as loopback:
+        folder: Folder | None = None
+        for number in range(kills):
+            if folder is None:
+                folder = Folder(top / str(number), lives, loopback.url, chance, told)
+            while not await folder.kill_one():
+                pass
+            if (number + 1) % KILLS_IN_A_FOLDER == 0 or number + 1 == kills:
+                await folder.close()
+                folder = None
+                tell(f"{number + 1} kills, {len(told.faults)} faults, {time.monotonic() - began:.0f} s")
+            if told.faults:
+                break
+        error = await lives.close()
+    if error:
+        told.faults.append(error[-3000:])
+    if told.faults:
+        tell(f"the data is in {top}")
+    else:
+        shutil.rmtree(top, ignore_errors=True)
+    return told
+
+
+def main(argv: list[str]) -> int:
+    """0 when nothing was wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.soak kills", description="Kills while history is changed")
+    parser.add_argument("--kills", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=random.randrange(2**32))
+    asked = parser.parse_args(argv)
+    print(f"seed {asked.seed}, {asked.kills} kills", flush=True)
+    told = asyncio.run(live(asked.kills, asked.seed, tell=lambda line: print(line, flush=True)))
+    for name, count in told.kills.most_common():
+        print(f"  {count:5} {name}")
+    print(
+        f"{told.messages} messages looked at again, {told.searched} words searched, {told.folders} folders,"
+        f" {told.in_time} had closed before; {len(told.faults)} faults"
+    )
+    for fault in told.faults:
+        print(f"  {fault}")
+    return 1 if told.faults else 0
