@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from desktop_agent.engine.conversation_exchange import ExportFormat, ExportResult, FoundProgram, ImportResult
     from desktop_agent.exchange.readers.reader import FoundConversation
-    from desktop_agent.exchange.import_report import ExchangeFailed, ImportReport, Skipped
+    from desktop_agent.exchange.import_report import ExchangeFailed, ImportReport, Omission, Skipped
     from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, Approval, Resolution
     from desktop_agent.storage.backup import Backup, StoredCounts
     from desktop_agent.storage.records import ConversationRecord, ConversationState
@@ -121,7 +121,7 @@ __all__ = [  # noqa: RUF022
     "JsonObject", "JsonSchema", "KeyringLocked", "KeyringMissing", "LimitReached", "Limits", "LocksRefused",
     "Lookalike", "LoopDone", "LoopStep", "MediaType", "Message", "MessageDelta", "MessageQueue", "MessageState", "Mode",
     "ModeChangeRequested", "ModeChanged", "ModelInfo", "ModelRequest", "ModelSchema", "NeedsToolExecution",
-    "NetworkPreview", "NotFound", "OfferedTool", "OptionValues", "OptionsBuilder", "Origin", "Outcome",
+    "NetworkPreview", "NotFound", "OfferedTool", "Omission", "OptionValues", "OptionsBuilder", "Origin", "Outcome",
     "OutputInvalid", "OutsideContentArrived", "OutsideWorkspace", "Overloaded", "PLAN_MODE", "PathPattern",
     "PathSubject", "Pattern", "PermissionRefused", "PicturePreview", "PolicyApplied", "PolicyControl",
     "PolicyInstalled", "PolicyRemoved", "PolicyScope", "PolicyTrigger", "PostToolHook", "PostToolUse",
@@ -170,7 +170,7 @@ _MODULES = {
     "conversation.branches": ("Versions",),
     "engine.conversation_exchange": ("ExportFormat", "ExportResult", "FoundProgram", "ImportResult"),
     "exchange.readers.reader": ("FoundConversation",),
-    "exchange.import_report": ("ExchangeFailed", "ImportReport", "Skipped"),
+    "exchange.import_report": ("ExchangeFailed", "ImportReport", "Omission", "Skipped"),
     "permissions.approvals": ("AnswerReport", "AnswerStatus", "Approval", "Resolution",),
     "storage.backup": ("Backup", "StoredCounts"),
     "storage.records": ("ConversationRecord", "ConversationState"),

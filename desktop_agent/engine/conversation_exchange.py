@@ -12,7 +12,6 @@ from typing import IO, Any, TypeVar
 
 from desktop_agent.exchange.archive import picture_name, pictures_of, write_archive
 from desktop_agent.exchange.conversation_json import write_conversations
-from desktop_agent.exchange.foreign_tree import derived_id
 from desktop_agent.exchange.html_export import write_html
 from desktop_agent.exchange.import_conversations import ConversationImport
 from desktop_agent.exchange.import_report import ImportReport, Skipped
@@ -323,14 +322,11 @@ def _import_found(
         except HistoryUnreadable as error:
             result.skipped.append(Skipped(found.get(foreign_id, foreign_id), error.sentence))
             continue
-        # Other programs' ids are theirs alone.
-        tree = loaded.tree.model_copy(update={"id": derived_id(reader.program, foreign_id)})
-        if not store.add(tree):
+        if not store.add(loaded.tree):
             result.present += 1
             continue
-        result.added.append(tree.id)
-        for sentence in loaded.report.sentences():
-            result.report.add(sentence)
+        result.added.append(loaded.tree.id)
+        result.report.add_all(loaded.report)
     return result
 
 

@@ -9,10 +9,16 @@ publishes no schema.
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, cast
 
-from desktop_agent.exchange.foreign_tree import ForeignConversation, ForeignMessage, build_tree
+from desktop_agent.exchange.foreign_tree import (
+    EPOCH,
+    MAX_TITLE_LENGTH,
+    Draft,
+    Overview,
+    TreeBuilder,
+    conversation_tree,
+)
 from desktop_agent.exchange.foreign_values import flag_in, list_in, moment_in, object_in, text_in
 from desktop_agent.exchange.import_report import ImportReport
 from desktop_agent.types.blocks import (
@@ -30,9 +36,9 @@ from desktop_agent.types.blocks import (
     ToolUse,
     Unknown,
 )
-from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.conversation_tree import ConversationOrigin, ConversationTree
 from desktop_agent.types.errors import Sentence
-from desktop_agent.types.messages import Role
+from desktop_agent.types.messages import MessageState, Role
 
 PROGRAM = "chatgpt"
 
@@ -56,55 +62,67 @@ _MAX_NAME_LENGTH = 200
 def read_chatgpt_conversation(raw: dict[str, Any], find_picture: FindPicture, report: ImportReport) -> ConversationTree:
     """Return the conversation with all its branches. Hidden messages are left out and counted."""
     mapping = object_in(raw, "mapping")
-    reader = _MessageReader(mapping, find_picture, report)
-    conversation = ForeignConversation(
-        PROGRAM,
-        text_in(raw, "conversation_id") or text_in(raw, "id") or "\n".join(mapping),
-        text_in(raw, "title"),
-        moment_in(raw, "create_time"),
-        moment_in(raw, "update_time"),
-        text_in(raw, "default_model_slug") or None,
-        [reader.read(id_) for id_ in _in_order(mapping)],
-        text_in(raw, "current_node") or None,
-    )
-    return build_tree(conversation, report)
+    title = " ".join(text_in(raw, "title").split())[:MAX_TITLE_LENGTH]
+    overview = Overview(title, not title, moment_in(raw, "create_time"), model=text_in(raw, "default_model_slug"))
+    reader = _MessageReader(mapping, find_picture, report, overview)
+    for id_ in _in_order(mapping):
+        reader.read(id_)
+    reader.tree.join_pieces()
+    overview.updated_at = moment_in(raw, "update_time") or overview.updated_at
+    foreign_id = text_in(raw, "conversation_id") or text_in(raw, "id") or "\n".join(mapping)
+    origin = ConversationOrigin(program=PROGRAM, id=foreign_id)
+    return conversation_tree(origin, overview, reader.tree, text_in(raw, "current_node") or None, EPOCH)
 
 
 def _in_order(mapping: dict[str, Any]) -> Iterator[str]:
-    """Yield the ids with those of children in the order of their parents, which is that of their versions."""
-    ordered = dict.fromkeys(
-        child for node in mapping.values() for child in list_in(node, "children") if isinstance(child, str)
-    )
-    yield from (id_ for id_ in mapping if id_ not in ordered)
-    yield from (id_ for id_ in ordered if id_ in mapping)
+    """Yield the ids, each after its parent; children in the order that it has them in, which is that of versions."""
+    children = {id_: [c for c in list_in(mapping[id_], "children") if isinstance(c, str)] for id_ in mapping}
+    below = {child for listed in children.values() for child in listed}
+    seen: set[str] = set()
+    for start in (*(id_ for id_ in mapping if id_ not in below), *mapping):
+        waiting = [start]
+        while waiting:
+            id_ = waiting.pop()
+            if id_ in children and id_ not in seen:
+                seen.add(id_)
+                yield id_
+                waiting += reversed(children[id_])
 
 
 class _MessageReader:
-    """Reads the nodes of one conversation."""
+    """Reads the nodes of one conversation into a tree."""
 
-    def __init__(self, mapping: dict[str, Any], find_picture: FindPicture, report: ImportReport) -> None:
+    def __init__(
+        self, mapping: dict[str, Any], find_picture: FindPicture, report: ImportReport, overview: Overview
+    ) -> None:
+        self.tree = TreeBuilder(report)
         self._mapping = mapping
         self._find_picture = find_picture
         self._report = report
+        self._overview = overview
+        self._time = overview.created_at or EPOCH
 
-    def read(self, id_: str) -> ForeignMessage:
+    def read(self, id_: str) -> None:
+        """Add the message of a node; what follows one that is not shown follows the one before it."""
         message = object_in(self._mapping[id_], "message")
-        metadata = object_in(message, "metadata")
-        read = ForeignMessage(
-            id_,
-            text_in(self._mapping[id_], "parent") or None,
-            self._shown_role(message),
-            created_at=moment_in(message, "create_time"),
-            model=text_in(metadata, "model_slug") or None,
-            is_whole=text_in(message, "status") not in {"in_progress", "error"},
-        )
-        if read.role is None:
-            return read
-        if read.role is Role.TOOL:
-            return self._with_output(read, message)
-        blocks = self._blocks(message, id_)
-        model = read.model if read.role is Role.ASSISTANT else None
-        return replace(read, role=read.role if blocks else None, blocks=blocks, model=model)
+        parent = text_in(self._mapping[id_], "parent") or None
+        time = moment_in(message, "create_time")
+        self._overview.note_time(time)
+        self._time = time or self._time
+        role = self._shown_role(message)
+        if role is Role.TOOL:
+            role, blocks = self._output(message, parent)
+        else:
+            blocks = [] if role is None else self._blocks(message, id_)
+        if role is None or not blocks:
+            self.tree.pass_over(id_, parent)
+            return
+        draft = Draft(id_, role, self._time, parent, blocks)
+        if role is Role.ASSISTANT:
+            draft.model = text_in(message, "metadata", "model_slug") or None
+        if text_in(message, "status") in {"in_progress", "error"}:
+            draft.state = MessageState.INTERRUPTED
+        self.tree.add(draft)
 
     def _shown_role(self, message: dict[str, Any]) -> Role | None:
         """Return who wrote it; None for what the service itself does not show either."""
@@ -179,21 +197,20 @@ class _MessageReader:
                 self._report.add(Sentence("An attached file is named only; the export does not say what is in it."))
                 yield Text(text=_named_file(text_in(file, "name")))
 
-    def _with_output(self, read: ForeignMessage, message: dict[str, Any]) -> ForeignMessage:
+    def _output(self, message: dict[str, Any], parent: str | None) -> tuple[Role, list[Block]]:
         """Return what a tool wrote as the result of the call above it, or as a step of the service's own."""
         content = object_in(message, "content")
         parts = list(self._output_parts(content, object_in(message, "metadata")))
-        call = self._call_above(read.parent)
+        call = self._call_above(parent)
         if call is not None:
             outcome = Outcome.FAILED if text_in(content, "content_type") == "system_error" else Outcome.SUCCEEDED
-            return replace(read, blocks=[ToolResult(tool_use_id=call, content=parts, outcome=outcome)])
+            return Role.TOOL, [ToolResult(tool_use_id=call, content=parts, outcome=outcome)]
         if not parts:
-            return replace(read, role=None)
+            return Role.TOOL, []
         text = "\n\n".join(part.text for part in parts if isinstance(part, Text))
         name = text_in(object_in(message, "author"), "name") or "tool"
-        step = ServerStep(provider=PROGRAM, name=name, text=text, raw=content)
         pictures = [part for part in parts if isinstance(part, Image)]
-        return replace(read, role=Role.ASSISTANT, blocks=[step, *pictures])
+        return Role.ASSISTANT, [ServerStep(provider=PROGRAM, name=name, text=text, raw=content), *pictures]
 
     def _call_above(self, parent: str | None) -> str | None:
         """Return the id of the call that this is a result of; other results of it may stand between."""

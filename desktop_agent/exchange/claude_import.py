@@ -8,7 +8,14 @@ list without parents. The vendor publishes no schema.
 from collections.abc import Iterator
 from typing import Any
 
-from desktop_agent.exchange.foreign_tree import ForeignConversation, ForeignMessage, build_tree
+from desktop_agent.exchange.foreign_tree import (
+    EPOCH,
+    MAX_TITLE_LENGTH,
+    Draft,
+    Overview,
+    TreeBuilder,
+    conversation_tree,
+)
 from desktop_agent.exchange.foreign_values import flag_in, list_in, moment_in, object_in, object_of, text_in
 from desktop_agent.exchange.import_report import ImportReport
 from desktop_agent.types.blocks import (
@@ -23,7 +30,7 @@ from desktop_agent.types.blocks import (
     ToolUse,
     Unknown,
 )
-from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.conversation_tree import ConversationOrigin, ConversationTree
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Role
 
@@ -37,61 +44,52 @@ _BOOKKEEPING = frozenset({"token_budget", "flag"})
 
 def read_claude_conversation(raw: dict[str, Any], report: ImportReport) -> ConversationTree:
     """Return the conversation with all its branches."""
-    reader = _MessageReader(report)
-    pieces: list[ForeignMessage] = []
-    first_pieces: list[ForeignMessage] = []
-    last_pieces: dict[str, str] = {}
-    before: str | None = None
+    title = " ".join(text_in(raw, "name").split())[:MAX_TITLE_LENGTH]
+    overview = Overview(title, not title, moment_in(raw, "created_at"), model=text_in(raw, "model"))
+    reader = _MessageReader(report, overview)
+    ids: list[str] = []
     for number, message in enumerate(map(object_of, list_in(raw, "chat_messages"))):
-        id_ = text_in(message, "uuid") or f"message {number}"
+        before = ids[-1] if ids else None
         parent = text_in(message, "parent_message_uuid") if "parent_message_uuid" in message else before
-        above = None if parent in {None, "", _ROOT} else parent
-        read = list(reader.read(message, id_, above))
-        last_pieces[id_] = read[-1].id
-        first_pieces.append(read[0])
-        pieces += read
-        before = id_
-    for piece in first_pieces:
-        piece.parent = last_pieces.get(piece.parent, piece.parent) if piece.parent is not None else None
-    head = text_in(raw, "current_leaf_message_uuid") or before
-    conversation = ForeignConversation(
-        PROGRAM,
-        text_in(raw, "uuid") or "\n".join(last_pieces),
-        text_in(raw, "name"),
-        moment_in(raw, "created_at"),
-        moment_in(raw, "updated_at"),
-        text_in(raw, "model") or None,
-        pieces,
-        last_pieces.get(head) if head is not None else None,
-    )
-    return build_tree(conversation, report)
+        ids.append(text_in(message, "uuid") or f"message {number}")
+        reader.read(message, ids[-1], None if parent in {None, "", _ROOT} else parent)
+    reader.tree.join_pieces()
+    overview.updated_at = moment_in(raw, "updated_at") or overview.updated_at
+    origin = ConversationOrigin(program=PROGRAM, id=text_in(raw, "uuid") or "\n".join(ids))
+    head = text_in(raw, "current_leaf_message_uuid") or (ids[-1] if ids else None)
+    return conversation_tree(origin, overview, reader.tree, head, EPOCH)
 
 
 class _MessageReader:
     """Reads messages. An answer with calls and their results in it becomes several, as in a conversation of ours."""
 
-    def __init__(self, report: ImportReport) -> None:
+    def __init__(self, report: ImportReport, overview: Overview) -> None:
+        self.tree = TreeBuilder(report)
         self._report = report
+        self._overview = overview
+        self._time = overview.created_at or EPOCH
 
-    def read(self, message: dict[str, Any], id_: str, above: str | None) -> Iterator[ForeignMessage]:
-        """Yield the pieces of a message, each after the one before it; at least one, which may be hidden."""
+    def read(self, message: dict[str, Any], id_: str, parent: str | None) -> None:
+        """Add the pieces of a message, each after the one before it; the last one has the message's id."""
         role = _ROLES.get(text_in(message, "sender"))
         if role is None:
             name = text_in(message, "sender")
             self._report.add(
                 Sentence("A message by “{name}”, whom this version does not know, was left out.", {"name": name})
             )
-            yield ForeignMessage(id_, above, None)
+            self.tree.pass_over(id_, parent)
             return
-        groups = self._groups(message, role) or [(None, [])]
-        for number, (group_role, blocks) in enumerate(groups):
-            # A piece has no id of its own. The first has that of its message, so that more pieces change no id.
-            piece = f"{id_}/{number}" if number else id_
-            yield ForeignMessage(piece, above, group_role, blocks, moment_in(message, "created_at"))
-            above = piece
+        time = moment_in(message, "created_at")
+        self._overview.note_time(time)
+        self._time = time or self._time
+        groups = self._groups(message, role) or [(role, [])]
+        for number, (group_role, blocks) in enumerate(groups, 1):
+            piece = f"{id_}/{number}" if number < len(groups) else id_
+            self.tree.add(Draft(piece, group_role, self._time, parent, blocks))
+            parent = piece
 
-    def _groups(self, message: dict[str, Any], role: Role) -> list[tuple[Role | None, list[Block]]]:
-        groups: list[tuple[Role | None, list[Block]]] = []
+    def _groups(self, message: dict[str, Any], role: Role) -> list[tuple[Role, list[Block]]]:
+        groups: list[tuple[Role, list[Block]]] = []
         for block in self._blocks(message):
             block_role = Role.TOOL if isinstance(block, ToolResult) else role
             if groups and groups[-1][0] is block_role:

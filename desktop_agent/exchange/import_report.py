@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import ClassVar
 
 from desktop_agent.types.errors import AgentError, Sentence
@@ -16,6 +17,45 @@ class ExchangeFailed(AgentError):
 
     kind: ClassVar[str] = "exchange"
     default_remedy: ClassVar[str] = "Choose the archive, the folder or the conversations.json of an export."
+
+
+class Omission(StrEnum):
+    """What other programs' histories have that a conversation has not."""
+
+    HIDDEN = "hidden"
+    UNKNOWN = "unknown"
+    SUMMARY = "summary"
+    BAD_LINE = "bad_line"
+    LONG_LINE = "long_line"
+    TOO_LARGE = "too_large"
+    TOO_MANY = "too_many"
+    LINK = "link"
+    UNREADABLE_FILE = "unreadable_file"
+    COMPRESSED = "compressed"
+    PICTURE = "picture"
+    REPEATED = "repeated"
+    MISSING_PARENT = "missing_parent"
+    CIRCLE = "circle"
+    STRAY_RESULT = "stray_result"
+
+
+_SENTENCES = {
+    Omission.HIDDEN: Sentence("Entries that the program keeps for itself ({name})."),
+    Omission.UNKNOWN: Sentence("Entries of an unknown kind ({name})."),
+    Omission.SUMMARY: Sentence("Summaries of older messages, which are all here."),
+    Omission.BAD_LINE: Sentence("Damaged or unfinished entries."),
+    Omission.LONG_LINE: Sentence("Entries that are too long."),
+    Omission.TOO_LARGE: Sentence("Files of which only the beginning was read."),
+    Omission.TOO_MANY: Sentence("Ends of lists that are too long."),
+    Omission.LINK: Sentence("Links, which are not followed."),
+    Omission.UNREADABLE_FILE: Sentence("Files that cannot be read."),
+    Omission.COMPRESSED: Sentence("Compressed conversations, which cannot be read here."),
+    Omission.PICTURE: Sentence("Pictures that are damaged, too large, or only named."),
+    Omission.REPEATED: Sentence("Entries that are there twice."),
+    Omission.MISSING_PARENT: Sentence("Messages whose predecessor is missing; they follow the one before them."),
+    Omission.CIRCLE: Sentence("Messages that follow themselves; they begin a branch."),
+    Omission.STRAY_RESULT: Sentence("Results of calls that are missing."),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +87,31 @@ class ImportReport:
         if key not in self._notes and len(self._notes) >= _MAX_NOTES:
             sentence, key = _OTHERS, str(_OTHERS)
         self._notes[key] = (sentence, self._notes.get(key, (sentence, 0))[1] + count)
+
+    def add_all(self, other: "ImportReport") -> None:
+        """Count what is in another report as well."""
+        for sentence, count in other.notes:
+            self.add(sentence, count)
+
+    def omit(self, omission: Omission, name: str = "") -> None:
+        """Count something that was left out; `name` is the program's word for it, such as a type unknown here."""
+        self.add(
+            Sentence(_SENTENCES[omission].template, {"name": name} if "{name}" in _SENTENCES[omission].template else {})
+        )
+
+    @property
+    def omissions(self) -> dict[tuple[Omission, str], int]:
+        """Return how often each kind of thing was left out under each name."""
+        kinds = {sentence.template: omission for omission, sentence in _SENTENCES.items()}
+        return {
+            (kinds[sentence.template], str(sentence.values.get("name", ""))): count
+            for sentence, count in self._notes.values()
+            if sentence.template in kinds
+        }
+
+    def count(self, omission: Omission) -> int:
+        """Return how often this was counted under any name."""
+        return sum(count for (kind, _), count in self.omissions.items() if kind is omission)
 
     @property
     def notes(self) -> Iterable[tuple[Sentence, int]]:

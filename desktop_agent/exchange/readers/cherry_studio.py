@@ -13,7 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
+from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder, conversation_tree
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
+from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import (
     picture_from_url,
     short_title,
@@ -21,7 +23,6 @@ from desktop_agent.exchange.readers.content import (
     usage_of,
 )
 from desktop_agent.exchange.readers.files import NotReadable, open_file, parse_json, walk_files
-from desktop_agent.exchange.readers.omissions import Omission, ReadReport
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
     FoundConversation,
@@ -30,7 +31,6 @@ from desktop_agent.exchange.readers.reader import (
     LoadedConversation,
     Machine,
 )
-from desktop_agent.exchange.readers.tree_builder import Draft, Overview, Thread, TreeBuilder, loaded_conversation
 from desktop_agent.types.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import MessageState, Role
@@ -50,7 +50,7 @@ class CherryStudioReader:
     def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
         self._home = machine.home
         self._limits = limits
-        self.report = ReadReport()
+        self.report = ImportReport()
 
     def locations(self) -> tuple[Path, ...]:
         """Return the folders in which people keep backups."""
@@ -65,17 +65,17 @@ class CherryStudioReader:
         backups = [
             (path.lstat().st_mtime_ns, path)
             for folder in self.locations()
-            for path in walk_files(folder, _DEPTH, _is_backup, self._limits, ReadReport())
+            for path in walk_files(folder, _DEPTH, _is_backup, self._limits, ImportReport())
         ]
         return max(backups)[1] if backups else None
 
     def list_conversations(self) -> Iterator[FoundConversation]:
         """Yield the topics with messages in the newest backup."""
-        self.report = ReadReport()
+        self.report = ImportReport()
         try:
             backup = self._read_backup()
         except (NotReadable, OSError):
-            self.report.add(Omission.UNREADABLE_FILE)
+            self.report.omit(Omission.UNREADABLE_FILE)
             return
         names = _topic_names(backup)
         for topic in list_in(backup, "indexedDB", "topics"):
@@ -110,7 +110,10 @@ class CherryStudioReader:
         for message in messages:
             reader.add(object_of(message))
         origin = ConversationOrigin(program=self.program, id=conversation_id)
-        return loaded_conversation(origin, overview, reader.tree, reader.thread.tail, datetime.fromtimestamp(0, UTC))
+        return LoadedConversation(
+            conversation_tree(origin, overview, reader.tree, reader.thread.tail, datetime.fromtimestamp(0, UTC)),
+            reader.tree.report,
+        )
 
     def _read_backup(self) -> dict[str, Any]:
         """Return the newest backup. Raises NotReadable."""
@@ -167,8 +170,8 @@ class _Messages:
     """Puts the messages of a topic together."""
 
     def __init__(self, limits: Limits, blocks: dict[str, dict[str, Any]]) -> None:
-        self.report = ReadReport()
-        self.tree = TreeBuilder(self.report, limits)
+        self.report = ImportReport()
+        self.tree = TreeBuilder(self.report, limits.messages)
         self.thread = Thread(self.tree)
         self._limits = limits
         self._parts = blocks
@@ -180,7 +183,7 @@ class _Messages:
         message_id, role = text_in(message, "id"), text_in(message, "role")
         time = parse_time(message.get("createdAt")) or datetime.fromtimestamp(0, UTC)
         if message.get("type") == "clear" or role not in {"user", "assistant", "system"} or not message_id:
-            self.report.add(Omission.HIDDEN, "clear" if message.get("type") == "clear" else role)
+            self.report.omit(Omission.HIDDEN, "clear" if message.get("type") == "clear" else role)
             return
         parts = [self._parts[key] for key in list_in(message, "blocks") if isinstance(key, str) and key in self._parts]
         if not parts and text_in(message, "content").strip():
@@ -231,7 +234,7 @@ class _Messages:
             case "thinking" if text.strip():
                 yield Thinking(text=text, provider=_PROGRAM)
             case "main_text" | "code" | "thinking":
-                self.report.add(Omission.HIDDEN, "empty")
+                self.report.omit(Omission.HIDDEN, "empty")
             case "image":
                 image = picture_from_url(text_in(part, "url"), self._limits, self.report, text_in(part, "file", "name"))
                 if image is not None:
@@ -239,7 +242,7 @@ class _Messages:
             case "tool" if text_in(part, "id"):
                 yield tool_call(_PROGRAM, part["id"], text_in(part, "toolName") or "tool", object_in(part, "arguments"))
             case _:
-                self.report.add(Omission.HIDDEN if kind in _HIDDEN_BLOCKS else Omission.UNKNOWN, kind)
+                self.report.omit(Omission.HIDDEN if kind in _HIDDEN_BLOCKS else Omission.UNKNOWN, kind)
 
 
 def _result(call_id: str, content: Any, status: str) -> ToolResult:

@@ -16,7 +16,9 @@ from os import fstat
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
+from desktop_agent.exchange.foreign_tree import Calls, Draft, Overview, TreeBuilder, conversation_tree
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
+from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import (
     is_hidden,
     picture,
@@ -40,7 +42,6 @@ from desktop_agent.exchange.readers.files import (
     walk_files,
     within_size,
 )
-from desktop_agent.exchange.readers.omissions import Omission, ReadReport
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
     FoundConversation,
@@ -49,7 +50,6 @@ from desktop_agent.exchange.readers.reader import (
     LoadedConversation,
     Machine,
 )
-from desktop_agent.exchange.readers.tree_builder import Calls, Draft, Overview, TreeBuilder, loaded_conversation
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import MessageState, Role
@@ -87,7 +87,7 @@ class ClaudeCodeReader:
     def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
         self._machine = machine
         self._limits = limits
-        self.report = ReadReport()
+        self.report = ImportReport()
 
     def locations(self) -> tuple[Path, ...]:
         """Return the folders of projects; the variable stands in place of both usual ones."""
@@ -103,7 +103,7 @@ class ClaudeCodeReader:
 
     def list_conversations(self) -> Iterator[FoundConversation]:
         """Yield the sessions, by folder; those without a message, and subagents, are passed over."""
-        self.report = ReadReport()
+        self.report = ImportReport()
         files = (
             (file_id(root, path, _SUFFIX), path)
             for root in self.locations()
@@ -124,7 +124,8 @@ class ClaudeCodeReader:
         except (NotReadable, OSError) as error:
             raise HistoryUnreadable.of(self.title, str(error)) from None
         origin = ConversationOrigin(program=self.program, id=conversation_id)
-        return loaded_conversation(origin, session.overview, session.tree, session.tail, changed)
+        tree = conversation_tree(origin, session.overview, session.tree, session.tail, changed)
+        return LoadedConversation(tree, session.tree.report)
 
     def _read_sidechains(self, session: "_Session", path: Path) -> None:
         """Read the files of subagents, which lie in the session's own folder, before 2.1.233 beside the session."""
@@ -250,7 +251,7 @@ def _read_tags(text: str) -> dict[str, str] | None:
 class _BlockReader:
     """Turns content of Anthropic's messages, as the session has it, into our blocks."""
 
-    def __init__(self, limits: Limits, report: ReadReport) -> None:
+    def __init__(self, limits: Limits, report: ImportReport) -> None:
         self._limits = limits
         self._report = report
 
@@ -262,7 +263,7 @@ class _BlockReader:
             return
         text, tag = _shown_text(part if isinstance(part, str) else text_in(part, "text"))
         if tag:
-            self._report.add(Omission.HIDDEN, tag)
+            self._report.omit(Omission.HIDDEN, tag)
         elif text.strip():
             yield Text(text=text)
 
@@ -275,7 +276,7 @@ class _BlockReader:
             # Without its signature, which is bound to what was sent before it.
             yield Thinking(text=text_in(part, "thinking"), provider="anthropic")
         elif kind in {"text", "thinking", "redacted_thinking"}:
-            self._report.add(Omission.HIDDEN, kind)
+            self._report.omit(Omission.HIDDEN, kind)
         elif kind == "tool_use" and text_in(part, "id"):
             yield tool_call(_PROGRAM, text_in(part, "id"), text_in(part, "name"), object_of(part).get("input"))
         else:
@@ -301,7 +302,7 @@ class _BlockReader:
         elif kind == "tool_reference":
             yield Text(text=text_in(piece, "tool_name"))
         else:
-            self._report.add(Omission.UNKNOWN, kind)
+            self._report.omit(Omission.UNKNOWN, kind)
 
     def _images(self, part: object) -> Iterator[Image]:
         image = picture(text_in(part, "source", "data"), self._limits, self._report)
@@ -312,7 +313,7 @@ class _BlockReader:
         if kind == "image":
             yield from self._images(part)
         else:
-            self._report.add(Omission.UNKNOWN, kind)
+            self._report.omit(Omission.UNKNOWN, kind)
             yield Unknown(raw=part)
 
 
@@ -324,8 +325,8 @@ class _Session:
     """
 
     def __init__(self, limits: Limits) -> None:
-        self.report = ReadReport()
-        self.tree = TreeBuilder(self.report, limits)
+        self.report = ImportReport()
+        self.tree = TreeBuilder(self.report, limits.messages)
         self.agents: dict[str, str] = {}
         self.tail: str | None = None
         self._blocks = _BlockReader(limits, self.report)
@@ -369,7 +370,7 @@ class _Session:
 
     def _read_message(self, entry: dict[str, Any], entry_id: str, kind: str) -> None:
         if self.tree.knows(entry_id):
-            self.report.add(Omission.REPEATED)
+            self.report.omit(Omission.REPEATED)
             return
         if not self._is_side(entry):
             self._head.read(entry)
@@ -382,7 +383,7 @@ class _Session:
         return self._call_id is not None or entry.get("isSidechain") is True
 
     def _pass_over(self, entry: dict[str, Any], omission: Omission, name: str = "") -> None:
-        self.report.add(omission, name)
+        self.report.omit(omission, name)
         parent = text_in(entry, "parentUuid") or text_in(entry, "logicalParentUuid")
         self.tree.pass_over(text_in(entry, "uuid") or None, parent or None)
 
@@ -428,7 +429,7 @@ class _Session:
         """Return whether the prompt says only that the person stopped the answer before it, which is marked then."""
         if not (len(blocks) == 1 and isinstance(blocks[0], Text) and blocks[0].text.startswith(_INTERRUPTION)):
             return False
-        self.report.add(Omission.HIDDEN, "interruption")
+        self.report.omit(Omission.HIDDEN, "interruption")
         stopped = self.tree.draft(text_in(entry, "parentUuid"))
         if stopped is not None and stopped.role is Role.ASSISTANT:
             stopped.state = MessageState.INTERRUPTED
@@ -467,7 +468,7 @@ class _Session:
     def _add_block(self, draft: Draft, part: object) -> None:
         for block in self._blocks.answer_blocks(part):
             if isinstance(block, ToolUse) and self._calls.caller(block.id) is not None:
-                self.report.add(Omission.REPEATED)
+                self.report.omit(Omission.REPEATED)
                 continue
             draft.blocks.append(block)
             self._calls.note(draft, block)

@@ -14,7 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
+from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder, conversation_tree
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
+from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import (
     is_hidden,
     picture,
@@ -36,7 +38,6 @@ from desktop_agent.exchange.readers.files import (
     read_tail,
     walk_files,
 )
-from desktop_agent.exchange.readers.omissions import Omission, ReadReport
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
     FoundConversation,
@@ -45,7 +46,6 @@ from desktop_agent.exchange.readers.reader import (
     LoadedConversation,
     Machine,
 )
-from desktop_agent.exchange.readers.tree_builder import Draft, Overview, Thread, TreeBuilder, loaded_conversation
 from desktop_agent.types.blocks import (
     Block,
     Outcome,
@@ -95,7 +95,7 @@ class CodexReader:
     def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
         self._home = machine.folder("CODEX_HOME", ".codex")
         self._limits = limits
-        self.report = ReadReport()
+        self.report = ImportReport()
 
     def locations(self) -> tuple[Path, ...]:
         """Return the folders of sessions and of archived ones."""
@@ -107,7 +107,7 @@ class CodexReader:
 
     def list_conversations(self) -> Iterator[FoundConversation]:
         """Yield the sessions, by folder; compressed ones and those of subagents are counted and passed over."""
-        self.report = ReadReport()
+        self.report = ImportReport()
         names = self._names()
 
         def describe(session_id: str, file: BinaryIO) -> FoundConversation | None:
@@ -121,7 +121,7 @@ class CodexReader:
                 if path.suffix == _SUFFIX:
                     yield file_id(root, path, _SUFFIX), path
                 elif not path.with_suffix("").exists():
-                    self.report.add(Omission.COMPRESSED)
+                    self.report.omit(Omission.COMPRESSED)
 
     def _names(self) -> dict[str, str]:
         """Return the names that sessions were given, by session; the last one counts."""
@@ -139,7 +139,7 @@ class CodexReader:
             overview.created_at = overview.created_at or parse_time(entry.get("timestamp"))
             if kind == "session_meta" and not thread_id:
                 if "subagent" in object_in(payload, "source"):
-                    self.report.add(Omission.HIDDEN, "subagent")
+                    self.report.omit(Omission.HIDDEN, "subagent")
                     return None
                 thread_id, overview.workspace = text_in(payload, "id"), text_in(payload, "cwd")
             overview.model = overview.model or (text_in(payload, "model") if kind == "turn_context" else "")
@@ -174,7 +174,8 @@ class CodexReader:
         overview = rollout.overview
         overview.title, overview.title_is_automatic = name or overview.title, not name
         origin = ConversationOrigin(program=self.program, id=conversation_id)
-        return loaded_conversation(origin, overview, rollout.tree, rollout.thread.tail, changed)
+        tree = conversation_tree(origin, overview, rollout.tree, rollout.thread.tail, changed)
+        return LoadedConversation(tree, rollout.tree.report)
 
 
 def _is_rollout(name: str) -> bool:
@@ -201,8 +202,8 @@ class _Rollout:
     """The entries of one rollout, put together."""
 
     def __init__(self, limits: Limits) -> None:
-        self.report = ReadReport()
-        self.tree = TreeBuilder(self.report, limits)
+        self.report = ImportReport()
+        self.tree = TreeBuilder(self.report, limits.messages)
         self.thread = Thread(self.tree)
         self.overview = Overview()
         self.thread_id = ""
@@ -233,12 +234,12 @@ class _Rollout:
             case "event_msg":
                 self._read_event(payload)
             case "compacted":
-                self.report.add(Omission.SUMMARY)
+                self.report.omit(Omission.SUMMARY)
             case _:
                 self._leave_out(kind)
 
     def _leave_out(self, kind: str) -> None:
-        self.report.add(Omission.HIDDEN if is_hidden(_PROGRAM, kind) else Omission.UNKNOWN, kind)
+        self.report.omit(Omission.HIDDEN if is_hidden(_PROGRAM, kind) else Omission.UNKNOWN, kind)
 
     def _read_event(self, event: dict[str, Any]) -> None:
         """Read an event; most repeat what the items say."""
@@ -263,7 +264,7 @@ class _Rollout:
                 )
                 self._answer.usage = known or self._answer.usage
             case _:
-                self.report.add(Omission.HIDDEN, "event_msg")
+                self.report.omit(Omission.HIDDEN, "event_msg")
 
     def _read_item(self, item: dict[str, Any]) -> None:
         kind = text_in(item, "type")
@@ -294,7 +295,7 @@ class _Rollout:
                 self._prompts.append(draft)
                 self.overview.title = self.overview.title or short_title(_prompt_of(item))
         else:
-            self.report.add(Omission.HIDDEN, role or "message")
+            self.report.omit(Omission.HIDDEN, role or "message")
 
     def _message_blocks(self, parts: list[Any]) -> Iterator[Block]:
         for part in parts:
@@ -304,11 +305,11 @@ class _Rollout:
                 if image is not None:
                     yield image
             elif _CONTEXT.match(text) and text_in(part, "type") == "input_text":
-                self.report.add(Omission.HIDDEN, "context")
+                self.report.omit(Omission.HIDDEN, "context")
             elif text.strip():
                 yield Text(text=text)
             elif not text:
-                self.report.add(Omission.UNKNOWN, text_in(part, "type"))
+                self.report.omit(Omission.UNKNOWN, text_in(part, "type"))
 
     def _blocks(self, kind: str, item: dict[str, Any]) -> Iterator[Block]:
         """Yield what an item adds to an answer."""
@@ -333,9 +334,9 @@ class _Rollout:
                 if image is not None:
                     yield image
             case _ if is_hidden(_PROGRAM, kind):
-                self.report.add(Omission.HIDDEN, kind)
+                self.report.omit(Omission.HIDDEN, kind)
             case _:
-                self.report.add(Omission.UNKNOWN, kind)
+                self.report.omit(Omission.UNKNOWN, kind)
                 yield Unknown(raw=item)
 
     def _reasoning(self, item: dict[str, Any]) -> Iterator[Block]:
@@ -345,7 +346,7 @@ class _Rollout:
             # Without its encrypted part, which only the same account can send back.
             yield Thinking(text=text, provider="openai-responses")
         else:
-            self.report.add(Omission.HIDDEN, "reasoning")
+            self.report.omit(Omission.HIDDEN, "reasoning")
 
     def _result(self, item: dict[str, Any]) -> ToolResult:
         older = object_in(item, "output")

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from desktop_agent.exchange.readers.omissions import Omission, ReadReport
+from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.reader import Limits
 from desktop_agent.types.blocks import Base64Source, Image, JsonObject, ToolUse, detect_media_type
 from desktop_agent.types.provider_events import Usage
@@ -29,7 +29,7 @@ def short_title(text: str) -> str:
     return line if len(line) <= _MAX_TITLE_LENGTH else line[: _MAX_TITLE_LENGTH - 1].rstrip() + "…"
 
 
-def picture(data: str, limits: Limits, report: ReadReport, name: str = "") -> Image | None:
+def picture(data: str, limits: Limits, report: ImportReport, name: str = "") -> Image | None:
     """Return a picture by its base64; None, and counted, if damaged or too large. Its content decides its type."""
     if len(data) <= limits.picture * 4 // 3 + 4:
         with suppress(ValidationError, binascii.Error, ValueError):
@@ -37,11 +37,11 @@ def picture(data: str, limits: Limits, report: ReadReport, name: str = "") -> Im
             if media_type is not None:
                 source = Base64Source(media_type=media_type, data=data)
                 return Image(source=source, name=name[:_MAX_NAME_LENGTH] or None)
-    report.add(Omission.PICTURE)
+    report.omit(Omission.PICTURE)
     return None
 
 
-def picture_from_url(url: str, limits: Limits, report: ReadReport, name: str = "") -> Image | None:
+def picture_from_url(url: str, limits: Limits, report: ImportReport, name: str = "") -> Image | None:
     """Return the picture of a data URL. Any other address is counted: it is not fetched, and nobody else shall."""
     match = _DATA_URL.match(url[:200])
     return picture(url[match.end() :] if match else "", limits, report, name)

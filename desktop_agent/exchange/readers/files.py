@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from pydantic_core import from_json
 
-from desktop_agent.exchange.readers.omissions import Omission, ReadReport
+from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.reader import FoundConversation, Limits
 
 _READ_ONLY = (
@@ -49,7 +49,7 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def walk_files(
-    root: Path, depth: int, wanted: Callable[[str], object], limits: Limits, report: ReadReport
+    root: Path, depth: int, wanted: Callable[[str], object], limits: Limits, report: ImportReport
 ) -> Iterator[Path]:
     """Yield the files with wanted names at most `depth` folders below the root. The root may be a link."""
     count = 0
@@ -59,10 +59,10 @@ def walk_files(
         for entry in sorted_entries(folder):
             count += 1
             if count > limits.files:
-                report.add(Omission.TOO_MANY)
+                report.omit(Omission.TOO_MANY)
                 return
             if entry.is_symlink():
-                report.add(Omission.LINK)
+                report.omit(Omission.LINK)
             elif entry.is_dir(follow_symlinks=False):
                 if levels:
                     pending.append((Path(entry.path), levels - 1))
@@ -102,22 +102,22 @@ def file_id(root: Path, path: Path, suffix: str) -> str:
     return path.relative_to(root).as_posix().removesuffix(suffix)
 
 
-def within_size(paths: Iterable[Path], size: int, report: ReadReport) -> Iterator[Path]:
+def within_size(paths: Iterable[Path], size: int, report: ImportReport) -> Iterator[Path]:
     """Yield files until all together are larger than a size in bytes; then the rest is counted and left out."""
     for path in paths:
         with suppress(OSError):
             size -= path.lstat().st_size
         if size < 0:
-            report.add(Omission.TOO_LARGE)
+            report.omit(Omission.TOO_LARGE)
             return
         yield path
 
 
-def read_lines(file: BinaryIO, limits: Limits, report: ReadReport) -> Iterator[bytes]:
+def read_lines(file: BinaryIO, limits: Limits, report: ImportReport) -> Iterator[bytes]:
     """Yield the lines that are there now, stripped. Longer ones, and what is beyond the limit, are skipped."""
     size = os.fstat(file.fileno()).st_size
     if size > limits.file:
-        report.add(Omission.TOO_LARGE)
+        report.omit(Omission.TOO_LARGE)
     remaining = min(size, limits.file)
     while remaining > 0:
         line = file.readline(min(limits.line, remaining) + 1)
@@ -128,23 +128,23 @@ def read_lines(file: BinaryIO, limits: Limits, report: ReadReport) -> Iterator[b
             if stripped := line.strip():
                 yield stripped
             continue
-        report.add(Omission.LONG_LINE)
+        report.omit(Omission.LONG_LINE)
         while remaining > 0 and line and not line.endswith(b"\n"):
             line = file.readline(min(1_000_000, remaining))
             remaining -= len(line)
 
 
-def read_objects(file: BinaryIO, limits: Limits, report: ReadReport) -> Iterator[dict[str, Any]]:
+def read_objects(file: BinaryIO, limits: Limits, report: ImportReport) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a file with one on each line."""
     for number, line in enumerate(read_lines(file, limits, report)):
         if number >= limits.entries:
-            report.add(Omission.TOO_MANY)
+            report.omit(Omission.TOO_MANY)
             return
         value = parse_json(line)
         if isinstance(value, dict):
             yield value
         else:
-            report.add(Omission.BAD_LINE)
+            report.omit(Omission.BAD_LINE)
 
 
 def read_document(path: Path, limits: Limits) -> Any:
@@ -189,7 +189,7 @@ def modified_at(file: BinaryIO) -> datetime:
 def describe_files(
     files: Iterable[tuple[str, Path]],
     describe: Callable[[str, BinaryIO], FoundConversation | None],
-    report: ReadReport,
+    report: ImportReport,
 ) -> Iterator[FoundConversation]:
     """Yield what is found in each file, given with its id. An id counts once; what cannot be read is counted."""
     seen: set[str] = set()
@@ -201,7 +201,7 @@ def describe_files(
             with open_file(path) as file:
                 found = describe(conversation_id, file)
         except (NotReadable, OSError):
-            report.add(Omission.UNREADABLE_FILE)
+            report.omit(Omission.UNREADABLE_FILE)
             continue
         if found is not None:
             yield found

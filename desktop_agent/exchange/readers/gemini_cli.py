@@ -12,7 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
+from desktop_agent.exchange.foreign_tree import Calls, Draft, Overview, TreeBuilder, conversation_tree
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
+from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import (
     picture,
     short_title,
@@ -34,7 +36,6 @@ from desktop_agent.exchange.readers.files import (
     read_tail,
     walk_files,
 )
-from desktop_agent.exchange.readers.omissions import Omission, ReadReport
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
     FoundConversation,
@@ -43,7 +44,6 @@ from desktop_agent.exchange.readers.reader import (
     LoadedConversation,
     Machine,
 )
-from desktop_agent.exchange.readers.tree_builder import Calls, Draft, Overview, TreeBuilder, loaded_conversation
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import Role
@@ -65,7 +65,7 @@ class GeminiCliReader:
     def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
         self._folder = machine.folder("GEMINI_CLI_HOME") / ".gemini" / "tmp"
         self._limits = limits
-        self.report = ReadReport()
+        self.report = ImportReport()
 
     def locations(self) -> tuple[Path, ...]:
         """Return the folder with a folder for each project."""
@@ -73,21 +73,21 @@ class GeminiCliReader:
 
     def is_present(self) -> bool:
         """Return whether there is a chat of any project."""
-        return any(self._files(ReadReport()))
+        return any(self._files(ImportReport()))
 
     def list_conversations(self) -> Iterator[FoundConversation]:
         """Yield the sessions, by project; those without a prompt are passed over."""
-        self.report = ReadReport()
+        self.report = ImportReport()
         files = ((file_id(self._folder, path, path.suffix), path) for path in self._files(self.report))
         yield from describe_files(files, self._describe, self.report)
 
-    def _files(self, report: ReadReport) -> Iterator[Path]:
+    def _files(self, report: ImportReport) -> Iterator[Path]:
         for path in walk_files(self._folder, 2, _is_session, self._limits, report):
             if path.parent.name == "chats" and not (path.suffix == ".json" and path.with_suffix(".jsonl").exists()):
                 yield path
 
     def _describe(self, session_id: str, file: BinaryIO) -> FoundConversation | None:
-        log = _Log(ReadReport())
+        log = _Log(ImportReport())
         is_whole = file.read(2).startswith(b"{\n")
         if is_whole:
             file.seek(0)
@@ -121,7 +121,7 @@ class GeminiCliReader:
 
     def load(self, conversation_id: str) -> LoadedConversation:
         """Return a session; what was gone back from is a branch. Raises HistoryUnreadable."""
-        log = _Log(ReadReport())
+        log = _Log(ImportReport())
         try:
             path, _ = locate(self.locations(), conversation_id, _SUFFIXES)
             with open_file(path) as file:
@@ -145,7 +145,8 @@ class GeminiCliReader:
         )
         origin = ConversationOrigin(program=self.program, id=conversation_id)
         head = messages.tails.get(log.last or "", log.last)
-        return loaded_conversation(origin, overview, messages.tree, head, changed)
+        tree = conversation_tree(origin, overview, messages.tree, head, changed)
+        return LoadedConversation(tree, messages.tree.report)
 
 
 def _is_session(name: str) -> bool:
@@ -155,7 +156,7 @@ def _is_session(name: str) -> bool:
 class _Log:
     """The entries of a session, played through: which messages there were, and which are the conversation now."""
 
-    def __init__(self, report: ReadReport) -> None:
+    def __init__(self, report: ImportReport) -> None:
         self.report = report
         self.overview: dict[str, Any] = {}
         self.current: dict[str, None] = {}
@@ -190,7 +191,7 @@ class _Log:
                 if isinstance(object_of(message).get("id"), str):
                     self._put(object_of(message))
         else:
-            self.report.add(Omission.UNKNOWN, next(iter(entry), ""))
+            self.report.omit(Omission.UNKNOWN, next(iter(entry), ""))
 
     def _put(self, record: dict[str, Any]) -> None:
         """Take a message, or its newer state."""
@@ -215,7 +216,7 @@ class _Log:
             if record["id"] in self._records:
                 continue
             if known and index < known[-1]:
-                self.report.add(Omission.SUMMARY)
+                self.report.omit(Omission.SUMMARY)
             else:
                 self._put(record)
 
@@ -229,8 +230,8 @@ def _parts(content: object) -> list[dict[str, Any]]:
 class _Messages:
     """Puts the messages together. `tails` has the message with the results of a record's calls."""
 
-    def __init__(self, limits: Limits, report: ReadReport) -> None:
-        self.tree = TreeBuilder(report, limits)
+    def __init__(self, limits: Limits, report: ImportReport) -> None:
+        self.tree = TreeBuilder(report, limits.messages)
         self.tails: dict[str, str] = {}
         self._calls = Calls(self.tree)
         self._limits = limits
@@ -248,14 +249,14 @@ class _Messages:
                 self._add_answer(record_id, record, parent)
             case kind:
                 known = kind in {"info", "error", "warning"}
-                self._report.add(Omission.HIDDEN if known else Omission.UNKNOWN, kind)
+                self._report.omit(Omission.HIDDEN if known else Omission.UNKNOWN, kind)
                 self.tree.pass_over(record_id, parent)
 
     def _add_prompt(self, record_id: str, record: dict[str, Any], parent: str | None) -> None:
         blocks: list[Block] = []
         for part in _parts(record.get("content")):
             if text_in(part, "text").strip().startswith(_CONTEXT):
-                self._report.add(Omission.HIDDEN, "context")
+                self._report.omit(Omission.HIDDEN, "context")
             elif "functionResponse" not in part:
                 blocks.extend(self._blocks(part))
         if blocks:
@@ -319,7 +320,7 @@ class _Messages:
         elif "inlineData" in part:
             yield from self._images(part)
         elif "text" not in part:
-            self._report.add(Omission.UNKNOWN, next(iter(part), ""))
+            self._report.omit(Omission.UNKNOWN, next(iter(part), ""))
             yield Unknown(raw=part)
 
     def _images(self, part: object) -> Iterator[Image]:

@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
+from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder, conversation_tree
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
+from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import (
     is_hidden,
     picture,
@@ -30,7 +32,6 @@ from desktop_agent.exchange.readers.files import (
     walk_files,
 )
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, read_database
-from desktop_agent.exchange.readers.omissions import Omission, ReadReport
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
     FoundConversation,
@@ -39,7 +40,6 @@ from desktop_agent.exchange.readers.reader import (
     LoadedConversation,
     Machine,
 )
-from desktop_agent.exchange.readers.tree_builder import Draft, Overview, Thread, TreeBuilder, loaded_conversation
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import Role
@@ -71,7 +71,7 @@ class GooseReader:
         self._folder = data / "sessions"
         self._database = self._folder / "sessions.db"
         self._limits = limits
-        self.report = ReadReport()
+        self.report = ImportReport()
 
     def locations(self) -> tuple[Path, ...]:
         """Return the database and the folder of older sessions, in which it lies."""
@@ -83,7 +83,7 @@ class GooseReader:
 
     def list_conversations(self) -> Iterator[FoundConversation]:
         """Yield the sessions of the database, then older ones that are not in it."""
-        self.report = ReadReport()
+        self.report = ImportReport()
         rows: list[Row] = []
         if self._database.exists():
             try:
@@ -93,10 +93,10 @@ class GooseReader:
                     lambda database: list(database.select("sessions", _COLUMNS + _MODEL_COLUMNS)),
                 )
             except (NotReadable, OSError):
-                self.report.add(Omission.UNREADABLE_FILE)
+                self.report.omit(Omission.UNREADABLE_FILE)
         for row in rows:
             if text_in(row, "session_type") in _OTHER_SESSIONS:
-                self.report.add(Omission.HIDDEN, text_in(row, "session_type"))
+                self.report.omit(Omission.HIDDEN, text_in(row, "session_type"))
                 continue
             yield _found(text_in(row, "id"), _overview_of_row(row))
         known = {text_in(row, "id") for row in rows}
@@ -143,7 +143,8 @@ class GooseReader:
         except (NotReadable, OSError) as error:
             raise HistoryUnreadable.of(self.title, str(error)) from None
         origin = ConversationOrigin(program=self.program, id=conversation_id)
-        return loaded_conversation(origin, session.overview, session.tree, session.thread.tail, changed)
+        tree = conversation_tree(origin, session.overview, session.tree, session.thread.tail, changed)
+        return LoadedConversation(tree, session.tree.report)
 
 
 def _found(session_id: str, overview: Overview, changed: datetime | None = None) -> FoundConversation:
@@ -188,8 +189,8 @@ class _Session:
     """The messages of a session, put together."""
 
     def __init__(self, limits: Limits) -> None:
-        self.report = ReadReport()
-        self.tree = TreeBuilder(self.report, limits)
+        self.report = ImportReport()
+        self.tree = TreeBuilder(self.report, limits.messages)
         self.thread = Thread(self.tree)
         self.overview = Overview()
         self._limits = limits
@@ -208,7 +209,7 @@ class _Session:
         self._count += 1
         time = parse_time(message.get("created")) or datetime.fromtimestamp(0, UTC)
         if object_in(message, "metadata").get("userVisible") is False:
-            self.report.add(Omission.HIDDEN, "message")
+            self.report.omit(Omission.HIDDEN, "message")
             return
         self.overview.note_time(parse_time(message.get("created")))
         message_id = text_in(message, "id") or f"message-{self._count}"
@@ -242,11 +243,11 @@ class _Session:
                 arguments = object_in(call, "arguments")
                 yield tool_call(_PROGRAM, text_in(part, "id"), text_in(call, "name") or "tool", arguments)
             case "text" | "thinking":
-                self.report.add(Omission.HIDDEN, "empty")
+                self.report.omit(Omission.HIDDEN, "empty")
             case _ if is_hidden(_PROGRAM, kind):
-                self.report.add(Omission.HIDDEN, kind)
+                self.report.omit(Omission.HIDDEN, kind)
             case _:
-                self.report.add(Omission.UNKNOWN, kind)
+                self.report.omit(Omission.UNKNOWN, kind)
                 yield Unknown(raw=part)
 
     def _images(self, part: object) -> Iterator[Image]:
@@ -266,7 +267,7 @@ class _Session:
             elif text := text_in(piece, "text") or text_in(piece, "resource", "text"):
                 content.append(Text(text=text))
             else:
-                self.report.add(Omission.UNKNOWN, text_in(piece, "type"))
+                self.report.omit(Omission.UNKNOWN, text_in(piece, "type"))
         failed = text_in(result, "status") == "error" or value.get("isError") is True
         outcome = Outcome.FAILED if failed else Outcome.SUCCEEDED
         return ToolResult(tool_use_id=text_in(part, "id"), content=content, outcome=outcome)

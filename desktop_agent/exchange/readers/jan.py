@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
+from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder, conversation_tree
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
+from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import (
     picture_from_url,
     short_title,
@@ -26,7 +28,6 @@ from desktop_agent.exchange.readers.files import (
     read_objects,
     walk_files,
 )
-from desktop_agent.exchange.readers.omissions import Omission, ReadReport
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
     FoundConversation,
@@ -35,7 +36,6 @@ from desktop_agent.exchange.readers.reader import (
     LoadedConversation,
     Machine,
 )
-from desktop_agent.exchange.readers.tree_builder import Draft, Overview, Thread, TreeBuilder, loaded_conversation
 from desktop_agent.types.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import MessageState, Role
@@ -52,7 +52,7 @@ class JanReader:
     def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
         self._machine = machine
         self._limits = limits
-        self.report = ReadReport()
+        self.report = ImportReport()
 
     def locations(self) -> tuple[Path, ...]:
         """Return the folders of threads; on Linux its documentation and its packages name different ones."""
@@ -66,7 +66,7 @@ class JanReader:
 
     def list_conversations(self) -> Iterator[FoundConversation]:
         """Yield the threads that have messages."""
-        self.report = ReadReport()
+        self.report = ImportReport()
         files = (
             (path.parent.name, path)
             for root in self.locations()
@@ -99,7 +99,8 @@ class JanReader:
         except (NotReadable, OSError) as error:
             raise HistoryUnreadable.of(self.title, str(error)) from None
         origin = ConversationOrigin(program=self.program, id=conversation_id)
-        return loaded_conversation(origin, overview, messages.tree, messages.thread.tail, changed)
+        tree = conversation_tree(origin, overview, messages.tree, messages.thread.tail, changed)
+        return LoadedConversation(tree, messages.tree.report)
 
 
 def _overview(thread: dict[str, Any]) -> Overview:
@@ -116,8 +117,8 @@ class _Messages:
     """Puts the messages of a thread together."""
 
     def __init__(self, limits: Limits, overview: Overview) -> None:
-        self.report = ReadReport()
-        self.tree = TreeBuilder(self.report, limits)
+        self.report = ImportReport()
+        self.tree = TreeBuilder(self.report, limits.messages)
         self.thread = Thread(self.tree)
         self._overview = overview
         self._limits = limits
@@ -130,7 +131,7 @@ class _Messages:
         time = parse_time(message.get("created_at")) or self._overview.created_at or parse_time(1)
         role = text_in(message, "role")
         if time is None or role not in {"user", "assistant", "system"}:
-            self.report.add(Omission.HIDDEN if role == "tool" else Omission.UNKNOWN, role)
+            self.report.omit(Omission.HIDDEN if role == "tool" else Omission.UNKNOWN, role)
             return
         contents = [object_of(part) for part in list_in(message, "content")]
         if role != "assistant":
@@ -157,7 +158,7 @@ class _Messages:
             case "reasoning" if text.strip():
                 yield Thinking(text=text, provider=_PROGRAM)
             case "text" | "reasoning":
-                self.report.add(Omission.HIDDEN, "empty")
+                self.report.omit(Omission.HIDDEN, "empty")
             case "image_url":
                 image = picture_from_url(text_in(part, "image_url", "url"), self._limits, self.report)
                 if image is not None:
@@ -167,7 +168,7 @@ class _Messages:
                 call_id = text_in(part, "tool_call_id") or f"call-{self._count}"
                 yield tool_call(_PROGRAM, call_id, text_in(part, "tool_name") or "tool", object_in(part, "input"))
             case _:
-                self.report.add(Omission.UNKNOWN, kind)
+                self.report.omit(Omission.UNKNOWN, kind)
 
 
 def _split_thinking(text: str) -> Iterator[Block]:

@@ -10,7 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
+from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder, conversation_tree
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
+from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import (
     picture_from_url,
     short_title,
@@ -27,7 +29,6 @@ from desktop_agent.exchange.readers.files import (
     read_document,
     walk_files,
 )
-from desktop_agent.exchange.readers.omissions import Omission, ReadReport
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
     FoundConversation,
@@ -36,7 +37,6 @@ from desktop_agent.exchange.readers.reader import (
     LoadedConversation,
     Machine,
 )
-from desktop_agent.exchange.readers.tree_builder import Draft, Overview, Thread, TreeBuilder, loaded_conversation
 from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import Role
@@ -56,7 +56,7 @@ class LmStudioReader:
     def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
         self._home = machine.home
         self._limits = limits
-        self.report = ReadReport()
+        self.report = ImportReport()
 
     def locations(self) -> tuple[Path, ...]:
         """Return the folder of chats, and that of versions before 0.3.6."""
@@ -68,7 +68,7 @@ class LmStudioReader:
 
     def list_conversations(self) -> Iterator[FoundConversation]:
         """Yield the chats with a message, by folder."""
-        self.report = ReadReport()
+        self.report = ImportReport()
         files = (
             (file_id(root, path, _SUFFIX), path)
             for root in self.locations()
@@ -80,7 +80,7 @@ class LmStudioReader:
         # One object over the whole file, with its name at the beginning and its model at the end.
         chat = object_of(parse_json(file.read(self._limits.document)))
         if not chat:
-            self.report.add(Omission.UNREADABLE_FILE)
+            self.report.omit(Omission.UNREADABLE_FILE)
         messages = list_in(chat, "messages")
         overview, changed = _overview(chat), modified_at(file)
         return (
@@ -112,7 +112,8 @@ class LmStudioReader:
         if not overview.title:
             overview.title = short_title(messages.prompt)
         origin = ConversationOrigin(program=self.program, id=conversation_id)
-        return loaded_conversation(origin, overview, messages.tree, messages.thread.tail, changed)
+        tree = conversation_tree(origin, overview, messages.tree, messages.thread.tail, changed)
+        return LoadedConversation(tree, messages.tree.report)
 
 
 def _overview(chat: dict[str, Any]) -> Overview:
@@ -129,8 +130,8 @@ class _Messages:
     """Puts the messages together: the versions of one are branches, and the chat goes on after the selected one."""
 
     def __init__(self, limits: Limits, time: datetime) -> None:
-        self.report = ReadReport()
-        self.tree = TreeBuilder(self.report, limits)
+        self.report = ImportReport()
+        self.tree = TreeBuilder(self.report, limits.messages)
         self.thread = Thread(self.tree)
         self.prompt = ""
         self._limits = limits
@@ -164,12 +165,12 @@ class _Messages:
             if blocks:
                 self.thread.add(Draft(version_id, Role(role), self._time, None, blocks))
         else:
-            self.report.add(Omission.UNKNOWN, role)
+            self.report.omit(Omission.UNKNOWN, role)
 
     def _add_step(self, version_id: str, step: dict[str, Any], sender: str) -> None:
         kind = text_in(step, "type")
         if kind != "contentBlock":
-            self.report.add(Omission.HIDDEN if kind in _HIDDEN_STEPS else Omission.UNKNOWN, kind)
+            self.report.omit(Omission.HIDDEN if kind in _HIDDEN_STEPS else Omission.UNKNOWN, kind)
             return
         is_thinking = text_in(step, "style", "type") == "thinking"
         for part in list_in(step, "content"):
@@ -193,7 +194,7 @@ class _Messages:
             case "text" if text.strip():
                 yield Text(text=text)
             case "text":
-                self.report.add(Omission.HIDDEN, "empty")
+                self.report.omit(Omission.HIDDEN, "empty")
             case "toolCallRequest":
                 call_id = f"{version_id}/{_call_id(part)}"
                 yield tool_call(_PROGRAM, call_id, text_in(part, "name") or "tool", object_in(part, "parameters"))
@@ -203,7 +204,7 @@ class _Messages:
                 if image is not None:
                     yield image
             case _:
-                self.report.add(Omission.UNKNOWN, kind)
+                self.report.omit(Omission.UNKNOWN, kind)
 
 
 def _call_id(part: object) -> str:

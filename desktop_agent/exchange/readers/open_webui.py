@@ -14,7 +14,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
+from desktop_agent.exchange.foreign_tree import (
+    Draft,
+    Overview,
+    Thread,
+    TreeBuilder,
+    conversation_tree,
+    parents_first,
+)
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
+from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import (
     picture_from_url,
     short_title,
@@ -23,7 +32,6 @@ from desktop_agent.exchange.readers.content import (
 )
 from desktop_agent.exchange.readers.files import NotReadable, parse_json
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, read_database
-from desktop_agent.exchange.readers.omissions import Omission, ReadReport
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
     FoundConversation,
@@ -31,14 +39,6 @@ from desktop_agent.exchange.readers.reader import (
     Limits,
     LoadedConversation,
     Machine,
-)
-from desktop_agent.exchange.readers.tree_builder import (
-    Draft,
-    Overview,
-    Thread,
-    TreeBuilder,
-    loaded_conversation,
-    parents_first,
 )
 from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.conversation_tree import ConversationOrigin
@@ -63,7 +63,7 @@ class OpenWebUiReader:
     def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
         self._machine = machine
         self._limits = limits
-        self.report = ReadReport()
+        self.report = ImportReport()
 
     def locations(self) -> tuple[Path, ...]:
         """Return the databases that the environment names, and the usual ones."""
@@ -81,7 +81,7 @@ class OpenWebUiReader:
 
     def list_conversations(self) -> Iterator[FoundConversation]:
         """Yield the chats of all databases."""
-        self.report = ReadReport()
+        self.report = ImportReport()
         seen: set[str] = set()
         for path in self.locations():
             if not path.exists():
@@ -89,7 +89,7 @@ class OpenWebUiReader:
             try:
                 rows = read_database(path, self._limits, lambda database: list(database.select("chat", _LIST_COLUMNS)))
             except (NotReadable, OSError):
-                self.report.add(Omission.UNREADABLE_FILE)
+                self.report.omit(Omission.UNREADABLE_FILE)
                 continue
             for row in rows:
                 chat_id = text_in(row, "id")
@@ -120,7 +120,10 @@ class OpenWebUiReader:
         messages.read(object_in(chat, "history", "messages"))
         origin = ConversationOrigin(program=self.program, id=conversation_id)
         current = text_in(chat, "history", "currentId")
-        return loaded_conversation(origin, overview, messages.tree, messages.tails.get(current), changed)
+        return LoadedConversation(
+            conversation_tree(origin, overview, messages.tree, messages.tails.get(current), changed),
+            messages.tree.report,
+        )
 
     def _find(self, chat_id: str) -> tuple[Row, dict[str, Any]]:
         for path in self.locations():
@@ -162,8 +165,8 @@ class _Messages:
     """Puts the messages of a chat together. `tails` has the last of our messages for each of theirs."""
 
     def __init__(self, limits: Limits, time: datetime) -> None:
-        self.report = ReadReport()
-        self.tree = TreeBuilder(self.report, limits)
+        self.report = ImportReport()
+        self.tree = TreeBuilder(self.report, limits.messages)
         self.tails: dict[str, str | None] = {}
         self._thread = Thread(self.tree)
         self._limits = limits
@@ -176,7 +179,7 @@ class _Messages:
         for message_id, message in messages.items():
             parent = text_in(message, "parentId") or None
             if parent is not None and parent not in messages:
-                self.report.add(Omission.MISSING_PARENT)
+                self.report.omit(Omission.MISSING_PARENT)
                 parent = previous
             parents[message_id], previous = parent, message_id
         for message_id, parent in parents_first(parents, self.report):
@@ -189,7 +192,7 @@ class _Messages:
         time = parse_time(message.get("timestamp")) or self._time
         role = text_in(message, "role")
         if role not in {"user", "assistant", "system"}:
-            self.report.add(Omission.UNKNOWN, role)
+            self.report.omit(Omission.UNKNOWN, role)
             return
         if role != "assistant":
             blocks = [*self._text_blocks(message), *self._pictures(message)]
@@ -221,12 +224,12 @@ class _Messages:
             if text.strip():
                 yield Text(text=text)
             elif not isinstance(part, str):
-                self.report.add(Omission.UNKNOWN, text_in(part, "type"))
+                self.report.omit(Omission.UNKNOWN, text_in(part, "type"))
 
     def _pictures(self, message: dict[str, Any]) -> Iterator[Block]:
         for file in list_in(message, "files"):
             if text_in(file, "type") != "image":
-                self.report.add(Omission.HIDDEN, text_in(file, "type") or "file")
+                self.report.omit(Omission.HIDDEN, text_in(file, "type") or "file")
                 continue
             image = picture_from_url(text_in(file, "url"), self._limits, self.report, text_in(file, "name"))
             if image is not None:
@@ -262,5 +265,5 @@ class _Messages:
                 text = value if isinstance(value, str) else attributes.get("result", "")
                 yield ToolResult(tool_use_id=call_id, content=[Text(text=text)])
         else:
-            self.report.add(Omission.UNKNOWN, kind)
+            self.report.omit(Omission.UNKNOWN, kind)
             yield Unknown(raw=markup + _CLOSING)

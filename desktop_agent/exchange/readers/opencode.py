@@ -14,7 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
+from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder, conversation_tree
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
+from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import (
     is_hidden,
     picture_from_url,
@@ -32,7 +34,6 @@ from desktop_agent.exchange.readers.files import (
     within_size,
 )
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, read_database
-from desktop_agent.exchange.readers.omissions import Omission, ReadReport
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
     FoundConversation,
@@ -41,7 +42,6 @@ from desktop_agent.exchange.readers.reader import (
     LoadedConversation,
     Machine,
 )
-from desktop_agent.exchange.readers.tree_builder import Draft, Overview, Thread, TreeBuilder, loaded_conversation
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import MessageState, Role
@@ -73,7 +73,7 @@ class OpencodeReader:
         self._folder = machine.folder("XDG_DATA_HOME", ".local", "share") / "opencode"
         self._database = machine.environment.get("OPENCODE_DB", "")
         self._limits = limits
-        self.report = ReadReport()
+        self.report = ImportReport()
 
     def locations(self) -> tuple[Path, ...]:
         """Return the databases, one for each channel of the program, and the folder of files."""
@@ -88,7 +88,7 @@ class OpencodeReader:
 
     def list_conversations(self) -> Iterator[FoundConversation]:
         """Yield the sessions; those of subagents are counted and passed over."""
-        self.report = ReadReport()
+        self.report = ImportReport()
         seen: set[str] = set()
         for row in self._sessions():
             session_id = text_in(row, "id")
@@ -96,7 +96,7 @@ class OpencodeReader:
                 continue
             seen.add(session_id)
             if row.get("parent_id"):
-                self.report.add(Omission.HIDDEN, "subagent")
+                self.report.omit(Omission.HIDDEN, "subagent")
                 continue
             overview = _overview(row)
             created = overview.created_at or datetime.fromtimestamp(0, UTC)
@@ -119,7 +119,7 @@ class OpencodeReader:
                         location, self._limits, lambda database: list(database.select("session", _SESSION_COLUMNS))
                     )
                 except (NotReadable, OSError):
-                    self.report.add(Omission.UNREADABLE_FILE)
+                    self.report.omit(Omission.UNREADABLE_FILE)
 
     def _session_files(self) -> Iterator[Row]:
         folder = self._folder / "storage" / "session"
@@ -127,7 +127,7 @@ class OpencodeReader:
             try:
                 yield _row_of_file(path, read_document(path, self._limits))
             except (NotReadable, OSError):
-                self.report.add(Omission.UNREADABLE_FILE)
+                self.report.omit(Omission.UNREADABLE_FILE)
 
     def load(self, conversation_id: str) -> LoadedConversation:
         """Return a session, with its subagents as branches. Raises HistoryUnreadable."""
@@ -145,7 +145,8 @@ class OpencodeReader:
         overview.model = overview.model or session.model
         origin = ConversationOrigin(program=self.program, id=conversation_id)
         changed = overview.updated_at or datetime.fromtimestamp(0, UTC)
-        return loaded_conversation(origin, overview, session.tree, session.thread.tail, changed)
+        tree = conversation_tree(origin, overview, session.tree, session.thread.tail, changed)
+        return LoadedConversation(tree, session.tree.report)
 
     def _find(self, session_id: str) -> tuple[Row, list[_Entry]]:
         """Return a session and its messages. Raises NotReadable."""
@@ -265,8 +266,8 @@ class _Session:
     """The messages of a session, put together."""
 
     def __init__(self, limits: Limits) -> None:
-        self.report = ReadReport()
-        self.tree = TreeBuilder(self.report, limits)
+        self.report = ImportReport()
+        self.tree = TreeBuilder(self.report, limits.messages)
         self.thread = Thread(self.tree)
         self.children: dict[str, Draft] = {}
         self.title = self.model = ""
@@ -279,13 +280,13 @@ class _Session:
             time = parse_time(object_in(entry.info, "time").get("created")) or datetime.fromtimestamp(0, UTC)
             role = text_in(entry.info, "role")
             if entry.info.get("summary") is True:
-                self.report.add(Omission.SUMMARY)
+                self.report.omit(Omission.SUMMARY)
             elif role == "user":
                 self._read_prompt(entry, time)
             elif role == "assistant":
                 self._read_answer(entry, time)
             else:
-                self.report.add(Omission.HIDDEN if is_hidden(_PROGRAM, role) else Omission.UNKNOWN, role)
+                self.report.omit(Omission.HIDDEN if is_hidden(_PROGRAM, role) else Omission.UNKNOWN, role)
 
     def read_child(self, entries: list[_Entry], caller: Draft) -> None:
         """Read the work of a subagent as a branch beside the result of its call."""
@@ -325,7 +326,7 @@ class _Session:
             case "text" | "reasoning" if (
                 part.get("synthetic") is True or part.get("ignored") is True or not text.strip()
             ):
-                self.report.add(Omission.HIDDEN, "synthetic" if text.strip() else "empty")
+                self.report.omit(Omission.HIDDEN, "synthetic" if text.strip() else "empty")
             case "text":
                 yield Text(text=text)
             case "reasoning":
@@ -336,9 +337,9 @@ class _Session:
                 arguments = object_in(part, "state").get("input")
                 yield tool_call(_PROGRAM, text_in(part, "callID"), text_in(part, "tool"), arguments)
             case _ if is_hidden(_PROGRAM, kind):
-                self.report.add(Omission.HIDDEN, kind)
+                self.report.omit(Omission.HIDDEN, kind)
             case _:
-                self.report.add(Omission.UNKNOWN, kind)
+                self.report.omit(Omission.UNKNOWN, kind)
                 yield Unknown(raw=part)
 
     def _images(self, file: dict[str, Any]) -> Iterator[Image]:

@@ -8,7 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, Protocol, Self
 
-from desktop_agent.exchange.readers.omissions import ReadReport
+from desktop_agent.exchange.foreign_tree import MAX_MESSAGES
+from desktop_agent.exchange.import_report import ImportReport
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import AgentError, Sentence
 
@@ -59,7 +60,7 @@ class Limits:
     file: int = 256_000_000
     document: int = 64_000_000
     picture: int = 20_000_000
-    messages: int = 100_000
+    messages: int = MAX_MESSAGES
     entries: int = 400_000
     files: int = 200_000
     database_copy: int = 2_000_000_000
@@ -86,7 +87,7 @@ class LoadedConversation:
     """A whole conversation, and what of it was not understood."""
 
     tree: ConversationTree
-    report: ReadReport = field(default_factory=ReadReport)
+    report: ImportReport = field(default_factory=ImportReport)
 
 
 class HistoryUnreadable(AgentError):
@@ -111,7 +112,7 @@ class HistoryReader(Protocol):
 
     program: ClassVar[str]
     title: ClassVar[str]
-    report: ReadReport
+    report: ImportReport
 
     def __init__(self, machine: Machine, limits: Limits = ...) -> None: ...
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.cherry_studio import CherryStudioReader
-from desktop_agent.exchange.readers.omissions import Omission
 from desktop_agent.exchange.readers.reader import LIMITS, HistoryUnreadable, Limits, Machine
 from desktop_agent.types.blocks import Json, Thinking, ToolResult, ToolUse
 from tests.desktop_agent.exchange.readers.foreign_homes import CHERRY_TOPIC, cherry_backup, write_cherry
@@ -55,7 +55,7 @@ def test_answers_of_two_models_are_branches_and_the_selected_one_goes_on(tmp_pat
     )
     assert branch[2].blocks == (ToolResult(tool_use_id="b4", content=(Json(value={"found": 3}),)),)
     assert [node.message.model for node in loaded.tree.messages if node.parent == "n1"] == ["m1", "m2"]
-    assert loaded.report.counts == {(Omission.HIDDEN, "citation"): 1}
+    assert loaded.report.omissions == {(Omission.HIDDEN, "citation"): 1}
 
 
 def test_without_a_selection_the_first_answer_goes_on(tmp_path: Path) -> None:

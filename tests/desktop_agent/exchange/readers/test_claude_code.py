@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.claude_code import ClaudeCodeReader
-from desktop_agent.exchange.readers.omissions import Omission
 from desktop_agent.exchange.readers.reader import HistoryUnreadable, LoadedConversation, Machine
 from desktop_agent.types.blocks import Image, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.messages import Message, MessageState, Role
@@ -152,11 +152,11 @@ def test_pictures_are_kept_and_damaged_ones_counted(tmp_path: Path) -> None:
     bad = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "bm8gcGljdHVyZQ=="}}
     loaded = load(tmp_path, [claude_entry("user", "u1", None, ["Look", bad])])
     assert list(loaded.tree.messages[0].message.blocks) == [Text(text="Look")]
-    assert loaded.report.counts == {(Omission.PICTURE, ""): 1}
+    assert loaded.report.omissions == {(Omission.PICTURE, ""): 1}
 
 
 def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
-    counts = load(tmp_path, [*claude_session(), {"type": "hologram", "uuid": "h"}]).report.counts
+    counts = load(tmp_path, [*claude_session(), {"type": "hologram", "uuid": "h"}]).report.omissions
     assert counts == {
         (Omission.HIDDEN, "file-history-snapshot"): 1,
         (Omission.HIDDEN, "meta"): 1,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.codex import CodexReader
-from desktop_agent.exchange.readers.omissions import Omission
 from desktop_agent.exchange.readers.reader import HistoryUnreadable, LoadedConversation, Machine
 from desktop_agent.types.blocks import Image, Outcome, ServerStep, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.messages import MessageState
@@ -75,7 +75,7 @@ def test_compressed_sessions_and_subagents_are_counted(tmp_path: Path) -> None:
     path.with_name(f"{path.name}.zst").write_bytes(b"\x28\xb5\x2f\xfd")
     codex = reader(tmp_path)
     assert list(codex.list_conversations()) == []
-    assert codex.report.counts == {(Omission.HIDDEN, "subagent"): 1, (Omission.COMPRESSED, ""): 1}
+    assert codex.report.omissions == {(Omission.HIDDEN, "subagent"): 1, (Omission.COMPRESSED, ""): 1}
 
 
 def test_archived_sessions_are_there_too(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_reasoning_goes_back_to_nobody_and_a_search_to_no_server(tmp_path: Path)
 
 def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     more = [codex_entry("compacted", message="…"), codex_item("hologram"), codex_entry("world_state")]
-    assert load(tmp_path, [*codex_session(), *more]).report.counts == {
+    assert load(tmp_path, [*codex_session(), *more]).report.omissions == {
         (Omission.HIDDEN, "developer"): 1,
         (Omission.HIDDEN, "context"): 1,
         (Omission.HIDDEN, "event_msg"): 1,

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from desktop_agent.exchange.foreign_values import list_in, object_in, parse_time, text_in
+from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import (
     picture,
     picture_from_url,
@@ -12,7 +13,6 @@ from desktop_agent.exchange.readers.content import (
     tool_call,
     usage_of,
 )
-from desktop_agent.exchange.readers.omissions import Omission, ReadReport
 from desktop_agent.exchange.readers.reader import Limits
 from desktop_agent.types.blocks import Base64Source, Image, ToolUse
 from desktop_agent.types.provider_events import Usage
@@ -57,11 +57,11 @@ def test_a_title_is_short_and_on_one_line() -> None:
 
 
 def test_a_picture_is_what_its_content_says() -> None:
-    report = ReadReport()
+    report = ImportReport()
     expected = Image(source=Base64Source(media_type="image/png", data=PIXEL), name="a.png")
     assert picture(PIXEL, Limits(), report, "a.png") == expected
     assert picture_from_url(f"data:image/jpeg;base64,{PIXEL}", Limits(), report, "a.png") == expected
-    assert report.counts == {}
+    assert report.omissions == {}
 
 
 @pytest.mark.parametrize(
@@ -76,13 +76,13 @@ def test_a_picture_is_what_its_content_says() -> None:
     ],
 )
 def test_a_picture_that_is_only_named_is_counted_and_not_kept(url: str) -> None:
-    report = ReadReport()
+    report = ImportReport()
     assert picture_from_url(url, Limits(), report) is None
     assert report.count(Omission.PICTURE) == 1
 
 
 def test_a_picture_has_a_limit() -> None:
-    report = ReadReport()
+    report = ImportReport()
     assert picture(PIXEL, Limits(picture=10), report) is None
     assert report.count(Omission.PICTURE) == 1
 
@@ -102,15 +102,19 @@ def test_only_whole_numbers_are_usage() -> None:
 
 
 def test_a_report_stays_small_and_speaks_in_sentences() -> None:
-    report = ReadReport()
+    report = ImportReport()
+    for _ in range(3):
+        report.omit(Omission.LONG_LINE)
     for number in range(10_000):
-        report.add(Omission.UNKNOWN, f"type {number} {'x' * 1000}")
-    report.add(Omission.LONG_LINE, count=1234)
-    assert len(report.counts) <= 62
-    assert report.count(Omission.UNKNOWN) == 10_000
-    assert max(len(name) for _, name in report.counts) <= 60
-    assert str(report.sentences()[-1]) == "Entries that are too long: 1,234."
-    every = ReadReport()
+        report.omit(Omission.UNKNOWN, f"type {number} {'x' * 1000}")
+    assert [str(sentence) for sentence, _ in report.notes][:2] == [
+        "Entries that are too long.",
+        f"Entries of an unknown kind (type 0 {'x' * 73}).",
+    ]
+    assert len(report.omissions) == 200
+    assert sum(count for _, count in report.notes) == 10_003
+    every = ImportReport()
     for omission in Omission:
-        every.add(omission)
-    assert len(every.sentences()) == len(Omission)
+        every.omit(omission)
+    assert set(every.omissions.values()) == {1}
+    assert len(every.omissions) == len(Omission)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.files import (
     NotReadable,
     describe_files,
@@ -21,14 +22,13 @@ from desktop_agent.exchange.readers.files import (
     walk_files,
     within_size,
 )
-from desktop_agent.exchange.readers.omissions import Omission, ReadReport
 from desktop_agent.exchange.readers.reader import LIMITS, Limits
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes")
 
 
-def objects(path: Path, limits: Limits = LIMITS) -> tuple[list[dict[str, Any]], ReadReport]:
-    report = ReadReport()
+def objects(path: Path, limits: Limits = LIMITS) -> tuple[list[dict[str, Any]], ImportReport]:
+    report = ImportReport()
     with open_file(path) as file:
         return list(read_objects(file, limits, report)), report
 
@@ -52,9 +52,9 @@ def test_no_link_is_walked_or_named_by_an_id(tmp_path: Path) -> None:
     (root / "own" / "b.jsonl").write_text("{}")
     (root / "folder").symlink_to(outside)
     (root / "c.jsonl").symlink_to(outside / "a.jsonl")
-    report = ReadReport()
+    report = ImportReport()
     assert list(walk_files(root, 3, lambda _: True, Limits(), report)) == [root / "own" / "b.jsonl"]
-    assert report.counts == {(Omission.LINK, ""): 2}
+    assert report.omissions == {(Omission.LINK, ""): 2}
     with pytest.raises(NotReadable):
         locate((root,), "folder/a", (".jsonl",))
     with pytest.raises(NotReadable):
@@ -67,7 +67,7 @@ def test_the_root_itself_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "real" / "own" / "b.jsonl").write_text("{}")
     root = tmp_path / "root"
     root.symlink_to(tmp_path / "real")
-    (path,) = walk_files(root, 1, lambda _: True, Limits(), ReadReport())
+    (path,) = walk_files(root, 1, lambda _: True, Limits(), ImportReport())
     assert file_id(root, path, ".jsonl") == "own/b"
     assert locate((root,), "own/b", (".jsonl",)) == (path, root)
 
@@ -75,7 +75,7 @@ def test_the_root_itself_may_be_a_link(tmp_path: Path) -> None:
 def test_too_many_files_are_counted(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"{number}").write_text("")
-    report = ReadReport()
+    report = ImportReport()
     assert len(list(walk_files(tmp_path, 0, lambda _: True, Limits(files=3), report))) == 3
     assert report.count(Omission.TOO_MANY) == 1
 
@@ -85,7 +85,7 @@ def test_a_line_that_is_too_long_is_skipped_alone(tmp_path: Path) -> None:
     path.write_bytes(b'{"a": 1}\n{"b": "' + b"x" * 500_000 + b'"}\n{"c": 3}\n')
     found, report = objects(path, Limits(line=1000))
     assert found == [{"a": 1}, {"c": 3}]
-    assert report.counts == {(Omission.LONG_LINE, ""): 1}
+    assert report.omissions == {(Omission.LONG_LINE, ""): 1}
 
 
 def test_a_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_file_of_very_many_lines_is_read_up_to_a_limit(tmp_path: Path) -> None
     path.write_bytes(b'{"a": 1}\n' * 100)
     found, report = objects(path, Limits(entries=30))
     assert len(found) == 30
-    assert report.counts == {(Omission.TOO_MANY, ""): 1}
+    assert report.omissions == {(Omission.TOO_MANY, ""): 1}
 
 
 @posix_only
@@ -119,7 +119,7 @@ def test_a_file_that_grows_is_read_as_it_was(tmp_path: Path) -> None:
     path.write_text('{"n": 0}\n' * 3)
     with open_file(path) as file:
         found = []
-        for value in read_objects(file, Limits(), ReadReport()):
+        for value in read_objects(file, Limits(), ImportReport()):
             found.append(value)
             with path.open("a") as more:
                 more.write('{"n": 1}\n' * 1000)
@@ -131,7 +131,7 @@ def test_damaged_lines_are_counted(tmp_path: Path) -> None:
     path.write_bytes(b'{"a": 1}\n\n[1]\nnull\n{"a": \n\x00\x01\n{"b": NaN}\n' + b'{"x":' * 5000 + b"\n" + b'{"c": 3')
     found, report = objects(path)
     assert found == [{"a": 1}]
-    assert report.counts == {(Omission.BAD_LINE, ""): 7}
+    assert report.omissions == {(Omission.BAD_LINE, ""): 7}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_the_tail_has_whole_lines_only(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_does_not_end_the_list(tmp_path: Path) -> None:
-    report = ReadReport()
+    report = ImportReport()
     files = [("one", tmp_path / "none"), ("two", tmp_path)]
     assert list(describe_files(files, lambda _id, _file: None, report)) == []
     assert report.count(Omission.UNREADABLE_FILE) == 2
@@ -182,7 +182,7 @@ def test_files_that_are_too_large_together_are_left_out(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in "abc"]
     for path in paths:
         path.write_bytes(b"x" * 10)
-    report = ReadReport()
+    report = ImportReport()
     assert list(within_size(paths, 25, report)) == paths[:2]
-    assert report.counts == {(Omission.TOO_LARGE, ""): 1}
-    assert list(within_size(paths, 30, ReadReport())) == paths
+    assert report.omissions == {(Omission.TOO_LARGE, ""): 1}
+    assert list(within_size(paths, 30, ImportReport())) == paths

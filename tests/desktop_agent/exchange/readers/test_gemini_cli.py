@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.gemini_cli import GeminiCliReader
-from desktop_agent.exchange.readers.omissions import Omission
 from desktop_agent.exchange.readers.reader import HistoryUnreadable, LoadedConversation, Machine
 from desktop_agent.types.blocks import Image, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.provider_events import Usage
@@ -106,7 +106,7 @@ def test_a_new_list_keeps_what_was_there_and_leaves_out_its_summary(tmp_path: Pa
 
 def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     more = [gemini_message("m8", "hologram", ""), {"odd": 1}]
-    assert load(tmp_path, [*gemini_session(), *more]).report.counts == {
+    assert load(tmp_path, [*gemini_session(), *more]).report.omissions == {
         (Omission.HIDDEN, "context"): 1,
         (Omission.HIDDEN, "info"): 1,
         (Omission.UNKNOWN, "odd"): 1,

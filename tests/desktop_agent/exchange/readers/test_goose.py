@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.goose import GooseReader
-from desktop_agent.exchange.readers.omissions import Omission
 from desktop_agent.exchange.readers.reader import HistoryUnreadable, Machine
 from desktop_agent.types.blocks import Image, Outcome, Text, Thinking, ToolResult, ToolUse
 from tests.desktop_agent.exchange.readers.foreign_homes import GOOSE_SESSION, write_goose, write_older_goose
@@ -69,7 +69,7 @@ def test_a_session_becomes_prompts_answers_and_results(home: Path) -> None:
     assert [type(part) for part in listing.content] == [Text, Image]
     assert failed == ToolResult(tool_use_id="t2", content=(Text(text="no such tool"),), outcome=Outcome.FAILED)
     assert (loaded.tree.title, loaded.tree.workspace) == ("Listing", "/repo")
-    assert loaded.report.counts == {(Omission.HIDDEN, "message"): 1}
+    assert loaded.report.omissions == {(Omission.HIDDEN, "message"): 1}
 
 
 def test_a_name_that_a_person_gave_stays(tmp_path: Path) -> None:

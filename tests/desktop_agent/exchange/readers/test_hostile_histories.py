@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers import HISTORY_READERS
-from desktop_agent.exchange.readers.omissions import Omission
 from desktop_agent.exchange.readers.reader import HistoryReader, HistoryUnreadable, Limits, Machine
 from tests.desktop_agent.exchange.readers import foreign_homes as homes
 
@@ -57,7 +57,7 @@ def read_all(reader: HistoryReader) -> tuple[int, int]:
         loaded.tree.branch()
         loaded.tree.model_dump_json()
         messages += len(loaded.tree.messages)
-        assert loaded.report.sentences() is not None
+        assert loaded.report.notes is not None
     return conversations, messages
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.jan import JanReader
-from desktop_agent.exchange.readers.omissions import Omission
 from desktop_agent.exchange.readers.reader import HistoryUnreadable, Machine
 from desktop_agent.types.blocks import Image, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.messages import MessageState
@@ -65,7 +65,7 @@ def test_a_thread_becomes_prompts_answers_and_results(tmp_path: Path) -> None:
 def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     odd = {"role": "user", "content": [{"type": "hologram"}, {"type": "text", "text": {"value": " "}}]}
     write_jan(tmp_path, [*jan_messages(), odd, {"role": "ghost"}, {"role": "tool"}])
-    assert reader(tmp_path).load(JAN_THREAD).report.counts == {
+    assert reader(tmp_path).load(JAN_THREAD).report.omissions == {
         (Omission.UNKNOWN, "hologram"): 1,
         (Omission.HIDDEN, "empty"): 1,
         (Omission.UNKNOWN, "ghost"): 1,

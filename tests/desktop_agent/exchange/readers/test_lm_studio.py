@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.lm_studio import LmStudioReader
-from desktop_agent.exchange.readers.omissions import Omission
 from desktop_agent.exchange.readers.reader import HistoryUnreadable, Machine
 from desktop_agent.types.blocks import Text, Thinking, ToolResult, ToolUse
 from tests.desktop_agent.exchange.readers.foreign_homes import (
@@ -36,10 +36,10 @@ def test_chats_without_messages_and_other_files_are_not_listed(tmp_path: Path) -
     path.with_name("other.json").write_text("{}")
     lm_studio = reader(tmp_path)
     assert list(lm_studio.list_conversations()) == []
-    assert lm_studio.report.counts == {}
+    assert lm_studio.report.omissions == {}
     path.write_text("{")
     assert list(lm_studio.list_conversations()) == []
-    assert lm_studio.report.counts == {(Omission.UNREADABLE_FILE, ""): 1}
+    assert lm_studio.report.omissions == {(Omission.UNREADABLE_FILE, ""): 1}
 
 
 def test_the_selected_version_goes_on_and_the_other_is_a_branch(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
         {"versions": [lm_studio_version("user", file, {"type": "hologram"})], "currentlySelected": 0}
     )
     write_lm_studio(tmp_path, chat)
-    assert reader(tmp_path).load(LM_STUDIO_CHAT).report.counts == {
+    assert reader(tmp_path).load(LM_STUDIO_CHAT).report.omissions == {
         (Omission.HIDDEN, "status"): 1,
         (Omission.PICTURE, ""): 1,
         (Omission.UNKNOWN, "hologram"): 1,

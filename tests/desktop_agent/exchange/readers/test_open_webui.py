@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.exchange.readers.omissions import Omission
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.open_webui import OpenWebUiReader
 from desktop_agent.exchange.readers.reader import HistoryUnreadable, LoadedConversation, Machine
 from desktop_agent.types.blocks import Image, Text, Thinking, ToolResult, ToolUse
@@ -62,7 +62,7 @@ def test_a_chat_becomes_its_branches(tmp_path: Path) -> None:
     assert branch[3].usage == Usage(input_tokens=10, output_tokens=5)
     assert (branch[3].model, loaded.tree.model) == ("qwen3", "qwen3")
     assert {node.message.text for node in loaded.tree.messages if node.parent == "w1"} == {"This.", "So:"}
-    assert loaded.report.counts == {(Omission.HIDDEN, "file"): 1}
+    assert loaded.report.omissions == {(Omission.HIDDEN, "file"): 1}
 
 
 def test_parents_that_are_missing_or_go_in_a_circle_lose_nothing(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.exchange.readers.omissions import Omission
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.opencode import OpencodeReader
 from desktop_agent.exchange.readers.reader import HistoryUnreadable, Machine
 from desktop_agent.types.blocks import Image, Outcome, Text, Thinking, ToolResult, ToolUse
@@ -54,7 +54,7 @@ def test_sessions_are_listed_once_and_subagents_not(home: Path) -> None:
     (found,) = opencode.list_conversations()
     assert (found.id, found.title, found.workspace) == (OPENCODE_SESSION, "Rename a thing", "/repo")
     assert (found.created_at, found.updated_at) == (CREATED, CREATED + timedelta(seconds=9))
-    assert opencode.report.counts == {(Omission.HIDDEN, "subagent"): 1}
+    assert opencode.report.omissions == {(Omission.HIDDEN, "subagent"): 1}
 
 
 def test_a_session_becomes_prompts_answers_and_results(home: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_subagent_is_a_branch_of_its_call(home: Path) -> None:
 
 
 def test_what_is_left_out_is_counted(home: Path) -> None:
-    assert reader(home).load(OPENCODE_SESSION).report.counts == {
+    assert reader(home).load(OPENCODE_SESSION).report.omissions == {
         (Omission.HIDDEN, "synthetic"): 1,
         (Omission.HIDDEN, "step-start"): 1,
         (Omission.HIDDEN, "step-finish"): 1,
@@ -129,7 +129,7 @@ def test_the_table_of_a_newer_version_is_read(tmp_path: Path) -> None:
     ]
     assert branch[1].tool_uses[0].name == "run_command"
     assert branch[1].model == "m"
-    assert loaded.report.counts == {(Omission.HIDDEN, "model-switched"): 1, (Omission.SUMMARY, ""): 1}
+    assert loaded.report.omissions == {(Omission.HIDDEN, "model-switched"): 1, (Omission.SUMMARY, ""): 1}
 
 
 def test_two_answers_one_after_the_other_stay_two(tmp_path: Path) -> None:

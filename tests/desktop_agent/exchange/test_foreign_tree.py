@@ -1,14 +1,14 @@
 """A tree comes out of anything: gaps, circles, clashing ids, too many messages."""
 
+import random
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desktop_agent.exchange.readers.omissions import Omission, ReadReport
-from desktop_agent.exchange.readers.reader import Limits
-from desktop_agent.exchange.readers.tree_builder import Draft, Overview, Thread, TreeBuilder, loaded_conversation
+from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder, conversation_tree
+from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.types.blocks import Text, ToolResult, ToolUse
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import Role
@@ -20,8 +20,8 @@ def draft(entry_id: str, parent: str | None = None, role: Role = Role.USER) -> D
     return Draft(entry_id, role, NOW, parent, [Text(text=entry_id)])
 
 
-def new_tree(**limits: int) -> TreeBuilder:
-    return TreeBuilder(ReadReport(), Limits(**limits))
+def new_tree(max_messages: int = 100) -> TreeBuilder:
+    return TreeBuilder(ImportReport(), max_messages)
 
 
 def links(tree: TreeBuilder) -> dict[str, str | None]:
@@ -71,9 +71,9 @@ def test_a_circle_of_entries_that_are_not_shown_ends() -> None:
 
 
 def test_a_second_message_of_one_id_and_one_too_many_are_counted() -> None:
-    tree = new_tree(messages=2)
+    tree = new_tree(2)
     assert [tree.add(draft(entry_id)) for entry_id in ("a", "a", "b", "c")] == [True, False, True, False]
-    assert tree.report.counts == {(Omission.REPEATED, ""): 1, (Omission.TOO_MANY, ""): 1}
+    assert [tree.report.count(omission) for omission in (Omission.REPEATED, Omission.TOO_MANY)] == [1, 1]
 
 
 @pytest.mark.parametrize("entry_id", ["", "x" * 5000])
@@ -83,7 +83,7 @@ def test_an_id_that_cannot_be_used_is_replaced(entry_id: str) -> None:
     tree.add(draft("b", entry_id))
     ((message_id, _), (_, parent)) = links(tree).items()
     assert parent == message_id
-    assert len(message_id) == 64
+    assert len(message_id) == 32
 
 
 def test_the_head_is_the_message_that_an_entry_stands_for() -> None:
@@ -106,10 +106,10 @@ def test_any_links_make_a_tree(entries: list[tuple[bool, str, str | None]], head
             tree.add(draft(entry_id, parent))
         else:
             tree.pass_over(entry_id, parent)
-    loaded = loaded_conversation(ConversationOrigin(program="p", id="i"), Overview(), tree, head, NOW)
-    assert len(loaded.tree.messages) == len(tree)
-    assert (loaded.tree.head is None) == (not len(tree))
-    loaded.tree.branch()
+    built = conversation_tree(ConversationOrigin(program="p", id="i"), Overview(), tree, head, NOW)
+    assert len(built.messages) == len(tree)
+    assert (built.head is None) == (not len(tree))
+    built.branch()
 
 
 def test_a_thread_puts_results_behind_their_answer_and_goes_on_there() -> None:
@@ -124,7 +124,35 @@ def test_a_thread_puts_results_behind_their_answer_and_goes_on_there() -> None:
     thread.add_result(ToolResult(tool_use_id="1"), NOW)
     thread.add_result(ToolResult(tool_use_id="3"), NOW)
     assert links(tree) == {"u": None, "a": "u", "a-results": "a", "b": "a-results"}
-    assert tree.report.counts == {(Omission.REPEATED, ""): 1, (Omission.STRAY_RESULT, ""): 1}
+    assert [tree.report.count(omission) for omission in (Omission.REPEATED, Omission.STRAY_RESULT)] == [1, 1]
     thread.tail = "u"
     thread.add_block("c", NOW, Text(text="other"))
     assert links(tree)["c"] == "u"
+
+
+def test_answers_in_pieces_are_joined_where_nothing_branches() -> None:
+    tree = new_tree()
+    for entry_id, parent in (("a", None), ("b", "a"), ("c", "b"), ("d", "c"), ("e", "c")):
+        tree.add(draft(entry_id, parent, Role.ASSISTANT))
+    tree.join_pieces()
+    messages, head = tree.build("b")
+    texts = [(node.message.text, node.parent) for node in messages]
+    assert texts == [("a\n\nb\n\nc", None), ("d", "a"), ("e", "a")]
+    assert head == "a"
+
+
+def test_pieces_are_joined_before_the_one_that_they_follow_is_known() -> None:
+    tree = new_tree()
+    for entry_id, parent in (("c", "b"), ("b", "a"), ("a", None), ("x", "x")):
+        tree.add(draft(entry_id, parent, Role.ASSISTANT))
+    tree.join_pieces()
+    assert [node.message.text for node in tree.build(None)[0]] == ["a\n\nb\n\nc", "x"]
+
+
+def test_a_long_chain_in_any_order_becomes_a_row() -> None:
+    tree = TreeBuilder(ImportReport())
+    chain = [(str(number), str(number - 1) if number else None) for number in range(5000)]
+    random.Random(1).shuffle(chain)
+    for entry_id, parent in chain:
+        tree.add(draft(entry_id, parent))
+    assert [node.message.text for node in tree.build(None)[0]] == [str(number) for number in range(5000)]
