@@ -19,8 +19,6 @@ from desktop_agent.storage.records import (
     ConversationChanges,
     ConversationRecord,
     Draft,
-    ListedConversation,
-    ListPlace,
     StoredRules,
     draft_to_json,
     message_to_json,
@@ -46,19 +44,18 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 # Days at either end of the calendar do not exist in every time zone.
 _FIRST_MOMENT, _LAST_MOMENT = datetime(1, 1, 3, tzinfo=UTC), datetime(9999, 12, 29, tzinfo=UTC)
-_SELECT_CONVERSATION = """
+SELECT_CONVERSATION = """
     SELECT id, title, created_at, updated_at, endpoint_id, model, workspace, message_count, title_is_automatic,
         (SELECT messages.id FROM messages WHERE messages.number = head), deleted_at, reasoning, parameters, state,
-        origin
+        origin, (SELECT folders.id FROM folders WHERE folders.number = conversations.folder), pinned_at, archived_at,
+        (SELECT group_concat(name, char(10)) FROM
+            (SELECT name FROM tags WHERE tags.conversation = conversations.number ORDER BY name))
     FROM conversations """
 # The index alone would return the id stored in it: the row it leads to is checked as well.
 _NUMBER_BY_ID = """
     SELECT number, (SELECT same.id FROM conversations AS same WHERE same.number = conversations.number)
     FROM conversations WHERE id = ?"""
 _EXISTS_WITHOUT_INDEX = "SELECT 1 FROM conversations NOT INDEXED WHERE id = ?"
-_COUNT_BOTH_WAYS = """
-    SELECT (SELECT count(*) FROM conversations INDEXED BY conversations_by_time WHERE deleted_at IS NULL),
-        (SELECT count(*) FROM conversations NOT INDEXED WHERE deleted_at IS NULL)"""
 _SIMPLE_CHANGES = (
     "title",
     "title_is_automatic",
@@ -82,66 +79,46 @@ def moment_of_every_zone(moment: datetime) -> datetime:
     return min(max(moment, _FIRST_MOMENT), _LAST_MOMENT)
 
 
-def _from_microseconds(value: int) -> datetime:
+def from_microseconds(value: int) -> datetime:
+    """Return the moment of a column."""
     try:
         return moment_of_every_zone(_EPOCH + timedelta(microseconds=value))
     except OverflowError:  # carried over from a damaged page
         return _EPOCH
 
 
-def _now_microseconds() -> int:
+def _moment_or_none(value: int | None) -> datetime | None:
+    return None if value is None else from_microseconds(value)
+
+
+def now_microseconds() -> int:
+    """Return the current time as the columns store it."""
     return to_microseconds(datetime.now(UTC))
 
 
-def _record_from_row(row: tuple[Any, ...]) -> ConversationRecord:
+def record_from_row(row: tuple[Any, ...]) -> ConversationRecord:
+    """Return the record of a row of SELECT_CONVERSATION."""
     return ConversationRecord(
         text_of(row[0]),
         text_of(row[1]),
-        _from_microseconds(row[2]),
-        _from_microseconds(row[3]),
+        from_microseconds(row[2]),
+        from_microseconds(row[3]),
         text_or_none(row[4]),
         text_or_none(row[5]),
         text_or_none(row[6]),
         row[7],
         bool(row[8]),
         text_or_none(row[9]),
-        None if row[10] is None else _from_microseconds(row[10]),
+        _moment_or_none(row[10]),
         read_reasoning(text_or_none(row[11])),
         read_parameters(text_or_none(row[12])),
         read_state(text_or_none(row[13])),
         read_origin(text_or_none(row[14])),
+        text_or_none(row[15]),
+        _moment_or_none(row[16]),
+        _moment_or_none(row[17]),
+        tuple(text_of(row[18]).split("\n")) if row[18] else (),
     )
-
-
-def list_conversations(
-    connection: sqlite3.Connection, limit: int | None, *, in_trash: bool
-) -> tuple[ConversationRecord, ...]:
-    """Return the records, newest first. Raises InconsistentData where their index lacks one, or has one too many."""
-    if not in_trash and len(set(connection.execute(_COUNT_BOTH_WAYS).fetchone())) > 1:
-        raise InconsistentData(INDEX_MISMATCH)
-    which = "deleted_at IS NOT NULL" if in_trash else "deleted_at IS NULL"
-    order = "deleted_at" if in_trash else "updated_at"
-    sql = f"{_SELECT_CONVERSATION} WHERE {which} ORDER BY {order} DESC, number DESC LIMIT ?"
-    return tuple(map(_record_from_row, connection.execute(sql, (-1 if limit is None else limit,))))
-
-
-def list_page(
-    connection: sqlite3.Connection, limit: int, after: ListPlace | None
-) -> tuple[tuple[ListedConversation, ...], ListPlace | None]:
-    """Return a part of the list, the last written first, and the place where it goes on; None at the end.
-
-    Raises InconsistentData as `list_conversations`, for the first part.
-    """
-    if after is None and len(set(connection.execute(_COUNT_BOTH_WAYS).fetchone())) > 1:
-        raise InconsistentData(INDEX_MISMATCH)
-    is_older = "" if after is None else "AND updated_at <= ?1 AND (updated_at, number) < (?1, ?2)"
-    sql = (
-        f"SELECT id, title, updated_at, number FROM conversations WHERE deleted_at IS NULL {is_older}"  # noqa: S608  a constant
-        f" ORDER BY updated_at DESC, number DESC LIMIT {int(limit)}"
-    )
-    rows = connection.execute(sql, after or ()).fetchall()
-    page = tuple(ListedConversation(text_of(row[0]), text_of(row[1]), _from_microseconds(row[2])) for row in rows)
-    return page, (rows[-1][2], rows[-1][3]) if len(rows) == limit and rows else None
 
 
 def conversation_number(connection: sqlite3.Connection, id_: str) -> int:
@@ -158,9 +135,9 @@ def conversation_number(connection: sqlite3.Connection, id_: str) -> int:
 def load_record(connection: sqlite3.Connection, id_: str) -> ConversationRecord:
     """Return one record, also from the trash. Raises WrongUse."""
     row = connection.execute(
-        f"{_SELECT_CONVERSATION} WHERE number = ?", (conversation_number(connection, id_),)
+        f"{SELECT_CONVERSATION} WHERE number = ?", (conversation_number(connection, id_),)
     ).fetchone()
-    return _record_from_row(row)
+    return record_from_row(row)
 
 
 def create_conversation(
@@ -169,7 +146,7 @@ def create_conversation(
     given_id: str | None = None,
 ) -> ConversationRecord:
     """Insert a conversation with these columns."""
-    id_, at = given_id or new_id(), _now_microseconds()
+    id_, at = given_id or new_id(), now_microseconds()
     columns = ("id", "created_at", "updated_at", *values)
     sql = f"INSERT INTO conversations ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608  names come from the store itself
     with transaction(connection):
@@ -221,7 +198,7 @@ def set_deleted(connection: sqlite3.Connection, id_: str, *, deleted: bool) -> N
     """Put it into the trash, or take it out. One already in the trash keeps its date. Raises WrongUse."""
     number = conversation_number(connection, id_)
     new = "coalesce(deleted_at, ?)" if deleted else "nullif(?, ?)"
-    at = _now_microseconds()
+    at = now_microseconds()
     with transaction(connection):
         connection.execute(
             f"UPDATE conversations SET deleted_at = {new} WHERE number = ?",  # noqa: S608  one of two constants
@@ -231,7 +208,7 @@ def set_deleted(connection: sqlite3.Connection, id_: str, *, deleted: bool) -> N
 
 def purge_trash(connection: sqlite3.Connection, older_than: timedelta) -> int:
     """Delete for good what has been in the trash for so long; return how many conversations."""
-    before = _now_microseconds() - older_than // _MICROSECOND
+    before = now_microseconds() - older_than // _MICROSECOND
     sql = "SELECT number FROM conversations WHERE deleted_at IS NOT NULL AND deleted_at <= ?"
     numbers = [int(row[0]) for row in connection.execute(sql, (before,))]
     if not numbers:

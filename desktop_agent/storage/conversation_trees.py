@@ -49,21 +49,24 @@ def load_tree(connection: sqlite3.Connection, id_: str) -> ConversationTree:
 
 
 def insert_tree(
-    connection: sqlite3.Connection, tree: ConversationTree, store_message: Callable[[int, Message], Message]
+    connection: sqlite3.Connection,
+    tree: ConversationTree,
+    storing: Callable[[int], Callable[[Message], Message]],
 ) -> bool:
     """Write a conversation, all or nothing; return False, and write nothing, where its id is there already.
 
-    `store_message` makes files of a message's pictures; it is given the number of the conversation.
+    `storing` is given the number of the conversation, and returns what makes files of a message's pictures.
     """
     with transaction(connection):
         # Within: another process may import the same.
         if connection.execute("SELECT 1 FROM conversations WHERE id = ?", (tree.id,)).fetchone() is not None:
             return False
         number = _insert_conversation(connection, tree)
+        store_message = storing(number)
         places: dict[str | None, tuple[int | None, int]] = {None: (None, 0)}
         for node in tree.messages:
             parent, position = places[node.parent]
-            message = store_message(number, _with_plain_moment(node.message))
+            message = store_message(_with_plain_moment(node.message))
             row = insert_message(connection, number, message, parent, position + 1)
             places[message.id] = (row, position + 1)
         connection.execute(

@@ -72,6 +72,7 @@ class ConversationRecord:
     """One row of the list. `message_count` is the length of the branch that ends in `head_message_id`.
 
     `reasoning` is what the person chose for this conversation; None leaves it to the model. So do the `parameters`.
+    `folder` is the id of the folder that it is in; None at the top.
     """
 
     id: str
@@ -89,10 +90,30 @@ class ConversationRecord:
     parameters: ConversationParameters = field(default_factory=ConversationParameters)
     state: ConversationState = field(default_factory=ConversationState)
     origin: ConversationOrigin | None = None
+    folder: str | None = None
+    pinned_at: datetime | None = None
+    archived_at: datetime | None = None
+    tags: tuple[str, ...] = ()
 
 
-ListPlace = tuple[int, int]
-"""Where a list of conversations goes on: the time and the number of the last one, as the database has them."""
+ListPlace = tuple[bool, int, int]
+"""Where a list of conversations goes on: whether its last one is pinned, its time and its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListScope:
+    """What a list has. `folder` is the id of a folder, None the top; `archived` None: whether archived or not.
+
+    A list in pages has what is in the folder itself, or all that is archived. A list of records has what is in the
+    folder or in one within it, None being everywhere, and what has the `tag`.
+    """
+
+    folder: str | None = None
+    archived: bool | None = None
+    tag: str | None = None
+
+
+EVERYTHING = ListScope()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +123,8 @@ class ListedConversation:
     id: str
     title: str
     updated_at: datetime
+    is_pinned: bool = False
+    tags: tuple[str, ...] = ()
 
 
 class ConversationChanges(TypedDict, total=False):

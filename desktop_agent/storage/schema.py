@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from desktop_agent.storage import content_files, conversation_rows
+from desktop_agent.storage import content_files, conversation_rows, folder_rows
 from desktop_agent.storage.connection import transaction, write_verified_copy
 from desktop_agent.storage.search import outbox
 from desktop_agent.types.errors import DatabaseTooNew, Sentence
@@ -115,7 +115,15 @@ ALTER TABLE conversations ADD COLUMN origin TEXT;  -- JSON, or NULL for what beg
 """
 
 # Step i turns version i into version i + 1. A step that was released is never changed again.
-MIGRATIONS: tuple[str, ...] = (_FIRST_TABLES, _REASONING, _SESSION_STATE, _PARAMETERS, _BRANCHES, outbox.TABLES)
+MIGRATIONS: tuple[str, ...] = (
+    _FIRST_TABLES,
+    _REASONING,
+    _SESSION_STATE,
+    _PARAMETERS,
+    _BRANCHES,
+    outbox.TABLES,
+    folder_rows.TABLES,
+)
 TABLES_BY_MARK: dict[int, str] = {
     101: "conversations",
     102: "messages",
@@ -126,6 +134,8 @@ TABLES_BY_MARK: dict[int, str] = {
     107: "picture_uses",
     108: "rules",
     110: "checkpoints",
+    113: "folders",
+    114: "tags",
 }
 
 

@@ -30,14 +30,17 @@ from desktop_agent.storage.content_files import (
     remove_unused_blobs,
     remove_unused_pictures,
 )
+from desktop_agent.storage.conversation_lists import list_conversations, list_page
 from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.conversation_rows import RuleRows
 from desktop_agent.storage.conversation_trees import insert_tree, load_tree
 from desktop_agent.storage.database_thread import DatabaseThread, DiskWatch
 from desktop_agent.storage.files import file_error as file_failure_of
+from desktop_agent.storage.folder_rows import FolderRows, PlacementRows
 from desktop_agent.storage.guarded_database import FilePin, IntegrityChecker
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import (
+    EVERYTHING,
     ConversationChanges,
     ConversationRecord,
     Draft,
@@ -45,6 +48,7 @@ from desktop_agent.storage.records import (
     JournalEntry,
     ListedConversation,
     ListPlace,
+    ListScope,
     LoadedConversation,
     OpenReport,
     parameters_to_json,
@@ -82,6 +86,8 @@ class Store:
         self._search = search or _LazySearch(folder, thread.run_quietly)
         self.checkpoints = CheckpointRows(self._run, self.blobs)
         self.rules = RuleRows(self._run)
+        self.folders = FolderRows(self._run)
+        self.placements = PlacementRows(self._run)
         self.calls = journal_rows.CallRows(self._run)
 
     @classmethod
@@ -134,19 +140,19 @@ class Store:
         self._thread.on_replaced(listener)
 
     async def list_conversations(
-        self, limit: int | None = None, *, in_trash: bool = False
+        self, limit: int | None = None, *, in_trash: bool = False, scope: ListScope = EVERYTHING
     ) -> tuple[ConversationRecord, ...]:
         """Return conversations, the last written first; or those in the trash, the last deleted first."""
-        return await self._run(lambda db: conversation_rows.list_conversations(db, limit, in_trash=in_trash))
+        return await self._run(lambda db: list_conversations(db, limit, in_trash=in_trash, scope=scope))
 
     async def list_page(
-        self, limit: int, after: ListPlace | None = None
+        self, limit: int, after: ListPlace | None = None, scope: ListScope = EVERYTHING
     ) -> tuple[tuple[ListedConversation, ...], ListPlace | None]:
-        """Return up to `limit` conversations, the last written first, and the place where the list goes on.
+        """Return up to `limit` conversations, and the place after which the list goes on; None at its end.
 
-        `after` is that place, which is None at the end of the list.
+        What is pinned comes first, then the last written. Raises WrongUse for an unknown folder.
         """
-        return await self._run(lambda db: conversation_rows.list_page(db, limit, after))
+        return await self._run(lambda db: list_page(db, limit, after, scope))
 
     async def create_conversation(
         self,
@@ -250,10 +256,7 @@ class Store:
         """Store a conversation with all its branches, all or nothing; return False where its id is there already."""
 
         def work(db: DatabaseConnection) -> bool:
-            def store_message(number: int, message: Message) -> Message:
-                return PictureStorer(db, self.pictures, number).store_message(message)
-
-            return insert_tree(db, tree, store_message)
+            return insert_tree(db, tree, lambda number: PictureStorer(db, self.pictures, number).store_message)
 
         return await self._change(work)
 

@@ -85,6 +85,9 @@ async def test_everything_of_the_version_before_is_there(tmp_path: Path) -> None
     ]
     assert await store.load_draft("c") == Draft(text="half a thought")
     assert await store.rules.all() == ()
+    page, _ = await store.list_page(5)
+    assert [(row.id, row.is_pinned, row.tags) for row in page] == [("c", False, ())]
+    assert (record.folder, record.archived_at, await store.folders.all()) == (None, None, ())
     assert await store.checkpoints.of_conversation("c") == ()
     await store.close()
     with closing(open_database(tmp_path).connection) as db:

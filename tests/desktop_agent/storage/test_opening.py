@@ -14,7 +14,7 @@ from desktop_agent.types.providers import ConversationParameters, ReasoningBudge
 
 NEXT = (
     *MIGRATIONS,
-    "ALTER TABLE conversations ADD COLUMN folder TEXT DEFAULT 'none';\nCREATE TABLE folders (name TEXT);\n",
+    "ALTER TABLE conversations ADD COLUMN shelf TEXT DEFAULT 'none';\nCREATE TABLE shelves (name TEXT);\n",
 )
 
 
@@ -63,7 +63,7 @@ async def test_an_older_database_is_copied_and_moved_forward(tmp_path: Path) -> 
     path = await made(tmp_path)
     with closing(open_database(tmp_path, NEXT).connection) as db:
         assert schema_version(db) == len(NEXT)
-        assert db.execute("SELECT title, folder FROM conversations").fetchall() == [("old", "none")]
+        assert db.execute("SELECT title, shelf FROM conversations").fetchall() == [("old", "none")]
     copy = path.with_name(f"{DATABASE_NAME}.before-version-{len(NEXT)}")
     assert rows(copy, "PRAGMA user_version") == [(len(MIGRATIONS),)]
     assert rows(copy, "SELECT title FROM conversations") == [("old",)]
@@ -103,7 +103,7 @@ async def test_a_choice_of_reasoning_that_nobody_knows_is_none(tmp_path: Path) -
 
 async def test_a_step_that_fails_changes_nothing_and_can_be_tried_again(tmp_path: Path) -> None:
     path = await made(tmp_path)
-    broken = (*NEXT, "CREATE TABLE half (a);\nCREATE TABLE folders (again);\n")
+    broken = (*NEXT, "CREATE TABLE half (a);\nCREATE TABLE shelves (again);\n")
     with pytest.raises(StorageFailed):
         open_database(tmp_path, broken)
     assert rows(path, "PRAGMA user_version") == [(len(NEXT),)]

@@ -1,0 +1,111 @@
+"""Lists of conversations: whole records, or pages of what the window's list shows."""
+
+import sqlite3
+from typing import Any
+
+from desktop_agent.storage.connection import INDEX_MISMATCH, InconsistentData, text_of
+from desktop_agent.storage.conversation_rows import SELECT_CONVERSATION, from_microseconds, record_from_row
+from desktop_agent.storage.folder_rows import SELECT_WITHIN, folder_number
+from desktop_agent.storage.records import ConversationRecord, ListedConversation, ListPlace, ListScope
+
+# Each conversation is once in the first index, and once in one of the others.
+_COUNT_BOTH_WAYS = """
+    SELECT (SELECT count(*) FROM conversations INDEXED BY conversations_by_time WHERE deleted_at IS NULL),
+        (SELECT count(*) FROM conversations INDEXED BY conversations_in_folder
+            WHERE deleted_at IS NULL AND archived_at IS NULL AND pinned_at IS NULL)
+        + (SELECT count(*) FROM conversations INDEXED BY conversations_pinned
+            WHERE deleted_at IS NULL AND archived_at IS NULL AND pinned_at IS NOT NULL)
+        + (SELECT count(*) FROM conversations INDEXED BY conversations_archived
+            WHERE deleted_at IS NULL AND archived_at IS NOT NULL),
+        (SELECT count(*) FROM conversations NOT INDEXED WHERE deleted_at IS NULL)"""
+_PINNED = "conversations_pinned", "pinned_at", "folder IS :folder AND archived_at IS NULL AND pinned_at IS NOT NULL"
+_OTHERS = "conversations_in_folder", "updated_at", "folder IS :folder AND archived_at IS NULL AND pinned_at IS NULL"
+_ARCHIVED = "conversations_archived", "updated_at", "archived_at IS NOT NULL"
+
+
+def list_conversations(
+    connection: sqlite3.Connection, limit: int | None, *, in_trash: bool, scope: ListScope
+) -> tuple[ConversationRecord, ...]:
+    """Return the records, the last written first, or the last deleted.
+
+    Raises WrongUse for an unknown folder, InconsistentData where an index lacks one, or has one too many.
+    """
+    if not in_trash:
+        check_indexes(connection)
+    conditions = ["deleted_at IS NOT NULL" if in_trash else "deleted_at IS NULL"]
+    values: dict[str, str | int | None] = {"limit": -1 if limit is None else limit}
+    if scope.archived is not None:
+        conditions.append(f"archived_at IS {'NOT ' if scope.archived else ''}NULL")
+    if scope.folder is not None:
+        folder_number(connection, scope.folder)
+        conditions.append(f"folder IN ({SELECT_WITHIN})")
+        values["folder"] = scope.folder
+    if scope.tag is not None:
+        conditions.append("number IN (SELECT conversation FROM tags WHERE name = :tag)")
+        values["tag"] = scope.tag
+    order = "deleted_at" if in_trash else "updated_at"
+    sql = f"{SELECT_CONVERSATION} WHERE {' AND '.join(conditions)} ORDER BY {order} DESC, number DESC LIMIT :limit"
+    return tuple(map(record_from_row, connection.execute(sql, values)))
+
+
+def list_page(
+    connection: sqlite3.Connection, limit: int, after: ListPlace | None, scope: ListScope
+) -> tuple[tuple[ListedConversation, ...], ListPlace | None]:
+    """Return a part of a folder or of the archive, and the place where it goes on; None at the end.
+
+    What is pinned comes first, the last pinned before the others; then the last written. A tag is not looked at. Raises
+    WrongUse for an unknown folder, and InconsistentData as `list_conversations` for the first part.
+    """
+    if after is None:
+        check_indexes(connection)
+    if scope.archived:
+        return _read_page(connection, limit, after, _ARCHIVED, None)
+    folder = folder_number(connection, scope.folder)
+    if after is not None and not after[0]:
+        return _read_page(connection, limit, after, _OTHERS, folder)
+    rows, following = _read_page(connection, limit, after, _PINNED, folder)
+    if following is not None:
+        return rows, following
+    others, following = _read_page(connection, limit - len(rows), None, _OTHERS, folder)
+    return rows + others, following
+
+
+def check_indexes(connection: sqlite3.Connection) -> None:
+    """Raise InconsistentData where an index has not as many conversations as the table."""
+    if len(set(connection.execute(_COUNT_BOTH_WAYS).fetchone())) > 1:
+        raise InconsistentData(INDEX_MISMATCH)
+
+
+def _read_page(
+    connection: sqlite3.Connection,
+    limit: int,
+    after: ListPlace | None,
+    part: tuple[str, str, str],
+    folder: int | None,
+) -> tuple[tuple[ListedConversation, ...], ListPlace | None]:
+    index, order, condition = part
+    is_older = "" if after is None else f"AND {order} <= :at AND ({order}, number) < (:at, :number)"
+    _, at, number = after or (False, 0, 0)
+    rows: list[tuple[Any, ...]] = connection.execute(
+        f"SELECT id, title, updated_at, {order}, number FROM conversations INDEXED BY {index}"  # noqa: S608  constants
+        f" WHERE deleted_at IS NULL AND {condition} {is_older} ORDER BY {order} DESC, number DESC LIMIT :limit",
+        {"folder": folder, "at": at, "number": number, "limit": limit},
+    ).fetchall()
+    tags = _tags_of(connection, rows)
+    is_pinned = part is _PINNED
+    page = tuple(
+        ListedConversation(text_of(row[0]), text_of(row[1]), from_microseconds(row[2]), is_pinned, tags.get(row[4], ()))
+        for row in rows
+    )
+    return page, (is_pinned, rows[-1][3], rows[-1][4]) if rows and len(rows) == limit else None
+
+
+def _tags_of(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> dict[int, tuple[str, ...]]:
+    if connection.execute("SELECT 1 FROM tags LIMIT 1").fetchone() is None:
+        return {}
+    tags: dict[int, tuple[str, ...]] = {}
+    for row in rows:
+        names = connection.execute("SELECT name FROM tags WHERE conversation = ? ORDER BY name", (row[4],)).fetchall()
+        if names:
+            tags[row[4]] = tuple(text_of(name) for (name,) in names)
+    return tags

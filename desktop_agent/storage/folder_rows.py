@@ -1,0 +1,347 @@
+"""The rows of folders and tags, and the places of conversations in them.
+
+A place is no part of what the writer of a conversation holds in memory: it is changed whoever writes in it just then.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Unpack
+
+from desktop_agent.storage.connection import RunInDatabase, text_of, text_or_none, transaction
+from desktop_agent.storage.conversation_rows import from_microseconds, now_microseconds, to_microseconds
+from desktop_agent.types.errors import Sentence, WrongUse
+from desktop_agent.types.folders import (
+    MAX_FOLDER_DEPTH,
+    MAX_FOLDER_NAME,
+    Folder,
+    FolderColour,
+    FolderLevel,
+    Placement,
+    PlacementChanges,
+    clean_name,
+    clean_path,
+    clean_tags,
+)
+from desktop_agent.types.messages import new_id
+
+# Three partial indexes have each conversation that a list shows once: among those of its folder, pinned, or archived.
+TABLES = """
+CREATE TABLE folders (
+    number INTEGER PRIMARY KEY,
+    mark INTEGER NOT NULL DEFAULT 113 CHECK (mark = 113),
+    id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    colour TEXT NOT NULL,
+    parent INTEGER  -- the folder that it is in, or NULL at the top
+);
+CREATE INDEX folders_by_parent ON folders (parent);
+CREATE TABLE tags (
+    number INTEGER PRIMARY KEY,
+    mark INTEGER NOT NULL DEFAULT 114 CHECK (mark = 114),
+    conversation INTEGER NOT NULL REFERENCES conversations (number) ON DELETE CASCADE,
+    name TEXT NOT NULL COLLATE NOCASE,
+    UNIQUE (conversation, name)
+);
+CREATE INDEX tags_by_name ON tags (name, conversation);
+ALTER TABLE conversations ADD COLUMN folder INTEGER;  -- NULL at the top
+ALTER TABLE conversations ADD COLUMN pinned_at INTEGER;
+ALTER TABLE conversations ADD COLUMN archived_at INTEGER;
+CREATE INDEX conversations_in_folder ON conversations (folder, updated_at)
+    WHERE deleted_at IS NULL AND archived_at IS NULL AND pinned_at IS NULL;
+CREATE INDEX conversations_pinned ON conversations (folder, pinned_at)
+    WHERE deleted_at IS NULL AND archived_at IS NULL AND pinned_at IS NOT NULL;
+CREATE INDEX conversations_archived ON conversations (updated_at)
+    WHERE deleted_at IS NULL AND archived_at IS NOT NULL;
+CREATE INDEX conversations_by_folder ON conversations (folder) WHERE folder IS NOT NULL;
+"""
+
+# What a rescue does after rows were lost: nothing may be in a folder that is gone, or in a circle of folders.
+REPAIRS = (
+    "DELETE FROM tags WHERE conversation NOT IN (SELECT number FROM conversations)",
+    "UPDATE conversations SET folder = NULL WHERE folder NOT IN (SELECT number FROM folders)",
+    "UPDATE folders SET parent = NULL WHERE parent NOT IN (SELECT number FROM folders)",
+    """WITH RECURSIVE reached (number) AS (
+           SELECT number FROM folders WHERE parent IS NULL
+           UNION SELECT f.number FROM reached r JOIN folders f ON f.parent = r.number
+       )
+       UPDATE folders SET parent = NULL WHERE number NOT IN (SELECT number FROM reached)""",
+)
+
+_SELECT_FOLDER = """
+    SELECT f.id, f.name, f.colour, (SELECT above.id FROM folders above WHERE above.number = f.parent) FROM folders f"""
+# UNION and not UNION ALL: it ends in a circle too.
+_SELECT_PATH = """
+    WITH RECURSIVE path (number, depth) AS (
+        SELECT number, 0 FROM folders WHERE id = ?
+        UNION
+        SELECT f.parent, p.depth + 1 FROM path p JOIN folders f ON f.number = p.number
+        WHERE f.parent IS NOT NULL AND p.depth < 100
+    )
+    SELECT number FROM path ORDER BY depth DESC"""
+_SELECT_HEIGHT = """
+    WITH RECURSIVE below (number, depth) AS (
+        SELECT number, 1 FROM folders WHERE number = ?
+        UNION
+        SELECT f.number, b.depth + 1 FROM below b JOIN folders f ON f.parent = b.number WHERE b.depth < 100
+    )
+    SELECT max(depth) FROM below"""
+SELECT_WITHIN = """
+    WITH RECURSIVE within (number) AS (
+        SELECT number FROM folders WHERE id = :folder
+        UNION SELECT f.number FROM within w JOIN folders f ON f.parent = w.number
+    )
+    SELECT number FROM within"""
+_HAS_ARCHIVE = """
+    SELECT EXISTS (SELECT 1 FROM conversations INDEXED BY conversations_archived
+        WHERE deleted_at IS NULL AND archived_at IS NOT NULL)"""
+_TOO_DEEP = Sentence("Folders can be {most} deep within one another.", {"most": str(MAX_FOLDER_DEPTH)})
+
+
+class FolderRows:
+    """The folders. All methods raise StorageFailed, those that name a folder WrongUse for an unknown one."""
+
+    def __init__(self, run: RunInDatabase) -> None:
+        self._run = run
+
+    async def all(self) -> tuple[Folder, ...]:
+        """Return every folder, in no order."""
+        return await self._run(lambda db: tuple(map(_folder_from, db.execute(_SELECT_FOLDER))))
+
+    async def level(self, folder: str | None) -> FolderLevel:
+        """Return a folder with those in it, or the top; for a folder that is gone, the top."""
+        return await self._run(lambda db: read_level(db, folder))
+
+    async def create(self, name: str, colour: FolderColour = FolderColour.GREY, parent: str | None = None) -> Folder:
+        """Create a folder. Raises WrongUse too for an empty name, and where it would be too deep."""
+        return await self._run(lambda db: create_folder(db, name, colour, parent))
+
+    async def rename(self, folder: str, name: str, colour: FolderColour) -> Folder:
+        """Give it this name and this colour. Raises WrongUse too for an empty name. Return it as it was."""
+        return await self._run(lambda db: _rename(db, folder, name, colour))
+
+    async def move(self, folder: str, parent: str | None) -> Folder:
+        """Move it into another one, or to the top. Return it as it was.
+
+        Raises WrongUse too for one that would be within itself, and for one that would be too deep.
+        """
+        return await self._run(lambda db: _move(db, folder, parent))
+
+    async def delete(self, folder: str) -> None:
+        """Delete it. What is in it moves up into the folder above: nothing else is deleted."""
+        await self._run(lambda db: delete_folder(db, folder))
+
+
+class PlacementRows:
+    """The places of conversations. All methods raise StorageFailed."""
+
+    def __init__(self, run: RunInDatabase) -> None:
+        self._run = run
+
+    async def change(
+        self, conversation_ids: Sequence[str], **changes: Unpack[PlacementChanges]
+    ) -> tuple[Placement, ...]:
+        """Change where these conversations are, all or none; return where they were.
+
+        Those that are gone are left out. Raises WrongUse for an unknown folder.
+        """
+        return await self._run(lambda db: _change_placements(db, conversation_ids, changes))
+
+    async def put_back(self, placements: Sequence[Placement]) -> None:
+        """Put conversations where they were. What was in a folder that is gone comes to the top."""
+        await self._run(lambda db: _put_back(db, placements))
+
+    async def of(self, conversation_ids: Sequence[str]) -> tuple[Placement, ...]:
+        """Return where they are. Those that are gone are left out."""
+        return await self._run(lambda db: tuple(place for _, place in _placements(db, conversation_ids)))
+
+    async def tags(self) -> tuple[str, ...]:
+        """Return every tag in use, in the order of the alphabet."""
+        names = await self._run(lambda db: db.execute("SELECT DISTINCT name FROM tags").fetchall())
+        return tuple(sorted((text_of(name) for (name,) in names), key=str.casefold))
+
+
+def read_level(connection: sqlite3.Connection, folder: str | None) -> FolderLevel:
+    """Return a folder with those in it, or the top; for a folder that is gone, the top."""
+    numbers = [number for (number,) in connection.execute(_SELECT_PATH, (folder,))] if folder else []
+    path = tuple(_folder_at(connection, number) for number in numbers)
+    inside = connection.execute(f"{_SELECT_FOLDER} WHERE f.parent IS ?", (numbers[-1] if numbers else None,))
+    folders = sorted(map(_folder_from, inside), key=lambda row: (row.name.casefold(), row.id))
+    return FolderLevel(path, tuple(folders), bool(connection.execute(_HAS_ARCHIVE).fetchone()[0]))
+
+
+def folder_number(connection: sqlite3.Connection, folder: str | None) -> int | None:
+    """Return the row number of a folder, None for the top. Raises WrongUse for an unknown one."""
+    if folder is None:
+        return None
+    row = connection.execute("SELECT number FROM folders WHERE id = ?", (folder,)).fetchone()
+    if row is None:
+        raise WrongUse("There is no such folder any more.", "Choose another one.")
+    return int(row[0])
+
+
+def folder_path(connection: sqlite3.Connection, folder: str | None) -> tuple[str, ...]:
+    """Return the names from the top to a folder."""
+    return tuple(row.name for row in read_level(connection, folder).path) if folder else ()
+
+
+def create_folder(connection: sqlite3.Connection, name: str, colour: FolderColour, parent: str | None) -> Folder:
+    """Create a folder. Raises WrongUse for an empty name, an unknown parent, and where it would be too deep."""
+    folder = Folder(new_id(), _checked_name(name), colour, parent)
+    with transaction(connection):
+        if parent is not None and _depth(connection, parent) >= MAX_FOLDER_DEPTH:
+            raise WrongUse(_TOO_DEEP, "Put it somewhere else.")
+        _insert(connection, folder, folder_number(connection, parent))
+    return folder
+
+
+def find_or_create_path(connection: sqlite3.Connection, names: Iterable[str]) -> int | None:
+    """Return the row number of the folder with these names from the top on, inside the caller's transaction."""
+    number: int | None = None
+    for name in clean_path(names):
+        row = connection.execute(
+            "SELECT number FROM folders WHERE parent IS ? AND name = ? ORDER BY number", (number, name)
+        ).fetchone()
+        number = int(row[0]) if row else _insert(connection, Folder(new_id(), name), number)
+    return number
+
+
+def set_tags(connection: sqlite3.Connection, conversation: int, names: Iterable[str]) -> None:
+    """Give a conversation these tags and no others, inside the caller's transaction."""
+    rows: list[tuple[int, str]] = []
+    for name in clean_tags(names):
+        # Spelled as it is elsewhere.
+        known = connection.execute("SELECT name FROM tags WHERE name = ? LIMIT 1", (name,)).fetchone()
+        rows.append((conversation, text_of(known[0]) if known else name))
+    connection.execute("DELETE FROM tags WHERE conversation = ?", (conversation,))
+    for row in rows:
+        connection.execute("INSERT OR IGNORE INTO tags (conversation, name) VALUES (?, ?)", row)
+
+
+def _insert(connection: sqlite3.Connection, folder: Folder, parent: int | None) -> int:
+    sql = "INSERT INTO folders (id, name, colour, parent) VALUES (?, ?, ?, ?)"
+    number = connection.execute(sql, (folder.id, folder.name, folder.colour.value, parent)).lastrowid
+    assert number is not None  # noqa: S101  an INSERT of one row has a number
+    return number
+
+
+def _folder_from(row: Sequence[object]) -> Folder:
+    id_, name, colour, parent = row
+    known = text_of(colour)
+    return Folder(
+        text_of(id_),
+        text_of(name),
+        FolderColour(known) if known in set(FolderColour) else FolderColour.GREY,
+        text_or_none(parent),
+    )
+
+
+def _folder_at(connection: sqlite3.Connection, number: int | None) -> Folder:
+    return _folder_from(connection.execute(f"{_SELECT_FOLDER} WHERE f.number = ?", (number,)).fetchone())
+
+
+def _checked_name(name: str) -> str:
+    clean = clean_name(name, MAX_FOLDER_NAME)
+    if not clean:
+        raise WrongUse("A folder needs a name.", "Type one.")
+    return clean
+
+
+def _depth(connection: sqlite3.Connection, folder: str) -> int:
+    return len(connection.execute(_SELECT_PATH, (folder,)).fetchall())
+
+
+def _rename(connection: sqlite3.Connection, folder: str, name: str, colour: FolderColour) -> Folder:
+    clean = _checked_name(name)
+    with transaction(connection):
+        number = folder_number(connection, folder)
+        before = _folder_at(connection, number)
+        connection.execute("UPDATE folders SET name = ?, colour = ? WHERE number = ?", (clean, colour.value, number))
+    return before
+
+
+def _move(connection: sqlite3.Connection, folder: str, parent: str | None) -> Folder:
+    with transaction(connection):
+        number, above = folder_number(connection, folder), folder_number(connection, parent)
+        before = _folder_at(connection, number)
+        path = [row[0] for row in connection.execute(_SELECT_PATH, (parent,))]
+        if number in path:
+            raise WrongUse("A folder cannot be moved into itself.", "Choose another one.")
+        (height,) = connection.execute(_SELECT_HEIGHT, (number,)).fetchone()
+        if len(path) + height > MAX_FOLDER_DEPTH:
+            raise WrongUse(_TOO_DEEP, "Put it somewhere else.")
+        connection.execute("UPDATE folders SET parent = ? WHERE number = ?", (above, number))
+    return before
+
+
+def delete_folder(connection: sqlite3.Connection, folder: str) -> None:
+    """Delete a folder. What is in it moves up into the folder above. Raises WrongUse for an unknown one."""
+    with transaction(connection):
+        number = folder_number(connection, folder)
+        (parent,) = connection.execute("SELECT parent FROM folders WHERE number = ?", (number,)).fetchone()
+        connection.execute("UPDATE conversations SET folder = ? WHERE folder = ?", (parent, number))
+        connection.execute("UPDATE folders SET parent = ? WHERE parent = ?", (parent, number))
+        connection.execute("DELETE FROM folders WHERE number = ?", (number,))
+
+
+def _placements(connection: sqlite3.Connection, ids: Iterable[str]) -> list[tuple[int, Placement]]:
+    placements: list[tuple[int, Placement]] = []
+    for id_ in dict.fromkeys(ids):
+        row = connection.execute(
+            "SELECT number, (SELECT id FROM folders WHERE folders.number = conversations.folder), pinned_at,"
+            " archived_at FROM conversations WHERE id = ?",
+            (id_,),
+        ).fetchone()
+        if row is not None:
+            tags = connection.execute("SELECT name FROM tags WHERE conversation = ? ORDER BY name", (row[0],))
+            names = tuple(text_of(name) for (name,) in tags)
+            placement = Placement(id_, text_or_none(row[1]), _moment(row[2]), _moment(row[3]), names)
+            placements.append((row[0], placement))
+    return placements
+
+
+def _moment(value: int | None) -> datetime | None:
+    return None if value is None else from_microseconds(value)
+
+
+def _change_placements(
+    connection: sqlite3.Connection, ids: Sequence[str], changes: PlacementChanges
+) -> tuple[Placement, ...]:
+    now = now_microseconds()
+    values: dict[str, int | None] = {}
+    if "pinned" in changes:
+        values["pinned_at"] = now if changes["pinned"] else None
+    if "archived" in changes:
+        values["archived_at"] = now if changes["archived"] else None
+    removed = {name.casefold() for name in changes.get("remove_tags", ())}
+    with transaction(connection):
+        if "folder" in changes:
+            values["folder"] = folder_number(connection, changes["folder"])
+        placements = _placements(connection, ids)
+        for number, placement in placements:
+            for column, value in values.items():
+                # What is pinned stays in its place among those that are.
+                is_kept = value is not None and column.endswith("_at")
+                new = f"coalesce({column}, ?)" if is_kept else "?"
+                connection.execute(f"UPDATE conversations SET {column} = {new} WHERE number = ?", (value, number))  # noqa: S608  constants
+            if "add_tags" in changes or "remove_tags" in changes:
+                kept = (name for name in placement.tags if name.casefold() not in removed)
+                set_tags(connection, number, (*kept, *changes.get("add_tags", ())))
+    return tuple(placement for _, placement in placements)
+
+
+def _put_back(connection: sqlite3.Connection, placements: Sequence[Placement]) -> None:
+    with transaction(connection):
+        for placement in placements:
+            row = connection.execute(
+                "UPDATE conversations SET folder = (SELECT number FROM folders WHERE id = ?), pinned_at = ?,"
+                " archived_at = ? WHERE id = ? RETURNING number",
+                (
+                    placement.folder,
+                    None if placement.pinned_at is None else to_microseconds(placement.pinned_at),
+                    None if placement.archived_at is None else to_microseconds(placement.archived_at),
+                    placement.conversation_id,
+                ),
+            ).fetchone()
+            if row is not None:
+                set_tags(connection, row[0], placement.tags)
