@@ -23,10 +23,12 @@ from desktop_agent.conversation.items import (
 from desktop_agent.conversation.transcript_calls import CallItems, SubRunItems
 from desktop_agent.conversation.transcript_notices import (
     COMPACTED,
+    MERGE_AUTHOR,
     NoticeText,
     continued_notice,
     explain_ending,
     is_undo_note,
+    merged_notice,
     notice_for,
     undo_notice,
 )
@@ -105,6 +107,8 @@ class Transcript:
         match message.role:
             case Role.USER if is_undo_note(message):
                 return self._add_notice_text(undo_notice(message), message.id)
+            case Role.USER if message.injected_by == MERGE_AUTHOR:
+                return self._add_notice_text(merged_notice(message), message.id)
             case Role.USER if message.injected_by is not None:
                 return self._add_notice_text(continued_notice(message.injected_by))
             case Role.USER:

@@ -29,6 +29,8 @@ MALFORMED_CALL = Sentence("The model wrote a call that its own server could not 
 UNKNOWN_END = Sentence("The answer ended for a reason that this version does not know.")
 NOT_ENDED = Sentence("The server did not end its answer.")
 MISSING_CALL = Sentence("The server said that the model calls a tool, but no call came.")
+MERGE_AUTHOR = "merge"
+"""The author of the note before each part of a conversation that was made of several."""
 _MAX_DETAIL = 1000
 # The servers' own words: Anthropic's explanation, Gemini's finishMessage and statusMessage.
 _EXPLANATIONS = ("explanation", "finishMessage", "message")
@@ -177,6 +179,11 @@ class NoticeText:
     action: RemedyAction = RemedyAction.NONE
     detail: str = ""
     folded: str = ""
+
+
+def merged_notice(note: Message) -> NoticeText:
+    """Return the notice before a part of a merged conversation, which the model reads too."""
+    return NoticeText(Sentence("{text}", {"text": note.text}))
 
 
 def continued_notice(name: str) -> NoticeText:
