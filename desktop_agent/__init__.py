@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from desktop_agent.types.dialects import Dialect
     from desktop_agent.types.engine_events import (
         AnswerAwaited, ApprovalRequested, ApprovalResolved, Authority, CheckpointCreated, CheckpointRestored,
-        ContextCompacted, ContinuationInjected, CostUpdated, DoomLoopSuspected, EngineEvent, Envelope,
-        ErrorOccurred, Event, GuardAborted, LimitReached, ModeChangeRequested, ModeChanged,
+        ContextCompacted, ContinuationInjected, ConversationTitled, CostUpdated, DoomLoopSuspected, EngineEvent,
+        Envelope, ErrorOccurred, Event, GuardAborted, LimitReached, ModeChangeRequested, ModeChanged,
         OutsideContentArrived, PolicyApplied, PolicyInstalled, PolicyRemoved, QuestionAnswered, QuestionAsked,
         RetryScheduled, RunEnd, RunFinished, RunStarted, ToolCallPending, ToolFinished, ToolProgress,
         ToolResultsReceived, ToolStarted, TurnStarted, UserMessageDelivered, UserMessageQueued,
@@ -106,7 +106,7 @@ __all__ = [  # noqa: RUF022
     "ConnectionFailed", "ContentDelta", "ContextCompacted", "ContextLengthExceeded", "ContinuationInjected",
     "Controls", "ConversationHits", "ConversationInUse", "ConversationOrigin", "ConversationParameters",
     "ConversationRecord",
-    "ConversationState", "ConversationTree",
+    "ConversationState", "ConversationTitled", "ConversationTree",
     "CostUpdated", "DEFAULT_MODE", "DatabaseBusy", "DatabaseDamaged",
     "DatabaseReplaced", "DatabaseTooNew",
     "Decision", "Deny", "DenyAndStop", "Dialect", "DiffPreview", "DiskFull", "Done", "DoomLoopSuspected",
@@ -186,8 +186,8 @@ _MODULES = {
     "types.dialects": ("Dialect",),
     "types.engine_events": (
         "AnswerAwaited", "ApprovalRequested", "ApprovalResolved", "Authority", "CheckpointCreated",
-        "CheckpointRestored", "ContextCompacted", "ContinuationInjected", "CostUpdated", "DoomLoopSuspected",
-        "EngineEvent", "Envelope", "ErrorOccurred", "Event", "GuardAborted", "LimitReached",
+        "CheckpointRestored", "ContextCompacted", "ContinuationInjected", "ConversationTitled", "CostUpdated",
+        "DoomLoopSuspected", "EngineEvent", "Envelope", "ErrorOccurred", "Event", "GuardAborted", "LimitReached",
         "ModeChangeRequested", "ModeChanged", "OutsideContentArrived", "PolicyApplied", "PolicyInstalled",
         "PolicyRemoved", "QuestionAnswered", "QuestionAsked", "RetryScheduled", "RunEnd", "RunFinished",
         "RunStarted", "ToolCallPending", "ToolFinished", "ToolProgress", "ToolResultsReceived", "ToolStarted",

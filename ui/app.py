@@ -58,6 +58,7 @@ async def run_app(startup: StartupWindow, options: LaunchOptions, folder: Path) 
         model=options.model,
         questions=True,
         mode_requests=True,
+        titles=True,
         read_interval=FRAME_SECONDS,
     )
     startup.app.setApplicationVersion(program_version())

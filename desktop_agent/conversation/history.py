@@ -5,7 +5,14 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 from desktop_agent.types.blocks import Outcome, Summary, Text, ToolResult, ToolUse
-from desktop_agent.types.engine_events import CostUpdated, Event, RunFinished, RunStarted, TurnStarted
+from desktop_agent.types.engine_events import (
+    ConversationTitled,
+    CostUpdated,
+    Event,
+    RunFinished,
+    RunStarted,
+    TurnStarted,
+)
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import StopReason, Usage, UsageUpdate
 
@@ -186,9 +193,9 @@ _COST_TOLERANCE = 1e-9
 class ConversationUsage:
     """Sums up the committed messages, each once, and the current answer.
 
-    `history` returns all committed messages, oldest first. The usage of specialists while the conversation is open is
-    added, and that of failed attempts, as for a summary; no message of the conversation has it, so it is lost when
-    that is closed.
+    `history` returns all committed messages, oldest first. The usage of specialists and of a title while the
+    conversation is open is added, and that of failed attempts, as for a summary; no message of the conversation has
+    it, so it is lost when that is closed.
     """
 
     def __init__(self, history: Callable[[], Sequence[Message]]) -> None:
@@ -198,7 +205,7 @@ class ConversationUsage:
         self._committed: Usage | None = None
         self._open: Usage | None = None
         self._has_gaps = False
-        self._specialists: Usage | None = None
+        self._beside: Usage | None = None
         self._specialists_open: dict[str, Usage] = {}
         self._before_run = 0.0
         self._run_cost = 0.0
@@ -209,7 +216,7 @@ class ConversationUsage:
     def total(self) -> Usage | None:
         """Return the usage of all answers; None while nothing is known."""
         lost = Usage(cost=self._wasted_cost) if self._wasted_cost > _COST_TOLERANCE else None
-        parts = (self._committed, self._open, self._specialists, *self._specialists_open.values(), lost)
+        parts = (self._committed, self._open, self._beside, *self._specialists_open.values(), lost)
         known = [part for part in parts if part is not None]
         return sum(known[1:], known[0]) if known else None
 
@@ -231,6 +238,8 @@ class ConversationUsage:
                 self._before_run, self._run_cost = self._cost, 0.0
             case CostUpdated():
                 self._run_cost = event.cost
+            case ConversationTitled(usage=Usage() as used):
+                self._add_beside(used)
             case TurnStarted() | RunFinished():
                 # The answer before was committed by now, with its usage.
                 self._open = None
@@ -252,10 +261,13 @@ class ConversationUsage:
             case TurnStarted() | RunFinished():
                 used = self._specialists_open.pop(run_id, None)
                 if used is not None:
-                    self._has_gaps = self._has_gaps or used.cost is None
-                    self._specialists = used if self._specialists is None else self._specialists + used
+                    self._add_beside(used)
             case _:
                 pass
+
+    def _add_beside(self, used: Usage) -> None:
+        self._has_gaps = self._has_gaps or used.cost is None
+        self._beside = used if self._beside is None else self._beside + used
 
     def _count_new(self) -> None:
         messages = self._history()

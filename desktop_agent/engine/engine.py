@@ -92,8 +92,8 @@ class RunDefaults:
     """Options of the command line; they hold for this process and are never saved.
 
     `program` describes this process to another one that is kept out of a conversation by it. `questions`: the agent
-    may ask the person, because somebody is there to answer. `mode_requests`: it may ask for another mode.
-    `read_interval`: see HttpClient.
+    may ask the person, because somebody is there to answer. `mode_requests`: it may ask for another mode. `titles`: a
+    model names conversations, as the preferences say. `read_interval`: see HttpClient.
     """
 
     program: Program = "library"
@@ -104,6 +104,7 @@ class RunDefaults:
     config: ProviderConfig = field(default_factory=ProviderConfig)
     questions: bool = False
     mode_requests: bool = False
+    titles: bool = False
     read_interval: float = 0.0
 
 
@@ -362,6 +363,7 @@ class Engine:
 
     def _setup(self, store: Store) -> "SessionSetup":
         from desktop_agent.engine.session_controls import SessionSetup
+        from desktop_agent.engine.titles import title_model
 
         return SessionSetup(
             open_provider=self._open_provider,
@@ -378,6 +380,9 @@ class Engine:
             specialists=lambda: self._preferences.specialists.defined,
             questions=self._defaults.questions,
             mode_requests=self._defaults.mode_requests,
+            title_model=lambda record: (
+                title_model(record, self._preferences.chat, self.connections) if self._defaults.titles else None
+            ),
         )
 
     async def _open_provider(self, record: ConversationRecord, model: str) -> Provider:
@@ -397,16 +402,12 @@ class Engine:
         fixed = ToolRegistry(builtin_tools(workspace, which, (self.folder,), self._private_hosts, is_checkout))
         return DynamicToolRegistry(fixed, lambda: _mcp_tools(self._mcp_in_use, folder, which))
 
-    async def demo_workspace(self) -> Path:
-        """Return a folder of the demo's own, so that its tool call has somewhere to write. Raises StorageFailed."""
+    async def new_demo_session(self) -> "Session":
+        """Return a conversation with the demo, in a folder where its tool call may write. Raises StorageFailed."""
+        await self.connections.start_demo()
         folder = self.folder / "demo workspace"
         await asyncio.to_thread(make_private_folder, folder, self.folder)
-        return folder
-
-    async def new_demo_session(self) -> "Session":
-        """Return a conversation with the demo, in the demo's folder."""
-        await self.connections.start_demo()
-        return self.new_session(endpoint_id=DEMO, model="demo", workspace=str(await self.demo_workspace()))
+        return self.new_session(endpoint_id=DEMO, model="demo", workspace=str(folder))
 
 
 def _make_mcp_servers(engine: Engine, defaults: RunDefaults, on_state: Callable[[], None]) -> "McpServers":

@@ -15,6 +15,7 @@ from desktop_agent.engine.session_branches import SessionBranches
 from desktop_agent.engine.session_controls import RuntimeControls, SessionSetup
 from desktop_agent.engine.session_runs import ActiveRun, RunFactory, RunRecorder
 from desktop_agent.engine.session_writer import ChangeListener, EventListener, PieceListener, SessionWriter
+from desktop_agent.engine.titles import TitleMaker, title_of
 from desktop_agent.processes.foreign_code import validate_message, validate_messages
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord
 from desktop_agent.storage.write_behind import OVERTAKEN, UnsavedConversation, conversation_closed_error
@@ -23,19 +24,6 @@ from desktop_agent.types.errors import AgentError, StorageFailed, TurnMismatch, 
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.policies import Interrupt, StopSession, StopTool, StopTurn, When
 from desktop_agent.types.provider_events import StopReason, Usage
-
-TITLE_LENGTH = 60
-
-
-def title_of(message: Message) -> str:
-    """Return the first line of the first prompt, cut at a word."""
-    line = next((line.strip() for line in message.text.splitlines() if line.strip()), "")
-    if not line:
-        return "Picture"
-    if len(line) <= TITLE_LENGTH:
-        return line
-    return line[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
-
 
 # After these the next message that waits would meet the same: a server that is down.
 _KEEPS_QUEUE = frozenset({RunEnd.FAILED})
@@ -131,17 +119,14 @@ class RunStarter:
         self._controls.finish_prompt(prompt)
         if recorder is self._stopped_recorder and not self._is_closed():
             self._controls.return_queued()
-        elif (
-            self._controls.queue.entries
-            and end not in keeps_waiting
-            and not self._is_closed()
-            and not self.awaits_results
-            and self._active_run.is_latest(recorder)
-        ):
-            try:
-                self.start(self._controls.take_next)
-            except WrongUse as error:
-                self._writer.emit_between_runs(ErrorOccurred.of(error))
+        elif not self._is_closed() and not self.awaits_results and self._active_run.is_latest(recorder):
+            if self._controls.queue.entries and end not in keeps_waiting:
+                try:
+                    self.start(self._controls.take_next)
+                except WrongUse as error:
+                    self._writer.emit_between_runs(ErrorOccurred.of(error))
+            elif end is RunEnd.COMPLETED:
+                self._active_run.titles.start()
 
     def _create_checkpoints(self) -> Checkpoints | None:
         writer, setup = self._writer, self._setup
@@ -193,7 +178,7 @@ class Session:
         self._writer = writer
         self._busy: set[Session] = set() if busy is None else busy
         self.is_closed = False
-        self._active_run = ActiveRun(writer, self._update_busy)
+        self._active_run = ActiveRun(writer, TitleMaker(writer, setup), self._update_busy)
         self._controls = RuntimeControls(writer, setup, self._active_run.emit)
         self.approvals = self._controls.approvals
         self.questions = self._controls.questions
@@ -427,6 +412,7 @@ class Session:
         self.is_closed = True
         self._controls.requeue_undecided()
         self.interrupt(StopTurn())
+        await self._active_run.titles.close()
         await self.wait_idle()
         self._controls.close()
         await self._writer.journal_queue.close()

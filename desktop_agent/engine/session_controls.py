@@ -56,7 +56,8 @@ class SessionSetup:
     tools may be named at all. `own_folders` are the program's own, where no call writes. `file_keeper_for` makes
     what saves files before calls change them; None saves nothing. `questions`: the agent may ask the person, so
     somebody must be there to answer. `mode_requests`: it may ask for another mode. `execute_tools` False: the
-    caller executes the calls.
+    caller executes the calls. `title_model` returns the model that makes titles, on the conversation's server; None
+    leaves the first words.
     """
 
     open_provider: Callable[[ConversationRecord, str], Awaitable[Provider]]
@@ -80,6 +81,7 @@ class SessionSetup:
     mode_requests: bool = False
     execute_tools: bool = True
     compact_at: float | None = 0.8
+    title_model: Callable[[ConversationRecord], str | None] = lambda _: None
 
 
 _STOPPED_BEFORE_SENT = "Stopped before it was sent."

@@ -14,6 +14,7 @@ from desktop_agent.conversation.picture_preparation import PictureFitter
 from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.engine.session_controls import RuntimeControls, SessionSetup
 from desktop_agent.engine.session_writer import SessionWriter
+from desktop_agent.engine.titles import TitleMaker
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.tools.checkpoints.checkpointer import Checkpointer
 from desktop_agent.tools.tool import AnyTool, ToolRegistry
@@ -243,10 +244,15 @@ OnRunEnd = Callable[[RunRecorder, Message | None, RunEnd], None]
 
 
 class ActiveRun:
-    """The run that works, if any. `on_change` is called when work begins and when all of it is written."""
+    """The run that works, if any. `on_change` is called when work begins and when all of it is written.
 
-    def __init__(self, writer: SessionWriter, on_change: Callable[[], None]) -> None:
+    `titles` work between runs: each run breaks them off.
+    """
+
+    def __init__(self, writer: SessionWriter, titles: TitleMaker, on_change: Callable[[], None]) -> None:
         self._writer = writer
+        self.titles = titles
+        titles.on_change = on_change
         self._on_change = on_change
         self._work: Run | None = None
         self._recorder: RunRecorder | None = None
@@ -268,8 +274,8 @@ class ActiveRun:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no run works and what the last one left is written."""
-        return not self._tasks
+        """Return whether no run and no title is under way, and what the last run left is written."""
+        return not self._tasks and self.titles.is_idle
 
     def start(
         self,
@@ -280,6 +286,7 @@ class ActiveRun:
         recovered: RecoveredCalls | None = None,
     ) -> None:
         """Begin the run; `after` is called at its end, with the prompt, and may begin the next."""
+        self.titles.cancel()
         self._work, self._recorder = work, recorder
         task = asyncio.create_task(self._run(work, recorder, after, prompt, recovered))
         self._tasks.add(task)

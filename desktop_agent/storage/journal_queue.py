@@ -247,6 +247,9 @@ class JournalQueue(WriteBehind[_Write]):
 
         A queued message is written right away in any case: it may be the only copy.
         """
+        if "title" in changes:
+            # As the store reads it.
+            changes.setdefault("title_is_automatic", False)
         self.record = replace(self.record, **changes)
         has_begun = not self._is_new or any(not isinstance(write, _RULE_WRITES) for write in self._pending)
         if has_begun or self.record.state.queue:

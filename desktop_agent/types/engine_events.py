@@ -7,7 +7,7 @@ from typing import Literal
 
 from desktop_agent.types.blocks import JsonObject, Outcome, ToolResult
 from desktop_agent.types.errors import AgentError, ProviderError, RemedyAction, Sentence
-from desktop_agent.types.provider_events import ProviderEvent
+from desktop_agent.types.provider_events import ProviderEvent, Usage
 from desktop_agent.types.tool_calls import FileChanges, ToolClass
 
 Authority = Literal["person", "agent"]
@@ -343,6 +343,18 @@ class CostUpdated:
 
 
 @dataclass(frozen=True, slots=True)
+class ConversationTitled:
+    """A model was asked for a title, beside the runs. `title` is the one that the conversation has now.
+
+    `usage` is what the request used; None: unknown.
+    """
+
+    title: str
+    usage: Usage | None = None
+    type: Literal["conversation_titled"] = "conversation_titled"
+
+
+@dataclass(frozen=True, slots=True)
 class ErrorOccurred:
     """Something failed; the session goes on. Has what the person needs, never a traceback or a secret."""
 
@@ -400,6 +412,7 @@ EngineEvent = (
     | QuestionAsked
     | QuestionAnswered
     | CostUpdated
+    | ConversationTitled
     | ErrorOccurred
     | RunFinished
 )

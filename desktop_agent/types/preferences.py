@@ -79,6 +79,18 @@ class ChatPreferences(_Section):
         title="Tool rounds",
         description="How often the model may call tools before it must stop.",
     )
+    titles: Literal["model", "local"] = Field(
+        default="model",
+        title="Titles of conversations",
+        description="A model names a conversation after its first answer, at the cost of a small request; or the first "
+        "words do.",
+    )
+    title_model: str = Field(
+        default="",
+        max_length=200,
+        title="Model for titles",
+        description="Its name; used where the server of the conversation has it. Empty: the conversation's own model.",
+    )
     system_prompt: str = Field(
         default="",
         title="Instructions",

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from desktop_agent.engine.engine import Engine
+from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from desktop_agent.types.providers import Endpoint
@@ -92,8 +92,8 @@ class Bridge:
         self.settings = Settings(engine, self.tasks)
 
     @classmethod
-    async def open(cls, folder, *turns: Turn, connected: bool = True) -> "Bridge":
-        engine = await Engine.open(folder)
+    async def open(cls, folder, *turns: Turn, connected: bool = True, titles: bool = False) -> "Bridge":
+        engine = await Engine.open(folder, RunDefaults(titles=titles))
         provider = ScriptedProvider(*turns)
         if connected:
             engine.connections._providers["scripted"] = provider

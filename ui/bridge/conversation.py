@@ -14,6 +14,7 @@ from desktop_agent.types.blocks import ToolResult
 from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
+    ConversationTitled,
     Envelope,
     RunFinished,
     RunStarted,
@@ -259,5 +260,8 @@ class OpenConversation(QObject):
                     self.returned.emit(message)
             case UsageUpdate():
                 self.usage_changed.emit()
+            case ConversationTitled():
+                self.usage_changed.emit()
+                self.record_changed.emit()
             case _:
                 pass

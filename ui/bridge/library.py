@@ -11,6 +11,7 @@ from desktop_agent.storage.records import TRASH_RETENTION, ConversationChanges, 
 from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
+    ConversationTitled,
     Envelope,
     ErrorOccurred,
     QuestionAnswered,
@@ -213,7 +214,7 @@ class ConversationLibrary(QObject):
         if envelope.parent_run_id is not None:
             return
         match envelope.event:
-            case RunStarted() | RunFinished():
+            case RunStarted() | RunFinished() | ConversationTitled():
                 self.refresh()
             case ErrorOccurred(kind=WrittenElsewhere.kind) if session is self._session:
                 # This session no longer writes; show what is on the disk instead.

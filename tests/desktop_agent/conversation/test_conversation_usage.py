@@ -1,7 +1,14 @@
 """What a conversation has used."""
 
 from desktop_agent.conversation.history import ConversationUsage
-from desktop_agent.types.engine_events import CostUpdated, RunEnd, RunFinished, RunStarted, TurnStarted
+from desktop_agent.types.engine_events import (
+    ConversationTitled,
+    CostUpdated,
+    RunEnd,
+    RunFinished,
+    RunStarted,
+    TurnStarted,
+)
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import Usage, UsageUpdate
 
@@ -90,4 +97,13 @@ def test_what_specialists_use_counts_each_for_itself() -> None:
     assert spending.is_complete
     spending.take(UsageUpdate(Usage(input_tokens=1)), "three")
     spending.take(RunFinished(RunEnd.COMPLETED), "three")
+    assert not spending.is_complete
+
+
+def test_what_a_title_cost_counts_beside_the_answers() -> None:
+    spending = ConversationUsage(lambda: [answered(input_tokens=10, cost=1)])
+    spending.take(ConversationTitled("About cats", Usage(input_tokens=4, cost=0.25)))
+    assert spending.total == Usage(input_tokens=14, cost=1.25)
+    assert spending.is_complete
+    spending.take(ConversationTitled("About cats", Usage(input_tokens=4)))
     assert not spending.is_complete

@@ -8,8 +8,8 @@ import pytest
 
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem, UserItem
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.engine.session import TITLE_LENGTH
 from desktop_agent.engine.session_writer import SessionWriter
+from desktop_agent.engine.titles import TITLE_LENGTH
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.types.blocks import Image, Outcome, Text, UrlSource
 from desktop_agent.types.engine_events import (

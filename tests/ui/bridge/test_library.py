@@ -403,3 +403,19 @@ def test_a_conversation_whose_deletion_the_disk_refuses_can_be_gone_on_with(in_l
         assert bridge.library.current.id == id_
 
     run(in_loop, tmp_path, work, Turn(), Turn())
+
+
+def test_a_title_that_a_model_made_is_shown_in_the_list(in_loop, tmp_path):
+    async def work():
+        said, named = Turn(ContentDelta("Hello")), Turn(ContentDelta("Sorting lists"))
+        bridge = await Bridge.open(tmp_path, said, named, titles=True)
+        listed = Heard(bridge.library.listing.listed)
+        bridge.library.new()
+        conversation = bridge.library.current
+        changed = Heard(conversation.record_changed)
+        conversation.send(Message.user("How do I sort?"))
+        await until(lambda: conversation.title == "Sorting lists" and changed)
+        await until(lambda: listed and [entry.title for entry in listed[-1]] == ["Sorting lists"])
+        await bridge.close()
+
+    in_loop(work())

@@ -1,0 +1,66 @@
+"""Markdown without its signs, for one line of a list: read by patterns, since what is shown begins anywhere."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+TextRange = tuple[int, int]
+
+_LINE_SIGNS = re.compile(
+    r"^[ \t]{0,20}(?:(?:`{3,}|~{3,})[^\n`]*$"
+    r"|\|?(?:[ \t]?:?-{2,}:?[ \t]?\|?)+$|(?:\*[ \t]?){3,}$"
+    r"|(?:>[ \t]?)*(?:\#{1,6}[ \t]+|[-*+][ \t]+(?:\[[ xX]\][ \t]+)?|(?<=>)|(?<=>[ \t])))",
+    re.MULTILINE,
+)
+# One pair of signs around words. Underscores count only around several words: `__init__` is a name.
+_PAIRS = re.compile(
+    r"(?P<code>`{1,2})(?=[^`\n])(?P<in_code>[^`\n]{1,400})(?P=code)"
+    r"|!?\[(?P<label>[^\[\]\n]{0,400})\]\((?P<target>[^()\s]{0,2000}(?:\([^()\s]{0,400}\)[^()\s]{0,400})?)\)"
+    r"|(?P<stars>\*{2,3})(?=[^\s*])(?P<bold>(?:[^*\n]|\*(?!\*)){0,399}(?:[^\s*]|(?<=[^\s*])\*))(?P=stars)"
+    r"|(?<![\w*])\*(?=[^\s*])(?P<starred>[^*\n]{0,399}[^\s*])\*(?![\w*])"
+    r"|(?<![\w_])(?P<lines>_{1,3})(?=[^\s_])(?P<underlined>[^_\n]{0,300} [^_\n]{0,98}[^\s_])(?P=lines)(?![\w_])"
+    r"|(?P<strike>~~)(?=[^\s~])(?P<struck>[^~\n]{0,399}[^\s~])~~"
+)
+_KEPT_GROUPS = ("in_code", "label", "bold", "starred", "underlined", "struck")
+
+
+def find_signs(text: str) -> Iterator[TextRange]:
+    """Yield the ranges of signs that only mark up, in order. What is in backticks has none."""
+    end = 0
+    for begin, stop in sorted((*_line_signs(text), *_pair_signs(text, 0, len(text)))):
+        if stop > max(begin, end):
+            yield max(begin, end), stop
+            end = stop
+
+
+def without_signs(text: str) -> str:
+    """Return the text without the signs that only mark up."""
+    return "".join(text[begin:end] for begin, end in kept_ranges(text, find_signs(text)))
+
+
+def kept_ranges(text: str, signs: Iterator[TextRange], wanted: Sequence[TextRange] = ()) -> Iterator[TextRange]:
+    """Yield what is left of the text without these signs. What touches a wanted range stays."""
+    end = 0
+    for begin, stop in signs:
+        if any(first < stop and begin < last for first, last in wanted):
+            continue
+        if begin > end:
+            yield end, begin
+        end = stop
+    if end < len(text):
+        yield end, len(text)
+
+
+def _line_signs(text: str) -> Iterator[TextRange]:
+    for match in _LINE_SIGNS.finditer(text):
+        if match.end() > match.start():
+            yield match.span()
+
+
+def _pair_signs(text: str, begin: int, end: int) -> Iterator[TextRange]:
+    for match in _PAIRS.finditer(text, begin, end):
+        group = next(name for name in _KEPT_GROUPS if match[name] is not None)
+        first, last = match.span(group)
+        yield match.start(), first
+        if group != "in_code":
+            yield from _pair_signs(text, first, last)
+        yield last, match.end()
