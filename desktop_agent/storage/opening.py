@@ -23,6 +23,7 @@ from desktop_agent.storage.connection import (
     decode_text,
     empty_log,
     is_damage,
+    rewrite_if_small,
     test_write,
 )
 from desktop_agent.storage.content_files import BlobFiles, PictureFiles
@@ -312,6 +313,7 @@ def _open_connection(
         if not others.present and not is_live:
             if conversation_rows.purge_trash(connection, TRASH_RETENTION):
                 content_files.remove_unused_blobs(connection, BlobFiles(path.parent))
+                rewrite_if_small(connection)
                 empty_log(connection)
             content_files.remove_unused_pictures(connection, PictureFiles(path.parent))
     except BaseException:

@@ -18,6 +18,7 @@ from desktop_agent.storage.connection import (
     connect,
     database_error,
     empty_log,
+    rewrite_if_small,
     transaction,
     write_verified_copy,
 )
@@ -233,6 +234,7 @@ class Store:
     def _remove_unused(self, db: DatabaseConnection) -> None:
         remove_unused_pictures(db, self.pictures)
         remove_unused_blobs(db, self.blobs)
+        rewrite_if_small(db)
         empty_log(db)
 
     async def load(self, id_: str) -> LoadedConversation:

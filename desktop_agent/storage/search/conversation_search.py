@@ -92,11 +92,12 @@ class ConversationSearch:
         """Stop searching and indexing. Harmless when repeated."""
         self._newest += 1
         self._reader.interrupt()
-        await self._indexer.close()
         if self._worker is not None:
             await self._worker.run(self._reader.close)
             self._worker.stop()
             self._worker = None
+        # Last: whoever only reads cannot delete the log.
+        await self._indexer.close()
 
     def _distrust(self, error: Exception) -> None:
         if not isinstance(error, sqlite3.Error) or is_damage(error):

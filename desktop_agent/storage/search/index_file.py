@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from desktop_agent.storage.connection import transaction
+from desktop_agent.storage.connection import rewrite_if_small, transaction
 from desktop_agent.storage.conversation_rows import to_microseconds
 from desktop_agent.storage.open_files import file_identity
 from desktop_agent.storage.records import read_message
@@ -314,6 +314,8 @@ class IndexWriter:
             return True
         table = "titles" if row[0] == _TITLES else f"words_{row[0]}"
         self._connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")  # noqa: S608  a number
+        if self._connection.execute("SELECT count(*) FROM compactions").fetchone()[0] == 1:
+            rewrite_if_small(self._connection)
         if self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
             return False
         self._connection.execute("DELETE FROM compactions WHERE shard = ?", row)
