@@ -215,7 +215,16 @@ class Client(AsyncCloseable):
 
     async def show_version(self, message_id: str) -> None:
         """Go on with the newest version that has this message. Raises WrongUse during a run, and for an unknown one."""
-        await self._conversation.show_version(message_id)
+        await self._conversation.change_branches(lambda branches: branches.show(message_id))
+
+    async def delete_message(self, message_id: str) -> None:
+        """Delete for good a prompt or a whole answer, with all that follows it, in every version.
+
+        The version before it is gone on with, or else the next one, or else what is before it. Files that tools changed
+        stay as they are. Raises WrongUse during a run, while calls wait for results, and for an unknown message;
+        StorageFailed.
+        """
+        await self._conversation.change_branches(lambda branches: branches.delete(message_id))
 
     async def clear_history(self) -> None:
         """Stop, wait for the end of the run, and forget everything; the options stay."""

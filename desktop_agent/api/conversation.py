@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Unpack, cast, get_origin
 
@@ -26,6 +26,7 @@ from desktop_agent.types.providers import JsonFormat, ProviderConfig
 if TYPE_CHECKING:
     from desktop_agent.api.session_factory import OpenedSession
     from desktop_agent.engine.session import Session
+    from desktop_agent.engine.session_branches import SessionBranches
 
 
 class InterruptHandle:
@@ -332,13 +333,13 @@ class ConversationRunner:
         self._require_idle()
         await self._replace(change)
 
-    async def show_version(self, message_id: str) -> None:
-        """Go to the newest branch that has this message. Raises WrongUse during a run, and for an unknown one."""
+    async def change_branches(self, change: "Callable[[SessionBranches], Awaitable[None]]") -> None:
+        """Go to another branch, or delete a message. Raises WrongUse during a run, and what the change raises."""
         self._require_idle()
         async with self._start_lock:
             session = self.opened_session
             await session.wait_idle()
-            await session.branches.show(message_id)
+            await change(session.branches)
             self._forget_answers()
 
     async def clear(self) -> None:

@@ -1,10 +1,10 @@
 """The branches of a conversation: which messages have other versions, and what is in their place."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from desktop_agent.types.conversation_tree import BranchPoints, TreeMessage
+from desktop_agent.types.conversation_tree import BranchPoints, MessageOutline, TreeMessage
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.messages import Message, Role
 
@@ -64,6 +64,19 @@ class Branches:
         children = self._children.get(parent)
         if children is not None and child not in children:
             children.append(child)
+
+    def forget(self, ids: Collection[str]) -> None:
+        """Note that these messages were deleted."""
+        for id_ in ids:
+            self._children.pop(id_, None)
+            self._left.pop(id_, None)
+        for parent, children in self._children.items():
+            self._children[parent] = [child for child in children if child not in ids]
+
+    def outline(self, in_view: Sequence[Message]) -> Sequence[MessageOutline]:
+        """Return an outline of all messages, each after its parent, of a conversation that is not stored."""
+        nodes = self._left | {node.message.id: node for node in _tree_messages(in_view)}
+        return [MessageOutline.of(node.message, node.parent) for node in nodes.values()]
 
     def versions(self, messages: Sequence[Message]) -> Mapping[str, Versions]:
         """Return the versions of the branch in view, by the id of the first message of each that people see."""

@@ -12,6 +12,7 @@ from desktop_agent.engine.undo_forecast import (
     displayed_path,
     file_difference,
     forecast_restore,
+    has_effect,
     irreversible_calls_since,
     match_saved_calls,
     undo_note_for,
@@ -193,6 +194,22 @@ class Checkpoints:
     async def _all(self) -> tuple[Checkpoint, ...]:
         """Return all checkpoints, those of restores included."""
         return await self._store.checkpoints.of_conversation(self._conversation_id)
+
+    async def list_unrestored(self, message_ids: Collection[str]) -> tuple[str, ...]:
+        """Return the ids of the checkpoints of these messages' calls, where they are not restored.
+
+        Raises StorageFailed.
+        """
+        checkpoints = await self._all()
+        saved = match_saved_calls(checkpoints, self._history(), self._specialists())
+        in_view = {call.checkpoint_id for call in saved if call.message_id in message_ids}
+        return tuple(
+            checkpoint.id
+            for checkpoint in checkpoints
+            if (checkpoint.id in in_view or checkpoint.message_id in message_ids)
+            and has_effect(checkpoint)
+            and not (checkpoint.restored or checkpoint.is_redo)
+        )
 
     async def publish_saved_calls(self) -> None:
         """Let the shown calls say which of them can be undone or redone. Raises StorageFailed."""

@@ -13,6 +13,7 @@ from desktop_agent.engine.context_size import ContextSize
 from desktop_agent.engine.recovery import OpenCalls, close_calls
 from desktop_agent.engine.session_branches import SessionBranches
 from desktop_agent.engine.session_controls import RuntimeControls, SessionSetup
+from desktop_agent.engine.session_deletion import BranchLoader, MessageDeletion
 from desktop_agent.engine.session_runs import ActiveRun, RunFactory, RunRecorder
 from desktop_agent.engine.session_writer import ChangeListener, EventListener, PieceListener, SessionWriter
 from desktop_agent.engine.titles import TitleMaker, title_of
@@ -200,12 +201,12 @@ class Session:
         self.checkpoints = self._runs.checkpoints
         self.branches = SessionBranches(
             writer,
-            setup.store,
+            loader := BranchLoader(writer, setup.store),
+            MessageDeletion(writer, loader, self.checkpoints, self._refuse_while_working, title_of),
+            self._controls,
             refuse=self._refuse_while_working,
             close_calls=self._runs.close_open_calls,
             validate=self._valid_prompt,
-            has_waiting=lambda: bool(self.queue.entries),
-            take_prompt=self._controls.take_next,
             start=self._runs.start,
         )
         self.context_size = ContextSize(setup, writer)

@@ -1,10 +1,12 @@
 """Changing what was said: edited prompts, answers asked for anew, and going from one branch to another."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from desktop_agent.conversation.branches import Versions
+from desktop_agent.conversation.message_tree import Deletion, MessageTree
+from desktop_agent.engine.session_controls import RuntimeControls
+from desktop_agent.engine.session_deletion import BranchLoader, MessageDeletion, is_own_prompt
 from desktop_agent.engine.session_writer import SessionWriter
-from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message, Role
 
@@ -13,32 +15,31 @@ StartRun = Callable[[Callable[[], Message | None]], None]
 
 
 class SessionBranches:
-    """The branches of one conversation. What is left stays as another version; nothing is ever overwritten.
+    """The branches of one conversation. What is left stays as another version, until somebody deletes it.
 
     `refuse` raises WrongUse while a run is active and when the conversation is closed; `close_calls` closes calls of a
-    dead process; `validate` raises WrongUse for what is no prompt; `take_prompt` returns what is sent first, which is
-    the message unless others wait.
+    dead process; `validate` raises WrongUse for what is no prompt.
     """
 
     def __init__(
         self,
         writer: SessionWriter,
-        store: Store | None,
+        loader: BranchLoader,
+        deletion: MessageDeletion,
+        controls: RuntimeControls,
         *,
         refuse: Callable[[], None],
         close_calls: Callable[[], None],
         validate: Callable[[Message], Message],
-        has_waiting: Callable[[], bool],
-        take_prompt: Callable[[Message], Message | None],
         start: StartRun,
     ) -> None:
         self._writer = writer
-        self._store = store
+        self._loader = loader
+        self._deletion = deletion
+        self._controls = controls
         self._refuse = refuse
         self._close_calls = close_calls
         self._validate = validate
-        self._has_waiting = has_waiting
-        self._take_prompt = take_prompt
         self._start = start
 
     @property
@@ -57,7 +58,7 @@ class SessionBranches:
         Raises WrongUse as Session.send does, and for an id that is no prompt of the person's in the branch in view.
         """
         self._refuse()
-        if self._has_waiting():
+        if self._controls.queue.entries:
             # They would go before it, onto the branch that it begins.
             raise WrongUse("Messages wait to be sent.", "Send them or remove them, then edit the earlier one.")
         edited = self._validate(edited)
@@ -65,7 +66,8 @@ class SessionBranches:
 
         def take() -> Message | None:
             self._keep(index)
-            return self._take_prompt(edited)
+            # Nothing waits, so it is the next.
+            return self._controls.take_next(edited)
 
         self._start(take)
 
@@ -102,15 +104,26 @@ class SessionBranches:
         """
         self._refuse()
         self._close_calls()
-        messages = await self._load_branch(message_id)
+        messages = await self._loader.load_newest_branch(message_id)
         self._refuse()
         self._writer.show_branch(messages)
 
-    async def _load_branch(self, message_id: str) -> Sequence[Message]:
-        if self._store is None:
-            return self._writer.newest_branch(message_id)
-        await self._writer.flush()
-        return await self._store.load_newest_branch(self._writer.record.id, message_id)
+    async def load_tree(self) -> MessageTree:
+        """Return the tree of all branches. Raises StorageFailed."""
+        return await self._loader.load_tree()
+
+    async def plan_deletion(self, message_id: str) -> Deletion:
+        """Return what `delete` would delete; nothing is changed. Raises as that does."""
+        return await self._deletion.plan(message_id)
+
+    async def delete(self, message_id: str) -> None:
+        """Delete a prompt or a whole answer for good, with all that follows it on every branch.
+
+        The nearest version of it comes in view, or else the conversation ends before it. It returns when nothing of it
+        is on the disk any more, but what other processes still read. What tools did stays as it is. Raises WrongUse
+        while a run is active, while calls are open, when closed, and for an unknown message; StorageFailed.
+        """
+        await self._deletion.delete(message_id)
 
     def _keep(self, count: int) -> None:
         """Continue after so many messages."""
@@ -138,8 +151,3 @@ class SessionBranches:
         if history[first].role is not Role.ASSISTANT:
             raise WrongUse("Only answers can be asked for anew.", "Choose an answer.")
         return first
-
-
-def is_own_prompt(message: Message) -> bool:
-    """Return whether the person wrote the message."""
-    return message.role is Role.USER and message.injected_by is None

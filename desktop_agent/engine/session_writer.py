@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Unpack
 
 from desktop_agent.conversation.branches import Branches, Versions
 from desktop_agent.conversation.items import Change, NoticeItem, UserItem
+from desktop_agent.conversation.message_tree import Deletion
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.conversation.transcript_notices import last_message_but_undo_notes
 from desktop_agent.processes.foreign_code import deep_copy, notify
 from desktop_agent.storage.journal_queue import JournalQueue
-from desktop_agent.storage.records import ConversationRecord
+from desktop_agent.storage.records import ConversationChanges, ConversationRecord
 from desktop_agent.types.blocks import Block, Summary
-from desktop_agent.types.conversation_tree import BranchPoints
+from desktop_agent.types.conversation_tree import BranchPoints, MessageOutline
 from desktop_agent.types.engine_events import EngineEvent, Envelope, Event, RunEnd, RunFinished
 from desktop_agent.types.errors import DatabaseReplaced, RemedyAction, Sentence, StorageFailed, WrittenElsewhere
 from desktop_agent.types.messages import Message, MessageState, Role, new_id, now
@@ -65,6 +67,11 @@ class SessionWriter:
     @property
     def record(self) -> ConversationRecord:
         return self.journal_queue.record
+
+    @property
+    def head(self) -> str | None:
+        """Return the id of the message that ends the branch in view."""
+        return self._messages[-1].id if self._messages else None
 
     def history(self) -> tuple[Message, ...]:
         """Return all messages of the branch, oldest first."""
@@ -181,6 +188,23 @@ class SessionWriter:
         same = _common_prefix_length(self._messages, messages)
         self._show_instead(same, messages[same:])
         self._offer_continue()
+
+    def delete_messages(
+        self, deletion: Deletion, branch: Sequence[Message], **changes: Unpack[ConversationChanges]
+    ) -> None:
+        """Delete messages for good, with these changes, and show the branch that ends in the new head."""
+        if deletion.head != self.head:
+            changes["head_message_id"] = deletion.head
+        self.journal_queue.delete_messages(deletion.root, **changes)
+        same = _common_prefix_length(self._messages, branch)
+        if same < max(len(self._messages), len(branch)):
+            self._show_instead(same, branch[same:])
+        self._branches.forget(deletion.ids)
+        self._offer_continue()
+
+    def outline(self) -> Sequence[MessageOutline]:
+        """Return an outline of all messages of a conversation in memory, each after its parent."""
+        return self._branches.outline(self._messages)
 
     def newest_branch(self, message_id: str) -> Sequence[Message]:
         """Return the newest of the branches that have this message, of a conversation in memory. Raises WrongUse."""

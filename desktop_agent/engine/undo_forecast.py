@@ -129,7 +129,7 @@ def match_saved_calls(
     times = [message.created_at for message in history]
     saved: list[CheckpointedCall] = []
     for checkpoint in checkpoints:
-        if not _has_effect(checkpoint):
+        if not has_effect(checkpoint):
             continue
         if checkpoint.message_id in ids:
             saved.append(_saved_call(checkpoint, checkpoint.message_id, checkpoint.tool_use_id))
@@ -147,7 +147,8 @@ def _saved_call(checkpoint: Checkpoint, message_id: str, tool_use_id: str) -> Ch
     )
 
 
-def _has_effect(checkpoint: Checkpoint) -> bool:
+def has_effect(checkpoint: Checkpoint) -> bool:
+    """Return whether the call changed something, or may have."""
     changed = any(file.before != file.after for file in checkpoint.files)
     return checkpoint.restored or changed or checkpoint.needs_undo
 

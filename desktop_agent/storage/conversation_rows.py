@@ -154,11 +154,10 @@ def create_conversation(
     return load_record(connection, id_)
 
 
-def update_conversation(connection: sqlite3.Connection, id_: str, changes: ConversationChanges) -> ConversationRecord:
-    """Apply the changes. Raises WrongUse for an unknown conversation, message or property."""
+def update_conversation(connection: sqlite3.Connection, number: int, changes: ConversationChanges) -> None:
+    """Apply the changes inside the caller's transaction. Raises WrongUse for an unknown message or property."""
     values: dict[str, Any] = {**changes}
-    unknown = set(values) - set(_SIMPLE_CHANGES) - {"head_message_id"}
-    if unknown:
+    if unknown := set(values) - set(_SIMPLE_CHANGES) - {"head_message_id"}:
         raise WrongUse(Sentence("A conversation has no “{name}” to change.", {"name": min(unknown)}))
     if "title" in values:
         values.setdefault("title_is_automatic", False)
@@ -168,13 +167,10 @@ def update_conversation(connection: sqlite3.Connection, id_: str, changes: Conve
         values["parameters"] = parameters_to_json(values["parameters"])
     if "state" in values:
         values["state"] = state_to_json(values["state"])
-    number = conversation_number(connection, id_)
-    with transaction(connection):
-        if "head_message_id" in values:
-            _move_head(connection, number, values.pop("head_message_id"))
-        for name, value in values.items():
-            connection.execute(f"UPDATE conversations SET {name} = ? WHERE number = ?", (value, number))  # noqa: S608  checked above
-    return load_record(connection, id_)
+    if "head_message_id" in values:
+        _move_head(connection, number, values.pop("head_message_id"))
+    for name, value in values.items():
+        connection.execute(f"UPDATE conversations SET {name} = ? WHERE number = ?", (value, number))  # noqa: S608  checked above
 
 
 def _move_head(connection: sqlite3.Connection, number: int, message_id: str | None) -> None:

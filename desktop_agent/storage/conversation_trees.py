@@ -12,15 +12,39 @@ from desktop_agent.storage.conversation_rows import (
     to_microseconds,
 )
 from desktop_agent.storage.records import ConversationState, origin_to_json, read_message, state_to_json
-from desktop_agent.types.conversation_tree import ConversationTree, TreeMessage
+from desktop_agent.types.conversation_tree import ConversationTree, MessageOutline, TreeMessage
 from desktop_agent.types.messages import Message
 from desktop_agent.types.tool_calls import UntrustedSource
 
 # What comes with a file may be written by anybody, also to be obeyed by a model.
 _IMPORTED = UntrustedSource("file", "an imported conversation", "import")
-_SELECT_MESSAGES = """
-    SELECT m.id, m.role, m.state, m.body, (SELECT id FROM messages above WHERE above.number = m.parent)
-    FROM messages m WHERE m.conversation = ? ORDER BY m.number"""
+_COLUMNS = "m.id, m.role, m.state, m.body, (SELECT id FROM messages above WHERE above.number = m.parent)"
+_SELECT_MESSAGES = f"SELECT {_COLUMNS} FROM messages m WHERE m.conversation = ? ORDER BY m.number"  # noqa: S608  constants
+_SELECT_NEXT_MESSAGES = f"""
+    SELECT m.number, {_COLUMNS}
+    FROM messages m WHERE m.conversation = ? AND m.number > ? ORDER BY m.number LIMIT ?"""  # noqa: S608  constants
+_MAX_OUTLINE_MESSAGES = 100
+_MAX_OUTLINE_BYTES = 256 * 1024
+
+
+def load_outline(connection: sqlite3.Connection, id_: str, after: int) -> tuple[tuple[MessageOutline, ...], int | None]:
+    """Return the next messages of all branches behind a place, and the place to go on from; None at the end.
+
+    Raises WrongUse.
+    """
+    values = (conversation_number(connection, id_), after, _MAX_OUTLINE_MESSAGES)
+    outlines: list[MessageOutline] = []
+    size, last = 0, 0
+    cursor = connection.execute(_SELECT_NEXT_MESSAGES, values)
+    for number, message_id, role, state, body, parent in cursor:
+        message = read_message(text_of(body), id_=text_of(message_id), role=text_of(role), state=text_of(state))
+        outlines.append(MessageOutline.of(message, text_or_none(parent)))
+        size, last = size + len(body), number
+        if size > _MAX_OUTLINE_BYTES:
+            break
+    cursor.close()
+    is_more = size > _MAX_OUTLINE_BYTES or len(outlines) == _MAX_OUTLINE_MESSAGES
+    return tuple(outlines), last if is_more else None
 
 
 def load_tree(connection: sqlite3.Connection, id_: str) -> ConversationTree:

@@ -77,6 +77,12 @@ class _ChangeRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class _DeleteMessages:
+    root_id: str
+    changes: ConversationChanges
+
+
+@dataclass(frozen=True, slots=True)
 class _SaveRule:
     rule: Rule
 
@@ -92,7 +98,16 @@ class _MarkRuleUsed:
     at: datetime
 
 
-_Write = _PendingRows | _CommitMessages | _FinishRun | _ChangeRecord | _SaveRule | _DeleteRule | _MarkRuleUsed
+_Write = (
+    _PendingRows
+    | _CommitMessages
+    | _FinishRun
+    | _ChangeRecord
+    | _DeleteMessages
+    | _SaveRule
+    | _DeleteRule
+    | _MarkRuleUsed
+)
 _RULE_WRITES = (_SaveRule, _DeleteRule, _MarkRuleUsed)
 
 
@@ -114,6 +129,11 @@ class _OwnerLock:
     async def release(self) -> None:
         if self._lock is not None:
             await self._lock.release()
+
+    def note_changes(self, changes: ConversationChanges) -> None:
+        """Note the newest message that these changes name, before they are made."""
+        if "head_message_id" in changes:
+            self.own_heads.add(changes["head_message_id"])
 
     async def retake(self) -> None:
         """Retake a removed lock. Where another process may have written meanwhile, this one must not write any more."""
@@ -149,9 +169,11 @@ class _StoreWriter:
                 self._owner_lock.own_heads.update(message.id for message in write.messages)
                 return await self._commit(write)
             case _ChangeRecord():
-                if "head_message_id" in write.changes:
-                    self._owner_lock.own_heads.add(write.changes["head_message_id"])
+                self._owner_lock.note_changes(write.changes)
                 await store.update_conversation(self._id, **write.changes)
+            case _DeleteMessages():
+                self._owner_lock.note_changes(write.changes)
+                await store.branches.delete(self._id, write.root_id, **write.changes)
             case _FinishRun():
                 if not self._has_lost_an_answer:
                     await store.finish_run(self._id, write.run_id)
@@ -254,6 +276,11 @@ class JournalQueue(WriteBehind[_Write]):
         has_begun = not self._is_new or any(not isinstance(write, _RULE_WRITES) for write in self._pending)
         if has_begun or self.record.state.queue:
             self._write_soon(_ChangeRecord(changes))
+
+    def delete_messages(self, root_id: str, **changes: Unpack[ConversationChanges]) -> None:
+        """Delete soon a message with all that follow it on every branch, and make these changes with it."""
+        self.record = replace(self.record, **changes)
+        self._write_soon(_DeleteMessages(root_id, changes))
 
     def add_messages(self, *messages: Message) -> None:
         """Write finished messages soon."""

@@ -318,11 +318,13 @@ _DELTA_EVENTS = {"content_delta", "thinking_delta", "tool_args_delta", "tool_pro
 class ReadPosition:
     """How far a conversation was read. `version` changes with every commit of another connection.
 
-    `rows` has the last row of each run that is not over, by the number of the run; runs after `run` are new.
+    `head_id` is the id of the message `head`: the number of one that was deleted is given to another. `rows` has the
+    last row of each run that is not over, by the number of the run; runs after `run` are new.
     """
 
     version: int
     head: int | None
+    head_id: str | None
     run: int
     rows: Mapping[int, int]
 
@@ -356,7 +358,7 @@ def begin_following(connection: sqlite3.Connection, id_: str) -> tuple[LoadedCon
     try:
         number = conversation_rows.conversation_number(connection, id_)
         rows = dict(last_rows_of_open_runs(connection, number))
-        position = ReadPosition(version, _head(connection, number), last_run_number(connection, number), rows)
+        position = ReadPosition(version, *_head(connection, number), last_run_number(connection, number), rows)
         return load_conversation(connection, id_), position
     finally:
         connection.execute("COMMIT")
@@ -377,8 +379,9 @@ def load_news_since(connection: sqlite3.Connection, id_: str, position: ReadPosi
 def _load_news(connection: sqlite3.Connection, id_: str, position: ReadPosition, version: int) -> NewRows:
     number = conversation_rows.conversation_number(connection, id_)
     record = conversation_rows.load_record(connection, id_)
-    head = _head(connection, number)
+    head, head_id = _head(connection, number)
     new, is_behind = conversation_rows.messages_after(connection, head, position.head)
+    is_behind = is_behind and _message_id(connection, position.head) == position.head_id
     rows = dict(position.rows)
     read: list[tuple[Envelope, ...]] = []
     is_whole = True
@@ -387,7 +390,7 @@ def _load_news(connection: sqlite3.Connection, id_: str, position: ReadPosition,
         is_whole = is_whole and _is_gapless(run_rows, seq_of(rows[run]) if run in rows else None)
         rows[run] = last
         read.append(run_rows)
-    now = ReadPosition(version, head, max((position.run, *rows)), rows)
+    now = ReadPosition(version, head, head_id, max((position.run, *rows)), rows)
     envelopes = tuple(merge(*read, key=lambda envelope: envelope.at))
     return NewRows(now, record, new, envelopes, is_behind and is_whole)
 
@@ -406,5 +409,11 @@ def _data_version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA data_version").fetchone()[0])
 
 
-def _head(connection: sqlite3.Connection, conversation: int) -> int | None:
-    return connection.execute("SELECT head FROM conversations WHERE number = ?", (conversation,)).fetchone()[0]
+def _head(connection: sqlite3.Connection, conversation: int) -> tuple[int | None, str | None]:
+    (head,) = connection.execute("SELECT head FROM conversations WHERE number = ?", (conversation,)).fetchone()
+    return head, _message_id(connection, head)
+
+
+def _message_id(connection: sqlite3.Connection, number: int | None) -> str | None:
+    row = connection.execute("SELECT id FROM messages WHERE number = ?", (number,)).fetchone()
+    return None if row is None else text_of(row[0])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from desktop_agent.processes.worker_threads import wait_to_end
 from desktop_agent.storage import conversation_rows, journal_rows
+from desktop_agent.storage.branch_rows import BranchRows
 from desktop_agent.storage.connection import (
     DatabaseConnection,
     RunInDatabase,
@@ -90,6 +91,7 @@ class Store:
         self.folders = FolderRows(self._run)
         self.placements = PlacementRows(self._run)
         self.calls = journal_rows.CallRows(self._run)
+        self.branches = BranchRows(self._run, self._purge)
 
     @classmethod
     async def open(cls, folder: Path, program: Program = "library") -> "Store":
@@ -187,7 +189,8 @@ class Store:
             with transaction(db):
                 # Pictures of messages that wait become files like those of any other message.
                 stored = _with_stored_pictures(changes, PictureStorer(db, self.pictures, number))
-            return conversation_rows.update_conversation(db, id_, stored)
+                conversation_rows.update_conversation(db, number, stored)
+            return conversation_rows.load_record(db, id_)
 
         return await self._change(work)
 
@@ -201,15 +204,7 @@ class Store:
 
     async def purge_conversation(self, id_: str) -> None:
         """Delete for good one that is in the trash, with its pictures and saved files. Raises WrongUse."""
-
-        def work(db: DatabaseConnection) -> None:
-            conversation_rows.purge_conversation(db, id_)
-            self._remove_unused(db)
-
-        try:
-            await self._run(work)
-        finally:
-            self.search.notice_deletion()
+        await self._purge(lambda db: conversation_rows.purge_conversation(db, id_))
 
     async def empty_trash(self) -> int:
         """Delete for good all that is in the trash, pictures and saved files too; return how many conversations.
@@ -231,6 +226,19 @@ class Store:
         """Return the record of a conversation, also of one in the trash. Raises WrongUse for an unknown one."""
         return await self._run(lambda db: conversation_rows.load_record(db, id_))
 
+    async def _purge(self, work: Callable[[DatabaseConnection], T]) -> T:
+        """Do work that deletes for good, and remove what nothing uses any more."""
+
+        def purge(db: DatabaseConnection) -> T:
+            result = work(db)
+            self._remove_unused(db)
+            return result
+
+        try:
+            return await self._run(purge)
+        finally:
+            self.search.notice_deletion()
+
     def _remove_unused(self, db: DatabaseConnection) -> None:
         remove_unused_pictures(db, self.pictures)
         remove_unused_blobs(db, self.blobs)
@@ -240,15 +248,6 @@ class Store:
     async def load(self, id_: str) -> LoadedConversation:
         """Return the conversation with the branch in view and the journal of unfinished runs."""
         return await self._run(lambda db: journal_rows.load_conversation(db, id_))
-
-    async def load_newest_branch(self, conversation_id: str, message_id: str) -> tuple[Message, ...]:
-        """Return the newest of the branches that have this message, oldest message first. Raises WrongUse."""
-
-        def work(db: DatabaseConnection) -> tuple[Message, ...]:
-            number = conversation_rows.conversation_number(db, conversation_id)
-            return conversation_rows.load_newest_branch(db, number, message_id)
-
-        return await self._run(work)
 
     async def load_tree(self, conversation_id: str) -> ConversationTree:
         """Return a conversation with all its branches. Raises WrongUse for an unknown one."""

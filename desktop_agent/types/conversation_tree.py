@@ -1,13 +1,18 @@
 """A conversation with all its branches: what is exported, imported, and read from other programs' histories."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
 from pydantic import model_validator
 
+from desktop_agent.types.blocks import Text
 from desktop_agent.types.frozen_model import FrozenModel
-from desktop_agent.types.messages import Message
+from desktop_agent.types.messages import Message, Role
+
+MAX_OUTLINE_LENGTH = 200
+"""Characters of a line."""
 
 BranchPoints = Mapping[str | None, Sequence[str]]
 """The ids of the children of each message that has several, oldest first; None stands before the first message."""
@@ -25,6 +30,49 @@ class TreeMessage(FrozenModel):
 
     message: Message
     parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageOutline:
+    """What a view of all branches needs of a message. `line` is the first line of its text that is not empty."""
+
+    id: str
+    parent: str | None
+    role: Role
+    is_injected: bool
+    created_at: datetime
+    line: str = ""
+    tool_calls: int = 0
+
+    @classmethod
+    def of(cls, message: Message, parent: str | None) -> Self:
+        """Return the outline of a message behind its parent."""
+        lines = [_first_line(block.text) for block in message.blocks if isinstance(block, Text)]
+        return cls(
+            message.id,
+            parent,
+            message.role,
+            message.injected_by is not None,
+            message.created_at,
+            next((line for line in lines if line), ""),
+            len(message.tool_uses),
+        )
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether the person wrote it."""
+        return self.role is Role.USER and not self.is_injected
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether people see it as a message of its own: a prompt of theirs, or an answer."""
+        return self.is_prompt or self.role is Role.ASSISTANT
+
+
+def _first_line(text: str) -> str:
+    # Most lines are short, and a text may be of megabytes.
+    begin = text[: 4 * MAX_OUTLINE_LENGTH].lstrip() or text.lstrip()
+    return begin[:MAX_OUTLINE_LENGTH].partition("\n")[0].rstrip()
 
 
 class ConversationTree(FrozenModel):

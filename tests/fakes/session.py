@@ -48,7 +48,7 @@ class Shaky:
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(self.store, name)
-        return _Rows(self, real) if name == "rules" else self.watched(name, real)
+        return _Rows(self, name, real) if name in {"rules", "branches"} else self.watched(name, real)
 
     def watched(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         async def asked(*given: Any, **named: Any) -> Any:
@@ -70,14 +70,15 @@ class Shaky:
 
 
 class _Rows:
-    """The rules of a shaky store."""
+    """The rules or branches of a shaky store."""
 
-    def __init__(self, shaky: Shaky, rows: Any) -> None:
+    def __init__(self, shaky: Shaky, kind: str, rows: Any) -> None:
         self._shaky = shaky
+        self._kind = kind
         self._rows = rows
 
     def __getattr__(self, name: str) -> Any:
-        return self._shaky.watched(f"rules.{name}", getattr(self._rows, name))
+        return self._shaky.watched(f"{self._kind}.{name}", getattr(self._rows, name))
 
 
 @asynccontextmanager

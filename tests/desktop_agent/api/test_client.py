@@ -303,6 +303,19 @@ async def test_an_answer_is_asked_for_anew_and_the_first_is_found_again() -> Non
     assert sent(provider) == [("user", "a"), ("assistant", "one"), ("user", "b")]
 
 
+async def test_a_message_is_deleted_with_what_follows_it() -> None:
+    options, provider = acting(Turn(says("one")), Turn(says("two")), Turn(says("three")))
+    async with Client(options) as client:
+        await client.complete("a")
+        await client.complete("b")
+        await client.delete_message(client.history[2].id)
+        assert [message.text for message in client.history] == ["a", "one"]
+        with pytest.raises(WrongUse, match="no message"):
+            await client.delete_message("nothing")
+        assert (await client.complete("c")).text == "three"
+    assert sent(provider) == [("user", "a"), ("assistant", "one"), ("user", "c")]
+
+
 @pytest.mark.parametrize("given", [[1, 2], "abc", [None], None, lambda _: None], ids=lambda _: "")
 async def test_a_history_is_messages(given: Any) -> None:
     options, provider = acting(Turn(says("one")), Turn(says("two")))

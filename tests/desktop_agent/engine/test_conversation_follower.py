@@ -111,6 +111,23 @@ async def test_text_calls_and_the_next_prompt_come_as_they_are_written(tmp_path:
         assert again.history == session.history
 
 
+async def test_a_message_that_the_owner_deletes_is_gone_here_too(tmp_path: Path) -> None:
+    server = Loopback(says("first"), says("second"), says("third"))
+    async with server, engine_at(tmp_path / "data", server) as owner, engine_at(tmp_path / "data", server) as other:
+        session = owner.new_session()
+        for prompt in ("one", "two"):
+            session.send(Message.user(prompt))
+            await session.wait_idle()
+        follower = await follow(other, session.record.id)
+        # The next messages get the numbers of the deleted ones.
+        await session.branches.delete(session.history[2].id)
+        session.send(Message.user("three"))
+        await session.wait_idle()
+        await asyncio.wait_for(follower.run_until_free(), PATIENCE)
+        again = await follow(other, session.record.id)
+        assert shown(again.session) == ["one", "first", "three", "third"]
+
+
 async def test_who_comes_in_the_middle_sees_what_there_is_and_what_comes(tmp_path: Path) -> None:
     gate = asyncio.Event()
     server = Loopback(held("half", gate))

@@ -13,10 +13,11 @@ import pytest
 
 from desktop_agent.storage.content_files import PictureFiles
 from desktop_agent.storage.preferences_file import PreferencesFile
-from desktop_agent.storage.store import Store
+from desktop_agent.storage.store import DATABASE_NAME, Store
 from desktop_agent.types.errors import DatabaseBusy, DiskFull, StorageFailed
 from desktop_agent.types.messages import Message
 from desktop_agent.types.preferences import Preferences
+from tests.desktop_agent.storage.test_store import files_with
 from tests.frame.disks import fill, remount
 
 APPENDING = """
@@ -44,6 +45,50 @@ asyncio.run(main())
 
 def start(program: str, folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", program, str(folder)], stdout=subprocess.PIPE, text=True)
+
+
+DELETING = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from desktop_agent.storage.store import Store
+
+def watch(db, moment):
+    statements = []
+    def on_statement(statement):
+        statements.append(statement)
+        if moment in {statement, statements[-2:-1] and "after " + statements[-2]}:
+            os.kill(os.getpid(), signal.SIGKILL)
+    db.set_trace_callback(on_statement)
+
+async def main():
+    store = await Store.open(Path(sys.argv[1]))
+    (record,) = await store.list_conversations()
+    loaded = await store.load(record.id)
+    await store._run(lambda db: watch(db, (Path(sys.argv[1]) / "moment").read_text()))
+    await store.branches.delete(record.id, loaded.messages[1].id, head_message_id=loaded.messages[0].id, title="new")
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(("moment", "left"), [("COMMIT", 40), ("after COMMIT", 1)])
+async def test_a_kill_while_messages_are_deleted_leaves_all_or_nothing_of_it(
+    tmp_path: Path, moment: str, left: int
+) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="old")
+    await store.commit(made.id, *(Message.user("zqxmarker" * 1_000 if index else "kept") for index in range(40)))
+    await store.close()
+    (tmp_path / "moment").write_text(moment)
+    child = start(DELETING, tmp_path)
+    await asyncio.to_thread(child.communicate)
+    assert child.returncode == -signal.SIGKILL
+    store = await Store.open(tmp_path)
+    loaded = await store.load(made.id)
+    assert (len(loaded.messages), loaded.record.title) == (left, "old" if left > 1 else "new")
+    assert len((await store.load_tree(made.id)).messages) == left
+    await store.close()
+    assert files_with(tmp_path, b"zqxmarker") == ([DATABASE_NAME] if left > 1 else [])
 
 
 @pytest.mark.parametrize("acknowledgements", [1, 7, 60])

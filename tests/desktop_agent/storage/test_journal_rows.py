@@ -207,3 +207,18 @@ async def test_a_call_of_a_specialist_whose_process_is_gone_waits_for_nobody(tmp
     await store.append_journal(made.id, [envelope(1, ApprovalRequested("2", "c", ""))])
     assert [each.waits_for_approval for each in await store.find_interrupted_runs()] == [True]
     await store.close()
+
+
+async def test_a_message_that_has_the_number_of_a_deleted_one_is_news(tmp_path: Path) -> None:
+    writing, reading = await Store.open(tmp_path), await Store.open(tmp_path)
+    made = await writing.create_conversation(title="t")
+    first, second = Message.user("a"), Message.user("b")
+    await writing.commit(made.id, first, second)
+    _, position = await reading.begin_following(made.id)
+    await writing.branches.delete(made.id, second.id, head_message_id=first.id)
+    await writing.commit(made.id, Message.user("c"))
+    news = await reading.news(made.id, position)
+    assert news is not None
+    assert not news.is_continued
+    await writing.close()
+    await reading.close()

@@ -1,0 +1,104 @@
+"""Deleting a message of a conversation for good, and what is read of its branches for that."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from desktop_agent.conversation.history import unanswered_calls
+from desktop_agent.conversation.message_tree import Deletion, MessageTree
+from desktop_agent.engine.checkpoints import Checkpoints
+from desktop_agent.engine.session_writer import SessionWriter
+from desktop_agent.storage.records import ConversationChanges
+from desktop_agent.storage.store import Store
+from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.messages import Message, Role
+
+
+def is_own_prompt(message: Message) -> bool:
+    """Return whether the person wrote the message."""
+    return message.role is Role.USER and message.injected_by is None
+
+
+class BranchLoader:
+    """Reads branches of one conversation. `store` is None where it is in memory alone. All raise StorageFailed."""
+
+    def __init__(self, writer: SessionWriter, store: Store | None) -> None:
+        self._writer = writer
+        self._store = store
+
+    async def load_tree(self) -> MessageTree:
+        """Return the tree of all branches."""
+        await self._writer.flush()
+        if self._store is None or self._writer.journal_queue.is_new:
+            return MessageTree(self._writer.outline(), self._writer.head)
+        return MessageTree(await self._store.branches.load_outline(self._writer.record.id), self._writer.head)
+
+    async def load_newest_branch(self, message_id: str) -> Sequence[Message]:
+        """Return the newest of the branches that have this message. Raises WrongUse."""
+        if self._store is None:
+            return self._writer.newest_branch(message_id)
+        await self._writer.flush()
+        return await self._store.branches.load_newest(self._writer.record.id, message_id)
+
+    async def load_branch_to(self, head: str | None) -> Sequence[Message]:
+        """Return the messages up to the end of a branch; None is before all of them. Raises WrongUse."""
+        history = self._writer.history()
+        if head is None:
+            return ()
+        end = next((index for index, message in enumerate(history, 1) if message.id == head), None)
+        return await self.load_newest_branch(head) if end is None else history[:end]
+
+
+class MessageDeletion:
+    """Deletes messages of one conversation.
+
+    `refuse` raises WrongUse while a run is active and when the conversation is closed; `title_of` names a conversation
+    after its first prompt.
+    """
+
+    def __init__(
+        self,
+        writer: SessionWriter,
+        loader: BranchLoader,
+        checkpoints: Checkpoints | None,
+        refuse: Callable[[], None],
+        title_of: Callable[[Message], str],
+    ) -> None:
+        self._writer = writer
+        self._loader = loader
+        self._checkpoints = checkpoints
+        self._refuse = refuse
+        self._title_of = title_of
+
+    async def plan(self, message_id: str) -> Deletion:
+        """Return what would be deleted with a message. Raises WrongUse and StorageFailed."""
+        self._refuse_now()
+        deletion = (await self._loader.load_tree()).deletion(message_id)
+        if self._checkpoints is None:
+            return deletion
+        return replace(deletion, checkpoints=await self._checkpoints.list_unrestored(deletion.ids))
+
+    async def delete(self, message_id: str) -> None:
+        """Delete a message and all that follows it. Raises WrongUse and StorageFailed."""
+        while True:
+            head = self._writer.head
+            deletion = await self.plan(message_id)
+            branch = await self._loader.load_branch_to(deletion.head)
+            self._refuse_now()
+            if self._writer.head == head:  # it may have been changed meanwhile
+                break
+        self._writer.delete_messages(deletion, branch, **self._changed_title(deletion, branch))
+        await self._writer.flush()
+
+    def _changed_title(self, deletion: Deletion, branch: Sequence[Message]) -> ConversationChanges:
+        """Name the conversation anew where it may have its name from what goes."""
+        if not deletion.is_opening or not self._writer.record.title_is_automatic:
+            return {}
+        prompt = next(filter(is_own_prompt, branch), None)
+        return {"title": "" if prompt is None else self._title_of(prompt), "title_is_automatic": True}
+
+    def _refuse_now(self) -> None:
+        self._refuse()
+        if unanswered_calls(self._writer.history()):
+            raise WrongUse("Calls of this conversation are still open.", "Decide about them first, then delete.")
+        if self._checkpoints is not None:
+            self._checkpoints.refuse_while_restoring()
