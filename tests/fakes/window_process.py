@@ -26,6 +26,8 @@ EXPECTED = re.compile(
 )
 
 _NOT_YET = ("No such object", "nothing showing", "no application")
+NO_TITLES = {"chat": {"titles": "local"}}
+"""Preferences with which no model is asked for a title."""
 GLANCES: dict[str, Any] = {"screen": [], "words": "", "texts": [], "find": None}
 """Verbs that only look, and what they answer when there is nothing."""
 
@@ -220,6 +222,10 @@ class Program:
         command: Sequence[str] = (sys.executable, "-m", "ui"),
     ) -> None:
         self.data = data
+        if not data.exists():
+            # Servers in these tests count what they are asked.
+            data.mkdir(mode=0o700, parents=True)
+            (data / "preferences.json").write_text(json.dumps(NO_TITLES))
         self.output = data.with_name(f"{data.name}.{time.monotonic_ns()}.out")
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(

@@ -30,7 +30,7 @@ from tests.fakes.threaded_model_server import (
     error,
     pieces_of,
 )
-from tests.fakes.window_process import Program, Screen, wait_until
+from tests.fakes.window_process import NO_TITLES, Program, Screen, wait_until
 from tests.frame.displays import keyring
 from tests.frame.patience import PATIENCE
 from tests.frame.selection import few
@@ -48,7 +48,7 @@ sys.exit(main())
 LOUDLY = (sys.executable, "-X", "dev", "-W", "ignore", "-c", LOUD)
 # One request must fail by silence within the patience of a test.
 _QUIET = ("headers_timeout", "first_event_timeout", "idle_timeout")
-HASTY = {"network": {"connect_timeout": 1.0, **dict.fromkeys(_QUIET, 0.5)}}
+HASTY = {**NO_TITLES, "network": {"connect_timeout": 1.0, **dict.fromkeys(_QUIET, 0.5)}}
 
 
 class Servers:
