@@ -4,7 +4,7 @@ import asyncio
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -16,6 +16,7 @@ from desktop_agent.exchange.html_export import write_html
 from desktop_agent.exchange.import_conversations import ConversationImport
 from desktop_agent.exchange.import_report import ImportReport, Skipped
 from desktop_agent.exchange.markdown_export import export_markdown
+from desktop_agent.exchange.print_export import PrintedPart, printed_parts
 from desktop_agent.exchange.readers import HISTORY_READERS
 from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, HistoryUnreadable, Machine
 from desktop_agent.processes.worker_threads import WorkerThread, wait_to_end
@@ -97,6 +98,14 @@ class ConversationExchange:
         export = _Export(target, export_format, on_progress)
         return await self._in_thread(lambda store: export.run(store, conversation_ids))
 
+    async def print_parts(self, conversation_id: str, show: Callable[[PrintedPart], Awaitable[None]]) -> int:
+        """Hand a conversation to `show` part by part, each when the one before is done; return the lost pictures.
+
+        `show` is awaited in this event loop. Raises what it raises, WrongUse for an unknown conversation,
+        StorageFailed, and ExtraMissing where the Markdown parser is missing.
+        """
+        return await self._in_thread(lambda store: _print_parts(store, conversation_id, show))
+
     async def import_file(self, path: Path, on_progress: Progress | None = None) -> ImportResult:
         """Import an archive, folder or file of this program, or an account's export of ChatGPT or Claude.
 
@@ -154,25 +163,43 @@ class _BlockingStore:
             raise _Stopped
 
     def load(self, conversation_id: str) -> ConversationTree:
-        return self._wait(self._store.load_tree(conversation_id))
+        return self.wait(self._store.load_tree(conversation_id))
 
     def add(self, tree: ConversationTree) -> bool:
-        return self._wait(self._store.import_tree(tree))
+        return self.wait(self._store.import_tree(tree))
 
     def read_picture(self, source: StoredSource) -> bytes | None:
         try:
-            return self._wait(self._store.pictures.get(source))
+            return self.wait(self._store.pictures.get(source))
         except AgentError:
             return None
 
     def write_picture(self, source: StoredSource, data: bytes) -> None:
         self._store.pictures.write(source.digest, source.media_type, data)
 
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of this work, which is done in the event loop."""
         if self._is_stopped.is_set():
             work.close()
             raise _Stopped
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+def _print_parts(store: _BlockingStore, conversation_id: str, show: Callable[[PrintedPart], Awaitable[None]]) -> int:
+    lost = 0
+
+    def read_picture(source: StoredSource) -> bytes | None:
+        nonlocal lost
+        data = store.read_picture(source)
+        lost += data is None
+        return data
+
+    async def shown(part: PrintedPart) -> None:
+        await show(part)
+
+    for part in printed_parts(store.load(conversation_id), read_picture):
+        store.wait(shown(part))
+    return lost
 
 
 class _Export:

@@ -5,8 +5,8 @@ It has no script, and its policy allows none: styles by their digest, pictures f
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
@@ -65,11 +65,18 @@ _LIMITS: Final = WorkerLimits(memory=500_000_000, seconds=1.0, call_seconds=10.0
 
 def write_html(tree: ConversationTree, write: Callable[[bytes], object], read_picture: ReadPicture) -> None:
     """Write the branch in view as a page. It blocks, and raises ExtraMissing where the Markdown parser is missing."""
+    with open_page(read_picture) as page:
+        for piece in page.pieces(tree):
+            write(piece.encode("utf-8", "replace"))
+
+
+@contextmanager
+def open_page(read_picture: ReadPicture) -> Generator["HtmlPage"]:
+    """Open what writes a page. Raises ExtraMissing where the Markdown parser is missing."""
     if not all(find_spec(name) for name in ("markdown_it", "mdit_py_plugins")):
         raise ExtraMissing.of("Exporting as HTML", "window")
     with closing(_Highlighter()) as highlighter:
-        for piece in _Page(highlighter, read_picture).pieces(tree):
-            write(piece.encode("utf-8", "replace"))
+        yield HtmlPage(highlighter, read_picture)
 
 
 class _Highlighter:
@@ -103,7 +110,7 @@ def _style() -> str:
     return files(__package__ or __name__).joinpath("page.css").read_text(encoding="utf-8")
 
 
-class _Page:
+class HtmlPage:
     """Writes one page, piece by piece."""
 
     def __init__(self, highlighter: _Highlighter, read_picture: ReadPicture) -> None:
@@ -116,6 +123,7 @@ class _Page:
         self._read_picture = read_picture
 
     def pieces(self, tree: ConversationTree) -> Iterator[str]:
+        """Yield the whole page."""
         title = self._text(one_line(tree.title)) or "Conversation"
         digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
         policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -133,7 +141,7 @@ class _Page:
 <body>
 <header>
 <h1 dir="auto">{title}</h1>
-<p>{self._details(tree)}</p>
+<p>{self.details(tree)}</p>
 </header>
 <main>
 """
@@ -141,7 +149,8 @@ class _Page:
             yield from self._turn(turn)
         yield "</main>\n</body>\n</html>\n"
 
-    def _details(self, tree: ConversationTree) -> str:
+    def details(self, tree: ConversationTree) -> str:
+        """Return the line below the title."""
         day = f'<time datetime="{tree.created_at.isoformat()}">{tree.created_at:%Y-%m-%d}</time>'
         return " · ".join((day, *map(self._text, models_of(tree))))
 
@@ -153,12 +162,13 @@ class _Page:
             # Pictures above the text, as in the window.
             parts.sort(key=lambda part: not isinstance(part, Image))
         for part in parts:
-            yield from self._part(part, turn.speaker)
+            yield from self.part(part, turn.speaker)
         if not turn.is_whole:
             yield '<p class="muted">Not finished</p>\n'
         yield "</div>\n</section>\n" if turn.speaker is Speaker.PERSON else "</section>\n"
 
-    def _part(self, part: Block | ShownCall, speaker: Speaker) -> Iterator[str]:
+    def part(self, part: Block | ShownCall, speaker: Speaker) -> Iterator[str]:
+        """Yield the HTML of one part of a turn."""
         match part:
             case Text() if speaker is Speaker.PERSON:
                 yield f'<p class="typed" dir="auto">{self._text(part.text.strip())}</p>\n'

@@ -16,6 +16,7 @@ from desktop_agent.engine.conversation_exchange import (
     ImportResult,
 )
 from desktop_agent.engine.engine import Engine
+from desktop_agent.exchange.print_export import PrintedPart
 from ui.bridge.event_loop import BackgroundTasks
 
 _PROGRESS_SECONDS = 0.3
@@ -44,6 +45,10 @@ class Exchange(QObject):
     def export(self, target: Path, export_format: ExportFormat, conversation_id: str | None = None) -> None:
         """Export this conversation, or all of them."""
         self._tasks.start(self._do(lambda progress: self._export(target, export_format, conversation_id, progress)))
+
+    def export_pdf(self, target: Path, conversation_id: str) -> None:
+        """Print this conversation into a file."""
+        self._tasks.start(self._do(lambda progress: self._export_pdf(target, conversation_id, progress)))
 
     def import_file(self, path: Path) -> None:
         """Import an archive of ours, or an account's export of ChatGPT or Claude."""
@@ -79,6 +84,21 @@ class Exchange(QObject):
         await self._engine.write_all()
         ids = [conversation_id] if conversation_id is not None else await self._all_ids()
         self.exported.emit(await self._exchange.export(ids, target, export_format, progress))
+
+    async def _export_pdf(self, target: Path, conversation_id: str, progress: Progress) -> None:
+        # Late: the fonts and pages of Qt's printing are needed by few.
+        from ui.bridge.pdf_pages import open_pdf
+
+        await self._engine.write_all()
+        title = (await self._engine.record(conversation_id)).title
+        with open_pdf(target, title) as pages:
+
+            async def add(part: PrintedPart) -> None:
+                pages.add(part)
+                progress(part.done, part.total)
+
+            lost = await self._exchange.print_parts(conversation_id, add)
+        self.exported.emit(ExportResult((target,), lost))
 
     async def _import(self, path: Path, progress: Progress) -> None:
         self.imported.emit(await self._exchange.import_file(path, progress))

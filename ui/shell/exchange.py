@@ -21,6 +21,10 @@ _KEY = "exchange"
 _MAX_LINES = 200
 
 
+def _suffix(export_format: ExportFormat | None) -> str:
+    return "pdf" if export_format is None else export_format.value
+
+
 class ExchangePresenter(QObject):
     """Asks for files, and shows progress and results as banners."""
 
@@ -51,8 +55,9 @@ class ExchangePresenter(QObject):
         if conversation is None or conversation.is_empty:
             self._banners.show_notice(Sentence("There is nothing in this conversation yet that could be exported."))
             return
-        formats = {
+        formats: dict[str, ExportFormat | None] = {
             self.tr("Web page (*.html)"): ExportFormat.HTML,
+            self.tr("PDF, to be printed (*.pdf)"): None,
             self.tr("Markdown (*.md)"): ExportFormat.MARKDOWN,
             self.tr("Archive with pictures, to be imported again (*.zip)"): ExportFormat.ARCHIVE,
             self.tr("JSON, to be imported again (*.json)"): ExportFormat.JSON,
@@ -61,7 +66,7 @@ class ExchangePresenter(QObject):
 
     def export_all(self) -> None:
         """Ask where to write all conversations."""
-        formats = {
+        formats: dict[str, ExportFormat | None] = {
             self.tr("Archive with pictures, to be imported again (*.zip)"): ExportFormat.ARCHIVE,
             self.tr("JSON, to be imported again (*.json)"): ExportFormat.JSON,
         }
@@ -88,20 +93,25 @@ class ExchangePresenter(QObject):
         dialog.import_requested.connect(self._exchange.import_found)
         dialog.open()
 
-    def _ask_target(self, name: str, formats: dict[str, ExportFormat], conversation_id: str | None) -> None:
+    def _ask_target(self, name: str, formats: dict[str, ExportFormat | None], conversation_id: str | None) -> None:
+        """Ask for a file in one of these formats; None is a PDF, which is printed here."""
         if self._dialog is not None:
             return
         dialog = self._create_dialog(self.tr("Export"))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setFileMode(QFileDialog.FileMode.AnyFile)
         dialog.setNameFilters(list(formats))
-        dialog.setDefaultSuffix(next(iter(formats.values())).value)
+        dialog.setDefaultSuffix(_suffix(next(iter(formats.values()))))
 
         def on_filter(words: str) -> None:
-            dialog.setDefaultSuffix(formats[words].value)
+            dialog.setDefaultSuffix(_suffix(formats[words]))
 
         def on_selected(path: str) -> None:
-            self._exchange.export(Path(path), formats[dialog.selectedNameFilter()], conversation_id)
+            export_format = formats[dialog.selectedNameFilter()]
+            if export_format is not None:
+                self._exchange.export(Path(path), export_format, conversation_id)
+            elif conversation_id is not None:
+                self._exchange.export_pdf(Path(path), conversation_id)
 
         dialog.filterSelected.connect(on_filter)
         dialog.fileSelected.connect(on_selected)

@@ -27,7 +27,13 @@ def test_a_conversation_is_exported_in_the_chosen_format(on_screen, tmp_path):
         screen.action("Export this conversation…").trigger()
         await until(lambda: "nothing in this conversation yet" in shown(screen))
         await screen.say("precious")
-        for words, name in (("Web page", "a.html"), ("Markdown", "a.md"), ("Archive", "a.zip"), ("JSON", "a.json")):
+        for words, name in (
+            ("Web page", "a.html"),
+            ("PDF", "a.pdf"),
+            ("Markdown", "a.md"),
+            ("Archive", "a.zip"),
+            ("JSON", "a.json"),
+        ):
             dialog = await dialog_of(screen, "Export this conversation…")
             dialog.selectNameFilter(next(each for each in dialog.nameFilters() if each.startswith(words)))
             dialog.filterSelected.emit(dialog.selectedNameFilter())
@@ -37,6 +43,7 @@ def test_a_conversation_is_exported_in_the_chosen_format(on_screen, tmp_path):
             dialog.reject()
             await until(lambda path=path: str(path) in shown(screen))
         assert "precious" in (tmp_path / "a.html").read_text()
+        assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF-")
         assert "gold" in (tmp_path / "a.md").read_text()
         assert "conversations.json" in zipfile.ZipFile(tmp_path / "a.zip").namelist()
         (written,) = json.loads((tmp_path / "a.json").read_text())["conversations"]

@@ -1,0 +1,297 @@
+"""A conversation for printing: the HTML of its page in the tags that Qt's rich text knows, in parts of bounded length.
+
+Supported HTML Subset, Qt 6.11: no flex, no rounded corners, no details, no figure; tables have backgrounds. Nothing
+here has to be escaped: every text in the page is, so whatever looks like a tag is one of ours.
+"""
+
+import base64
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from desktop_agent.exchange.archive import ReadPicture
+from desktop_agent.exchange.branch_view import Speaker, Turn, branch_turns, one_line
+from desktop_agent.exchange.html_export import HtmlPage, open_page
+from desktop_agent.exchange.html_markdown import escape_text
+from desktop_agent.types.blocks import Image
+from desktop_agent.types.conversation_tree import ConversationTree
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Picture
+
+PRINT_STYLE = """
+h1 { font-size: 15pt; margin-top: 0; margin-bottom: 2px; }
+h3 { font-size: 13pt; margin-top: 12px; margin-bottom: 4px; }
+h4 { font-size: 12pt; margin-top: 12px; margin-bottom: 4px; }
+h5, h6 { font-size: 10pt; margin-top: 10px; margin-bottom: 4px; }
+p { margin-top: 5px; margin-bottom: 5px; } ul, ol { margin-top: 4px; margin-bottom: 4px; } li { margin-bottom: 2px; }
+a { color: #3440c0; } hr { margin-top: 8px; margin-bottom: 8px; }
+.muted, .label, .thought, .sources { color: #65645f; } .label { font-size: 8pt; }
+.danger { color: #b3261e; } .warning { color: #7a5200; } .success { color: #19692f; }
+.typed { white-space: pre-wrap; margin-top: 0; margin-bottom: 0; }
+code, pre { font-family: "DejaVu Sans Mono", "Noto Sans Mono", monospace; font-size: 8.5pt; }
+code { background-color: #f5f5f3; }
+pre { white-space: pre-wrap; margin-top: 0; margin-bottom: 0; }
+.pad { font-size: 3pt; margin-top: 0; margin-bottom: 0; }
+.quote { color: #65645f; } .math { margin-left: 14px; }
+.comment { color: #6a6a63; } .keyword { color: #8a2fa8; } .function { color: #1a55b8; } .builtin { color: #0b6a73; }
+.string { color: #2b6e21; } .number { color: #9a4a06; }
+"""
+"""For QTextDocument.setDefaultStyleSheet: the light colours of the window, always."""
+
+PAGE_WIDTH = 640
+"""Of the text, in CSS pixels: about that of A4 and of Letter between their margins."""
+_MAX_PICTURE_HEIGHT = 760
+# Two pixels of a picture for one of CSS: about 190 a printed inch.
+_PICTURE_DENSITY = 2
+_MAX_PIXELS = 60_000_000
+# Characters of a part. Laying out more of it at once could be felt in the window.
+_PART = 800
+_MAX_PART = 2_000
+
+TAG = re.compile(r"(<[^>]*>)")
+_NAME = re.compile(r"<(/?)([a-z0-9]+)")
+_CLASS = re.compile(r' class="([^"]*)"')
+_VOID = frozenset({"br", "hr", "img"})
+_BOX = '<table width="100%" cellspacing="0" cellpadding="8" bgcolor="{color}"{more}><tr><td>'
+_CODE_BOX = '<table width="100%" cellspacing="0" cellpadding="0" bgcolor="#f5f5f3"><tr><td width="12"></td><td>'
+_BOX_END = "</td></tr></table>"
+_PAD = '<p class="pad">&nbsp;</p>'
+# They have no margins of their own, so that one that goes on below shows no seam.
+_BOXES = frozenset({"figure", "blockquote", "table"})
+_OPENINGS = {
+    ("figure", "code"): (_CODE_BOX, _BOX_END),
+    ("figcaption", ""): ('<p class="label">', "</p>"),
+    ("code", "in pre"): ("", ""),
+    ("details", "card"): ("", ""),
+    ("summary", "in card"): (_BOX.format(color="#fbfbfa", more=' border="1" bordercolor="#dedcd6"'), _BOX_END),
+    ("summary", ""): ('<p class="muted">', "</p>"),
+    ("span", "arguments"): ('<br><span class="label">', "</span>"),
+    ("details", "thought"): ('<div class="thought">', "</div>"),
+    ("details", ""): ('<div class="thought">', "</div>"),
+    ("div", "table"): ("", ""),
+    ("div", "body"): ("", ""),
+    ("table", ""): ('<table cellspacing="0" cellpadding="5" border="1" bordercolor="#dedcd6">', "</table>"),
+    ("blockquote", ""): (
+        '<table cellspacing="0" cellpadding="0"><tr><td width="3" bgcolor="#dedcd6"></td><td width="11"></td>'
+        '<td class="quote">',
+        _BOX_END,
+    ),
+    ("p", "in footnote"): ("", "<br>"),
+    ("code", "latex"): ("<code>", "</code>"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedPart:
+    """HTML for one document of Qt, to be set below the part before; close below it where it `continues` that.
+
+    `done`: turns behind it, of `total`.
+    """
+
+    html: str
+    begins_turn: bool = False
+    continues: bool = False
+    done: int = 0
+    total: int = 0
+
+
+def printed_parts(tree: ConversationTree, read_picture: ReadPicture) -> Iterator[PrintedPart]:
+    """Yield the branch in view. It blocks, and raises ExtraMissing where the Markdown parser is missing."""
+    with open_page(read_picture) as page:
+        title = escape_text(one_line(tree.title)) or "Conversation"
+        yield PrintedPart(f'<h1>{title}</h1><p class="muted">{page.details(tree)}</p>')
+        turns = list(branch_turns(tree))
+        for done, turn in enumerate(turns, 1):
+            is_first = True
+            for html, continues in _turn_parts(page, turn):
+                yield PrintedPart(html, is_first, continues, done, len(turns))
+                is_first = False
+
+
+def _turn_parts(page: HtmlPage, turn: Turn) -> Iterator[tuple[str, bool]]:
+    """Yield HTML, and whether it continues what was before it."""
+    parts = list(turn.parts)
+    is_person = turn.speaker is Speaker.PERSON
+    if is_person:
+        parts.sort(key=lambda part: not isinstance(part, Image))
+    for part in parts:
+        splitter = _Splitter(_BUBBLE_WIDTH if is_person else PAGE_WIDTH)
+        for html, continues in splitter.parts("".join(page.part(part, turn.speaker))):
+            if html.strip():
+                yield _bubble(html) if is_person else html, continues
+    if not turn.is_whole:
+        yield '<p class="muted">Not finished</p>', False
+
+
+_BUBBLE_WIDTH = PAGE_WIDTH * 4 // 5 - 24
+
+
+def _bubble(html: str) -> str:
+    return '<table width="100%" cellspacing="0" cellpadding="0"><tr><td width="20%"></td>' + (
+        f'<td width="80%" bgcolor="#eef0fb">{_PAD}<table cellpadding="0" cellspacing="0"><tr><td width="12"></td>'
+        f'<td>{html}</td><td width="12"></td></tr></table>{_PAD}</td></tr></table>'
+    )
+
+
+@dataclass(slots=True)
+class _OpenTag:
+    name: str
+    kind: str
+    opening: str
+    closing: str
+    items: int = 0
+    first: int = 1
+
+    def reopening(self) -> str:
+        if self.name == "ol":
+            return f'<ol start="{self.first + self.items}">'
+        return self.opening
+
+
+class _Splitter:
+    """Cuts HTML where nothing is open, and where that takes too long, between lines, rows, items or words."""
+
+    def __init__(self, picture_width: int = PAGE_WIDTH) -> None:
+        self._picture_width = picture_width
+        self._open: list[_OpenTag] = []
+        self._pieces: list[str] = []
+        self._length = 0
+        self._continues = False
+
+    def parts(self, html: str) -> Iterator[tuple[str, bool]]:
+        """Yield the parts, and whether each continues what was open at the end of the one before."""
+        for token in TAG.split(html):
+            if token.startswith("<"):
+                yield from self._tag(token)
+            elif token:
+                yield from self._text(token)
+        if self._pieces:
+            yield "".join(self._pieces), self._continues
+
+    def _add(self, html: str, length: int | None = None) -> None:
+        self._pieces.append(html)
+        self._length += len(html) if length is None else length
+
+    def _cut(self) -> Iterator[tuple[str, bool]]:
+        yield "".join((*self._pieces, *(tag.closing for tag in reversed(self._open)))), self._continues
+        self._continues = any(tag.opening for tag in self._open)
+        self._pieces = [tag.reopening() for tag in self._open]
+        self._length = 0
+
+    def _text(self, text: str) -> Iterator[tuple[str, bool]]:
+        in_pre = any(tag.name == "pre" for tag in self._open)
+        limit = _PART if in_pre else _MAX_PART
+        while self._length + len(text) > limit:
+            place = _place_to_cut(
+                text, limit - self._length, at="\n" if in_pre else " ", is_full=self._length * 2 > limit
+            )
+            self._add(text[:place].removesuffix("\n") if in_pre else text[:place])
+            text = text[place:]
+            yield from self._cut()
+        self._add(text)
+
+    def _tag(self, token: str) -> Iterator[tuple[str, bool]]:
+        match = _NAME.match(token)
+        name = match[2] if match else ""
+        if name in _VOID:
+            if name == "img":
+                self._add(_printed_picture(token, self._picture_width), _PART)
+            else:
+                self._add(token)
+            if name == "br" and self._length > _MAX_PART:
+                yield from self._cut()
+        elif match and match[1]:
+            yield from self._close(name)
+        else:
+            self._begin(name, token)
+
+    def _begin(self, name: str, token: str) -> None:
+        found = _CLASS.search(token)
+        kind = found[1] if found else ""
+        around = self._open[-1] if self._open else None
+        if name == "code" and around is not None and around.name == "pre":
+            kind = "in pre"
+        if name == "summary" and around is not None and around.kind == "card":
+            kind = "in card"
+        if name == "p" and around is not None and around.kind == "footnote":
+            kind = "in footnote"
+        opening, closing = _OPENINGS.get((name, kind), (token, f"</{name}>"))
+        tag = _OpenTag(name, kind, opening, closing)
+        if name == "ol" and (start := re.search(r'start="(\d+)"', token)):
+            tag.first = int(start[1])
+        if name in _BOXES and tag.opening:
+            self._add(_PAD)
+        self._open.append(tag)
+        self._add(opening)
+        if (name, kind) == ("figure", "code"):
+            self._add(_PAD)
+        if name == "span" and kind.startswith("state"):
+            self._add(" &nbsp; ")
+
+    def _close(self, name: str) -> Iterator[tuple[str, bool]]:
+        if not self._open:
+            return
+        tag = self._open.pop()
+        if (tag.name, tag.kind) == ("figure", "code"):
+            self._add(_PAD)
+        self._add(tag.closing)
+        if name in _BOXES:
+            self._add(_PAD)
+        if name == "li" and self._open:
+            self._open[-1].items += 1
+        is_between = all(not other.opening for other in self._open)
+        is_row = name == "tr" or (name == "li" and len(self._open) == 1)
+        if self._length > (_PART if is_between else _MAX_PART) and (is_between or is_row):
+            yield from self._cut()
+
+
+def _place_to_cut(text: str, room: int, at: str, *, is_full: bool) -> int:
+    """Return how much of the text still fits: up to a line, or a word. Nothing where there is enough before it."""
+    place = text.rfind(at, 0, max(0, room)) + 1
+    if place or is_full:
+        return place
+    place = text.rfind(" ", 0, room) + 1
+    if place:
+        return place
+    # Within a word, but within no character reference, such as &amp;.
+    start = text.rfind("&", max(0, room - 12), room)
+    is_within = start > 0 and room <= text.find(";", start, start + 12)
+    return start if is_within else room
+
+
+_IMAGE = re.compile(r'<img src="data:[^;]*;base64,([^"]*)" alt="([^"]*)"')
+
+
+def _printed_picture(tag: str, room: int) -> str:
+    """Return the picture as large as it is printed, in pixels too; its name where it cannot be read."""
+    match = _IMAGE.match(tag)
+    if match is None:
+        return ""
+    from PIL import Image as Pictures
+
+    try:
+        with Pictures.open(BytesIO(base64.b64decode(match[1]))) as picture:
+            scale = min(1.0, room / picture.width, _MAX_PICTURE_HEIGHT / picture.height)
+            width, height = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
+            data, kind = _scaled(picture, (width * _PICTURE_DENSITY, height * _PICTURE_DENSITY))
+    except (OSError, SyntaxError, ValueError, Pictures.DecompressionBombError):
+        data, kind, width, height = b"", "", 0, 0
+    if not data:
+        return f'<span class="muted">[{match[2]}]</span>'
+    address = f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
+    return f'<img src="{address}" width="{width}" height="{height}">'
+
+
+def _scaled(picture: "Picture", size: tuple[int, int]) -> tuple[bytes, str]:
+    """Return a file with at most so many pixels, and its kind; nothing for a picture that is too large to be read."""
+    if picture.width * picture.height > _MAX_PIXELS:
+        return b"", ""
+    picture.draft("RGB", size)
+    has_alpha = "A" in picture.getbands() or "transparency" in picture.info
+    pixels, data = picture.convert("RGBA" if has_alpha else "RGB"), BytesIO()
+    pixels.thumbnail(size)
+    pixels.save(data, "PNG" if has_alpha else "JPEG", quality=88)
+    return data.getvalue(), "png" if has_alpha else "jpeg"
