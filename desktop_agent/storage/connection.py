@@ -154,7 +154,7 @@ REWRITTEN_BYTES = 32 * 1024 * 1024
 
 
 def empty_log(connection: sqlite3.Connection) -> None:
-    """Move the log into the database and empty it: what was deleted for good is in the log still.
+    """Move the log into the database and empty it.
 
     Where another process reads just now, or the disk refuses, the log stays until a later time.
     """
@@ -177,6 +177,12 @@ def rewrite_if_small(connection: sqlite3.Connection) -> None:
     if size <= REWRITTEN_BYTES:
         with suppress(sqlite3.OperationalError):
             connection.execute("VACUUM")
+
+
+def remove_traces(connection: sqlite3.Connection) -> None:
+    """Leave nothing of what was deleted for good in the file, as far as its size allows, and in its log."""
+    rewrite_if_small(connection)
+    empty_log(connection)
 
 
 def result_code(error: sqlite3.Error) -> int:

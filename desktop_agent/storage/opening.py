@@ -21,9 +21,8 @@ from desktop_agent.storage.connection import (
     connect,
     database_error,
     decode_text,
-    empty_log,
     is_damage,
-    rewrite_if_small,
+    remove_traces,
     test_write,
 )
 from desktop_agent.storage.content_files import BlobFiles, PictureFiles
@@ -313,8 +312,7 @@ def _open_connection(
         if not others.present and not is_live:
             if conversation_rows.purge_trash(connection, TRASH_RETENTION):
                 content_files.remove_unused_blobs(connection, BlobFiles(path.parent))
-                rewrite_if_small(connection)
-                empty_log(connection)
+                remove_traces(connection)
             content_files.remove_unused_pictures(connection, PictureFiles(path.parent))
     except BaseException:
         connection.close()

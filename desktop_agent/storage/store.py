@@ -18,8 +18,7 @@ from desktop_agent.storage.connection import (
     RunInDatabase,
     connect,
     database_error,
-    empty_log,
-    rewrite_if_small,
+    remove_traces,
     transaction,
     write_verified_copy,
 )
@@ -242,8 +241,7 @@ class Store:
     def _remove_unused(self, db: DatabaseConnection) -> None:
         remove_unused_pictures(db, self.pictures)
         remove_unused_blobs(db, self.blobs)
-        rewrite_if_small(db)
-        empty_log(db)
+        remove_traces(db)
 
     async def load(self, id_: str) -> LoadedConversation:
         """Return the conversation with the branch in view and the journal of unfinished runs."""

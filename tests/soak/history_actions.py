@@ -33,6 +33,7 @@ from desktop_agent.storage.backup import (
 )
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import Draft
+from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Image, Text
 from desktop_agent.types.conversation_tree import ConversationTree, TreeMessage
 from desktop_agent.types.engine_events import Envelope
@@ -340,7 +341,7 @@ async def observe(world: World) -> dict[str, str | None]:
     for path in (world.place / FILES).glob("*-*"):
         kind = path.name.partition("-")[2].partition(".")[0]
         if kind == "restored":
-            facts[f"restored/{path.name}"] = _counted(path) if (path / DATABASE_NAME).exists() else None
+            facts[f"restored/{path.name}"] = await _counted(path) if (path / DATABASE_NAME).exists() else None
         elif kind == "export":
             facts[f"export/{path.name}"] = _exported(path)
     return facts
@@ -362,11 +363,13 @@ def _fact_of_backup(backup: Backup) -> tuple[str, str | None]:
     return f"backup/{backup.folder.name}", str(backup.counts) if is_whole else "broken"
 
 
-def _counted(folder: Path) -> str:
+async def _counted(folder: Path) -> str:
+    """Return what a folder has into which was restored: opened, since a kill may have left it half-way."""
     try:
+        await (await Store.open(folder)).close()
         return str(count_stored(folder))
     except AgentError as error:
-        return f"broken: {error}"
+        return f"broken: {error} {error.detail}"
 
 
 def _exported(path: Path) -> str | None:

@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -217,7 +217,10 @@ class Lives:
 class Folder:
     """One data folder, and the processes that are killed on it one after the other."""
 
-    def __init__(self, place: Path, lives: Lives, server: str, chance: random.Random, told: Told) -> None:
+    def __init__(
+        self, place: Path, lives: Lives, server: str, chance: random.Random, told: Told, actions: Sequence[str]
+    ) -> None:
+        self._actions = actions
         self._place = place
         self._data = place / "data"
         self._lives = lives
@@ -231,7 +234,7 @@ class Folder:
 
     async def kill_one(self) -> bool:
         """Let a process work, and kill it; False where it had closed by then."""
-        plan = ["begin" if not self._ledger.words["list"] else "go on", *self._chance.choices(tuple(ACTIONS), k=2)]
+        plan = ["begin" if not self._ledger.words["list"] else "go on", *self._chance.choices(self._actions, k=2)]
         if self._ledger.words["list"] and self._chance.random() < 0.2:
             plan[0] = "begin"
         target = self._chance.choice(("open", *plan, *plan[1:], *plan[1:], "close"))
@@ -337,8 +340,8 @@ class Folder:
         self._told.faults.append(f"{sum(self._told.kills.values())} kills: {words}")
 
 
-async def live(kills: int, seed: int, *, tell: Callable[[str], object] = print) -> Told:
-    """All of it in a folder of its own, which stays where something was wrong."""
+async def live(kills: int, seed: int, *, actions: Sequence[str] = (), tell: Callable[[str], object] = print) -> Told:
+    """All of it in a folder of its own, which stays where something was wrong. `actions`: these only."""
     chance, told = random.Random(seed), Told()
     top, began = Path(tempfile.mkdtemp(prefix="kills-")), time.monotonic()
     lives = Lives(top)
@@ -346,7 +349,7 @@ async def live(kills: int, seed: int, *, tell: Callable[[str], object] = print) 
         folder: Folder | None = None
         for number in range(kills):
             if folder is None:
-                folder = Folder(top / str(number), lives, loopback.url, chance, told)
+                folder = Folder(top / str(number), lives, loopback.url, chance, told, actions or tuple(ACTIONS))
             while not await folder.kill_one():
                 pass
             if (number + 1) % KILLS_IN_A_FOLDER == 0 or number + 1 == kills:
@@ -370,9 +373,10 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak kills", description="Kills while history is changed")
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
+    parser.add_argument("--action", choices=sorted(ACTIONS), action="append", default=[], help="these only")
     asked = parser.parse_args(argv)
     print(f"seed {asked.seed}, {asked.kills} kills", flush=True)
-    told = asyncio.run(live(asked.kills, asked.seed, tell=lambda line: print(line, flush=True)))
+    told = asyncio.run(live(asked.kills, asked.seed, actions=asked.action, tell=lambda line: print(line, flush=True)))
     for name, count in told.kills.most_common():
         print(f"  {count:5} {name}")
     print(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.storage import connection
-from desktop_agent.storage.connection import connect, empty_log, rewrite_if_small
+from desktop_agent.storage.connection import connect, remove_traces, rewrite_if_small
 
 OFTEN = 6
 """With this seed SQLite 3.40.1 leaves a copy of a row."""
@@ -35,8 +35,7 @@ def left_over(path: Path, seed: int) -> list[str]:
                 words[f"mark{number:05d}r"] = group
         for group in range(0, 20, 2):
             db.execute("DELETE FROM m WHERE c = ?", (group,))
-        rewrite_if_small(db)
-        empty_log(db)
+        remove_traces(db)
         data = b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*"))
     return [word for word, group in words.items() if group % 2 == 0 and word.encode() in data]
 
