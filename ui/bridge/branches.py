@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.conversation.branches import Versions
 from desktop_agent.conversation.items import ToolCallItem
+from desktop_agent.conversation.message_tree import Deletion, MessageTree
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.tool_calls import UntrustedSource
@@ -65,6 +66,26 @@ class ConversationBranches(QObject):
         before = self._open_checkpoints()
         await self._session.branches.show(message_id)
         self._report(before)
+        if self._session.checkpoints is not None:
+            await self._session.checkpoints.publish_saved_calls()
+
+    async def load_tree(self) -> MessageTree:
+        """Return the tree of all branches. Raises StorageFailed, and no WrongUse."""
+        return await self._session.branches.load_tree()
+
+    async def plan_deletion(self, message_id: str) -> Deletion:
+        """Return what `delete` would delete; nothing is changed. Raises as that does."""
+        return await self._session.branches.plan_deletion(message_id)
+
+    async def delete(self, message_id: str) -> None:
+        """Delete a prompt or a whole answer for good, with all that follows it on every branch.
+
+        Raises StorageFailed too, after which it is tried again; it is not shown any more then.
+        """
+        try:
+            await self._session.branches.delete(message_id)
+        finally:
+            self.changed.emit()
         if self._session.checkpoints is not None:
             await self._session.checkpoints.publish_saved_calls()
 

@@ -69,6 +69,8 @@ class OpenConversation(QObject):
         self._waiting: list[Change] = []
         self._pending_updates: set[Updated] = set()
         self._is_attached = True
+        # A deletion may have taken its title along.
+        self.branches.changed.connect(self.record_changed)
         clock.tick.connect(self._deliver)
         session.subscribe(self._on_changes, self._on_event, pieces=False)
 

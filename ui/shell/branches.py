@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QWidget
 
 from desktop_agent.conversation.items import UserItem
 from desktop_agent.types.errors import AgentError, Sentence, WrongUse
@@ -16,6 +17,7 @@ from ui.composer.attachment_chips import Attachment
 from ui.composer.composer import Composer
 from ui.composer.prompt_edit import PromptEdit
 from ui.shell.banners import Banner, BannerArea, BannerButton
+from ui.shell.branch_tree.message_deletion import DeletionPresenter
 from ui.shell.composer_controls import ModelControls
 from ui.shell.drafts import DraftSync, from_draft
 from ui.shell.undo import UndoPresenter
@@ -35,15 +37,16 @@ class BranchesPresenter(QObject):
 
     def __init__(
         self,
+        themes: ThemeSource,
         transcript: TranscriptView,
         composer: Composer,
         banners: BannerArea,
         models: ModelControls,
         undo: UndoPresenter,
         tasks: BackgroundTasks,
-        parent: QObject,
+        page: QWidget,
     ) -> None:
-        super().__init__(parent)
+        super().__init__(page)
         self._transcript = transcript
         self._composer = composer
         self._banners = banners
@@ -51,6 +54,8 @@ class BranchesPresenter(QObject):
         self._undo = undo
         self._tasks = tasks
         self._conversation: OpenConversation | None = None
+        self.deletion = DeletionPresenter(themes, banners, undo, tasks, page)
+        transcript.delete_requested.connect(self.deletion.ask)
         transcript.regenerate_requested.connect(self.regenerate)
         transcript.branch_requested.connect(self._go_back_to)
         transcript.version_requested.connect(self.show_version)
@@ -66,6 +71,7 @@ class BranchesPresenter(QObject):
         conversation.working_changed.connect(self._refresh)
         conversation.branches.changed.connect(self._on_changed)
         conversation.branches.files_left.connect(self._offer_undo)
+        self.deletion.show(conversation)
         self._refresh()
 
     def regenerate(self, message_id: str) -> None:
@@ -77,6 +83,10 @@ class BranchesPresenter(QObject):
     def regenerate_here(self) -> None:
         """Ask anew for the focused answer, or the last one."""
         self._run_at_message("R", Sentence("There is no answer yet."))
+
+    def delete_here(self) -> None:
+        """Delete the focused message, or the last one, after asking."""
+        self._run_at_message("Del", Sentence("There is no message yet."))
 
     def step_version(self, step: int) -> None:
         """Show the previous (-1) or next (1) version of the focused message, or of the last one that has any."""
@@ -142,7 +152,9 @@ class BranchesPresenter(QObject):
 
     def _offer_undo(self, checkpoint_ids: tuple[str, ...]) -> None:
         sentence = Sentence("Files that the other version changed stay as they are.")
-        undo = BannerButton(self.tr("Undo the files too…"), partial(self._undo.undo_checkpoints, checkpoint_ids))
+        heading = self.tr("Undo what the other version changed")
+        run = partial(self._undo.undo_checkpoints, checkpoint_ids, heading)
+        undo = BannerButton(self.tr("Undo the files too…"), run)
         conversation = "" if self._conversation is None else self._conversation.id
         self._banners.show_banner(
             Banner(_FILES_KEY, sentence, level="remark", buttons=(undo,), conversation=conversation)

@@ -98,7 +98,9 @@ class ConversationPage(QObject):
         self.messages = MessageOpener(library, tasks, self)
         self.models = ModelControls(themes, self.composer, library, servers, tasks, self)
         self.model_picker = self.models.picker
-        self.branches = BranchesPresenter(self.transcript, self.composer, banners, self.models, self.undo, tasks, self)
+        self.branches = BranchesPresenter(
+            themes, self.transcript, self.composer, banners, self.models, self.undo, tasks, frame
+        )
         self.session_controls = SessionControlsPresenter(themes, self.composer, self.banners, self)
         self.workspace_picker = WorkspacePicker(themes)
         self.composer.add_control(self.workspace_picker)

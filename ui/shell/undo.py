@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
@@ -71,6 +71,9 @@ _BANNER_MS = 12_000
 class UndoPresenter(QObject):
     """Undoes and redoes at once where no question is needed; otherwise opens the dialog."""
 
+    closed = Signal()
+    """The dialog was closed, whatever came of it."""
+
     def __init__(
         self,
         themes: ThemeSource,
@@ -89,6 +92,7 @@ class UndoPresenter(QObject):
         self._current_request = UndoRequest("")
         self._last_request = (UndoRequest(""), 0.0)
         self._forecast = RestorePlan()
+        self._checkpoints_heading = ""
         self._diff_number = 0
         self._created_dialog: UndoDialog | None = None
         self._is_opening = False
@@ -116,8 +120,9 @@ class UndoPresenter(QObject):
         """Undo all calls since a prompt."""
         self._request(UndoRequest(item_id), asks=True)
 
-    def undo_checkpoints(self, ids: tuple[str, ...]) -> None:
-        """Undo calls of a version that is not in view any more, by their checkpoints."""
+    def undo_checkpoints(self, ids: tuple[str, ...], heading: str) -> None:
+        """Undo calls that are not in view, or soon will not be, by their checkpoints."""
+        self._checkpoints_heading = heading
         self._request(UndoRequest("", ids=ids), asks=True)
 
     def redo(self, item_id: str) -> None:
@@ -196,6 +201,7 @@ class UndoPresenter(QObject):
         if self._created_dialog is not None:
             self._created_dialog.deleteLater()
             self._created_dialog = None
+            self.closed.emit()
 
     def _undo(self, replacing: Sequence[FileRestorePlan]) -> None:
         if self._conversation is not None:
@@ -250,7 +256,7 @@ class UndoPresenter(QObject):
     def _heading(self, request: UndoRequest) -> str:
         item = _item(self._conversation, request)
         if item is None and request.ids and not request.is_redo:
-            return self.tr("Undo what the other version changed")
+            return self._checkpoints_heading
         if request.is_redo:
             name = shorten(item.name) if isinstance(item, ToolCallItem) else ""
             return self.tr("Redo what “{0}” changed").format(name) if name else self.tr("Redo what was undone")

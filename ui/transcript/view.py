@@ -62,7 +62,8 @@ class TranscriptView(QAbstractScrollArea):
     `apply` takes the changes of one frame. Buttons in rows become signals: `remedy_requested` carries the item's id and
     a RemedyAction, `image_opened` an Image block or an InMemoryImage, `save_requested` a name and a text,
     `details_copied` the copied text, `undo_requested`, `undo_since_requested` and `redo_requested` the id of an item.
-    `edit_requested`, `regenerate_requested`, `branch_requested` and `version_requested` carry the id of a message.
+    `edit_requested`, `regenerate_requested`, `branch_requested`, `version_requested` and `delete_requested` carry the
+    id of a message.
     """
 
     find_requested = Signal()
@@ -85,6 +86,7 @@ class TranscriptView(QAbstractScrollArea):
         self.undo_since_requested = signals.undo_since_requested
         self.edit_requested, self.regenerate_requested = signals.edit_requested, signals.regenerate_requested
         self.branch_requested, self.version_requested = signals.branch_requested, signals.version_requested
+        self.delete_requested = signals.delete_requested
         style = RenderStyle(themes.theme, themes.zoom, themes.reading)
         thumbnails, highlighter = ThumbnailCache(pictures, self._job_queue), Highlighter(self._job_queue, self)
         self.remote_images = RemoteImages(self)

@@ -121,9 +121,11 @@ class _Commands:
         translate, signals, message = QCoreApplication.translate, self._signals, self._message
         copy = partial(signals.copy_requested.emit, message.item_id)
         branch = partial(signals.branch_requested.emit, message.message_id)
+        delete = partial(signals.delete_requested.emit, message.message_id)
         commands = [
             MessageCommand(copy_name(), copy, "copy", "C"),
             self._change(translate("Transcript", "Branch from here"), branch, "branch", "B"),
+            self._change(translate("Transcript", "Delete…"), delete, "trash", "Del"),
         ]
         if message.is_prompt:
             edit = partial(signals.edit_requested.emit, message.message_id)

@@ -46,6 +46,7 @@ class RowSignals(QObject):
     regenerate_requested = Signal(str)
     branch_requested = Signal(str)
     version_requested = Signal(str)
+    delete_requested = Signal(str)
     alternatives_requested = Signal(str)
     """The id of the last item of an answer that is to be asked for anew with another model."""
     action_refused = Signal(str)

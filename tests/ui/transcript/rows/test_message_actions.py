@@ -21,8 +21,8 @@ from ui.transcript.rows.message_actions import carrier_of, commands_at
 from ui.transcript.rows.render_context import Alternative, AlternativeGroup, MessageActions
 
 OF_PROMPTS, OF_ANSWERS = (
-    ["Edit", "Copy", "Branch from here"],
-    ["Copy", "Regenerate", "Regenerate with…", "Branch from here"],
+    ["Edit", "Copy", "Branch from here", "Delete…"],
+    ["Copy", "Regenerate", "Regenerate with…", "Branch from here", "Delete…"],
 )
 
 
@@ -122,11 +122,12 @@ def test_keys_and_buttons_say_which_message(standing):
     view.edit_requested.connect(lambda id_: asked.append(("edit", id_)))
     view.regenerate_requested.connect(lambda id_: asked.append(("regenerate", id_)))
     view.branch_requested.connect(lambda id_: asked.append(("branch", id_)))
+    view.delete_requested.connect(lambda id_: asked.append(("delete", id_)))
     standing.click(0, "Edit")
     standing.click(3, "Regenerate")
     standing.click(5, "Branch from here")
     view.row_viewport.focus((1, ""))
-    for key in (Qt.Key.Key_R, Qt.Key.Key_B, Qt.Key.Key_E):
+    for key in (Qt.Key.Key_R, Qt.Key.Key_B, Qt.Key.Key_E, Qt.Key.Key_Delete):
         QTest.keyClick(view, key)
     assert asked == [
         ("edit", "a"),
@@ -134,6 +135,7 @@ def test_keys_and_buttons_say_which_message(standing):
         ("branch", "other"),
         ("regenerate", "last"),
         ("branch", "last"),
+        ("delete", "last"),
     ]
 
 
@@ -162,7 +164,7 @@ def test_what_cannot_be_done_says_why(standing):
         command.name: command.refusal for command in commands_at(standing.transcript, 0, standing.rows.render_context)
     }
     working = "The model is still working. Wait, or press Stop first."
-    assert refusals == {"Edit": working, "Copy": "", "Branch from here": working}
+    assert refusals == {"Edit": working, "Copy": "", "Branch from here": working, "Delete…": working}
     standing.click(0, "Edit")
     assert asked == []
     node = standing.view.accessible_tree.row_node(0).block_node(1).find_child("Edit")

@@ -1,0 +1,1 @@
+"""All branches of a conversation in a dialog, and deleting its messages."""

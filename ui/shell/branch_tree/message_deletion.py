@@ -1,0 +1,135 @@
+"""Deleting a message: what goes with it is said first, and asked about."""
+
+from PySide6.QtCore import QCoreApplication, QObject
+from PySide6.QtWidgets import QWidget
+
+from desktop_agent.conversation.message_tree import Deletion
+from desktop_agent.types.errors import AgentError
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.event_loop import BackgroundTasks
+from ui.shell.banners import BannerArea
+from ui.shell.undo import UndoPresenter
+from ui.style.controls import announce
+from ui.style.theme import ThemeSource
+from ui.style.widgets import QuestionBox
+
+
+def deletion_question(deletion: Deletion) -> str:
+    """Return the question."""
+    translate = QCoreApplication.translate
+    if deletion.is_prompt:
+        return translate("MessageDeletion", "Delete your message?")
+    return translate("MessageDeletion", "Delete this answer?")
+
+
+def deletion_words(deletion: Deletion) -> str:
+    """Say what goes, and what stays although it goes."""
+    translate = QCoreApplication.translate
+    sentences = [_what_goes(deletion), translate("MessageDeletion", "Nothing brings it back.")]
+    if deletion.checkpoints:
+        sentences.append(
+            translate(
+                "MessageDeletion",
+                "Files that tools changed stay as they are, and cannot be undone from here any more.",
+            )
+        )
+    elif deletion.tool_calls:
+        sentences.append(translate("MessageDeletion", "What tools did is not undone."))
+    return " ".join(sentences)
+
+
+def _what_goes(deletion: Deletion) -> str:
+    translate = QCoreApplication.translate
+    count, elsewhere = deletion.following, deletion.elsewhere
+    if not count:
+        return translate("MessageDeletion", "It goes for good.")
+    if count == 1:
+        if elsewhere:
+            return translate("MessageDeletion", "It goes for good, and the message after it on another branch.")
+        return translate("MessageDeletion", "It goes for good, and the message after it.")
+    if elsewhere == count:
+        words = translate("MessageDeletion", "It goes for good, and {0} messages after it on other branches.")
+    elif elsewhere == 1:
+        words = translate(
+            "MessageDeletion", "It goes for good, and {0} messages after it, 1 of them on another branch."
+        )
+    elif elsewhere:
+        words = translate(
+            "MessageDeletion", "It goes for good, and {0} messages after it, {1} of them on other branches."
+        )
+    else:
+        words = translate("MessageDeletion", "It goes for good, and {0} messages after it.")
+    return words.format(count, elsewhere)
+
+
+class DeletionPresenter(QObject):
+    """Asks before a message of the shown conversation is deleted, and deletes it."""
+
+    def __init__(
+        self, themes: ThemeSource, banners: BannerArea, undo: UndoPresenter, tasks: BackgroundTasks, page: QWidget
+    ) -> None:
+        super().__init__(page)
+        self._themes = themes
+        self._banners = banners
+        self._undo = undo
+        self._tasks = tasks
+        self._page = page
+        self._conversation: OpenConversation | None = None
+        self._question: QuestionBox | None = None
+        self._undone_before = ""
+        """The message that is asked about again when the files were put back, or not."""
+        undo.closed.connect(self._ask_again)
+
+    def show(self, conversation: OpenConversation) -> None:
+        """Delete messages of this conversation."""
+        self._conversation, self._undone_before = conversation, ""
+        if self._question is not None:
+            self._question.reject()
+
+    def ask(self, message_id: str, over: QWidget | None = None) -> None:
+        """Say what goes with this message, and delete it if that is wanted. `over` is the window of the question."""
+        if self._question is not None:
+            self._question.activateWindow()
+        elif self._conversation is not None:
+            self._tasks.start(self._ask(self._conversation, message_id, over or self._page))
+
+    async def _ask(self, conversation: OpenConversation, message_id: str, over: QWidget) -> None:
+        try:
+            deletion = await conversation.branches.plan_deletion(message_id)
+        except AgentError as error:
+            self._banners.show_error(error, conversation.id)
+            return
+        if conversation is not self._conversation or self._question is not None:
+            return
+        question, words = deletion_question(deletion), deletion_words(deletion)
+        box = self._question = QuestionBox(self._themes, self.tr("Delete message"), question, words, over)
+        box.add_answer(self.tr("Keep"), "")
+        if deletion.checkpoints:
+            box.add_answer(self.tr("Undo the files first…"), "undo")
+        box.add_answer(self.tr("Delete for good"), "delete", "danger")
+
+        def on_answered(answer: str) -> None:
+            self._question = None
+            if conversation is not self._conversation:
+                return
+            if answer == "undo":
+                self._undone_before = message_id
+                self._undo.undo_checkpoints(deletion.checkpoints, self.tr("Undo what will be deleted"))
+            elif answer:
+                self._tasks.start(self._delete(conversation, message_id))
+
+        box.answered.connect(on_answered)
+        box.open()
+
+    def _ask_again(self) -> None:
+        message_id, self._undone_before = self._undone_before, ""
+        if message_id:
+            self.ask(message_id)
+
+    async def _delete(self, conversation: OpenConversation, message_id: str) -> None:
+        try:
+            await conversation.branches.delete(message_id)
+        except AgentError as error:
+            self._banners.show_error(error, conversation.id)
+        else:
+            announce(self._page, self.tr("Deleted."))
