@@ -153,7 +153,7 @@ class OpenConversation(QObject):
 
     async def show_branch_of(self, message_id: str) -> None:
         """Show the newest branch that has this message. Raises WrongUse as SessionBranches.show, and StorageFailed."""
-        await self._session.branches.show(message_id)
+        await self.branches.show(message_id)
         self._deliver()
 
     def index_of_message(self, message_id: str) -> int | None:

@@ -145,6 +145,8 @@ class WindowActions(QObject):
         self._add(self.tr("Edit last prompt"), "Ctrl+Alt+E", editing.edit_last, self.tr("change message correct"))
         other_words = self.tr("retry again answer anew")
         self._add(self.tr("Regenerate answer"), "Ctrl+Alt+R", branches.regenerate_here, other_words)
+        other_words = self.tr("tree versions history all")
+        self._add(self.tr("Branches of this conversation"), "Ctrl+Shift+B", branches.tree.open, other_words)
         other_words = self.tr("remove message prompt answer for good")
         self._add(self.tr("Delete message…"), None, branches.delete_here, other_words)
         other_words = self.tr("branch before after")

@@ -18,6 +18,7 @@ from ui.composer.composer import Composer
 from ui.composer.prompt_edit import PromptEdit
 from ui.shell.banners import Banner, BannerArea, BannerButton
 from ui.shell.branch_tree.message_deletion import DeletionPresenter
+from ui.shell.branch_tree.tree_presenter import BranchTreePresenter
 from ui.shell.composer_controls import ModelControls
 from ui.shell.drafts import DraftSync, from_draft
 from ui.shell.undo import UndoPresenter
@@ -55,6 +56,7 @@ class BranchesPresenter(QObject):
         self._tasks = tasks
         self._conversation: OpenConversation | None = None
         self.deletion = DeletionPresenter(themes, banners, undo, tasks, page)
+        self.tree = BranchTreePresenter(themes, self.deletion, tasks, page)
         transcript.delete_requested.connect(self.deletion.ask)
         transcript.regenerate_requested.connect(self.regenerate)
         transcript.branch_requested.connect(self._go_back_to)
@@ -72,6 +74,7 @@ class BranchesPresenter(QObject):
         conversation.branches.changed.connect(self._on_changed)
         conversation.branches.files_left.connect(self._offer_undo)
         self.deletion.show(conversation)
+        self.tree.show(conversation)
         self._refresh()
 
     def regenerate(self, message_id: str) -> None:

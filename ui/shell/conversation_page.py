@@ -101,6 +101,7 @@ class ConversationPage(QObject):
         self.branches = BranchesPresenter(
             themes, self.transcript, self.composer, banners, self.models, self.undo, tasks, frame
         )
+        self.branches.tree.message_wanted.connect(self.messages.open)
         self.session_controls = SessionControlsPresenter(themes, self.composer, self.banners, self)
         self.workspace_picker = WorkspacePicker(themes)
         self.composer.add_control(self.workspace_picker)

@@ -1,0 +1,151 @@
+"""The dialog with all branches of a conversation: shows one, branches from a message, deletes one."""
+
+from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal, SignalInstance
+from PySide6.QtGui import QKeySequence, QPainter, QShortcut
+from PySide6.QtWidgets import QAbstractItemView, QDialog, QMenu, QStyleOptionViewItem, QTreeView, QWidget
+
+from desktop_agent.conversation.message_tree import MessageTree, TreeEntry
+from desktop_agent.types.errors import Sentence
+from ui.shell.branch_tree.branch_model import BranchModel, Index
+from ui.style.boxes import vbox
+from ui.style.controls import button, label
+from ui.style.layouts import FlowRows
+from ui.style.list_rows import RowDelegate
+from ui.style.server_fields import Status, StatusLine
+from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
+
+_SIZE = (760, 560)
+_MIN_TREE_HEIGHT = 80
+_INDENTATION = 22
+"""Pixels."""
+
+
+class BranchTreeView(QTreeView):
+    """All branches. Enter or a double click asks for one, the Menu key for what can be done with it."""
+
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
+        self.rows = BranchModel(self)
+        self.setModel(self.rows)
+        self.setAccessibleName(self.tr("Branches of this conversation"))
+        self.setItemDelegate(RowDelegate(themes, self))
+        self.setHeaderHidden(True)
+        self.setUniformRowHeights(True)
+        self.setIndentation(_INDENTATION)
+        self.setMouseTracking(True)
+        self.setExpandsOnDoubleClick(False)
+        self.setAllColumnsShowFocus(True)
+        self.setMinimumHeight(_MIN_TREE_HEIGHT)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        themes.changed.connect(self.doItemsLayout)
+
+    @property
+    def current(self) -> TreeEntry | None:
+        """The entry of the current row."""
+        row = self.rows.row_at(self.currentIndex())
+        return None if row is None else row.entry
+
+    def show_tree(self, tree: MessageTree) -> None:
+        """Show another state of the tree; what was unfolded and current stays so, where it is still there."""
+        is_new = not self.rows.rowCount()
+        current = self.current
+        unfolded = self._unfolded(QModelIndex()) if current is not None else []
+        scrolled = self.verticalScrollBar().value()
+        self.rows.show_tree(tree)
+        for first_id in unfolded:
+            self.expand(self.rows.find(first_id))
+        place = QModelIndex() if current is None else self.rows.find(current.first_id)
+        self.setCurrentIndex(place if place.isValid() else self.rows.end_of_view())
+        self.verticalScrollBar().setValue(scrolled)
+        self.scrollTo(
+            self.currentIndex(),
+            QAbstractItemView.ScrollHint.PositionAtCenter if is_new else QAbstractItemView.ScrollHint.EnsureVisible,
+        )
+
+    def _unfolded(self, parent: QModelIndex) -> list[str]:
+        ids: list[str] = []
+        waiting = [parent]
+        while waiting:
+            above = waiting.pop()
+            for number in range(self.rows.rowCount(above)):
+                index = self.rows.index(number, 0, above)
+                row = self.rows.row_at(index)
+                if row is not None and self.isExpanded(index):
+                    ids.append(row.entry.first_id)
+                    waiting.append(index)
+        return ids
+
+    def drawRow(self, painter: QPainter, options: QStyleOptionViewItem, index: Index) -> None:
+        """Leave the background to the delegate: Qt would fill it to the left of the row too."""
+        options.showDecorationSelected = False
+        super().drawRow(painter, options, index)
+
+
+class BranchDialog(QDialog):
+    """Not modal. The signals carry the TreeEntry that is meant."""
+
+    show_requested = Signal(object)
+    branch_requested = Signal(object)
+    delete_requested = Signal(object)
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.tree = BranchTreeView(themes)
+        self._problem = StatusLine(themes)
+        words = self.tr("Other versions are folded where they begin. What is shown now is not grey.")
+        self._hint = label(words, "muted", wrap=True)
+        self._show = button(self.tr("Show"), lambda: self._emit(self.show_requested), "primary")
+        self._branch = button(self.tr("Branch from here"), lambda: self._emit(self.branch_requested))
+        self._delete = button(self.tr("Delete…"), lambda: self._emit(self.delete_requested), "quiet")
+        close = button(self.tr("Close"), self.reject)
+        foot = FlowRows((self._delete, self._branch, self._show, close), trailing=True, apart=self._delete)
+        title = self.tr("Branches")
+        self.setWindowTitle(title)
+        self.setAccessibleName(title)
+        room = self.screen().availableSize()
+        self.resize(min(_SIZE[0], room.width()), min(_SIZE[1], room.height()))
+        parts = (label(title, "heading"), self._hint, self.tree, self._problem)
+        vbox(*parts, foot, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=self.tree)
+        self.tree.activated.connect(lambda: self._emit(self.show_requested))
+        self.tree.selectionModel().currentChanged.connect(self._refresh)
+        self.tree.customContextMenuRequested.connect(self._open_menu)
+        keys = QKeySequence(QKeySequence.StandardKey.Delete)
+        shortcut = QShortcut(keys, self.tree, context=Qt.ShortcutContext.WidgetShortcut)
+        shortcut.activated.connect(lambda: self._emit(self.delete_requested))
+        self._refresh()
+
+    def show_tree(self, tree: MessageTree) -> None:
+        """Show the branches as they are now."""
+        self.show_problem("")
+        self.tree.show_tree(tree)
+        self._refresh()
+
+    def show_problem(self, problem: Sentence | str) -> None:
+        """Show why something could not be done; "" hides it."""
+        self._problem.show_state(Status.ERROR, problem)
+
+    def _emit(self, signal: SignalInstance) -> None:
+        entry = self.tree.current
+        if entry is not None:
+            signal.emit(entry)
+
+    def _open_menu(self, place: QPoint) -> None:
+        if self.tree.current is None:
+            return
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.setAccessibleName(self.tr("Menu: {0}").format(self.tr("Message")))
+        for source, signal in (
+            (self._show, self.show_requested),
+            (self._branch, self.branch_requested),
+            (self._delete, self.delete_requested),
+        ):
+            action = menu.addAction(source.text())
+            action.triggered.connect(lambda _checked=False, signal=signal: self._emit(signal))
+        menu.popup(self.tree.viewport().mapToGlobal(place))
+
+    def _refresh(self) -> None:
+        for each in (self._show, self._branch, self._delete):
+            each.setEnabled(self.tree.current is not None)
