@@ -95,6 +95,10 @@ class ConversationRecord:
     archived_at: datetime | None = None
     tags: tuple[str, ...] = ()
 
+    @property
+    def is_pinned(self) -> bool:
+        return self.pinned_at is not None
+
 
 ListPlace = tuple[bool, int, int]
 """Where a list of conversations goes on: whether its last one is pinned, its time and its number."""

@@ -41,12 +41,18 @@ class Folder:
 class FolderLevel:
     """What the list shows beside conversations: the folders from the top to this one, and those in it, by name.
 
-    `path` is empty at the top. `has_archive`: there are archived conversations.
+    `path` is empty at the top. `has_archive`: there are archived conversations. `is_archive`: these are listed.
     """
 
     path: tuple[Folder, ...] = ()
     folders: tuple[Folder, ...] = ()
     has_archive: bool = False
+    is_archive: bool = False
+
+    @property
+    def place(self) -> str:
+        """Return the id of the folder; "" for the top, and a word for the archive."""
+        return "archive" if self.is_archive else self.path[-1].id if self.path else ""
 
 
 @dataclass(frozen=True, slots=True)

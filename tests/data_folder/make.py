@@ -273,10 +273,10 @@ async def conduct(engine: Storyteller) -> None:
     session = engine.begin("In the trash")
     await engine.tell(session, "Away with it.", Turn(ContentDelta("Gone.")))
     await session.close()
-    now = conversation_rows._now_microseconds
-    conversation_rows._now_microseconds = lambda: int(FAR.timestamp() * 1_000_000)
+    now = conversation_rows.now_microseconds
+    conversation_rows.now_microseconds = lambda: int(FAR.timestamp() * 1_000_000)
     await engine.delete_conversation(session.record.id)
-    conversation_rows._now_microseconds = now
+    conversation_rows.now_microseconds = now
 
 
 async def left_in_the_middle(engine: Storyteller) -> list[Session]:

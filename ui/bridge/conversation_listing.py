@@ -1,14 +1,19 @@
-"""The list of conversations as far as it is read: from the newest on, a page more whenever somebody scrolls there."""
+"""The list of conversations as far as it is read: of one folder or of the archive, and a page more whenever somebody
+scrolls to its end.
+"""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.folders import FolderLevel
 from ui.bridge.event_loop import BackgroundTasks
 
 if TYPE_CHECKING:
-    from desktop_agent.storage.records import ListedConversation, ListPlace
+    from desktop_agent.storage.records import ListedConversation, ListPlace, ListScope
     from desktop_agent.storage.store import Store
 
 PAGE = 2000
@@ -16,9 +21,11 @@ PAGE = 2000
 
 
 class ConversationListing(QObject):
-    """`listed` carries a sequence of ListedConversation, the last written first."""
+    """`listed` carries a sequence of ListedConversation: those that are pinned, then the last written first."""
 
     listed = Signal(object)
+    level_read = Signal(FolderLevel)
+    """Before `listed`: the folders around these conversations."""
 
     def __init__(self, store: "Store", tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -28,22 +35,49 @@ class ConversationListing(QObject):
         self._next: ListPlace | None = None
         self._is_reading_on = False
         self._refreshes = 0
+        self._folder: str | None = None
+        self._is_archive = False
+
+    @property
+    def folder(self) -> str | None:
+        """The id of the folder that is listed; None for the top and for the archive."""
+        return self._folder
 
     def has(self, conversation_id: str) -> bool:
         """Return whether this one is in what was read."""
         return any(row.id == conversation_id for row in self._rows)
 
+    def open_folder(self, folder: str | None) -> None:
+        """List this folder, or the top."""
+        self._folder, self._is_archive = folder, False
+        self._start_anew()
+
+    def open_archive(self) -> None:
+        """List what is archived."""
+        self._folder, self._is_archive = None, True
+        self._start_anew()
+
     async def refresh(self) -> None:
         """Read again as much as was read before. Raises StorageFailed."""
         self._refreshes += 1
         number = self._refreshes
-        rows, following = await self._store.list_page(PAGE)
-        # In pages: what is said meanwhile must get to the disk.
-        while following is not None and len(rows) < len(self._rows) and number == self._refreshes:
-            page, following = await self._store.list_page(PAGE, following)
-            rows += page
+        level = await self._store.folders.level(self._folder)
+        if self._folder is not None and not level.path and number == self._refreshes:
+            # Deleted, perhaps by another process.
+            self._folder = None
+        try:
+            rows, following = await self._store.list_page(PAGE, scope=self._scope)
+            # In pages: what is said meanwhile must get to the disk.
+            while following is not None and len(rows) < len(self._rows) and number == self._refreshes:
+                page, following = await self._store.list_page(PAGE, following, self._scope)
+                rows += page
+        except WrongUse:
+            # The folder was deleted between the two questions.
+            await self.refresh()
+            return
         if number == self._refreshes:
             self._rows, self._next = rows, following
+            self.level_read.emit(replace(level, is_archive=self._is_archive))
             self.listed.emit(self._rows)
 
     def read_on(self) -> None:
@@ -52,10 +86,23 @@ class ConversationListing(QObject):
             self._is_reading_on = True
             self._tasks.start(self._read_on())
 
+    @property
+    def _scope(self) -> "ListScope":
+        from desktop_agent.storage.records import ListScope
+
+        return ListScope(folder=self._folder, archived=self._is_archive)
+
+    def _start_anew(self) -> None:
+        self._rows, self._next = (), None
+        self._tasks.start(self.refresh())
+
     async def _read_on(self) -> None:
         after = self._next
         try:
-            page, following = await self._store.list_page(PAGE, after)
+            page, following = await self._store.list_page(PAGE, after, self._scope)
+        except WrongUse:
+            await self.refresh()
+            return
         finally:
             self._is_reading_on = False
         # Read anew meanwhile: whoever is still at the end asks again.

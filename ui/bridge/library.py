@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.storage.records import TRASH_RETENTION, ConversationChanges, ConversationRecord
+from desktop_agent.storage.records import TRASH_RETENTION, ConversationChanges, ConversationRecord, ListScope
 from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -134,7 +134,7 @@ class ConversationLibrary(QObject):
         request = self._wanted = object()
 
         async def work() -> None:
-            records = await self._engine.store.list_conversations(1)
+            records = await self._engine.store.list_conversations(1, scope=ListScope(archived=False))
             if self._wanted is request and records:
                 self.open(records[0].id)
             elif self._wanted is request:

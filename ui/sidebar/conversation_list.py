@@ -101,7 +101,7 @@ class ConversationList(QWidget):
 
     def add_footer(self, settings: "QAction", trash: "QAction", commands: "QAction", helping: "QAction") -> None:
         """Add the footer; the window is painted before there are any actions."""
-        from ui.sidebar.conversation_rows import SidebarFooter
+        from ui.sidebar.footer import SidebarFooter
 
         # Create the list first: it replaces the stretch at the end of the column.
         rows = self._list
@@ -232,7 +232,7 @@ class ConversationList(QWidget):
             self._results.focus_first()
             return
         if not self._list.currentIndex().isValid():
-            self._list.setCurrentIndex(self._rows.index(self._rows.nearest_conversation(0)))
+            self._list.setCurrentIndex(self._rows.index(self._rows.nearest_row(0)))
         self._list.setFocus()
 
     def _choose_best(self) -> None:
@@ -276,6 +276,17 @@ class ConversationList(QWidget):
         view.show()
         QWidget.setTabOrder(self._search, view)
         return view
+
+    @property
+    def view(self) -> "ConversationView":
+        """The list of folders and conversations."""
+        return self._list
+
+    def put_above_list(self, line: QWidget, *tab_stops: QWidget) -> None:
+        """Show a line above the list; `tab_stops` are its widgets in tab order."""
+        self._column.insertWidget(self._column.indexOf(self._list), line)
+        for previous, following in pairwise((self._search, *tab_stops, self._list)):
+            QWidget.setTabOrder(previous, following)
 
     @cached_property
     def _filters(self) -> "SearchFilters":

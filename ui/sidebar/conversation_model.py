@@ -1,7 +1,8 @@
-"""The list of conversations as a model: rows under headings for dates, with badges."""
+"""The list of conversations as a model: rows of folders, then conversations under headings for dates, with badges."""
 
+import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, Protocol
@@ -11,6 +12,7 @@ from PySide6.QtCore import (
     QCoreApplication,
     QDate,
     QLocale,
+    QMimeData,
     QModelIndex,
     QObject,
     QPersistentModelIndex,
@@ -18,6 +20,7 @@ from PySide6.QtCore import (
     Signal,
 )
 
+from desktop_agent.types.folders import FolderLevel
 from ui.style.list_rows import RowRole
 from ui.style.text import plain_tooltip
 from ui.style.text_display import date_in_group, relative_date
@@ -49,6 +52,56 @@ class Conversation(Protocol):
         """When its last message came, with a time zone."""
         ...
 
+    @property
+    def is_pinned(self) -> bool:
+        """Whether it comes before the others."""
+        ...
+
+    @property
+    def tags(self) -> Sequence[str]:
+        """Its tags, in order."""
+        ...
+
+
+PlaceKind = Literal["folder", "archive"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRow:
+    """A row that leads to other conversations. `colour` is the word of a FolderColour, or empty."""
+
+    kind: PlaceKind
+    id: str
+    title: str
+    icon: str = "folder"
+    colour: str = ""
+
+
+def places_of(level: FolderLevel, archive: str) -> Sequence[PlaceRow]:
+    """Return the rows that lead on from here: the folders, and at the top the archive, which has this title."""
+    if level.is_archive:
+        return ()
+    rows = [PlaceRow("folder", folder.id, folder.name, "folder", folder.colour.value) for folder in level.folders]
+    if level.has_archive and not level.path:
+        rows.append(PlaceRow("archive", "archive", archive, "archive"))
+    return tuple(rows)
+
+
+ROWS_FORMAT = "application/x-desktop-agent-rows"
+"""The format of dragged rows: JSON, see `dragged_rows`."""
+
+
+def dragged_rows(data: QMimeData) -> tuple[list[str], list[str]]:
+    """Return the ids of dragged conversations and of dragged folders."""
+    if not data.hasFormat(ROWS_FORMAT):
+        return [], []
+    # Another window of ours may drag here too.
+    try:
+        ids = json.loads(bytes(data.data(ROWS_FORMAT).data()))
+        return list(map(str, ids["conversations"])), list(map(str, ids["folders"]))
+    except (ValueError, KeyError, TypeError):
+        return [], []
+
 
 def _now() -> datetime:
     return datetime.now(UTC)
@@ -63,9 +116,12 @@ class DateGroup:
 
 
 def date_groups(conversations: Sequence[Conversation], now: datetime) -> list[DateGroup]:
-    """Return the groups of conversations, which are the last written first. Only a few of them are looked at."""
-    groups: list[DateGroup] = []
-    first = 0
+    """Return the groups of conversations: those that are pinned, then the last written first.
+
+    Only a few of them are looked at.
+    """
+    first = bisect_left(conversations, x=True, key=lambda row: not row.is_pinned)
+    groups = [DateGroup(translate("DateGroups", "Pinned"), 0)] if first else []
     while first < len(conversations):
         title, begins = _date_group(conversations[first].updated_at, now)
         groups.append(DateGroup(title, first))
@@ -92,8 +148,8 @@ def _date_group(moment: datetime, now: datetime) -> tuple[str, datetime]:
 
 
 class ConversationModel(QAbstractListModel):
-    """Conversations in the given order, under headings for dates. Row data is made when it is painted, so 100,000
-    rows are fine.
+    """Places, then conversations in the given order, under headings for dates. Row data is made when it is painted, so
+    100,000 rows are fine.
     """
 
     renamed = Signal(str, str)
@@ -102,26 +158,29 @@ class ConversationModel(QAbstractListModel):
     def __init__(self, parent: QObject | None = None, now: Callable[[], datetime] = _now) -> None:
         super().__init__(parent)
         self._now = now
+        self._places: Sequence[PlaceRow] = ()
         self._shown: Sequence[Conversation] = ()
         self._groups: list[DateGroup] = []
         self._heading_rows: list[int] = []
         self._badges: dict[str, Badge] = {}
 
-    def set_conversations(self, conversations: Sequence[Conversation]) -> None:
-        """Replace or reorder the conversations. Current, selected and edited rows move along."""
+    def set_conversations(self, conversations: Sequence[Conversation], places: Sequence[PlaceRow] = ()) -> None:
+        """Replace or reorder the rows. Current, selected and edited rows move along."""
         groups = date_groups(conversations, self._now())
-        if groups == self._groups and _same_ids(conversations, self._shown):
-            self._shown = conversations
+        is_same = groups == self._groups and [place.id for place in places] == [place.id for place in self._places]
+        if is_same and _same_ids(conversations, self._shown):
+            self._shown, self._places = conversations, places
             self._repaint()
             return
         # Not a reset: that would move the current row, and discard a title that is being typed.
         self.layoutAboutToBeChanged.emit()
         indexes = self.persistentIndexList()
-        moving_ids = [self.id_at(index.row()) for index in indexes]
-        self._shown, self._groups = conversations, groups
-        self._heading_rows = [group.first + number for number, group in enumerate(groups)]
+        moving_ids = [self._key_at(index.row()) for index in indexes]
+        self._shown, self._groups, self._places = conversations, groups, places
+        self._heading_rows = [len(places) + group.first + number for number, group in enumerate(groups)]
         id_set = set(moving_ids) - {""}
         rows = {row.id: self._row_of_number(number) for number, row in enumerate(conversations) if row.id in id_set}
+        rows |= {place.id: number for number, place in enumerate(places)}
         self.changePersistentIndexList(indexes, [self.index(rows.get(moved_id, -1)) for moved_id in moving_ids])
         self.layoutChanged.emit()
 
@@ -138,11 +197,24 @@ class ConversationModel(QAbstractListModel):
         """Return the number of a conversation, counted from 0 without the headings, or -1."""
         return next((number for number, row in enumerate(self._shown) if row.id == conversation_id), -1)
 
-    def nearest_conversation(self, row: int, step: int = 1) -> int:
+    def nearest_row(self, row: int, step: int = 1) -> int:
         """Return this row, or the nearest one that is no heading, first by `step`; -1 if there is none."""
         row = min(max(row, 0), self.rowCount() - 1)
         rows = (row, row + step, row - step)
-        return next((near for near in rows if 0 <= near < self.rowCount() and self.id_at(near)), -1)
+        return next((near for near in rows if 0 <= near < self.rowCount() and self._key_at(near)), -1)
+
+    def conversation_at(self, row: int) -> Conversation | None:
+        """Return the conversation in a row; None for a heading and a place."""
+        entry = self._at(row)
+        return None if isinstance(entry, (DateGroup, PlaceRow)) else entry
+
+    def place_at(self, row: int) -> PlaceRow | None:
+        """Return the folder, or the archive, that a row leads to; None for others."""
+        return self._places[row] if 0 <= row < len(self._places) else None
+
+    def rows_of(self, ids: Collection[str]) -> list[int]:
+        """Return the rows of conversations, in order."""
+        return [self._row_of_number(number) for number, row in enumerate(self._shown) if row.id in ids]
 
     def set_badge(self, conversation_id: str, badge: Badge) -> None:
         """Set the badge of a conversation; empty removes it."""
@@ -158,9 +230,9 @@ class ConversationModel(QAbstractListModel):
             self.set_badge(conversation_id, "")
 
     def id_at(self, row: int) -> str:
-        """Return the id of the conversation in a row; "" for a heading."""
-        conversation = self._at(row)
-        return "" if isinstance(conversation, DateGroup) else conversation.id
+        """Return the id of the conversation in a row; "" for a heading and a place."""
+        conversation = self.conversation_at(row)
+        return "" if conversation is None else conversation.id
 
     def row_of(self, conversation_id: str) -> int:
         """Return the row of a conversation, or -1."""
@@ -168,24 +240,30 @@ class ConversationModel(QAbstractListModel):
         return -1 if number < 0 else self._row_of_number(number)
 
     def rowCount(self, parent: ModelIndex = _ROOT) -> int:
-        return 0 if parent.isValid() else len(self._shown) + len(self._groups)
+        return 0 if parent.isValid() else len(self._places) + len(self._shown) + len(self._groups)
 
     def data(self, index: ModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         """Return the row's data for a role."""
-        if not index.isValid():
-            return None
-        conversation = self._at(index.row())
-        if isinstance(conversation, DateGroup):
-            return _heading_data(conversation, role)
+        match self._at(index.row()) if index.isValid() else None:
+            case None:
+                return None
+            case DateGroup() as group:
+                return _heading_data(group, role)
+            case PlaceRow() as place:
+                return self._place_data(place, role)
+            case conversation:
+                return self._conversation_data(conversation, role)
+
+    def _conversation_data(self, conversation: Conversation, role: int) -> object:
         match role:
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
                 return conversation.title or self.tr("New conversation")
             case Qt.ItemDataRole.ToolTipRole:
-                return plain_tooltip(conversation.title)
+                return plain_tooltip("\n".join(filter(None, (conversation.title, ", ".join(conversation.tags)))))
             case Qt.ItemDataRole.AccessibleTextRole:
                 return self._accessible_text(conversation)
             case RowRole.DETAIL:
-                return date_in_group(conversation.updated_at, self._now())
+                return _with_tags(conversation.tags, date_in_group(conversation.updated_at, self._now()))
             case RowRole.BADGE:
                 return self._badges.get(conversation.id, "")
             case _:
@@ -194,20 +272,63 @@ class ConversationModel(QAbstractListModel):
     def setData(self, index: ModelIndex, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
         """Emit the new title. The row changes when the conversations are set again."""
         title, conversation = str(value).strip(), self._at(index.row())
-        is_heading = isinstance(conversation, DateGroup)
-        if role != Qt.ItemDataRole.EditRole or not title or is_heading or title == conversation.title:
+        if role != Qt.ItemDataRole.EditRole or not title or isinstance(conversation, (DateGroup, PlaceRow)):
+            return False
+        if title == conversation.title:
             return False
         self.renamed.emit(conversation.id, title)
         return True
 
     def flags(self, index: ModelIndex) -> Qt.ItemFlag:
         """Make titles editable in place. Headings are passed over."""
-        if index.isValid() and not self.id_at(index.row()):
+        if not index.isValid():
+            return super().flags(index)
+        place = self.place_at(index.row())
+        if place is not None:
+            draggable = Qt.ItemFlag.ItemIsDragEnabled if place.kind == "folder" else Qt.ItemFlag.NoItemFlags
+            return super().flags(index) | draggable
+        if not self.id_at(index.row()):
             return Qt.ItemFlag.NoItemFlags
-        return super().flags(index) | Qt.ItemFlag.ItemIsEditable
+        return super().flags(index) | Qt.ItemFlag.ItemIsEditable | Qt.ItemFlag.ItemIsDragEnabled
+
+    def supportedDragActions(self) -> Qt.DropAction:
+        return Qt.DropAction.MoveAction
+
+    def mimeTypes(self) -> list[str]:
+        return [ROWS_FORMAT]
+
+    def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
+        """Return the ids of these rows."""
+        places = [self.place_at(index.row()) for index in indexes]
+        ids = {
+            "conversations": [id_ for index in indexes if (id_ := self.id_at(index.row()))],
+            "folders": [place.id for place in places if place is not None and place.kind == "folder"],
+        }
+        data = QMimeData()
+        data.setData(ROWS_FORMAT, json.dumps(ids).encode())
+        return data
+
+    def _place_data(self, place: PlaceRow, role: int) -> object:
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return place.title
+            case Qt.ItemDataRole.ToolTipRole:
+                return plain_tooltip(place.title)
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return self.tr("Folder: {0}").format(place.title) if place.kind == "folder" else place.title
+            case RowRole.ICON:
+                return place.icon
+            case RowRole.TINT:
+                return place.colour
+            case _:
+                return None
 
     def _accessible_text(self, conversation: Conversation) -> str:
         words = [conversation.title or self.tr("New conversation"), relative_date(conversation.updated_at, self._now())]
+        if conversation.is_pinned:
+            words.append(self.tr("pinned"))
+        if conversation.tags:
+            words.append(self.tr("tags: {0}").format(", ".join(conversation.tags)))
         match self._badges.get(conversation.id):
             case "working":
                 words.append(self.tr("working"))
@@ -220,19 +341,33 @@ class ConversationModel(QAbstractListModel):
         return ", ".join(words)
 
     def _repaint(self) -> None:
-        if self._shown:
+        if self.rowCount():
             self.dataChanged.emit(self.index(0), self.index(self.rowCount() - 1))
 
-    def _at(self, row: int) -> Conversation | DateGroup:
+    def _at(self, row: int) -> Conversation | DateGroup | PlaceRow:
+        if row < len(self._places):
+            return self._places[row]
         group = bisect_right(self._heading_rows, row) - 1
-        return self._groups[group] if self._heading_rows[group] == row else self._shown[row - group - 1]
+        is_heading = self._heading_rows[group] == row
+        return self._groups[group] if is_heading else self._shown[row - len(self._places) - group - 1]
+
+    def _key_at(self, row: int) -> str:
+        entry = self._at(row)
+        return "" if isinstance(entry, DateGroup) else entry.id
 
     def _row_of_number(self, number: int) -> int:
-        return number + bisect_right(self._groups, number, key=lambda group: group.first)
+        return len(self._places) + number + bisect_right(self._groups, number, key=lambda group: group.first)
 
 
 def _same_ids(new: Sequence[Conversation], old: Sequence[Conversation]) -> bool:
     return len(new) == len(old) and all(one.id == other.id for one, other in zip(new, old, strict=True))
+
+
+def _with_tags(tags: Sequence[str], date: str) -> str:
+    """Return the date, and before it the first tag and how many others there are."""
+    if not tags:
+        return date
+    return f"{tags[0]}{f' +{len(tags) - 1}' if len(tags) > 1 else ''} · {date}"
 
 
 def _heading_data(group: DateGroup, role: int) -> object:

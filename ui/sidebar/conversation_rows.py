@@ -1,4 +1,4 @@
-"""The rows of the sidebar: view and delegate of the conversations, and the footer below them."""
+"""The rows of the sidebar: view and delegate of folders and conversations."""
 
 from collections.abc import Sequence
 
@@ -12,25 +12,32 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QAction, QFocusEvent, QKeySequence, QPainter, QShortcut
+from PySide6.QtGui import (
+    QFocusEvent,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QShortcut,
+)
 from PySide6.QtWidgets import (
     QAbstractItemDelegate,
     QLineEdit,
     QListView,
     QMenu,
-    QSizePolicy,
     QStyle,
     QStyleOptionViewItem,
-    QToolButton,
     QWidget,
 )
 
-from ui.sidebar.conversation_model import Conversation, ConversationModel
-from ui.style.boxes import hbox
+from desktop_agent.types.folders import FolderLevel
+from ui.sidebar.conversation_model import Conversation, ConversationModel, places_of
+from ui.sidebar.row_drops import RowDrops
+from ui.sidebar.row_marks import RowMarks
+from ui.sidebar.row_menus import FolderAction, RowAction, fill_conversation_menu, fill_folder_menu, fill_list_menu
 from ui.style.controls import IconButton
 from ui.style.list_rows import Index, RowDelegate
-from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip
-from ui.style.theme import ICON_SIZE, SPACE_M, SPACE_XS, ThemeSource, themed_icon
+from ui.style.theme import SPACE_M, ThemeSource
 
 _NO_INDEX = QModelIndex()
 _BUTTON_MARGIN = 6
@@ -45,7 +52,17 @@ class ConversationView(QListView):
     """
 
     chosen = Signal(str)
+    place_chosen = Signal(object)
+    """The PlaceRow of a folder, or of the archive."""
     delete_pressed = Signal(str)
+    action_requested = Signal(str, list)
+    """A RowAction, and the ids of the conversations that it is for; to delete one is a signal of its own."""
+    folder_action_requested = Signal(str, str)
+    """A FolderAction, and the id of the folder; "" for the one that is listed."""
+    dropped = Signal(list, list, object)
+    """The ids of conversations and of folders, and that of the folder that they were dropped on."""
+    up_requested = Signal()
+    """Backspace."""
     end_neared = Signal()
     """The end of what is read is near: more may be there."""
 
@@ -53,10 +70,15 @@ class ConversationView(QListView):
         super().__init__(parent)
         self._themes = themes
         self.rows = ConversationModel(self)
+        self.marks = RowMarks(self, self.rows)
+        self._level = FolderLevel()
+        self._is_elsewhere = False
         self._titles = _TitleDelegate(themes, self)
-        self._menu = self._make_menu()
-        self._menu_id = ""
-        """The conversation of the menu, or of its last opening."""
+        self._drops = RowDrops(self, self.rows, self._show_target, self.dropped.emit)
+        self._menu = QMenu(self)
+        self._menu.setAccessibleName(self.tr("Menu: {0}").format(self.tr("Conversation")))
+        self._menu_row = QPersistentModelIndex()
+        """The row of the menu, or of its last opening."""
         self._hovered = QPersistentModelIndex()
         self._button = IconButton(themes, "more", self._menu.accessibleName(), parent=self.viewport())
         # The Menu key does the same, for whatever row is current.
@@ -65,22 +87,33 @@ class ConversationView(QListView):
         self._build()
         self._connect()
 
+    def set_level(self, level: FolderLevel) -> None:
+        """Say which folder, or that the archive, is listed; its conversations come next."""
+        self._is_elsewhere = self._level.place != level.place
+        self._level = level
+
     def set_conversations(self, conversations: Sequence[Conversation]) -> None:
         """Show these in this order. If the current one is gone, its neighbour becomes current."""
         row = self.currentIndex().row()
-        self.rows.set_conversations(conversations)
+        self.rows.set_conversations(conversations, places_of(self._level, self.tr("Archive")))
+        if self._is_elsewhere:
+            self._is_elsewhere = False
+            self.marks.clear()
+            self.scrollToTop()
+            row = min(row, 0)
         if row >= 0 and not self.currentIndex().isValid():
-            self.setCurrentIndex(self.rows.index(self.rows.nearest_conversation(row)))
+            self.setCurrentIndex(self.rows.index(self.rows.nearest_row(row)))
 
     def select_conversation(self, conversation_id: str) -> None:
         """Select this one and make its row current; none if it is not listed."""
-        self.setCurrentIndex(self._select_row(conversation_id))
+        self.marks.set_open(conversation_id)
+        self.setCurrentIndex(self._index_of(conversation_id))
 
     def mark_open(self, conversation_id: str) -> None:
         """Select this one; another current row stays current."""
-        index = self._select_row(conversation_id)
+        self.marks.set_open(conversation_id)
         if not self.currentIndex().isValid():
-            self.setCurrentIndex(index)
+            self.setCurrentIndex(self._index_of(conversation_id))
 
     def rename_current(self) -> None:
         """Edit the title in place."""
@@ -97,8 +130,43 @@ class ConversationView(QListView):
         if not index.isValid():
             return index
         is_down = index.row() >= self.currentIndex().row()
-        row = self.rows.nearest_conversation(index.row(), 1 if is_down or index.row() == 0 else -1)
+        row = self.rows.nearest_row(index.row(), 1 if is_down or index.row() == 0 else -1)
         return self.rows.index(row)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Mark with Ctrl and Shift; everything else as usual."""
+        index = self.indexAt(event.position().toPoint())
+        conversation_id = self.rows.id_at(index.row()) if index.isValid() else ""
+        shift, control = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
+        is_marking = event.button() is Qt.MouseButton.LeftButton and event.modifiers() & (shift | control)
+        if not conversation_id or not is_marking:
+            super().mousePressEvent(event)
+            return
+        if event.modifiers() & shift:
+            self.marks.extend_to(conversation_id)
+        else:
+            self.marks.toggle(conversation_id)
+        self.setCurrentIndex(index)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Backspace:
+            self.up_requested.emit()
+        elif not self.marks.take_key(event):
+            super().keyPressEvent(event)
+
+    def startDrag(self, supportedActions: Qt.DropAction) -> None:  # noqa: N803  Qt's name
+        """Drag the row under the pointer, and with it all that are marked with it."""
+        index = self.currentIndex()
+        if not index.isValid():
+            return
+        if self.rows.place_at(index.row()) is not None:
+            self.selectionModel().select(index, self.selectionModel().SelectionFlag.ClearAndSelect)
+        else:
+            self.marks.select(set(self.marks.ids_with(self.rows.id_at(index.row()))))
+        # Qt drags what is selected.
+        super().startDrag(supportedActions)
+        self.marks.update()
+        self._show_target(_NO_INDEX)
 
     def currentChanged(self, current: Index, previous: Index) -> None:
         super().currentChanged(current, previous)
@@ -132,6 +200,10 @@ class ConversationView(QListView):
         self.setMouseTracking(True)
         # The open conversation is selected, not what keys and clicks choose.
         self.setSelectionMode(QListView.SelectionMode.NoSelection)
+        self.setDragEnabled(True)
+        self.setAcceptDrops(True)
+        self.setDragDropMode(QListView.DragDropMode.DragDrop)
+        self.setDropIndicatorShown(False)
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
@@ -149,7 +221,7 @@ class ConversationView(QListView):
         self.verticalScrollBar().valueChanged.connect(self._check_end)
         self._menu.aboutToHide.connect(self._place_button, Qt.ConnectionType.QueuedConnection)
         self._button.clicked.connect(self._open_menu_below_button)
-        for keys, command in ((Qt.Key.Key_F2, self.rename_current), (Qt.Key.Key_Delete, self._delete_current)):
+        for keys, command in ((Qt.Key.Key_F2, self._edit_current), (Qt.Key.Key_Delete, self._delete_current)):
             # While a title is being edited the keys belong to the editor, so not "with children".
             shortcut = QShortcut(QKeySequence(keys), self, context=Qt.ShortcutContext.WidgetShortcut)
             shortcut.setAutoRepeat(False)
@@ -160,50 +232,74 @@ class ConversationView(QListView):
         if self.rows.count and bar.maximum() - bar.value() <= 2 * bar.pageStep():
             self.end_neared.emit()
 
-    def _make_menu(self) -> QMenu:
-        menu = QMenu(self)
-        menu.setAccessibleName(self.tr("Menu: {0}").format(self.tr("Conversation")))
-        rename = menu.addAction(self.tr("Rename…"), lambda: self._rename(self._menu_row()))
-        rename.setShortcut(QKeySequence(Qt.Key.Key_F2))
-        delete = menu.addAction(self.tr("Delete"), lambda: self._delete(self._menu_row()))
-        delete.setShortcut(QKeySequence(QKeySequence.StandardKey.Delete))
-        return menu
-
-    def _select_row(self, conversation_id: str) -> QModelIndex:
-        index = self._index_of(conversation_id)
-        if index.isValid():
-            self.selectionModel().select(index, self.selectionModel().SelectionFlag.ClearAndSelect)
-        else:
-            self.selectionModel().clearSelection()
-        return index
-
     def _index_of(self, conversation_id: str) -> QModelIndex:
         return self.rows.index(self.rows.row_of(conversation_id)) if conversation_id else _NO_INDEX
 
-    def _menu_row(self) -> QModelIndex:
-        return self._index_of(self._menu_id)
-
     def _choose(self, index: QModelIndex) -> None:
-        if conversation_id := self.rows.id_at(index.row()):
+        if (place := self.rows.place_at(index.row())) is not None:
+            self.marks.clear()
+            self.place_chosen.emit(place)
+        elif conversation_id := self.rows.id_at(index.row()):
+            self.marks.clear()
             self.chosen.emit(conversation_id)
 
-    def _rename(self, index: QModelIndex) -> None:
+    def _rename(self, index: Index) -> None:
         if index.isValid():
-            self.setCurrentIndex(index)
+            here = self.rows.index(index.row())
+            self.setCurrentIndex(here)
             self._button.hide()
-            self.edit(index)
+            self.edit(here)
+
+    def _edit_current(self) -> None:
+        if not self._act_on_place(self.currentIndex(), "edit"):
+            self._rename(self.currentIndex())
 
     def _delete_current(self) -> None:
-        self._delete(self.currentIndex())
+        index = self.currentIndex()
+        if index.isValid() and not self._act_on_place(index, "delete"):
+            self._act("delete", self.marks.ids_with(self.rows.id_at(index.row())))
 
-    def _delete(self, index: QModelIndex) -> None:
-        if index.isValid():
-            self.delete_pressed.emit(self.rows.id_at(index.row()))
+    def _act(self, action: RowAction, ids: list[str]) -> None:
+        # Gone meanwhile, or in another place.
+        listed = [self.rows.id_at(row) for row in self.rows.rows_of(ids)]
+        if action == "delete" and len(listed) == 1:
+            self.delete_pressed.emit(listed[0])
+        elif listed:
+            self.action_requested.emit(action, listed)
+
+    def _act_on_place(self, index: Index, action: FolderAction) -> bool:
+        """Return whether this row is a place."""
+        place = self.rows.place_at(index.row()) if index.isValid() else None
+        if place is not None and place.kind == "folder":
+            self.folder_action_requested.emit(action, place.id)
+        return place is not None
+
+    def _show_target(self, index: Index) -> None:
+        self._titles.drop_target = QPersistentModelIndex(index)
+        self.viewport().update()
 
     def _open_menu(self, index: Index, place: QPoint) -> None:
-        if index.isValid() and (conversation_id := self.rows.id_at(index.row())):
-            self._menu_id = conversation_id
-            self._menu.popup(place)
+        self._menu_row = QPersistentModelIndex(index)
+        row = index.row() if index.isValid() else -1
+        conversation = self.rows.conversation_at(row) if row >= 0 else None
+        folder = self.rows.place_at(row)
+        if conversation is not None:
+            ids = self.marks.ids_with(conversation.id)
+            fill_conversation_menu(
+                self._menu,
+                count=len(ids),
+                is_pinned=conversation.is_pinned,
+                is_archived=self._level.is_archive,
+                rename=lambda: self._rename(self._menu_row),
+                act=lambda action: self._act(action, ids),
+            )
+        elif not index.isValid() and not self._level.is_archive:
+            fill_list_menu(self._menu, lambda: self.folder_action_requested.emit("create", ""))
+        elif folder is not None and folder.kind == "folder":
+            fill_folder_menu(self._menu, lambda action: self.folder_action_requested.emit(action, folder.id))
+        else:
+            return
+        self._menu.popup(place)
 
     def _open_menu_at(self, place: QPoint) -> None:
         self._open_menu(self.indexAt(place), self.viewport().mapToGlobal(place))
@@ -212,20 +308,26 @@ class ConversationView(QListView):
         self._open_menu(self._titles.with_button, self._button.mapToGlobal(QPoint(0, self._button.height())))
 
     def _hover(self, index: Index) -> None:
-        is_heading = index.isValid() and not self.rows.id_at(index.row())
-        self._hovered = QPersistentModelIndex(_NO_INDEX if is_heading else index)
+        self._hovered = QPersistentModelIndex(index if self._has_menu(index) else _NO_INDEX)
         self._place_button()
+
+    def _has_menu(self, index: Index) -> bool:
+        if not index.isValid():
+            return False
+        place = self.rows.place_at(index.row())
+        return bool(self.rows.id_at(index.row())) if place is None else place.kind == "folder"
 
     def _place_button(self) -> None:
         """Put the button on the row with the open menu, else with the pointer, else with the focus."""
         if self._menu.isVisible():
-            index: Index = self._menu_row()
+            index: Index = self._menu_row
         elif self.state() is QListView.State.EditingState:
             index = _NO_INDEX
         elif self._hovered.isValid() or not self.hasFocus():
             index = self._hovered
         else:
             index = self.currentIndex()
+        index = index if self._has_menu(index) else _NO_INDEX
         before, self._titles.with_button = self._titles.with_button, QPersistentModelIndex(index)
         self._button.setVisible(index.isValid())
         if index.isValid():
@@ -241,6 +343,7 @@ class _TitleDelegate(RowDelegate):
     def __init__(self, themes: ThemeSource, parent: QWidget) -> None:
         super().__init__(themes, parent)
         self.with_button = QPersistentModelIndex()
+        self.drop_target = QPersistentModelIndex()
         self._room = 0
 
     def place_of_button(self, row: QRect, index: Index, direction: Qt.LayoutDirection) -> QRect:
@@ -258,6 +361,8 @@ class _TitleDelegate(RowDelegate):
         """Paint the row with the button as under the pointer, also while the menu is open."""
         if index == self.with_button:
             option.state |= QStyle.StateFlag.State_MouseOver
+        if index == self.drop_target:
+            option.state |= QStyle.StateFlag.State_HasFocus
         super().paint(painter, option, index)
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
@@ -269,48 +374,3 @@ class _TitleDelegate(RowDelegate):
 
     def setEditorData(self, editor: QWidget, index: Index) -> None:
         """Qt asks for this again whenever the row changes: typed text stays."""
-
-
-class SidebarFooter(QWidget):
-    """Settings with a word beside its icon; Trash, Commands and Help as icons."""
-
-    def __init__(
-        self, themes: ThemeSource, settings: QAction, trash: QAction, commands: QAction, helping: QAction
-    ) -> None:
-        super().__init__()
-        self._themes = themes
-        self._settings = _TextButton()
-        # With a space: Qt leaves less between icon and text than the other controls here.
-        self._settings.setText(" " + escape_mnemonics(settings.text()))
-        self._settings.setAccessibleName(settings.text())
-        self._trash = IconButton(themes, "trash", self.tr("Trash"))
-        self._commands = IconButton(themes, "commands", self.tr("Commands"))
-        self._help = IconButton(themes, "help", self.tr("Help"))
-        hbox(*self.tab_stops, parent=self, spacing=SPACE_XS // 2, margins=0, grow=self._settings)
-        for button, action in zip(self.tab_stops, (settings, trash, commands, helping), strict=True):
-            keys = action.shortcut().toString()
-            button.setToolTip(plain_tooltip(f"{action.text()} ({native_shortcut(keys)})" if keys else action.text()))
-            button.clicked.connect(action.trigger)
-        themes.changed.connect(self._apply_theme)
-        self._apply_theme()
-
-    @property
-    def tab_stops(self) -> tuple[QToolButton, ...]:
-        """Return the widgets in tab order."""
-        return (self._settings, self._trash, self._commands, self._help)
-
-    def _apply_theme(self) -> None:
-        side = round(ICON_SIZE * self._themes.zoom / 100)
-        self._settings.setIcon(themed_icon("settings", self._themes.theme, side))
-        self._settings.setIconSize(QSize(side, side))
-
-
-class _TextButton(QToolButton):
-    """As wide as there is room, with its icon and text at the leading edge."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setProperty("kind", "quiet")
-        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)

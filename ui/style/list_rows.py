@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyledItemDelegate, QS
 
 from ui.style.style_sheet import mix_colours, selected_background
 from ui.style.text import plain_tooltip
-from ui.style.theme import RADIUS_M, SPACE_M, SPACE_S, Theme, ThemeSource, body_font, pixmap
+from ui.style.theme import RADIUS_M, SPACE_M, SPACE_S, Theme, ThemeSource, body_font, folder_tint, pixmap
 
 
 class RowRole(IntEnum):
@@ -28,6 +28,8 @@ class RowRole(IntEnum):
     """Muted text in a second line, a string; without it the row has one line."""
     FADED = Qt.ItemDataRole.UserRole + 6
     """Whether the title is muted too."""
+    TINT = Qt.ItemDataRole.UserRole + 7
+    """The colour of the icon, the word of a FolderColour; without one it is muted."""
 
 
 Index = QModelIndex | QPersistentModelIndex
@@ -107,7 +109,8 @@ class RowDelegate(QStyledItemDelegate):
 
     def _paint_row(self, painter: QPainter, option: QStyleOptionViewItem, index: Index, theme: Theme) -> None:
         area = option.rect.adjusted(SPACE_M, 0, -SPACE_M, 0)
-        area = self._paint_icon(painter, area, str(index.data(RowRole.ICON) or ""), theme)
+        tint = folder_tint(theme, str(index.data(RowRole.TINT) or ""))
+        area = self._paint_icon(painter, area, str(index.data(RowRole.ICON) or ""), tint)
         self._paint_badge(painter, area, str(index.data(RowRole.BADGE) or ""), theme)
         area = area.adjusted(0, 0, -self.badge_room(index), 0)
         # Muted text would be hard to read on the background of a chosen row.
@@ -122,13 +125,13 @@ class RowDelegate(QStyledItemDelegate):
         painter.setPen(QColor(theme.muted if index.data(RowRole.FADED) and not chosen else theme.text))
         self._draw_text(painter, area, str(index.data() or ""), Qt.AlignmentFlag.AlignLeft)
 
-    def _paint_icon(self, painter: QPainter, area: QRect, name: str, theme: Theme) -> QRect:
+    def _paint_icon(self, painter: QPainter, area: QRect, name: str, colour: str) -> QRect:
         if not name:
             return area
         side = round(16 * self._themes.zoom / 100)
         ratio = 2 if painter.device().devicePixelRatio() > 1 else 1
         place = QRect(area.left(), area.center().y() - side // 2 + 1, side, side)
-        painter.drawPixmap(self._mirrored(painter, place).topLeft(), pixmap(name, theme.muted, side, ratio))
+        painter.drawPixmap(self._mirrored(painter, place).topLeft(), pixmap(name, colour, side, ratio))
         return area.adjusted(side + SPACE_S, 0, 0, 0)
 
     def _paint_badge(self, painter: QPainter, area: QRect, badge: str, theme: Theme) -> None:
@@ -199,6 +202,8 @@ class ResultRow:
     under: str = ""
     detail: str = ""
     icon: str = ""
+    tint: str = ""
+    """As RowRole.TINT."""
     badge: str = ""
     """As RowRole.BADGE."""
     tip: str = ""
@@ -282,6 +287,8 @@ def _appearance_data(row: ResultRow, role: int) -> object:
             return row.under
         case RowRole.ICON:
             return row.icon
+        case RowRole.TINT:
+            return row.tint
         case RowRole.BADGE:
             return row.badge
         case RowRole.HEADING:

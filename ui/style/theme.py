@@ -106,6 +106,23 @@ DARK = Theme(
     current_match="#4c4000",
 )
 
+# By the words of FolderColour, light and dark: at least 3:1 on the sidebar and on a hovered row (WCAG 2.2, 1.4.11).
+_FOLDER_TINTS = {
+    "red": ("#c8372d", "#ff8a80"),
+    "orange": ("#b85a00", "#f5a85c"),
+    "yellow": ("#8a6d00", "#e6cc5a"),
+    "green": ("#2c7a3f", "#86d199"),
+    "teal": ("#0f7681", "#6fcfd6"),
+    "blue": ("#2f62c9", "#86b2ff"),
+    "purple": ("#8143b8", "#c79cf2"),
+}
+
+
+def folder_tint(theme: Theme, colour: str) -> str:
+    """Return what a FolderColour looks like in this theme; muted for grey and for a word that it does not know."""
+    tints = _FOLDER_TINTS.get(colour)
+    return theme.muted if tints is None else tints[theme.is_dark]
+
 
 @dataclass(frozen=True, slots=True)
 class ReadingStyle:

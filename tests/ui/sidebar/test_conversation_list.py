@@ -23,6 +23,8 @@ class Record:
     id: str
     title: str
     updated_at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+    is_pinned: bool = False
+    tags: tuple[str, ...] = ()
 
 
 class Driver:
@@ -261,7 +263,7 @@ def test_the_context_menu_opens_without_waiting(driver, qt_messages):
     driver.rows.customContextMenuRequested.emit(driver.place(1))
     menu = driver.rows.findChild(QMenu)
     assert menu.isVisible()
-    menu.actions()[1].trigger()
+    menu.actions()[-1].trigger()
     menu.close()
     assert driver.facts == [("delete_requested", "1")]
 
@@ -277,9 +279,9 @@ def test_the_menu_is_for_the_conversation_it_was_opened_on_whatever_comes_meanwh
     menu = driver.rows.findChild(QMenu)
     driver.pane.set_conversations(TURNED)
     driver.pane.set_current("0")
-    menu.actions()[1].trigger()
+    menu.actions()[-1].trigger()
     driver.pane.set_conversations([FRUIT[0], FRUIT[2]])
-    menu.actions()[1].trigger()
+    menu.actions()[-1].trigger()
     menu.close()
     assert driver.facts == [("delete_requested", "1")]
 
@@ -346,7 +348,7 @@ def test_the_button_on_the_row_under_the_pointer_opens_the_menu(driver, qt_messa
     assert menu.isVisible()
     driver.rows.viewportEntered.emit()
     assert button.isVisible()  # it says which row the menu is for
-    menu.actions()[1].trigger()
+    menu.actions()[-1].trigger()
     menu.close()
     driver.bot.waitUntil(lambda: not button.isVisible())
     assert driver.facts == [("delete_requested", "1")]

@@ -17,6 +17,8 @@ class Record:
     id: str
     title: str
     updated_at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+    is_pinned: bool = False
+    tags: tuple[str, ...] = ()
 
 
 @pytest.fixture

@@ -1,0 +1,59 @@
+"""What is dragged over the rows of the sidebar, and dropped on the folders among them."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QModelIndex, QObject
+from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QListView
+
+from ui.sidebar.conversation_model import ConversationModel, ModelIndex, dragged_rows
+
+_NO_INDEX = QModelIndex()
+
+
+class RowDrops(QObject):
+    """Takes drops for a list: only folders take rows, and no folder itself.
+
+    `show_target` is told the row that would take what is dragged, and no row at the end; `drop` the ids of
+    conversations and of folders, and that of the folder.
+    """
+
+    def __init__(
+        self,
+        view: QListView,
+        rows: ConversationModel,
+        show_target: Callable[[ModelIndex], None],
+        drop: Callable[[list[str], list[str], str], None],
+    ) -> None:
+        super().__init__(view)
+        self._view = view
+        self._rows = rows
+        self._show_target = show_target
+        self._drop = drop
+        view.viewport().installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.DragLeave:
+            self._show_target(_NO_INDEX)
+            return False
+        # Entering and moving are events of dropping, too.
+        if not isinstance(event, QDropEvent):
+            return super().eventFilter(watched, event)
+        index = self._target_of(event)
+        is_drop = event.type() == QEvent.Type.Drop
+        self._show_target(_NO_INDEX if is_drop else index)
+        if index.isValid() or (event.type() == QEvent.Type.DragEnter and any(dragged_rows(event.mimeData()))):
+            event.acceptProposedAction()
+        else:
+            event.ignore()
+        place = self._rows.place_at(index.row()) if is_drop and index.isValid() else None
+        if place is not None:
+            self._drop(*dragged_rows(event.mimeData()), place.id)
+        return True
+
+    def _target_of(self, event: QDropEvent) -> QModelIndex:
+        index = self._view.indexAt(event.position().toPoint())
+        place = self._rows.place_at(index.row()) if index.isValid() else None
+        conversations, folders = dragged_rows(event.mimeData())
+        is_taken = place is not None and place.kind == "folder" and place.id not in folders
+        return index if is_taken and (conversations or folders) else _NO_INDEX

@@ -1,0 +1,104 @@
+"""Which rows of the sidebar are selected: the open conversation, or those that the person marked."""
+
+from PySide6.QtCore import QItemSelection, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QListView
+
+from ui.sidebar.conversation_model import ConversationModel
+
+
+class RowMarks:
+    """The selection of a list whose own clicks and keys select nothing. Marked conversations stay while rows move."""
+
+    def __init__(self, view: QListView, rows: ConversationModel) -> None:
+        self._view = view
+        self._rows = rows
+        self._open = ""
+        self._ids: set[str] = set()
+        self._anchor = ""
+
+    @property
+    def ids(self) -> list[str]:
+        """Return the marked conversations in the order of their rows; none where there are fewer than two."""
+        rows = self._rows.rows_of(self._ids) if len(self._ids) > 1 else []
+        return [self._rows.id_at(row) for row in rows] if len(rows) > 1 else []
+
+    def ids_with(self, conversation_id: str) -> list[str]:
+        """Return what an action on this row is for: all marked ones if it is one of them."""
+        marked = self.ids
+        return marked if conversation_id in marked else [conversation_id]
+
+    def set_open(self, conversation_id: str) -> None:
+        """Select the open conversation, while nothing is marked."""
+        self._open = conversation_id
+        self.update()
+
+    def clear(self) -> None:
+        """Mark nothing any more."""
+        self._ids.clear()
+        self._anchor = ""
+        self.update()
+
+    def toggle(self, conversation_id: str) -> None:
+        """Mark this one, or no longer. The open one is marked with the first."""
+        if not self._ids and self._rows.row_of(self._open) >= 0:
+            self._ids.add(self._open)
+        self._ids ^= {conversation_id}
+        self._anchor = conversation_id
+        self.update()
+
+    def extend_to(self, conversation_id: str) -> None:
+        """Mark everything from where marking began to this one, and nothing else."""
+        if self._rows.row_of(self._anchor) < 0:
+            current = self._rows.id_at(self._view.currentIndex().row()) if self._view.currentIndex().isValid() else ""
+            self._anchor = current or self._open or conversation_id
+        first = self._rows.row_of(self._anchor)
+        last = self._rows.row_of(conversation_id)
+        between = range(min(first, last), max(first, last) + 1) if first >= 0 else range(last, last + 1)
+        self._ids = {id_ for row in between if (id_ := self._rows.id_at(row))}
+        self.update()
+
+    def take_key(self, event: QKeyEvent) -> bool:
+        """Mark with Shift and the arrows, Ctrl+A and Ctrl+Space; Esc ends it. Return whether it was one of them."""
+        key, modifiers = event.key(), event.modifiers()
+        index = self._view.currentIndex()
+        current = self._rows.id_at(index.row()) if index.isValid() else ""
+        control = modifiers == Qt.KeyboardModifier.ControlModifier
+        if modifiers == Qt.KeyboardModifier.ShiftModifier and key in {Qt.Key.Key_Up, Qt.Key.Key_Down}:
+            self._extend(index.row(), 1 if key == Qt.Key.Key_Down else -1)
+        elif key == Qt.Key.Key_Escape and self.ids:
+            self.clear()
+        elif control and key == Qt.Key.Key_A:
+            self.mark_all()
+        elif control and key == Qt.Key.Key_Space and current:
+            self.toggle(current)
+        else:
+            return False
+        return True
+
+    def _extend(self, row: int, step: int) -> None:
+        following = self._rows.nearest_row(row + step, step)
+        if following >= 0 and (conversation_id := self._rows.id_at(following)):
+            self.extend_to(conversation_id)
+            self._view.setCurrentIndex(self._rows.index(following))
+
+    def mark_all(self) -> None:
+        """Mark every conversation that is listed."""
+        self._ids = {self._rows.id_of(number) for number in range(self._rows.count)}
+        self.update()
+
+    def update(self) -> None:
+        """Select the rows where they are now."""
+        self.select(self._ids or {self._open})
+
+    def select(self, ids: set[str]) -> None:
+        """Select the rows of these, until the next update."""
+        selection = QItemSelection()
+        rows = self._rows.rows_of(ids)
+        begin = 0
+        for number, row in enumerate(rows):
+            if number + 1 == len(rows) or rows[number + 1] != row + 1:
+                selection.select(self._rows.index(rows[begin]), self._rows.index(row))
+                begin = number + 1
+        model = self._view.selectionModel()
+        model.select(selection, model.SelectionFlag.ClearAndSelect)

@@ -1,0 +1,75 @@
+"""The menus of the rows of the sidebar: for conversations, for folders, and for the list itself."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QMenu
+
+translate = QCoreApplication.translate
+
+RowAction = Literal["pin", "unpin", "archive", "unarchive", "move", "tag", "duplicate", "merge", "export", "delete"]
+"""What can be done with one conversation or several."""
+FolderAction = Literal["create", "edit", "move", "delete"]
+"""What can be done with a folder; `create` makes another one in it."""
+
+
+def fill_conversation_menu(
+    menu: QMenu,
+    *,
+    count: int,
+    is_pinned: bool,
+    is_archived: bool,
+    rename: Callable[[], object],
+    act: Callable[[RowAction], object],
+) -> None:
+    """Fill the menu for so many conversations."""
+    context = "ConversationMenu"
+    menu.clear()
+    if count == 1:
+        menu.addAction(translate(context, "Rename…"), rename).setShortcut(QKeySequence(Qt.Key.Key_F2))
+    else:
+        menu.addSection(translate(context, "Conversations: {0}").format(count))
+    first: Sequence[tuple[str, RowAction]] = (
+        (translate(context, "Unpin"), "unpin") if is_pinned else (translate(context, "Pin"), "pin"),
+        (translate(context, "Move to a folder…"), "move"),
+        (translate(context, "Tags…"), "tag"),
+    )
+    if is_archived:
+        first = ((translate(context, "Bring back from the archive"), "unarchive"), *first[1:])
+    else:
+        first = (*first, (translate(context, "Archive"), "archive"))
+    copying: tuple[str, RowAction] = (
+        (translate(context, "Duplicate"), "duplicate")
+        if count == 1
+        else (translate(context, "Merge into one"), "merge")
+    )
+    for words, action in first:
+        menu.addAction(words, lambda action=action: act(action))
+    menu.addSeparator()
+    second: Sequence[tuple[str, RowAction]] = (copying, (translate(context, "Export…"), "export"))
+    for words, action in second:
+        menu.addAction(words, lambda action=action: act(action))
+    menu.addSeparator()
+    delete = menu.addAction(translate(context, "Delete"), lambda: act("delete"))
+    delete.setShortcut(QKeySequence(QKeySequence.StandardKey.Delete))
+
+
+def fill_folder_menu(menu: QMenu, act: Callable[[FolderAction], object]) -> None:
+    """Fill the menu for a folder."""
+    context = "FolderMenu"
+    menu.clear()
+    edit = menu.addAction(translate(context, "Name and colour…"), lambda: act("edit"))
+    edit.setShortcut(QKeySequence(Qt.Key.Key_F2))
+    menu.addAction(translate(context, "New folder in it…"), lambda: act("create"))
+    menu.addAction(translate(context, "Move to a folder…"), lambda: act("move"))
+    menu.addSeparator()
+    delete = menu.addAction(translate(context, "Delete folder…"), lambda: act("delete"))
+    delete.setShortcut(QKeySequence(QKeySequence.StandardKey.Delete))
+
+
+def fill_list_menu(menu: QMenu, create_folder: Callable[[], object]) -> None:
+    """Fill the menu for the room beside the rows."""
+    menu.clear()
+    menu.addAction(translate("FolderMenu", "New folder…"), create_folder)
