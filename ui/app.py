@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,8 @@ from PySide6.QtCore import QCoreApplication
 from desktop_agent.api.command_line import API_KEY_VARIABLE, LaunchOptions, program_version
 from desktop_agent.engine.connections import key_from_environment
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.types.errors import AgentError, RemedyAction, StorageFailed
+from desktop_agent.storage.records import ListScope
+from desktop_agent.types.errors import AgentError, RemedyAction, Sentence, StorageFailed
 from desktop_agent.types.preferences import Preferences
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop import DesktopNotifications
@@ -22,6 +24,7 @@ from ui.bridge.library import ConversationLibrary
 from ui.bridge.mcp_requests import McpCatalog, McpRequests
 from ui.bridge.mcp_servers import McpNotices, McpServerSettings
 from ui.bridge.model_servers import ModelServers
+from ui.bridge.organiser import Organiser
 from ui.bridge.permissions import PermissionRules
 from ui.bridge.settings import Settings
 from ui.bridge.storage import DiskMonitor, PictureStore
@@ -36,8 +39,10 @@ from ui.shell.startup_loading import import_in_thread, show_startup_error
 from ui.shell.startup_window import StartupWindow, on_display_lost
 from ui.shell.storage import CloseConfirmation, DiskBanner
 from ui.shell.window import save_appearance
+from ui.sidebar.organising import OrganisePresenter
 from ui.style.accessibility import install_accessibility
-from ui.style.theme import app_icon
+from ui.style.text import translate_sentence
+from ui.style.theme import ThemeSource, app_icon
 
 if TYPE_CHECKING:
     from ui.shell.exchange import ExchangePresenter
@@ -89,8 +94,7 @@ class AppController:
 
     def __init__(self, startup: StartupWindow, engine: Engine) -> None:
         app, themes = startup.app, startup.themes
-        self._startup = startup
-        self._engine = engine
+        self._startup, self._engine = startup, engine
         self._tasks = BackgroundTasks(self._on_problem)
         clock = self._clock = FrameClock(app)
         pictures = PictureStore(engine.pictures)
@@ -122,7 +126,8 @@ class AppController:
         self.mcp_servers = McpServerSettings(engine, clock, self._tasks, self._open_folder, app)
         self._settings_presenter.set_mcp_servers(self.mcp_servers)
         self._settings_presenter.set_storage(disk)
-        WindowActions(self.window, settings, self._settings_presenter, self._help, palette, disk, self.exchange)
+        organising, pages = self._organise(themes), self._settings_presenter
+        WindowActions(self.window, settings, pages, self._help, palette, disk, self.exchange, organising)
         requests = McpRequests(app)
         engine.people = requests.people
         self._mcp = McpPresenter(
@@ -137,6 +142,19 @@ class AppController:
         self._close_confirmation = CloseConfirmation(self.window, themes, self._unsaved, lambda: startup.can_ask)
         self._disk_banner = DiskBanner(disk, self.window.banners, self.window)
         self._connect()
+
+    def _organise(self, themes: ThemeSource) -> OrganisePresenter:
+        organiser = Organiser(self._engine, self.library, self._tasks, self._startup.app)
+        organiser.done.connect(self._offer_undo)
+        presenter = OrganisePresenter(themes, self.window.sidebar, organiser, self.library, self.window)
+        presenter.export_requested.connect(self._export)
+        return presenter
+
+    def _offer_undo(self, sentence: Sentence, undo: Callable[[], object]) -> None:
+        self.window.banners.show_undo(translate_sentence(sentence), undo)
+
+    def _export(self, ids: Sequence[str]) -> None:
+        self.exchange().export_all(ids)
 
     def exchange(self) -> "ExchangePresenter":
         """Return what exports and imports. It is created when it is first needed: few people do so on most days."""
@@ -267,7 +285,11 @@ class AppController:
 
     async def _conversation_for_draft(self) -> OpenConversation:
         """Return the conversation for a draft that was written before any was shown."""
-        records = () if self.window.new_was_requested else await self._engine.store.list_conversations(1)
+        records = (
+            ()
+            if self.window.new_was_requested
+            else await self._engine.store.list_conversations(1, scope=ListScope(archived=False))
+        )
         if not records:
             return OpenConversation(self._engine.new_session(), self._clock, self.library)
         try:

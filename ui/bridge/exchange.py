@@ -42,9 +42,9 @@ class Exchange(QObject):
         self._exchange = ConversationExchange(engine.store)
         self._turn = asyncio.Lock()
 
-    def export(self, target: Path, export_format: ExportFormat, conversation_id: str | None = None) -> None:
-        """Export this conversation, or all of them."""
-        self._tasks.start(self._do(lambda progress: self._export(target, export_format, conversation_id, progress)))
+    def export(self, target: Path, export_format: ExportFormat, ids: Sequence[str] | None = None) -> None:
+        """Export these conversations, or all of them."""
+        self._tasks.start(self._do(lambda progress: self._export(target, export_format, ids, progress)))
 
     def export_pdf(self, target: Path, conversation_id: str) -> None:
         """Print this conversation into a file."""
@@ -78,12 +78,12 @@ class Exchange(QObject):
                 self.ended.emit()
 
     async def _export(
-        self, target: Path, export_format: ExportFormat, conversation_id: str | None, progress: Progress
+        self, target: Path, export_format: ExportFormat, ids: Sequence[str] | None, progress: Progress
     ) -> None:
         # What was said a moment ago may wait for the disk.
         await self._engine.write_all()
-        ids = [conversation_id] if conversation_id is not None else await self._all_ids()
-        self.exported.emit(await self._exchange.export(ids, target, export_format, progress))
+        wanted = await self._all_ids() if ids is None else ids
+        self.exported.emit(await self._exchange.export(wanted, target, export_format, progress))
 
     async def _export_pdf(self, target: Path, conversation_id: str, progress: Progress) -> None:
         # Late: the fonts and pages of Qt's printing are needed by few.

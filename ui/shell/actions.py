@@ -17,6 +17,8 @@ from ui.composer.question_card import QUESTION_KEYS
 from ui.shell.command_palette import PalettePresenter, mark_numbered, set_shown_shortcut, set_synonyms
 from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow
+from ui.sidebar.organising import OrganisePresenter
+from ui.sidebar.row_menus import RowAction
 from ui.style.pickers import MODE_SHORTCUT as MODE_KEYS
 from ui.style.theme import ThemeSource
 
@@ -77,6 +79,7 @@ class WindowActions(QObject):
         palette: PalettePresenter,
         disk: DiskMonitor,
         exchange: "Callable[[], ExchangePresenter]",
+        organising: OrganisePresenter,
     ) -> None:
         super().__init__(window)
         self._window = window
@@ -89,6 +92,7 @@ class WindowActions(QObject):
         self._add_conversations()
         self._add_conversation()
         self._add_message(settings)
+        self._add_organising(organising)
         self._add_exchange(exchange)
         trash = self._add_settings(settings, pages, disk)
         open_help, shortcuts = self._add_help(help_)
@@ -168,6 +172,22 @@ class WindowActions(QObject):
         )
         settings.changed.connect(self._show_keys_of_message)
         self._show_keys_of_message(settings.preferences)
+
+    def _add_organising(self, organising: OrganisePresenter) -> None:
+        actions: tuple[tuple[str, RowAction, str], ...] = (
+            (self.tr("Pin this conversation"), "pin", self.tr("keep on top favourite star")),
+            (self.tr("Unpin this conversation"), "unpin", ""),
+            (self.tr("Archive this conversation"), "archive", self.tr("hide put away")),
+            (self.tr("Bring this conversation back from the archive"), "unarchive", self.tr("unarchive restore")),
+            (self.tr("Move this conversation to a folder…"), "move", self.tr("organise sort")),
+            (self.tr("Tags of this conversation…"), "tag", self.tr("label keyword")),
+            (self.tr("Duplicate this conversation"), "duplicate", self.tr("copy clone")),
+            (self.tr("Merge the selected conversations"), "merge", self.tr("join combine")),
+        )
+        for text, action, other_words in actions:
+            self._add(text, None, partial(organising.act, action), other_words)
+        self._add(self.tr("New folder…"), None, organising.create_folder, self.tr("create directory project"))
+        self._add(self.tr("Show the archive"), None, organising.show_archive, self.tr("archived conversations"))
 
     def _add_exchange(self, exchange: "Callable[[], ExchangePresenter]") -> None:
         other_words = self.tr("save share file markdown html json zip")

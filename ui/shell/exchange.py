@@ -1,5 +1,6 @@
 """Exporting and importing conversations: the dialogs, how far it is, and what came of it."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -62,15 +63,15 @@ class ExchangePresenter(QObject):
             self.tr("Archive with pictures, to be imported again (*.zip)"): ExportFormat.ARCHIVE,
             self.tr("JSON, to be imported again (*.json)"): ExportFormat.JSON,
         }
-        self._ask_target(conversation.title or self.tr("Conversation"), formats, conversation.id)
+        self._ask_target(conversation.title or self.tr("Conversation"), formats, [conversation.id])
 
-    def export_all(self) -> None:
-        """Ask where to write all conversations."""
+    def export_all(self, ids: Sequence[str] | None = None) -> None:
+        """Ask where to write these conversations, or all."""
         formats: dict[str, ExportFormat | None] = {
             self.tr("Archive with pictures, to be imported again (*.zip)"): ExportFormat.ARCHIVE,
             self.tr("JSON, to be imported again (*.json)"): ExportFormat.JSON,
         }
-        self._ask_target(self.tr("Conversations"), formats, None)
+        self._ask_target(self.tr("Conversations"), formats, ids)
 
     def import_file(self) -> None:
         """Ask for an export, of this program or of an account elsewhere."""
@@ -93,8 +94,8 @@ class ExchangePresenter(QObject):
         dialog.import_requested.connect(self._exchange.import_found)
         dialog.open()
 
-    def _ask_target(self, name: str, formats: dict[str, ExportFormat | None], conversation_id: str | None) -> None:
-        """Ask for a file in one of these formats; None is a PDF, which is printed here."""
+    def _ask_target(self, name: str, formats: dict[str, ExportFormat | None], ids: Sequence[str] | None) -> None:
+        """Ask for a file in one of these formats; None is a PDF of one conversation, which is printed here."""
         if self._dialog is not None:
             return
         dialog = self._create_dialog(self.tr("Export"))
@@ -109,9 +110,10 @@ class ExchangePresenter(QObject):
         def on_selected(path: str) -> None:
             export_format = formats[dialog.selectedNameFilter()]
             if export_format is not None:
-                self._exchange.export(Path(path), export_format, conversation_id)
-            elif conversation_id is not None:
-                self._exchange.export_pdf(Path(path), conversation_id)
+                self._exchange.export(Path(path), export_format, ids)
+            else:
+                for conversation_id in ids or ():
+                    self._exchange.export_pdf(Path(path), conversation_id)
 
         dialog.filterSelected.connect(on_filter)
         dialog.fileSelected.connect(on_selected)

@@ -1,0 +1,227 @@
+"""Folders, pins, the archive, tags, copies and marked conversations in the whole window."""
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QListView, QMenu, QPushButton, QToolButton
+
+from desktop_agent.types.folders import FolderColour
+from desktop_agent.types.messages import Message
+from tests.fakes.qt_loop import until
+from ui.style.list_rows import RowRole
+
+MOVE = Qt.DropAction.MoveAction
+
+
+@pytest.fixture
+def menus(qt_messages):
+    """Without a screen nothing grabs the keyboard for a menu."""
+    qt_messages.expect("grabbing the keyboard")
+
+
+def rows(screen):
+    return screen.find(QListView, "Conversations")
+
+
+def titles(screen):
+    model = rows(screen).model()
+    return [model.index(row).data() for row in range(model.rowCount())]
+
+
+def index_of(screen, title):
+    return rows(screen).model().index(titles(screen).index(title))
+
+
+def click(screen, title, modifiers=Qt.KeyboardModifier.NoModifier):
+    place = rows(screen).visualRect(index_of(screen, title)).center()
+    QTest.mouseClick(rows(screen).viewport(), Qt.MouseButton.LeftButton, modifiers, place)
+
+
+def selected(screen):
+    return [index.data() for index in rows(screen).selectedIndexes()]
+
+
+def choose(screen, title, words):
+    """Choose an entry of the menu of a row."""
+    rows(screen).customContextMenuRequested.emit(rows(screen).visualRect(index_of(screen, title)).center())
+    menu = next(each for each in rows(screen).findChildren(QMenu) if each.isVisible())
+    action = next(action for action in menu.actions() if action.text() == words)
+    menu.close()
+    action.trigger()
+
+
+def undo(screen):
+    screen.find(QPushButton, "Undo").click()
+
+
+async def stored(screen, *names):
+    ids = []
+    for name in names:
+        record = await screen.engine.store.create_conversation(title=name)
+        await screen.engine.store.commit(record.id, Message.user(name))
+        ids.append(record.id)
+    return ids
+
+
+async def listed(screen, *wanted):
+    screen.desk.library.refresh()
+    await until(lambda: titles(screen) == list(wanted))
+
+
+def test_without_folders_the_list_is_as_ever(on_screen):
+    async def work(screen):
+        await stored(screen, "a", "b")
+        await listed(screen, "Today", "b", "a")
+        assert not [each for each in screen.window.findChildren(QToolButton) if "Go up" in each.accessibleName()]
+
+    on_screen(work)
+
+
+@pytest.mark.usefixtures("menus")
+def test_a_folder_is_made_opened_left_and_deleted(on_screen):
+    async def work(screen):
+        (one, _) = await stored(screen, "a", "b")
+        await listed(screen, "Today", "b", "a")
+        screen.action("New folder…").trigger()
+        dialog = await until(lambda: screen.find(QDialog, "New folder"))
+        QTest.keyClicks(screen.find(QLineEdit, "Name of the folder"), "Work")
+        screen.find(QToolButton, "Teal").click()
+        screen.find(QPushButton, "Create").click()
+        await until(lambda: titles(screen) == ["Work", "Today", "b", "a"])
+        assert index_of(screen, "Work").data(RowRole.TINT) == FolderColour.TEAL
+        assert index_of(screen, "Work").data(Qt.ItemDataRole.AccessibleTextRole) == "Folder: Work"
+        choose(screen, "a", "Move to a folder…")
+        dialog = await until(lambda: screen.find(QDialog, "Move to a folder"))
+        QTest.keyClicks(dialog.findChild(QLineEdit), "wor")
+        QTest.keyClick(dialog.findChild(QLineEdit), Qt.Key.Key_Return)
+        await until(lambda: titles(screen) == ["Work", "Today", "b"])
+        click(screen, "Work")
+        await until(lambda: titles(screen) == ["Today", "a"])
+        assert screen.find(QToolButton, "Work. Go up to: All conversations").isVisible()
+        QTest.keyClick(rows(screen), Qt.Key.Key_Backspace)
+        await until(lambda: titles(screen) == ["Work", "Today", "b"])
+        undo(screen)
+        await until(lambda: titles(screen) == ["Work", "Today", "b", "a"])
+        await screen.engine.store.placements.change([one], folder=(await screen.engine.store.folders.all())[0].id)
+        choose(screen, "Work", "Delete folder…")
+        await until(lambda: screen.find(QPushButton, "Delete folder"))
+        screen.find(QPushButton, "Delete folder").click()
+        await until(lambda: titles(screen) == ["Today", "b", "a"])
+
+    on_screen(work)
+
+
+@pytest.mark.usefixtures("menus")
+def test_pins_and_the_archive_are_undone_by_the_notice(on_screen):
+    async def work(screen):
+        await stored(screen, "a", "b", "c")
+        await listed(screen, "Today", "c", "b", "a")
+        choose(screen, "a", "Pin")
+        await until(lambda: titles(screen) == ["Pinned", "a", "Today", "c", "b"])
+        assert "pinned" in index_of(screen, "a").data(Qt.ItemDataRole.AccessibleTextRole)
+        undo(screen)
+        await until(lambda: titles(screen) == ["Today", "c", "b", "a"])
+        choose(screen, "b", "Archive")
+        await until(lambda: titles(screen) == ["Archive", "Today", "c", "a"])
+        click(screen, "Archive")
+        await until(lambda: titles(screen) == ["Today", "b"])
+        choose(screen, "b", "Bring back from the archive")
+        await until(lambda: titles(screen) == [])
+        screen.find(QToolButton, "Archive. Go up to: All conversations").click()
+        await until(lambda: titles(screen) == ["Today", "c", "b", "a"])
+
+    on_screen(work)
+
+
+@pytest.mark.usefixtures("menus")
+def test_marked_conversations_are_handled_together(on_screen):
+    async def work(screen):
+        await stored(screen, "a", "b", "c", "d")
+        await listed(screen, "Today", "d", "c", "b", "a")
+        click(screen, "c", Qt.KeyboardModifier.ControlModifier)
+        click(screen, "a", Qt.KeyboardModifier.ShiftModifier)
+        assert selected(screen) == ["c", "b", "a"]
+        QTest.keyClick(rows(screen), Qt.Key.Key_Escape)
+        assert selected(screen) == []
+        click(screen, "d", Qt.KeyboardModifier.ControlModifier)
+        for _ in range(2):
+            QTest.keyClick(rows(screen), Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+        assert selected(screen) == ["d", "c", "b"]
+        QTest.keyClick(rows(screen), Qt.Key.Key_Delete)
+        await until(lambda: titles(screen) == ["Today", "a"])
+        undo(screen)
+        await until(lambda: titles(screen) == ["Today", "d", "c", "b", "a"])
+        click(screen, "b", Qt.KeyboardModifier.ControlModifier)
+        click(screen, "a", Qt.KeyboardModifier.ControlModifier)
+        choose(screen, "a", "Merge into one")
+        await until(lambda: "b + a" in titles(screen))
+        await until(lambda: screen.conversation.title == "b + a")
+
+    on_screen(work)
+
+
+@pytest.mark.usefixtures("menus")
+def test_tags_are_given_in_a_dialog_and_shown_in_the_row(on_screen):
+    async def work(screen):
+        await stored(screen, "a")
+        await listed(screen, "Today", "a")
+        choose(screen, "a", "Tags…")
+        dialog = await until(lambda: screen.find(QDialog, "Tags"))
+        field = dialog.findChild(QLineEdit)
+        for name in ("later", "urgent"):
+            QTest.keyClicks(field, name)
+            QTest.keyClick(field, Qt.Key.Key_Return)
+        screen.find(QPushButton, "Done").click()
+        await until(lambda: str(index_of(screen, "a").data(RowRole.DETAIL)).startswith("later +1 · "))
+        assert "tags: later, urgent" in index_of(screen, "a").data(Qt.ItemDataRole.AccessibleTextRole)
+
+    on_screen(work)
+
+
+def test_rows_are_dropped_on_a_folder_and_on_the_line_above(on_screen):
+    async def work(screen):
+        await stored(screen, "a", "b")
+        store = screen.engine.store
+        await store.folders.create("Outer")
+        await store.folders.create("Sub")
+        await listed(screen, "Outer", "Sub", "Today", "b", "a")
+        for title in ("b", "Sub"):
+            data = rows(screen).model().mimeData([index_of(screen, title)])
+            drop(rows(screen).viewport(), data, rows(screen).visualRect(index_of(screen, "Outer")).center())
+            await until(lambda title=title: title not in titles(screen))
+        click(screen, "Outer")
+        await until(lambda: titles(screen) == ["Sub", "Today", "b"])
+        data = rows(screen).model().mimeData([index_of(screen, "b")])
+        header = screen.find(QToolButton, "Outer. Go up to: All conversations").parentWidget()
+        drop(header, data, QPoint(5, 5))
+        await until(lambda: titles(screen) == ["Sub"])
+
+    on_screen(work)
+
+
+def drop(widget, data, place):
+    buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    QApplication.sendEvent(widget, QDragEnterEvent(place, MOVE, data, buttons, keys))
+    QApplication.sendEvent(widget, QDropEvent(QPointF(place), MOVE, data, buttons, keys))
+
+
+@pytest.mark.usefixtures("menus")
+def test_a_copy_is_made_and_a_new_conversation_belongs_to_the_folder_that_is_shown(on_screen):
+    async def work(screen):
+        await stored(screen, "a")
+        folder = await screen.engine.store.folders.create("Work")
+        await listed(screen, "Work", "Today", "a")
+        choose(screen, "a", "Duplicate")
+        await until(lambda: screen.conversation.title == "a (copy)")
+        click(screen, "Work")
+        await until(lambda: titles(screen) == [])
+        screen.desk.library.new()
+        id_ = screen.desk.library.current.id
+        await screen.engine.store.create_conversation(title="new", id_=id_)
+        screen.desk.library.refresh()
+        await until(lambda: titles(screen) == ["Today", "new"])
+        (place,) = await screen.engine.store.placements.of([id_])
+        assert place.folder == folder.id
+
+    on_screen(work)

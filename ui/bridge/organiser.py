@@ -1,0 +1,177 @@
+"""Where conversations are, for the screens: folders, pins, the archive, tags, copies, and the trash for several."""
+
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Unpack
+
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.engine.conversation_copies import duplicate_conversation, merge_conversations
+from desktop_agent.engine.engine import Engine
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.folders import Folder, FolderColour, Placement, PlacementChanges
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.library import ConversationLibrary
+
+
+class Organiser(QObject):
+    """Moves conversations about. Errors are shown as those of any other background task."""
+
+    done = Signal(object, object)
+    """A Sentence that says what was done, and what undoes it: a callable without arguments."""
+    folders_read = Signal(list)
+    """Every Folder, in no order."""
+    tags_read = Signal(list, list)
+    """Every tag, and the Placements of the conversations that were asked about."""
+
+    def __init__(
+        self, engine: Engine, library: ConversationLibrary, tasks: BackgroundTasks, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._store = engine.store
+        self._library = library
+        self._tasks = tasks
+        self._new: tuple[str, str] | None = None
+        """A conversation that was begun in a folder and is not stored yet, and the folder."""
+        library.opened.connect(self._on_opened)
+        library.listing.listed.connect(self._place_new)
+
+    def pin(self, ids: Sequence[str], *, pinned: bool) -> None:
+        """Pin conversations in their folder, or no longer."""
+        sentence = (
+            Sentence("Pinned conversations: {count}.") if pinned else Sentence("Unpinned conversations: {count}.")
+        )
+        self._start(self._change(ids, sentence, pinned=pinned))
+
+    def archive(self, ids: Sequence[str], *, archived: bool) -> None:
+        """Put conversations into the archive, or bring them back to where they were."""
+        into, back = Sentence("Archived conversations: {count}."), Sentence("Brought back conversations: {count}.")
+        self._start(self._change(ids, into if archived else back, archived=archived))
+
+    def move(self, ids: Sequence[str], folder: str | None) -> None:
+        """Move conversations into a folder, or to the top."""
+        self._start(self._change(ids, Sentence("Moved conversations: {count}."), folder=folder))
+
+    def tag(self, ids: Sequence[str], added: Sequence[str], removed: Sequence[str]) -> None:
+        """Give these tags to conversations, and take those away."""
+        self._start(self._change(ids, Sentence("Tagged conversations: {count}."), add_tags=added, remove_tags=removed))
+
+    def trash(self, ids: Sequence[str]) -> None:
+        """Put conversations into the trash; running ones are stopped."""
+        self._start(self._trash(ids))
+
+    def duplicate(self, conversation_id: str, title: str) -> None:
+        """Make a copy with all branches, and show it."""
+        self._start(self._show_made(lambda: duplicate_conversation(self._engine, conversation_id, title)))
+
+    def merge(self, ids: Sequence[str], title: str, heading: Callable[[str], str]) -> None:
+        """Make one conversation of several, which stay, and show it. `heading` makes a line of the title of each."""
+        self._start(self._show_made(lambda: merge_conversations(self._engine, ids, title, heading)))
+
+    def create_folder(self, name: str, colour: FolderColour, parent: str | None, ids: Sequence[str] = ()) -> None:
+        """Create a folder, and move conversations into it."""
+        self._start(self._create_folder(name, colour, parent, ids))
+
+    def rename_folder(self, folder: str, name: str, colour: FolderColour) -> None:
+        """Give a folder another name and another colour."""
+        self._start(self._refreshed(self._store.folders.rename(folder, name, colour)))
+
+    def move_folder(self, folder: str, parent: str | None) -> None:
+        """Move a folder into another one, or to the top."""
+        self._start(self._move_folder(folder, parent))
+
+    def delete_folder(self, folder: str) -> None:
+        """Delete a folder; what is in it moves up."""
+        self._start(self._refreshed(self._store.folders.delete(folder)))
+
+    def read_folders(self) -> None:
+        """Read every folder; `folders_read` answers."""
+        self._start(self._read_folders())
+
+    def read_tags(self, ids: Sequence[str]) -> None:
+        """Read every tag and those of some conversations; `tags_read` answers."""
+        self._start(self._read_tags(ids))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.start(work)
+
+    async def _change(self, ids: Sequence[str], sentence: Sentence, **changes: Unpack[PlacementChanges]) -> None:
+        before = await self._store.placements.change(ids, **changes)
+        self._library.refresh()
+        if before:
+            self.done.emit(_counted(sentence, len(before)), lambda: self._start(self._put_back(before)))
+
+    async def _put_back(self, placements: Sequence[Placement]) -> None:
+        await self._refreshed(self._store.placements.put_back(placements))
+
+    async def _refreshed(self, work: Awaitable[object]) -> None:
+        await work
+        self._library.refresh()
+
+    async def _trash(self, ids: Sequence[str]) -> None:
+        deleted: list[str] = []
+        try:
+            for conversation_id in ids:
+                await self._engine.delete_conversation(conversation_id)
+                deleted.append(conversation_id)
+        finally:
+            current = self._library.current
+            if current is not None and current.id in deleted:
+                self._library.new()
+            self._library.refresh()
+            self._library.list_trash()
+            if deleted:
+                sentence = _counted(Sentence("Conversations put into the trash: {count}."), len(deleted))
+                self.done.emit(sentence, lambda: self._start(self._restore(deleted)))
+
+    async def _restore(self, ids: Sequence[str]) -> None:
+        for conversation_id in ids:
+            await self._store.restore_conversation(conversation_id)
+        self._library.refresh()
+        self._library.list_trash()
+
+    async def _show_made(self, make: Callable[[], Awaitable[str]]) -> None:
+        await self._engine.write_all()
+        self._library.open(await make())
+        self._library.refresh()
+
+    async def _create_folder(self, name: str, colour: FolderColour, parent: str | None, ids: Sequence[str]) -> None:
+        folder: Folder = await self._store.folders.create(name, colour, parent)
+        if ids:
+            await self._change(ids, Sentence("Moved conversations: {count}."), folder=folder.id)
+        else:
+            self._library.refresh()
+
+    async def _move_folder(self, folder: str, parent: str | None) -> None:
+        before: Folder = await self._store.folders.move(folder, parent)
+        self._library.refresh()
+        if before.parent != parent:
+            sentence = Sentence("Moved the folder “{name}”.", {"name": before.name})
+            self.done.emit(sentence, lambda: self.move_folder(folder, before.parent))
+
+    async def _read_folders(self) -> None:
+        self.folders_read.emit(list(await self._store.folders.all()))
+
+    async def _read_tags(self, ids: Sequence[str]) -> None:
+        tags = await self._store.placements.tags()
+        self.tags_read.emit(list(tags), list(await self._store.placements.of(ids)))
+
+    def _on_opened(self, conversation: OpenConversation) -> None:
+        """What is begun while a folder is shown belongs there."""
+        folder = self._library.listing.folder
+        self._new = (conversation.id, folder) if folder is not None and conversation.is_empty else None
+
+    def _place_new(self) -> None:
+        if self._new is not None:
+            self._start(self._move_new(*self._new))
+
+    async def _move_new(self, conversation_id: str, folder: str) -> None:
+        if (conversation_id, folder) == self._new and await self._store.placements.of([conversation_id]):
+            self._new = None
+            await self._store.placements.change([conversation_id], folder=folder)
+            self._library.refresh()
+
+
+def _counted(sentence: Sentence, count: int) -> Sentence:
+    return Sentence(sentence.template, {"count": str(count)})

@@ -1,0 +1,250 @@
+"""The dialogs of folders and tags: a name with a colour, a folder to choose, and the tags of conversations."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QSize, Signal
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QButtonGroup, QDialog, QLineEdit, QToolButton, QWidget
+
+from desktop_agent.types.folders import MAX_FOLDER_NAME, Folder, FolderColour, clean_name, folder_paths
+from ui.style.boxes import vbox
+from ui.style.controls import button
+from ui.style.layouts import FlowRows
+from ui.style.list_rows import ResultRow
+from ui.style.pickers import SearchPanel
+from ui.style.text import plain_tooltip
+from ui.style.theme import ICON_SIZE, SPACE_L, SPACE_M, SPACE_S, ThemeSource, folder_tint, pixmap
+
+_WIDTH = 380
+_PICKER_HEIGHT = 420
+"""Pixels."""
+_SEPARATOR = " / "
+
+
+class FolderDialog(QDialog):
+    """The name and the colour of a folder. Not modal."""
+
+    chosen = Signal(str, FolderColour)
+
+    def __init__(self, themes: ThemeSource, folder: Folder | None, parent: QWidget) -> None:
+        """Edit a folder, or describe a new one."""
+        super().__init__(parent)
+        self._themes = themes
+        self._name = QLineEdit("" if folder is None else folder.name)
+        self._name.setMaxLength(MAX_FOLDER_NAME)
+        self._name.setAccessibleName(self.tr("Name of the folder"))
+        self._name.setPlaceholderText(self.tr("Name"))
+        self._colours = QButtonGroup(self)
+        self._swatches = [self._make_swatch(colour) for colour in FolderColour]
+        self._swatches[0 if folder is None else list(FolderColour).index(folder.colour)].setChecked(True)
+        title = self.tr("New folder") if folder is None else self.tr("Name and colour")
+        self.setWindowTitle(title)
+        self.setAccessibleName(title)
+        self.setMinimumWidth(round(_WIDTH * themes.zoom / 100))
+        self._accept = button(self.tr("Create") if folder is None else self.tr("Save"), self._choose, "primary")
+        self._accept.setDefault(True)
+        buttons = FlowRows((self._accept, button(self.tr("Cancel"), self.reject)), trailing=True)
+        vbox(
+            self._name,
+            FlowRows(self._swatches, gap=SPACE_S),
+            buttons,
+            parent=self,
+            spacing=SPACE_M,
+            margins=SPACE_L,
+        )
+        self._name.textChanged.connect(self._refresh)
+        self._name.selectAll()
+        self._refresh()
+
+    def _make_swatch(self, colour: FolderColour) -> QToolButton:
+        name = _colour_names(self)[colour]
+        swatch = QToolButton()
+        swatch.setCheckable(True)
+        swatch.setProperty("kind", "quiet")
+        swatch.setProperty("square", "true")
+        swatch.setAccessibleName(name)
+        swatch.setToolTip(plain_tooltip(name))
+        side = round(ICON_SIZE * self._themes.zoom / 100)
+        swatch.setIcon(QIcon(pixmap("folder", folder_tint(self._themes.theme, colour.value), side, 2)))
+        swatch.setIconSize(QSize(side, side))
+        self._colours.addButton(swatch)
+        return swatch
+
+    def _refresh(self) -> None:
+        self._accept.setEnabled(bool(clean_name(self._name.text(), MAX_FOLDER_NAME)))
+
+    def _choose(self) -> None:
+        colour = next(colour for colour, swatch in zip(FolderColour, self._swatches, strict=True) if swatch.isChecked())
+        self.chosen.emit(self._name.text(), colour)
+        self.accept()
+
+
+def _colour_names(dialog: QDialog) -> Mapping[FolderColour, str]:
+    return {
+        FolderColour.GREY: dialog.tr("Grey"),
+        FolderColour.RED: dialog.tr("Red"),
+        FolderColour.ORANGE: dialog.tr("Orange"),
+        FolderColour.YELLOW: dialog.tr("Yellow"),
+        FolderColour.GREEN: dialog.tr("Green"),
+        FolderColour.TEAL: dialog.tr("Teal"),
+        FolderColour.BLUE: dialog.tr("Blue"),
+        FolderColour.PURPLE: dialog.tr("Purple"),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TargetRow(ResultRow):
+    """A folder to move into; `new_name` instead for one that is to be made, and neither for the top."""
+
+    folder: str | None = None
+    new_name: str = ""
+
+
+class _PickDialog(QDialog):
+    """A search field over a list, with buttons below."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.panel = SearchPanel(themes, self.rows_for, self.tr("Found"))
+        self.panel.chosen.connect(self.choose)
+        self.resize(QSize(_WIDTH, _PICKER_HEIGHT) * (themes.zoom / 100))
+
+    def set_words(self, title: str, hint: str) -> None:
+        """Say what it is for, and what to type."""
+        self.setWindowTitle(title)
+        self.setAccessibleName(title)
+        self.panel.set_label(title, hint)
+
+    def rows_for(self, typed: str) -> Sequence[ResultRow]:
+        """Return the rows for what was typed."""
+        raise NotImplementedError
+
+    def choose(self, row: ResultRow) -> None:
+        """Take this row."""
+        raise NotImplementedError
+
+    def build(self, *buttons: QWidget) -> None:
+        """Lay it out, and show all rows."""
+        vbox(
+            self.panel,
+            FlowRows(buttons, trailing=True),
+            parent=self,
+            spacing=SPACE_M,
+            margins=SPACE_L,
+            grow=self.panel,
+        )
+        self.panel.reset()
+        self.panel.setFocus()
+
+
+class FolderPicker(_PickDialog):
+    """Asks for a folder to move things into; `left_out` and what is in it cannot be chosen. Not modal."""
+
+    chosen = Signal(object)
+    """The id of the folder; None for the top."""
+    new_wanted = Signal(str)
+    """The name of a folder that is to be made at the top."""
+
+    def __init__(self, themes: ThemeSource, folders: Sequence[Folder], parent: QWidget, left_out: str = "") -> None:
+        paths = folder_paths(folders)
+        outside = paths.get(left_out)
+        self._offers_new = not left_out
+        self._paths = sorted(
+            (
+                (path, folder)
+                for folder in folders
+                if (path := paths[folder.id]) and (outside is None or path[: len(outside)] != outside)
+            ),
+            key=lambda entry: [name.casefold() for name in entry[0]],
+        )
+        super().__init__(themes, parent)
+        self.set_words(self.tr("Move to a folder"), self.tr("Find a folder, or name a new one"))
+        self.build(button(self.tr("Cancel"), self.reject))
+
+    def rows_for(self, typed: str) -> Sequence[ResultRow]:
+        """Return the folders that have all the words in their path, the top, and one to be made."""
+        words = typed.casefold().split()
+        rows = [
+            _TargetRow(
+                text=folder.name,
+                under=_SEPARATOR.join(path[:-1]),
+                icon="folder",
+                tint=folder.colour.value,
+                spoken=_SEPARATOR.join(path),
+                is_choosable=True,
+                folder=folder.id,
+            )
+            for path, folder in self._paths
+            if all(word in " ".join(path).casefold() for word in words)
+        ]
+        if not words:
+            rows.insert(0, _TargetRow(text=self.tr("No folder"), icon="chevron-up", is_choosable=True))
+        name = clean_name(typed, MAX_FOLDER_NAME)
+        if name and self._offers_new and all(row.text.casefold() != name.casefold() for row in rows):
+            new = self.tr("New folder “{0}”").format(name)
+            rows.append(_TargetRow(text=new, icon="plus", is_choosable=True, new_name=name))
+        return rows
+
+    def choose(self, row: ResultRow) -> None:
+        """Take this folder."""
+        if isinstance(row, _TargetRow):
+            if row.new_name:
+                self.new_wanted.emit(row.new_name)
+            else:
+                self.chosen.emit(row.folder)
+        self.accept()
+
+
+class TagDialog(_PickDialog):
+    """The tags of conversations: Enter gives one to all of them, or takes it away. Not modal."""
+
+    chosen = Signal(list, list)
+    """The tags that were added, and those that were removed."""
+
+    def __init__(
+        self, themes: ThemeSource, tags: Sequence[str], given: Sequence[Sequence[str]], parent: QWidget
+    ) -> None:
+        """`given` are the tags of each conversation."""
+        self._tags = list(tags)
+        common = set(given[0]).intersection(*given[1:]) if given else set[str]()
+        self._before, self._now = common, set(common)
+        self._in_some = {tag for names in given for tag in names} - common
+        super().__init__(themes, parent)
+        self.set_words(self.tr("Tags"), self.tr("Find a tag, or name a new one"))
+        done = button(self.tr("Done"), self._finish, "primary")
+        self.build(done, button(self.tr("Cancel"), self.reject))
+
+    def rows_for(self, typed: str) -> Sequence[ResultRow]:
+        """Return the tags with what was typed, and one to be made."""
+        wanted = clean_name(typed, MAX_FOLDER_NAME).casefold()
+        rows = [self._row(tag) for tag in self._tags if wanted in tag.casefold()]
+        if wanted and all(tag.casefold() != wanted for tag in self._tags):
+            new = self.tr("New tag “{0}”").format(clean_name(typed, MAX_FOLDER_NAME))
+            rows.append(ResultRow(text=new, icon="plus", is_choosable=True, tip=clean_name(typed, MAX_FOLDER_NAME)))
+        if not rows:
+            rows.append(ResultRow(text=self.tr("Type the name of a tag."), is_faded=True))
+        return rows
+
+    def choose(self, row: ResultRow) -> None:
+        """Give this tag, or take it away."""
+        tag = row.tip
+        if tag not in self._tags:
+            self._tags.insert(0, tag)
+            self.panel.field.clear()
+        self._now ^= {tag}
+        self._in_some.discard(tag)
+        self.panel.fill()
+
+    def _row(self, tag: str) -> ResultRow:
+        is_given = tag in self._now
+        state = self.tr("given") if is_given else self.tr("of some") if tag in self._in_some else self.tr("not given")
+        icon = "check" if is_given else "minus" if tag in self._in_some else "tag"
+        return ResultRow(text=tag, icon=icon, spoken=f"{tag}, {state}", tip=tag, is_choosable=True)
+
+    def _finish(self) -> None:
+        added = sorted(self._now - self._before)
+        removed = sorted(self._before - self._now)
+        if added or removed:
+            self.chosen.emit(added, removed)
+        self.accept()

@@ -1,0 +1,216 @@
+"""What is done with folders and conversations in the sidebar: menus, keys, drops and commands lead to the organiser."""
+
+from collections.abc import Sequence
+from functools import cached_property, partial
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import QDialog, QWidget
+
+from desktop_agent.types.folders import Folder, FolderColour, FolderLevel, Placement
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.organiser import Organiser
+from ui.sidebar.conversation_list import ConversationList
+from ui.sidebar.conversation_model import PlaceRow
+from ui.sidebar.folder_dialogs import FolderDialog, FolderPicker, TagDialog
+from ui.sidebar.folder_header import FolderHeader
+from ui.sidebar.row_menus import FolderAction, RowAction
+from ui.style.theme import ThemeSource
+from ui.style.widgets import QuestionBox
+
+_MAX_TITLE = 80
+
+
+class OrganisePresenter(QObject):
+    """Asks what has to be asked, in dialogs that are not modal."""
+
+    export_requested = Signal(list)
+    """The ids of conversations."""
+
+    def __init__(
+        self,
+        themes: ThemeSource,
+        sidebar: ConversationList,
+        organiser: Organiser,
+        library: ConversationLibrary,
+        window: QWidget,
+    ) -> None:
+        super().__init__(window)
+        self._themes = themes
+        self._sidebar = sidebar
+        self._organiser = organiser
+        self._library = library
+        self._window = window
+        self._ids: Sequence[str] = ()
+        """The conversations that a dialog is for."""
+        self._moving: Folder | None = None
+        """The folder that a dialog is for."""
+        self._known: dict[str, Folder] = {}
+        self._path: Sequence[Folder] = ()
+        view = sidebar.view
+        view.action_requested.connect(self.act_on)
+        view.place_chosen.connect(self._open_place)
+        view.folder_action_requested.connect(self._on_folder_action)
+        view.dropped.connect(self._drop)
+        view.up_requested.connect(self.go_up)
+        library.listing.level_read.connect(self._on_level)
+        organiser.folders_read.connect(self._pick_folder)
+        organiser.tags_read.connect(self._pick_tags)
+
+    def act(self, action: RowAction) -> None:
+        """Do something with the marked conversations, else with the open one."""
+        current = self._library.current
+        ids = self._sidebar.view.marks.ids or ([] if current is None or not current.is_stored else [current.id])
+        if ids:
+            self.act_on(action, ids)
+
+    def create_folder(self) -> None:
+        """Ask for the name and colour of a folder, and make it where the list is."""
+        self._describe_new(self._path[-1].id if self._path else None)
+
+    def show_archive(self) -> None:
+        """List what is archived."""
+        self._library.listing.open_archive()
+        self._sidebar.focus_list()
+
+    def go_up(self) -> None:
+        """List the folder above; nothing happens at the top."""
+        if "_header" in vars(self):
+            self._library.listing.open_folder(self._path[-2].id if len(self._path) > 1 else None)
+
+    @Slot(str, list)
+    def act_on(self, action: RowAction, ids: Sequence[str]) -> None:
+        """Do something with these conversations."""
+        match action:
+            case "pin" | "unpin":
+                self._organiser.pin(ids, pinned=action == "pin")
+            case "archive" | "unarchive":
+                self._organiser.archive(ids, archived=action == "archive")
+            case "move":
+                self._ids, self._moving = ids, None
+                self._organiser.read_folders()
+            case "tag":
+                self._ids = ids
+                self._organiser.read_tags(ids)
+            case "duplicate":
+                for id_ in ids[:1]:
+                    self._organiser.duplicate(id_, self.tr("{0} (copy)").format(self._title_of(id_)))
+            case "merge":
+                title = " + ".join(map(self._title_of, ids))[:_MAX_TITLE]
+                self._organiser.merge(ids, title, self.tr("From the conversation “{0}”:").format)
+            case "export":
+                self.export_requested.emit(list(ids))
+            case "delete":
+                self._organiser.trash(ids)
+        self._sidebar.view.marks.clear()
+
+    def _title_of(self, conversation_id: str) -> str:
+        rows = self._sidebar.view.rows
+        row = rows.row_of(conversation_id)
+        conversation = rows.conversation_at(row) if row >= 0 else None
+        current = self._library.current
+        if conversation is not None:
+            return conversation.title
+        return current.title if current is not None and current.id == conversation_id else ""
+
+    @cached_property
+    def _header(self) -> FolderHeader:
+        """The line above the list; created with the first folder that is opened."""
+        header = FolderHeader(self._themes)
+        header.up_requested.connect(self._library.listing.open_folder)
+        header.folder_action_requested.connect(self._act_on_folder)
+        header.dropped.connect(self._drop)
+        self._sidebar.put_above_list(header, *header.tab_stops)
+        self._sidebar.search_requested.connect(lambda: header.set_in_use(is_in_use=False))
+        self._sidebar.search_ended.connect(lambda: header.set_in_use(is_in_use=True))
+        return header
+
+    @Slot(FolderLevel)
+    def _on_level(self, level: FolderLevel) -> None:
+        self._sidebar.view.set_level(level)
+        if level.place or "_header" in vars(self):
+            self._header.show_level(level)
+        self._path = level.path
+        self._known = {folder.id: folder for folder in (*level.path, *level.folders)}
+
+    @Slot(object)
+    def _open_place(self, place: PlaceRow) -> None:
+        if place.kind == "archive":
+            self._library.listing.open_archive()
+        else:
+            self._library.listing.open_folder(place.id)
+
+    @Slot(list, list, object)
+    def _drop(self, conversations: Sequence[str], folders: Sequence[str], target: str | None) -> None:
+        if conversations:
+            self._organiser.move(conversations, target)
+            self._sidebar.view.marks.clear()
+        for folder in folders:
+            self._organiser.move_folder(folder, target)
+
+    @Slot(str, str)
+    def _on_folder_action(self, action: FolderAction, folder_id: str) -> None:
+        if not folder_id:
+            self.create_folder()
+        elif (folder := self._known.get(folder_id)) is not None:
+            self._act_on_folder(action, folder)
+
+    @Slot(str, object)
+    def _act_on_folder(self, action: FolderAction, folder: Folder) -> None:
+        match action:
+            case "create":
+                self._describe_new(folder.id)
+            case "edit":
+                dialog = FolderDialog(self._themes, folder, self._window)
+                dialog.chosen.connect(partial(self._organiser.rename_folder, folder.id))
+                _open(dialog)
+            case "move":
+                self._moving = folder
+                self._organiser.read_folders()
+            case "delete":
+                self._ask_to_delete(folder)
+
+    def _describe_new(self, parent: str | None) -> None:
+        dialog = FolderDialog(self._themes, None, self._window)
+        dialog.chosen.connect(partial(self._create_folder, parent, ()))
+        _open(dialog)
+
+    def _create_folder(
+        self, parent: str | None, ids: Sequence[str], name: str, colour: FolderColour = FolderColour.GREY
+    ) -> None:
+        self._organiser.create_folder(name, colour, parent, ids)
+
+    def _ask_to_delete(self, folder: Folder) -> None:
+        question = self.tr("Delete the folder “{0}”?").format(folder.name)
+        words = self.tr("Its conversations and folders move up one level. Nothing else is deleted.")
+        box = QuestionBox(self._themes, self.tr("Delete folder"), question, words, self._window)
+        box.add_answer(self.tr("Cancel"), "")
+        box.add_answer(self.tr("Delete folder"), "delete", "danger")
+
+        def on_answered(answer: str) -> None:
+            if answer:
+                self._organiser.delete_folder(folder.id)
+
+        box.answered.connect(on_answered)
+        box.open()
+
+    @Slot(list)
+    def _pick_folder(self, folders: Sequence[Folder]) -> None:
+        moving, ids = self._moving, self._ids
+        picker = FolderPicker(self._themes, folders, self._window, "" if moving is None else moving.id)
+        if moving is not None:
+            picker.chosen.connect(partial(self._organiser.move_folder, moving.id))
+        else:
+            picker.chosen.connect(partial(self._organiser.move, ids))
+            picker.new_wanted.connect(partial(self._create_folder, None, ids))
+        _open(picker)
+
+    @Slot(list, list)
+    def _pick_tags(self, tags: Sequence[str], placements: Sequence[Placement]) -> None:
+        dialog = TagDialog(self._themes, tags, [place.tags for place in placements], self._window)
+        dialog.chosen.connect(partial(self._organiser.tag, self._ids))
+        _open(dialog)
+
+
+def _open(dialog: QDialog) -> None:
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.open()
