@@ -12,23 +12,31 @@ from desktop_agent.types.messages import Message, Role, new_id, now
 
 OWN_PROGRAM = "desktop-agent"
 """The program of the origin of a copy."""
+_SEPARATOR = " + "
+_MAX_TITLE = 120
 
 
-async def duplicate_conversation(engine: Engine, conversation_id: str, title: str) -> str:
+async def duplicate_conversation(engine: Engine, conversation_id: str, title: Callable[[str], str]) -> str:
     """Copy a conversation with all its branches, beside the original; return the id of the copy.
 
-    Rules, checkpoints and waiting messages stay with the original. Raises WrongUse for an unknown conversation, and
-    StorageFailed.
+    `title` makes its title of that of the original. Rules, checkpoints and waiting messages stay with the original.
+    Raises WrongUse for an unknown conversation, and StorageFailed.
     """
     record = await engine.record(conversation_id)
     tree = await engine.store.load_tree(conversation_id)
     origin = ConversationOrigin(program=OWN_PROGRAM, id=conversation_id)
-    changes = {"id": new_id(), "title": title, "title_is_automatic": False, "origin": origin, "updated_at": now()}
+    changes = {
+        "id": new_id(),
+        "title": title(record.title),
+        "title_is_automatic": False,
+        "origin": origin,
+        "updated_at": now(),
+    }
     state = record.state.model_copy(update={"queue": (), "stopped_run": None})
     return await _store(engine, tree.model_copy(update=changes), record, state)
 
 
-async def merge_conversations(engine: Engine, ids: Sequence[str], title: str, heading: Callable[[str], str]) -> str:
+async def merge_conversations(engine: Engine, ids: Sequence[str], heading: Callable[[str], str]) -> str:
     """Make one conversation of the branches in view of several, the oldest first; return its id.
 
     Each begins with a note that `heading` makes of its title, for the person and the model. Its server and its settings
@@ -46,7 +54,7 @@ async def merge_conversations(engine: Engine, ids: Sequence[str], title: str, he
     parents = [None, *(message.id for message in messages)]
     merged = ConversationTree(
         id=new_id(),
-        title=title,
+        title=_SEPARATOR.join(record.title for record in records)[:_MAX_TITLE],
         created_at=now(),
         updated_at=now(),
         messages=[

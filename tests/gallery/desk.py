@@ -21,6 +21,7 @@ from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import Message, now
 from desktop_agent.types.providers import Capabilities, ModelInfo, Price
 from tests.gallery.paintings import painting
+from ui.bridge.organiser import Organiser
 from ui.bridge.permissions import PermissionRules
 from ui.bridge.storage import DiskMonitor
 from ui.bridge.event_loop import FrameClock
@@ -40,6 +41,7 @@ from ui.shell.command_palette import PalettePresenter
 from ui.shell.exchange import ExchangePresenter
 from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow
+from ui.sidebar.organising import OrganisePresenter
 
 STUDIO = Endpoint(id="studio", title="Studio", base_url="http://127.0.0.1:9/v1", kind="custom")
 LARGE = Capabilities(
@@ -111,7 +113,18 @@ class Desk:
         self.exchange = ExchangePresenter(
             themes, Exchange(engine, self.tasks, app), self.library, self.window.banners, self.window
         )
-        WindowActions(self.window, settings, self.settings, self.help, self.palette, disk, lambda: self.exchange)
+        self.organiser = Organiser(engine, self.library, self.tasks, app)
+        self.organising = OrganisePresenter(themes, self.window.sidebar, self.organiser, self.library, self.window)
+        WindowActions(
+            self.window,
+            settings,
+            self.settings,
+            self.help,
+            self.palette,
+            disk,
+            lambda: self.exchange,
+            self.organising,
+        )
 
     def play(self, *turns: Turn, models: Sequence[ModelInfo] = MODELS) -> ScriptedProvider:
         """What the model says next."""

@@ -61,13 +61,13 @@ class Organiser(QObject):
         """Put conversations into the trash; running ones are stopped."""
         self._start(self._trash(ids))
 
-    def duplicate(self, conversation_id: str, title: str) -> None:
-        """Make a copy with all branches, and show it."""
+    def duplicate(self, conversation_id: str, title: Callable[[str], str]) -> None:
+        """Make a copy with all branches, and show it. `title` makes its title of that of the original."""
         self._start(self._show_made(lambda: duplicate_conversation(self._engine, conversation_id, title)))
 
-    def merge(self, ids: Sequence[str], title: str, heading: Callable[[str], str]) -> None:
+    def merge(self, ids: Sequence[str], heading: Callable[[str], str]) -> None:
         """Make one conversation of several, which stay, and show it. `heading` makes a line of the title of each."""
-        self._start(self._show_made(lambda: merge_conversations(self._engine, ids, title, heading)))
+        self._start(self._show_made(lambda: merge_conversations(self._engine, ids, heading)))
 
     def create_folder(self, name: str, colour: FolderColour, parent: str | None, ids: Sequence[str] = ()) -> None:
         """Create a folder, and move conversations into it."""

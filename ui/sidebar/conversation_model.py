@@ -63,7 +63,10 @@ class Conversation(Protocol):
         ...
 
 
-PlaceKind = Literal["folder", "archive"]
+PlaceKind = Literal["folder", "archive", "more"]
+"""`more` is a row that shows the other folders."""
+_MOST_FOLDERS = 12
+"""So many are shown before conversations, unless the person wants to see them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +80,16 @@ class PlaceRow:
     colour: str = ""
 
 
-def places_of(level: FolderLevel, archive: str) -> Sequence[PlaceRow]:
-    """Return the rows that lead on from here: the folders, and at the top the archive, which has this title."""
+def places_of(level: FolderLevel, archive: str, more: str, *, shows_all: bool) -> Sequence[PlaceRow]:
+    """Return the rows that lead on from here: the folders, and at the top the archive.
+
+    `archive` and `more` are the titles of their rows.
+    """
     if level.is_archive:
         return ()
     rows = [PlaceRow("folder", folder.id, folder.name, "folder", folder.colour.value) for folder in level.folders]
+    if len(rows) > _MOST_FOLDERS + 1 and not shows_all:
+        rows[_MOST_FOLDERS:] = [PlaceRow("more", "more", more, "chevron-down")]
     if level.has_archive and not level.path:
         rows.append(PlaceRow("archive", "archive", archive, "archive"))
     return tuple(rows)

@@ -72,7 +72,8 @@ class ConversationView(QListView):
         self.rows = ConversationModel(self)
         self.marks = RowMarks(self, self.rows)
         self._level = FolderLevel()
-        self._is_elsewhere = False
+        self._is_elsewhere = self._shows_all = False
+        self._conversations: Sequence[Conversation] = ()
         self._titles = _TitleDelegate(themes, self)
         self._drops = RowDrops(self, self.rows, self._show_target, self.dropped.emit)
         self._menu = QMenu(self)
@@ -90,12 +91,16 @@ class ConversationView(QListView):
     def set_level(self, level: FolderLevel) -> None:
         """Say which folder, or that the archive, is listed; its conversations come next."""
         self._is_elsewhere = self._level.place != level.place
+        self._shows_all = self._shows_all and not self._is_elsewhere
         self._level = level
 
     def set_conversations(self, conversations: Sequence[Conversation]) -> None:
         """Show these in this order. If the current one is gone, its neighbour becomes current."""
         row = self.currentIndex().row()
-        self.rows.set_conversations(conversations, places_of(self._level, self.tr("Archive")))
+        more = self.tr("All folders ({0})").format(self.locale().toString(len(self._level.folders)))
+        places = places_of(self._level, self.tr("Archive"), more, shows_all=self._shows_all)
+        self._conversations = conversations
+        self.rows.set_conversations(conversations, places)
         if self._is_elsewhere:
             self._is_elsewhere = False
             self.marks.clear()
@@ -236,7 +241,11 @@ class ConversationView(QListView):
         return self.rows.index(self.rows.row_of(conversation_id)) if conversation_id else _NO_INDEX
 
     def _choose(self, index: QModelIndex) -> None:
-        if (place := self.rows.place_at(index.row())) is not None:
+        place = self.rows.place_at(index.row())
+        if place is not None and place.kind == "more":
+            self._shows_all = True
+            self.set_conversations(self._conversations)
+        elif place is not None:
             self.marks.clear()
             self.place_chosen.emit(place)
         elif conversation_id := self.rows.id_at(index.row()):

@@ -17,8 +17,6 @@ from ui.sidebar.row_menus import FolderAction, RowAction
 from ui.style.theme import ThemeSource
 from ui.style.widgets import QuestionBox
 
-_MAX_TITLE = 80
-
 
 class OrganisePresenter(QObject):
     """Asks what has to be asked, in dialogs that are not modal."""
@@ -92,25 +90,14 @@ class OrganisePresenter(QObject):
                 self._ids = ids
                 self._organiser.read_tags(ids)
             case "duplicate":
-                for id_ in ids[:1]:
-                    self._organiser.duplicate(id_, self.tr("{0} (copy)").format(self._title_of(id_)))
+                self._organiser.duplicate(ids[0], self.tr("{0} (copy)").format)
             case "merge":
-                title = " + ".join(map(self._title_of, ids))[:_MAX_TITLE]
-                self._organiser.merge(ids, title, self.tr("From the conversation “{0}”:").format)
+                self._organiser.merge(ids, self.tr("From the conversation “{0}”:").format)
             case "export":
                 self.export_requested.emit(list(ids))
             case "delete":
                 self._organiser.trash(ids)
         self._sidebar.view.marks.clear()
-
-    def _title_of(self, conversation_id: str) -> str:
-        rows = self._sidebar.view.rows
-        row = rows.row_of(conversation_id)
-        conversation = rows.conversation_at(row) if row >= 0 else None
-        current = self._library.current
-        if conversation is not None:
-            return conversation.title
-        return current.title if current is not None and current.id == conversation_id else ""
 
     @cached_property
     def _header(self) -> FolderHeader:

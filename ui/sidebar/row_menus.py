@@ -30,7 +30,7 @@ def fill_conversation_menu(
     if count == 1:
         menu.addAction(translate(context, "Rename…"), rename).setShortcut(QKeySequence(Qt.Key.Key_F2))
     else:
-        menu.addSection(translate(context, "Conversations: {0}").format(count))
+        menu.addAction(translate(context, "Conversations: {0}").format(count)).setEnabled(False)
     first: Sequence[tuple[str, RowAction]] = (
         (translate(context, "Unpin"), "unpin") if is_pinned else (translate(context, "Pin"), "pin"),
         (translate(context, "Move to a folder…"), "move"),

@@ -43,7 +43,7 @@ async def test_a_copy_has_all_branches_settings_and_the_folder(tmp_path: Path) -
     await store.commit(id_, other)
     folder = await store.folders.create("Work")
     await store.placements.change([id_], folder=folder.id, add_tags=["later"], pinned=True)
-    copy = await duplicate_conversation(engine, id_, "One (copy)")
+    copy = await duplicate_conversation(engine, id_, "{} (copy)".format)
     before, after = await store.load_tree(id_), await store.load_tree(copy)
     assert (after.messages, after.head) == (before.messages, before.head)
     assert after.origin is not None
@@ -61,11 +61,12 @@ async def test_merged_conversations_stand_behind_one_another_with_a_note_before_
     summary = Message(role=Role.SYSTEM, blocks=(Summary(text="short", first_kept_id="x"),))
     two = await written(engine, "Two", Message.user("c"), summary, Message.assistant("d"))
     await engine.store.update_conversation(two, state=ConversationState(mode="plan", trusted=(OUTSIDE,)))
-    merged = await merge_conversations(engine, [two, one], "Both", "From “{}”:".format)
+    merged = await merge_conversations(engine, [two, one], "From “{}”:".format)
     loaded = await engine.store.load(merged)
     assert [message.text for message in loaded.messages] == ["From “One”:", "a", "b", "From “Two”:", "c", "d"]
     assert [message.injected_by for message in loaded.messages[::3]] == [MERGE_AUTHOR, MERGE_AUTHOR]
     assert len({message.id for message in loaded.messages}) == len(loaded.messages)
+    assert loaded.record.title == "One + Two"
     assert loaded.record.state == ConversationState(outside=(OUTSIDE,))
     assert [str(item.sentence) for item in Transcript(loaded.messages) if isinstance(item, NoticeItem)] == [
         "From “One”:",
@@ -73,5 +74,5 @@ async def test_merged_conversations_stand_behind_one_another_with_a_note_before_
     ]
     assert (await engine.store.record(one)).message_count == 2
     with pytest.raises(WrongUse):
-        await merge_conversations(engine, [one, one], "Both", str)
+        await merge_conversations(engine, [one, one], str)
     await engine.close()

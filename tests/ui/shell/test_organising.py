@@ -155,8 +155,8 @@ def test_marked_conversations_are_handled_together(on_screen):
         click(screen, "b", Qt.KeyboardModifier.ControlModifier)
         click(screen, "a", Qt.KeyboardModifier.ControlModifier)
         choose(screen, "a", "Merge into one")
-        await until(lambda: "b + a" in titles(screen))
-        await until(lambda: screen.conversation.title == "b + a")
+        await until(lambda: "a + b" in titles(screen))
+        await until(lambda: screen.conversation.title == "a + b")
 
     on_screen(work)
 
@@ -223,5 +223,20 @@ def test_a_copy_is_made_and_a_new_conversation_belongs_to_the_folder_that_is_sho
         await until(lambda: titles(screen) == ["Today", "new"])
         (place,) = await screen.engine.store.placements.of([id_])
         assert place.folder == folder.id
+
+    on_screen(work)
+
+
+def test_many_folders_do_not_push_the_conversations_away(on_screen):
+    async def work(screen):
+        await stored(screen, "a")
+        names = [f"Folder {number:02}" for number in range(20)]
+        for name in names:
+            await screen.engine.store.folders.create(name)
+        await listed(screen, *names[:12], "All folders (20)", "Today", "a")
+        rows(screen).setCurrentIndex(index_of(screen, "All folders (20)"))
+        QTest.keyClick(rows(screen), Qt.Key.Key_Return)
+        assert titles(screen) == [*names, "Today", "a"]
+        assert rows(screen).currentIndex().data() == names[12]
 
     on_screen(work)
