@@ -66,7 +66,9 @@ async def _search(arguments: _Arguments) -> int:
         _print(f"{conversation.conversation_id}  {conversation.title}")
         for hit in conversation.hits:
             _print(f"    {hit.at.astimezone():%Y-%m-%d}  {hit.role}: {hit.snippet}")
-    if not results.is_complete:
+    if results.obstacle is not None:
+        write_remark(str(results.obstacle))
+    elif not results.is_complete:
         write_remark("Not everything is searched yet: the index is being made. Search again later.")
     return DONE
 

@@ -1,7 +1,7 @@
 """Markdown without its signs, for one line of a list: read by patterns, since what is shown begins anywhere."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 TextRange = tuple[int, int]
 
@@ -23,35 +23,33 @@ _PAIRS = re.compile(
 _KEPT_GROUPS = ("in_code", "label", "bold", "starred", "underlined", "struck")
 
 
-def find_signs(text: str) -> Iterator[TextRange]:
-    """Yield the ranges of signs that only mark up, in order. What is in backticks has none."""
-    end = 0
-    for begin, stop in sorted((*_line_signs(text), *_pair_signs(text, 0, len(text)))):
-        if stop > max(begin, end):
-            yield max(begin, end), stop
-            end = stop
+def find_signs(text: str, begin: int = 0, end: int | None = None) -> Iterator[TextRange]:
+    """Yield the ranges of signs that only mark up, in order, between two places. What is in backticks has none."""
+    last = len(text) if end is None else end
+    passed = begin
+    for start, stop in sorted((*_line_signs(text, begin, last), *_pair_signs(text, begin, last))):
+        if stop > max(start, passed):
+            yield max(start, passed), stop
+            passed = stop
 
 
 def without_signs(text: str) -> str:
     """Return the text without the signs that only mark up."""
-    return "".join(text[begin:end] for begin, end in kept_ranges(text, find_signs(text)))
+    return "".join(text[begin:end] for begin, end in kept_ranges(0, len(text), find_signs(text)))
 
 
-def kept_ranges(text: str, signs: Iterator[TextRange], wanted: Sequence[TextRange] = ()) -> Iterator[TextRange]:
-    """Yield what is left of the text without these signs. What touches a wanted range stays."""
-    end = 0
-    for begin, stop in signs:
-        if any(first < stop and begin < last for first, last in wanted):
-            continue
-        if begin > end:
-            yield end, begin
-        end = stop
-    if end < len(text):
-        yield end, len(text)
+def kept_ranges(begin: int, end: int, signs: Iterable[TextRange]) -> Iterator[TextRange]:
+    """Yield what is left between two places without these signs."""
+    for start, stop in signs:
+        if start > begin:
+            yield begin, start
+        begin = stop
+    if begin < end:
+        yield begin, end
 
 
-def _line_signs(text: str) -> Iterator[TextRange]:
-    for match in _LINE_SIGNS.finditer(text):
+def _line_signs(text: str, begin: int, end: int) -> Iterator[TextRange]:
+    for match in _LINE_SIGNS.finditer(text, begin, end):
         if match.end() > match.start():
             yield match.span()
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Role
 
 MatchRange = tuple[int, int]
@@ -11,12 +12,17 @@ MatchRange = tuple[int, int]
 
 
 class SearchPlace(StrEnum):
-    """Where words are looked for. CALLS: names, arguments and results of tool calls. ATTACHMENTS: their names."""
+    """Where words are looked for.
+
+    CALLS: names, arguments and results of tool calls. FILES: the arguments of those that write files, which are found
+    as CALLS too. ATTACHMENTS: their names.
+    """
 
     TITLE = "title"
     TEXT = "text"
     CALLS = "calls"
     ATTACHMENTS = "attachments"
+    FILES = "files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +31,9 @@ class SearchQuery:
 
     All words of `text` must be in one message, or in one title; words in double quotes must follow one another. A
     last word that no space ends is the beginning of one; with only one or two letters beside other words it need not be
-    there, but counts where it is a word. Every other field narrows the search, and empty ones do not;
-    without `text` the newest messages that pass are found. `since` is included, `until` is not. `model` is the one
-    that answered or, for other messages, that of the conversation. `workspace` is exact.
+    there, but counts where it is a word. Every other field narrows the search, and empty ones do not; without `text`
+    the newest messages that pass are found, in FILES alone those that wrote any. `since` is included, `until` is not.
+    `model` is the one that answered or, for other messages, that of the conversation. `workspace` is exact.
     """
 
     text: str = ""
@@ -72,13 +78,14 @@ class ConversationHits:
 class SearchResults:
     """The conversations in which something was found, the best first.
 
-    `is_complete` is False while not every message is in the index yet. `has_more`: there are older messages, or
-    further conversations, beyond the limits.
+    `is_complete` is False while not every message is in the index. `obstacle` says why that stays so, where something
+    is in the way. `has_more`: there are older messages, or further conversations, beyond the limits.
     """
 
     conversations: tuple[ConversationHits, ...] = ()
     is_complete: bool = True
     has_more: bool = False
+    obstacle: Sentence | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,5 +59,6 @@ class SearchAsYouType(QObject):
         if results is None or query is not self._query:
             return
         self.found.emit(query, results)
-        if not results.is_complete and query is self._query:
+        # What is in the way does not go while somebody waits: the next letter asks again.
+        if not results.is_complete and results.obstacle is None and query is self._query:
             self._timer.start()

@@ -11,7 +11,7 @@ from PySide6.QtGui import QActionGroup, QShowEvent
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from desktop_agent.types.messages import Role
-from desktop_agent.types.search import SearchChoices, SearchQuery
+from desktop_agent.types.search import SearchChoices, SearchPlace, SearchQuery
 from ui.style.boxes import vbox
 from ui.style.layouts import FlowRows
 from ui.style.text import escape_mnemonics, one_line, plain_tooltip
@@ -32,6 +32,7 @@ class ChosenFilters:
     role: Role | None = None
     has_image: bool = False
     has_tool_call: bool = False
+    in_files: bool = False
 
     def apply(self, query: SearchQuery, now: datetime) -> SearchQuery:
         """Return the query with these filters. Days begin at midnight where `now` is."""
@@ -43,6 +44,7 @@ class ChosenFilters:
             roles=frozenset() if self.role is None else frozenset({self.role}),
             has_image=self.has_image,
             has_tool_call=self.has_tool_call,
+            places=frozenset({SearchPlace.FILES}) if self.in_files else query.places,
         )
 
     def _since(self, now: datetime) -> datetime | None:
@@ -175,12 +177,18 @@ class SearchFilters(QWidget):
                 return PurePath(value).name or value
             case "role":
                 return dict(self._speakers())[value]
-            case "has_image":
-                return self.tr("Has an image")
-            case "has_tool_call":
-                return self.tr("Has a tool call")
+            case "has_image" | "has_tool_call" | "in_files":
+                return self._switch_words(name)
             case _:
                 return str(value)
+
+    def _switch_words(self, name: str) -> str:
+        words = {
+            "has_image": self.tr("Has an image"),
+            "has_tool_call": self.tr("Has a tool call"),
+            "in_files": self.tr("In files written"),
+        }
+        return words[name]
 
     def _dates(self) -> Sequence[tuple[int | None, str]]:
         return (
@@ -207,7 +215,8 @@ class SearchFilters(QWidget):
         self._add_choice(self.tr("Folder"), folders, "workspace")
         self._add_choice(self.tr("Said by"), self._speakers(), "role")
         self._menu.addSeparator()
-        for name, words in (("has_image", self.tr("Has an image")), ("has_tool_call", self.tr("Has a tool call"))):
+        for name in ("has_image", "has_tool_call", "in_files"):
+            words = self._switch_words(name)
             action = self._menu.addAction(words, self._chooser(name, not getattr(self._chosen, name)))
             action.setCheckable(True)
             action.setChecked(getattr(self._chosen, name))

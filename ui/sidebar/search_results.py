@@ -24,7 +24,7 @@ from desktop_agent.types.messages import Role
 from desktop_agent.types.search import ConversationHits, MatchRange, SearchHit, SearchPlace, SearchQuery, SearchResults
 from ui.style.list_rows import Index, ResultModel, ResultRow, RowDelegate
 from ui.style.style_sheet import mix_colours
-from ui.style.text import show_hidden
+from ui.style.text import show_hidden, translate_sentence
 from ui.style.text_display import displayed_positions, in_logical_order, isolate_untrusted, relative_date
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, Theme, ThemeSource
 
@@ -78,6 +78,8 @@ def rows_of(query: SearchQuery, results: SearchResults, now: datetime) -> list[S
 def remark_on(query: SearchQuery, results: SearchResults) -> str:
     """Return what is to be said before the results, or in place of them; "" if nothing."""
     words = query.text.strip()
+    if results.obstacle is not None:
+        return translate_sentence(results.obstacle)
     if not results.is_complete:
         return translate("SearchResults", "Still indexing: not everything is searched yet")
     if results.conversations:
@@ -127,6 +129,8 @@ def _who(hit: SearchHit) -> str:
     match hit.place:
         case SearchPlace.CALLS:
             return translate("SearchResults", "Tool call")
+        case SearchPlace.FILES:
+            return translate("SearchResults", "File written")
         case SearchPlace.ATTACHMENTS:
             return translate("SearchResults", "Attachment")
         case _:

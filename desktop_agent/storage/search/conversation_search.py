@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sqlite3
 import zlib
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -82,7 +83,8 @@ class ConversationSearch:
             raise
         if number != self._newest:
             return None
-        return await self._run(lambda db: _resolve(db, found, query))
+        results = await self._run(lambda db: _resolve(db, found, query))
+        return results if results.is_complete else replace(results, obstacle=self._indexer.obstacle)
 
     async def choices(self) -> SearchChoices:
         """Return what a search can be narrowed to. Raises StorageFailed."""

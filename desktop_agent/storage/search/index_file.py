@@ -28,6 +28,7 @@ from desktop_agent.storage.search.outbox import (
 )
 from desktop_agent.storage.search.searchable_text import (
     SearchableText,
+    has_file_written,
     has_image,
     has_tool_call,
     plain_text,
@@ -36,9 +37,9 @@ from desktop_agent.storage.search.searchable_text import (
 from desktop_agent.storage.search.text_analysis import TOKENIZER, to_index_words
 
 INDEX_NAME = "search.sqlite3"
-FORMAT = 1
+FORMAT = 2
 """One more with every change of the tables or of how texts are split. An index of another format is made anew."""
-HAS_IMAGE, HAS_TOOL_CALL = 1, 2
+HAS_IMAGE, HAS_TOOL_CALL, HAS_FILE_WRITTEN = 1, 2, 4
 _SHARD_BITS = 13
 _PAGE_SIZE = 8192
 """Compressed texts fill larger pages better: 5 % less than with 4,096."""
@@ -80,7 +81,7 @@ CREATE VIRTUAL TABLE titles USING fts5(words, content='', tokenize="{TOKENIZER}"
 PRAGMA user_version={FORMAT};
 """
 _SHARD = """CREATE VIRTUAL TABLE IF NOT EXISTS words_{shard} USING fts5(
-    text, calls, attachments, content='', tokenize="{tokenizer}")"""
+    text, calls, attachments, files, content='', tokenize="{tokenizer}")"""
 
 
 class IndexUnusable(Exception):
@@ -224,6 +225,7 @@ class IndexWriter:
             message = read_message(row.body, id_=row.id, role=row.role, state=row.state)
             text = searchable_text(message)
             flags = HAS_IMAGE * has_image(message) | HAS_TOOL_CALL * has_tool_call(message)
+            flags |= HAS_FILE_WRITTEN * has_file_written(message)
             if not flags and not any(text.parts):
                 continue
             model = None if message.model is None else plain_text(message.model)
@@ -242,7 +244,7 @@ class IndexWriter:
             self._shards.add(shard)
             # Those beside it are full: one segment is looked through more quickly than several.
             self._mark_for_compaction(self._shards & {shard - 1, shard + 1})
-        sql = f"INSERT INTO words_{shard} (rowid, text, calls, attachments) VALUES (?, ?, ?, ?)"  # noqa: S608  a number
+        sql = f"INSERT INTO words_{shard} (rowid, text, calls, attachments, files) VALUES (?, ?, ?, ?, ?)"  # noqa: S608  a number
         self._connection.execute(sql, (number, *map(to_index_words, text.parts)))
         return self._connection.execute("INSERT INTO texts (body) VALUES (?)", (text.to_blob(),)).lastrowid
 
@@ -261,7 +263,8 @@ class IndexWriter:
             return False
         shard, text = number >> _SHARD_BITS, SearchableText.from_blob(row[1])
         self._connection.execute(
-            f"INSERT INTO words_{shard} (words_{shard}, rowid, text, calls, attachments) VALUES ('delete', ?, ?, ?, ?)",  # noqa: S608  a number
+            f"INSERT INTO words_{shard} (words_{shard}, rowid, text, calls, attachments, files)"  # noqa: S608  a number
+            " VALUES ('delete', ?, ?, ?, ?, ?)",
             (number, *map(to_index_words, text.parts)),
         )
         self._connection.execute("DELETE FROM texts WHERE number = ?", (row[0],))

@@ -26,7 +26,7 @@ _MAX_TITLES = 200
 _MAX_LISTED_HITS = 3
 """Of one conversation, unless the search is within it."""
 
-_WEIGHTS = "1.0, 0.4, 1.0"
+_WEIGHTS = "1.0, 0.4, 1.0, 0.6"
 """Of the columns: results of tools are long, and mostly not what is looked for."""
 _TITLE_WEIGHT = 3.0
 _DAY = 86_400_000_000

@@ -7,6 +7,7 @@ Nothing that goes wrong here is anybody's error: it is logged and tried again, a
 
 import asyncio
 import logging
+import os
 import shutil
 import sqlite3
 import time
@@ -21,7 +22,7 @@ from desktop_agent.storage.connection import RunInDatabase, is_damage
 from desktop_agent.storage.file_lock import FileLock, lock_path
 from desktop_agent.storage.search import outbox
 from desktop_agent.storage.search.index_file import INDEX_NAME, IndexUnusable, IndexWriter, remove_index
-from desktop_agent.types.errors import StorageFailed
+from desktop_agent.types.errors import DatabaseBusy, DatabaseReplaced, Sentence, StorageFailed
 from desktop_agent.types.messages import new_id
 
 _log = logging.getLogger(__name__)
@@ -30,6 +31,13 @@ T = TypeVar("T")
 _LOCK_NAME = "search-index"
 MIN_FREE_BYTES = 100 * 1024 * 1024
 """Where less is free nothing is indexed: the last room is for conversations."""
+_READ_ONLY = Sentence(
+    "Not everything can be searched: this data folder cannot be written, and the search keeps an index in it. Give it "
+    "back its rights, or open a copy of it that can be written."
+)
+_DISK_FULL = Sentence(
+    "Not everything can be searched: less than 100 MB are free on this disk, too little for the index. Free some space."
+)
 _GATHER_SECONDS = 0.1
 # What other processes write is noticed when somebody searches, or after so long.
 _POLL_SECONDS = 30.0
@@ -51,6 +59,8 @@ class Indexer:
         self._is_closed = False
         self._is_hurried = False
         self._is_distrusted = False
+        self.obstacle: Sentence | None = None
+        """Why nothing can be indexed, for people; None while it can, or may soon."""
 
     def start(self) -> None:
         """Begin to index in the background. Harmless when repeated."""
@@ -105,6 +115,7 @@ class Indexer:
             try:
                 return await self._index_all()
             except (StorageFailed, OSError) as error:
+                self.obstacle = _obstacle(error)
                 _log.info("nothing is indexed now: %s", type(error).__name__)
             except (sqlite3.Error, IndexUnusable, ValueError, zlib.error) as error:
                 await self._discard(error)
@@ -188,11 +199,17 @@ class Indexer:
 
     def _prepare(self) -> bool:
         """Return whether the index can be written, by nobody else. Raises sqlite3.Error, OSError, StorageFailed."""
-        if shutil.disk_usage(self._folder).free < MIN_FREE_BYTES or not self._lock.acquire():
+        is_read_only = not os.access(self._folder, os.W_OK)
+        if is_read_only or shutil.disk_usage(self._folder).free < MIN_FREE_BYTES:
+            self.obstacle = _READ_ONLY if is_read_only else _DISK_FULL
+            return False
+        if not self._lock.acquire():
+            self.obstacle = None
             return False
         if self._writer is None or not self._writer.has_its_name:
             self._close_writer()
             self._writer = IndexWriter(self._path)
+        self.obstacle = None
         return True
 
     def _remove(self) -> None:
@@ -203,3 +220,10 @@ class Indexer:
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()
+
+
+def _obstacle(error: StorageFailed | OSError) -> Sentence | None:
+    """Return why nothing can be indexed until a person changes something; None where it is only for now."""
+    if isinstance(error, StorageFailed) and not isinstance(error, DatabaseBusy | DatabaseReplaced):
+        return Sentence("Not everything can be searched: {why}", {"why": error.sentence})
+    return None

@@ -5,14 +5,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from desktop_agent.storage.conversation_rows import to_microseconds
-from desktop_agent.storage.search.index_file import HAS_IMAGE, HAS_TOOL_CALL
+from desktop_agent.storage.search.index_file import HAS_FILE_WRITTEN, HAS_IMAGE, HAS_TOOL_CALL
 from desktop_agent.storage.search.searchable_text import plain_text
 from desktop_agent.storage.search.text_analysis import Term, is_unspaced
 from desktop_agent.types.search import SearchPlace, SearchQuery
 
 _SHORT = 2
 """A beginning of a word so short says nothing beside other words, and nearly every message has one like it."""
-_COLUMNS = {SearchPlace.TEXT: "text", SearchPlace.CALLS: "calls", SearchPlace.ATTACHMENTS: "attachments"}
+_COLUMNS = {
+    SearchPlace.TEXT: ("text",),
+    SearchPlace.CALLS: ("calls", "files"),
+    SearchPlace.ATTACHMENTS: ("attachments",),
+    SearchPlace.FILES: ("files",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class MatchPlan:
     @classmethod
     def of(cls, terms: Sequence[Term], places: frozenset[SearchPlace]) -> "MatchPlan":
         """Return the plan for some terms; no places: all of them."""
-        columns = " ".join(_COLUMNS[place] for place in _COLUMNS if place in places)
+        columns = " ".join(dict.fromkeys(name for place in _COLUMNS if place in places for name in _COLUMNS[place]))
         within = f"{{{columns}}} : " if columns else ""
         *others, last = terms
         is_short = last.is_open and len(last.tokens[-1]) <= _SHORT and not is_unspaced(last.pieces[-1])
@@ -72,6 +77,7 @@ def message_filter(query: SearchQuery) -> tuple[str, list[Any]]:
     if query.roles:
         conditions.append(f"d.role IN ({', '.join('?' * len(query.roles))})")
         values += sorted(query.roles)
-    flags = {HAS_IMAGE: query.has_image, HAS_TOOL_CALL: query.has_tool_call}
+    in_files = query.places == frozenset({SearchPlace.FILES})
+    flags = {HAS_IMAGE: query.has_image, HAS_TOOL_CALL: query.has_tool_call, HAS_FILE_WRITTEN: in_files}
     conditions += [f"d.flags & {flag}" for flag, is_wanted in flags.items() if is_wanted]
     return " AND ".join(conditions), values

@@ -20,10 +20,11 @@ class SearchableText:
     text: str = ""
     calls: str = ""
     attachments: str = ""
+    files: str = ""
 
     @property
-    def parts(self) -> tuple[str, str, str]:
-        return self.text, self.calls, self.attachments
+    def parts(self) -> tuple[str, str, str, str]:
+        return self.text, self.calls, self.attachments, self.files
 
     def to_blob(self) -> bytes:
         """Return it compressed."""
@@ -37,7 +38,7 @@ class SearchableText:
 
 def searchable_text(message: Message) -> SearchableText:
     """Return what can be found of a message."""
-    text, calls, attachments = _Part(), _Part(), _Part()
+    text, calls, attachments, files = _Part(), _Part(), _Part(), _Part()
     for block in message.blocks:
         match block:
             case Text():
@@ -46,8 +47,9 @@ def searchable_text(message: Message) -> SearchableText:
                 attachments.add(name)
             case ToolUse():
                 calls.add(block.name)
-                calls.add_all(block.input)
-                calls.add(block.malformed or "")
+                arguments = files if _writes_file(block) else calls
+                arguments.add_all(block.input)
+                arguments.add(block.malformed or "")
             case ToolResult():
                 _add_result(block, calls, attachments)
             case ServerStep():
@@ -55,7 +57,7 @@ def searchable_text(message: Message) -> SearchableText:
                 calls.add(block.text)
             case _:
                 pass
-    return SearchableText(text.join(), calls.join(), attachments.join())
+    return SearchableText(text.join(), calls.join(), attachments.join(), files.join())
 
 
 def has_image(message: Message) -> bool:
@@ -67,6 +69,20 @@ def has_image(message: Message) -> bool:
 def has_tool_call(message: Message) -> bool:
     """Return whether it has a call, or the result of one."""
     return any(isinstance(block, ToolUse | ToolResult | ServerStep) for block in message.blocks)
+
+
+def has_file_written(message: Message) -> bool:
+    """Return whether it has a call that writes a file."""
+    return any(isinstance(block, ToolUse) and _writes_file(block) for block in message.blocks)
+
+
+# Our own tools, whose names the readers of other programs' histories give to theirs; and what MCP servers offer, whose
+# name stands before two lines.
+_FILE_TOOLS = frozenset({"write_file", "edit_file", "apply_patch"})
+
+
+def _writes_file(call: ToolUse) -> bool:
+    return call.name.rpartition("__")[2] in _FILE_TOOLS
 
 
 def plain_text(text: str) -> str:

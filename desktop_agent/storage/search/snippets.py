@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
+from desktop_agent.markdown.plain_text import find_signs, kept_ranges
 from desktop_agent.storage.search.searchable_text import SearchableText
 from desktop_agent.storage.search.text_analysis import Term, fold, is_unspaced
 from desktop_agent.types.search import MatchRange, SearchPlace
@@ -15,7 +16,7 @@ _LENGTH = 200
 """Characters of a snippet, about two lines of a list."""
 _BEFORE = 60
 _MAX_MATCHES = 100
-_PLACES = (SearchPlace.TEXT, SearchPlace.CALLS, SearchPlace.ATTACHMENTS)
+_PLACES = (SearchPlace.TEXT, SearchPlace.CALLS, SearchPlace.ATTACHMENTS, SearchPlace.FILES)
 _ELLIPSIS = "…"
 _SPACES = re.compile(r"\s+")
 # Between the words of a phrase: what the index splits at, and what is in no text, such as a hump of camelCase.
@@ -49,7 +50,8 @@ def make_snippet(text: SearchableText, terms: Sequence[Term], places: frozenset[
             for match in matcher.matches(term, 0, len(part)):
                 return _cut(place, part, matcher, terms, match)
     place, part = next(iter(parts), (SearchPlace.TEXT, ""))
-    return Snippet(place, _on_one_line(part[:_LENGTH]) + _ELLIPSIS * (len(part) > _LENGTH))
+    line = _Line(place, part, 0, min(len(part), _LENGTH), ())
+    return Snippet(place, line.between(0, line.end).lstrip() + _ELLIPSIS * (len(part) > _LENGTH))
 
 
 def find_matches(text: str, terms: Sequence[Term]) -> tuple[MatchRange, ...]:
@@ -126,14 +128,33 @@ def _cut(place: SearchPlace, text: str, matcher: _Matcher, terms: Sequence[Term]
     line = _ELLIPSIS if begin else ""
     ranges: list[MatchRange] = []
     within = (found for term in terms for found in islice(matcher.matches(term, begin, end), _MAX_MATCHES))
-    for start, stop in _without_overlaps(within):
-        line += _on_one_line(text[begin:start])
+    matches = _without_overlaps(within)
+    source = _Line(place, text, begin, end, matches)
+    for start, stop in matches:
+        line += source.between(begin, start)
         words = _on_one_line(text[start:stop])
         ranges.append((len(line), len(line) + len(words)))
         line += words
         begin = stop
-    line += _on_one_line(text[begin:end]) + _ELLIPSIS * (end < len(text))
+    line += source.between(begin, end) + _ELLIPSIS * (end < len(text))
     return Snippet(place, line, tuple(ranges))
+
+
+class _Line:
+    """A part of a text on one line; what was said is without the signs of Markdown, but for those within a match."""
+
+    def __init__(self, place: SearchPlace, text: str, begin: int, end: int, matches: Sequence[MatchRange]) -> None:
+        self.end = end
+        self._text = text
+        signs = find_signs(text, begin, end) if place is SearchPlace.TEXT else ()
+        self._signs = [
+            (first, last) for first, last in signs if not any(first < stop and start < last for start, stop in matches)
+        ]
+
+    def between(self, begin: int, end: int) -> str:
+        """Return what is between two places, where no match is."""
+        signs = [sign for sign in self._signs if begin <= sign[0] and sign[1] <= end]
+        return _on_one_line("".join(self._text[start:stop] for start, stop in kept_ranges(begin, end, signs)))
 
 
 def _on_one_line(text: str) -> str:

@@ -27,13 +27,11 @@ def test_only_what_marks_up_is_left_out(text: str, plain: str) -> None:
     assert without_signs(text) == plain
 
 
-def test_what_was_found_stays() -> None:
-    text = "the [page](http://example.org)"
-    found = (text.index("example"), text.index(".org"))
-    assert [text[begin:end] for begin, end in kept_ranges(text, find_signs(text), [found])] == [
-        "the ",
-        "page](http://example.org)",
-    ]
+def test_only_the_beginning_of_a_line_begins_a_line() -> None:
+    text = "a - b\n- c"
+    assert [text[begin:end] for begin, end in find_signs(text, 2)] == ["- "]
+    assert list(find_signs(text, 2, 5)) == []
+    assert list(kept_ranges(2, 9, find_signs(text, 2))) == [(2, 6), (8, 9)]
 
 
 @pytest.mark.parametrize(

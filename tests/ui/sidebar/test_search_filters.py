@@ -5,7 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QListView, QMenu, QToolButton
 
 from desktop_agent.types.messages import Role
-from desktop_agent.types.search import ConversationHits, SearchChoices, SearchQuery, SearchResults
+from desktop_agent.types.search import ConversationHits, SearchChoices, SearchPlace, SearchQuery, SearchResults
 from tests.ui.sidebar.test_conversation_list import Driver
 from ui.sidebar.search_filters import ChosenFilters
 
@@ -71,6 +71,13 @@ def test_a_filter_is_chosen_from_the_menu_and_removed_by_its_chip(driver):
     assert chips(driver)["boat"].accessibleName() == "Remove the filter: boat"
     driver.bot.mouseClick(chips(driver)["boat"], Qt.MouseButton.LeftButton)
     assert driver.asked[-1] == SearchQuery(model="aurora", roles=frozenset({Role.USER}), has_image=True)
+
+
+def test_only_files_written_are_searched_while_that_is_chosen(driver):
+    menu(driver)["In files written"].trigger()
+    assert driver.asked[-1] == SearchQuery(places=frozenset({SearchPlace.FILES}))
+    driver.bot.mouseClick(chips(driver)["In files written"], Qt.MouseButton.LeftButton)
+    assert chips(driver) == {}
 
 
 def test_the_keyboard_removes_a_chip_and_goes_on_at_the_button(driver, qtbot):

@@ -3,6 +3,7 @@ from datetime import datetime
 import pytest
 from PySide6.QtCore import Qt
 
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Role
 from desktop_agent.types.search import ConversationHits, SearchHit, SearchPlace, SearchQuery, SearchResults
 from ui.sidebar.search_results import SearchResultsView, rows_of, words_to_mark
@@ -61,6 +62,8 @@ def test_what_is_not_there_is_said():
     assert texts(QUERY, SearchResults()) == ["Nothing found for “jam”"]
     assert texts(SearchQuery(has_image=True), SearchResults()) == ["Nothing found"]
     assert texts(QUERY, SearchResults(is_complete=False)) == ["Still indexing: not everything is searched yet"]
+    obstacle = Sentence("Not everything can be searched.")
+    assert texts(QUERY, SearchResults(is_complete=False, obstacle=obstacle)) == ["Not everything can be searched."]
     assert texts(QUERY, SearchResults((group(hit()),), has_more=True))[-1] == "There is more. Another word finds less."
 
 

@@ -220,6 +220,35 @@ async def test_a_snippet_is_one_line_around_the_match(store: Store) -> None:
     assert marked(hit.snippet, hit.matches) == ["the needle, and"]
 
 
+async def test_a_snippet_has_no_signs_of_markdown_but_those_that_were_looked_for(store: Store) -> None:
+    text = "# Sorting\n\n- Use **`sorted()`** or [the docs](https://docs.example/sorting) with `__lt__`."
+    await talk(store, Message.assistant(text))
+    (hit,) = (await found(store, "sorted")).conversations[0].hits
+    assert hit.snippet == "Sorting Use sorted() or the docs with __lt__."
+    assert marked(hit.snippet, hit.matches) == ["sorted"]
+    (hit,) = (await found(store, "example")).conversations[0].hits
+    assert "https://docs.example/sorting" in hit.snippet
+    (hit,) = (await found(store, "")).conversations[0].hits
+    assert hit.snippet == "Sorting Use sorted() or the docs with __lt__."
+
+
+async def test_what_calls_wrote_into_files_is_found_by_itself(store: Store) -> None:
+    def asked(name: str, **arguments: str) -> Message:
+        return Message(role=Role.ASSISTANT, blocks=(ToolUse(id=name, name=name, input=dict(arguments)),))
+
+    await talk(store, asked("write_file", path="a.py", content="needle = 1"), title="Written")
+    await talk(store, asked("files__edit_file", path="b.py", new_text="needle"), title="Edited")
+    await talk(store, asked("search_text", pattern="needle"), title="Looked for")
+    await talk(store, Message.user("needle in write_file"), title="Said")
+    in_files = frozenset({SearchPlace.FILES})
+    assert sorted(await conversations(store, SearchQuery("needle", places=in_files))) == ["Edited", "Written"]
+    assert sorted(await conversations(store, SearchQuery("", places=in_files))) == ["Edited", "Written"]
+    in_calls = SearchQuery("needle", places=frozenset({SearchPlace.CALLS}))
+    assert sorted(await conversations(store, in_calls)) == ["Edited", "Looked for", "Written"]
+    assert len(await conversations(store, "needle")) == 4
+    assert await hits(store, "a.py") == [("assistant", "files", ["a.py"])]
+
+
 async def test_only_whole_words_are_marked(store: Store) -> None:
     await talk(store, Message.user("Because users use it, in useState, re_use."))
     assert await hits(store, "use ") == [("user", "text", ["use", "use", "use"])]

@@ -356,6 +356,38 @@ async def test_a_read_only_folder_is_searched_with_the_index_it_has(
     remount(small_disk, "rw")
 
 
+async def test_a_folder_that_cannot_be_written_and_has_no_index_is_named(small_disk: Path) -> None:
+    store = await Store.open(small_disk)
+    await talk(store, "needle")
+    await store.close()
+    remount(small_disk, "ro")
+    store = await Store.open(small_disk)
+    assert not await store.search.index_all()
+    results = await store.search.find(SearchQuery("needle"))
+    assert results is not None
+    assert not results.is_complete
+    assert "this data folder cannot be written" in str(results.obstacle)
+    await store.close()
+    remount(small_disk, "rw")
+
+
+async def test_a_full_disk_is_named_until_there_is_room_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = await Store.open(tmp_path)
+    await talk(store, "needle")
+    with monkeypatch.context() as patched:
+        patched.setattr(indexer, "MIN_FREE_BYTES", 1 << 62)
+        assert not await store.search.index_all()
+        results = await store.search.find(SearchQuery("needle"))
+        assert results is not None
+        assert "100 MB" in str(results.obstacle)
+    assert await store.search.index_all()
+    results = await store.search.find(SearchQuery("needle"))
+    assert results is not None
+    assert results.obstacle is None
+    assert results.is_complete
+    await store.close()
+
+
 async def test_a_database_that_is_rescued_in_memory_keeps_its_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
