@@ -162,7 +162,7 @@ class AppController:
             from ui.bridge.exchange import Exchange
             from ui.shell.exchange import ExchangePresenter
 
-            exchange = Exchange(self._engine, self._tasks, self._startup.app)
+            exchange = Exchange(self._engine, self.library.unstored, self._tasks, self._startup.app)
             self._exchange = ExchangePresenter(
                 self._startup.themes, exchange, self.library, self.window.banners, self.window
             )

@@ -48,7 +48,7 @@ class Branches:
 
         Raises WrongUse.
         """
-        nodes = self._left | {node.message.id: node for node in _tree_messages(in_view)}
+        nodes = {node.message.id: node for node in self.nodes(in_view)}
         for leaf in reversed(nodes):
             branch: list[Message] = []
             node: TreeMessage | None = nodes[leaf]
@@ -58,6 +58,10 @@ class Branches:
             if any(message.id == message_id for message in branch):
                 return branch[::-1]
         raise WrongUse(Sentence("There is no message “{id}” in this conversation.", {"id": message_id}))
+
+    def nodes(self, in_view: Sequence[Message]) -> tuple[TreeMessage, ...]:
+        """Return the messages of all branches of a conversation that is not stored, each after its parent."""
+        return tuple((self._left | {node.message.id: node for node in _tree_messages(in_view)}).values())
 
     def add(self, parent: str | None, child: str) -> None:
         """Note a message that was added to the branch in view."""

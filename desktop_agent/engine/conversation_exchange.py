@@ -84,27 +84,29 @@ class ConversationExchange:
 
     async def export(
         self,
-        conversation_ids: Sequence[str],
+        conversations: Sequence[str | ConversationTree],
         target: Path,
         export_format: ExportFormat,
         on_progress: Progress | None = None,
     ) -> ExportResult:
-        """Write conversations into `target`.
+        """Write conversations, by their ids or as they are in memory, into `target`.
 
         That is a file for JSON, for an archive, and for one conversation in another format; for several of them it is a
         folder. Pictures of Markdown lie in the folder `pictures` beside it. Raises WrongUse for an unknown
         conversation, StorageFailed, and ExtraMissing where the libraries of the format are not installed.
         """
         export = _Export(target, export_format, on_progress)
-        return await self._in_thread(lambda store: export.run(store, conversation_ids))
+        return await self._in_thread(lambda store: export.run(store, conversations))
 
-    async def print_parts(self, conversation_id: str, show: Callable[[PrintedPart], Awaitable[None]]) -> int:
-        """Hand a conversation to `show` part by part, each when the one before is done; return the lost pictures.
+    async def print_parts(
+        self, conversation: str | ConversationTree, show: Callable[[PrintedPart], Awaitable[None]]
+    ) -> int:
+        """Hand a conversation, by its id or as it is in memory, to `show` part by part, each after the one before.
 
-        `show` is awaited in this event loop. Raises what it raises, WrongUse for an unknown conversation,
-        StorageFailed, and ExtraMissing where the Markdown parser is missing.
+        `show` is awaited in this event loop. Return the number of lost pictures. Raises what it raises, WrongUse for an
+        unknown conversation, StorageFailed, and ExtraMissing where the Markdown parser is missing.
         """
-        return await self._in_thread(lambda store: _print_parts(store, conversation_id, show))
+        return await self._in_thread(lambda store: _print_parts(store, conversation, show))
 
     async def import_file(self, path: Path, on_progress: Progress | None = None) -> ImportResult:
         """Import an archive, folder or file of this program, or an account's export of ChatGPT or Claude.
@@ -185,7 +187,9 @@ class _BlockingStore:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
-def _print_parts(store: _BlockingStore, conversation_id: str, show: Callable[[PrintedPart], Awaitable[None]]) -> int:
+def _print_parts(
+    store: _BlockingStore, conversation: str | ConversationTree, show: Callable[[PrintedPart], Awaitable[None]]
+) -> int:
     lost = 0
 
     def read_picture(source: StoredSource) -> bytes | None:
@@ -197,7 +201,8 @@ def _print_parts(store: _BlockingStore, conversation_id: str, show: Callable[[Pr
     async def shown(part: PrintedPart) -> None:
         await show(part)
 
-    for part in printed_parts(store.load(conversation_id), read_picture):
+    tree = store.load(conversation) if isinstance(conversation, str) else conversation
+    for part in printed_parts(tree, read_picture):
         store.wait(shown(part))
     return lost
 
@@ -211,33 +216,33 @@ class _Export:
         self._on_progress = on_progress
         self._lost = 0
 
-    def run(self, store: _BlockingStore, conversation_ids: Sequence[str]) -> ExportResult:
+    def run(self, store: _BlockingStore, conversations: Sequence[str | ConversationTree]) -> ExportResult:
         self._store = store
-        if not conversation_ids:
+        if not conversations:
             raise WrongUse("There is nothing to export.", "Name a conversation.")
         try:
             if self._format in _SINGLE_FILES:
-                self._write(self._target, lambda file: self._write_all(file, conversation_ids))
+                self._write(self._target, lambda file: self._write_all(file, conversations))
                 return ExportResult((self._target,), self._lost)
-            return ExportResult(tuple(self._write_each(conversation_ids)), self._lost)
+            return ExportResult(tuple(self._write_each(conversations)), self._lost)
         except OSError as error:
             raise file_error(error, self._target) from error
 
-    def _write_all(self, file: IO[bytes], conversation_ids: Sequence[str]) -> None:
+    def _write_all(self, file: IO[bytes], conversations: Sequence[str | ConversationTree]) -> None:
         if self._format is ExportFormat.JSON:
-            write_conversations(self._loaded(conversation_ids), file.write)
+            write_conversations(self._loaded(conversations), file.write)
         else:
-            counts = write_archive(file, self._loaded(conversation_ids), self._store.read_picture)
+            counts = write_archive(file, self._loaded(conversations), self._store.read_picture)
             self._lost += counts.lost_pictures
 
-    def _write_each(self, conversation_ids: Sequence[str]) -> Iterator[Path]:
+    def _write_each(self, conversations: Sequence[str | ConversationTree]) -> Iterator[Path]:
         names: set[str] = set()
-        is_single = len(conversation_ids) == 1
+        is_single = len(conversations) == 1
         if not is_single:
             self._target.mkdir(parents=True, exist_ok=True)
             # What is in the folder already is somebody's: nobody was asked whether to replace it.
             names |= {path.stem.casefold() for path in self._target.glob(f"*.{self._format.value}")}
-        for tree in self._loaded(conversation_ids):
+        for tree in self._loaded(conversations):
             path = self._target if is_single else self._target / _free_name(tree.title, self._format, names)
             if self._format is ExportFormat.HTML:
                 self._write(path, lambda file, tree=tree: write_html(tree, file.write, self._store.read_picture))
@@ -257,11 +262,11 @@ class _Export:
             write_atomically(picture, data)
         self._write(path, lambda file: file.write(exported.text.encode()))
 
-    def _loaded(self, conversation_ids: Sequence[str]) -> Iterator[ConversationTree]:
-        for done, conversation_id in enumerate(conversation_ids):
+    def _loaded(self, conversations: Sequence[str | ConversationTree]) -> Iterator[ConversationTree]:
+        for done, conversation in enumerate(conversations):
             if self._on_progress is not None:
-                self._on_progress(done, len(conversation_ids))
-            yield self._store.load(conversation_id)
+                self._on_progress(done, len(conversations))
+            yield self._store.load(conversation) if isinstance(conversation, str) else conversation
 
     def _write(self, path: Path, write: Callable[[IO[bytes]], object]) -> None:
         """Write a file that has its name only when it is whole."""

@@ -206,26 +206,24 @@ class Engine:
         self._preference_listeners.append(listener)
 
     def new_session(
-        self, *, endpoint_id: str | None = None, model: str | None = None, workspace: str | None = None
+        self,
+        *,
+        endpoint_id: str | None = None,
+        model: str | None = None,
+        workspace: str | None = None,
+        in_memory: bool = False,
     ) -> "Session":
-        """Return a session whose conversation is stored at its first prompt."""
+        """Return a session; it is stored at its first prompt, or, `in_memory`, never and lost with its holder."""
         # Late, here and below: no conversation is open yet when the window is drawn for the first time.
         from desktop_agent.engine.session import Session
+        from desktop_agent.engine.session_opening import new_in_memory_session
         from desktop_agent.engine.session_writer import SessionWriter
         from desktop_agent.storage.journal_queue import JournalQueue
 
-        chosen, endpoint = self._preferences.providers, self._defaults.endpoint
-        record = ConversationRecord(
-            id=new_id(),
-            title="New conversation",
-            title_is_automatic=True,
-            created_at=now(),
-            updated_at=now(),
-            endpoint_id=endpoint_id or (endpoint.id if endpoint else chosen.endpoint_id),
-            model=model or self._defaults.model or (None if endpoint else chosen.model),
-            workspace=workspace,
-            reasoning=self._preferences.models.default_reasoning,
-        )
+        record = _new_record(self._preferences, self._defaults, endpoint_id, model, workspace)
+        if in_memory:
+            session = self._sessions[record.id] = new_in_memory_session(record, self.store, self._setup(None))
+            return session
         lock, store = self._locks.lock(record.id), self.store.pinned()
         session = Session(
             SessionWriter(JournalQueue(store, record, is_new=True, lock=lock)), self._setup(store), busy=self._busy
@@ -361,7 +359,7 @@ class Engine:
         for session in tuple(self._busy):
             session.permission_policy.tools_changed()
 
-    def _setup(self, store: Store) -> "SessionSetup":
+    def _setup(self, store: Store | None) -> "SessionSetup":
         from desktop_agent.engine.session_controls import SessionSetup
         from desktop_agent.engine.titles import title_model
 
@@ -433,6 +431,27 @@ def _mcp_tools(servers: "McpServers | None", workspace: Path | None, which: "Too
     if which == "all":
         return offered
     return tuple(tool for tool in offered if which == "read" and tool.tool_class is ToolClass.READ_ONLY)
+
+
+def _new_record(
+    preferences: Preferences,
+    defaults: RunDefaults,
+    endpoint_id: str | None,
+    model: str | None,
+    workspace: str | None,
+) -> ConversationRecord:
+    default_endpoint, default_model = _default_model(defaults, preferences)
+    return ConversationRecord(
+        id=new_id(),
+        title="New conversation",
+        title_is_automatic=True,
+        created_at=now(),
+        updated_at=now(),
+        endpoint_id=endpoint_id or default_endpoint,
+        model=model or default_model,
+        workspace=workspace,
+        reasoning=preferences.models.default_reasoning,
+    )
 
 
 def _default_model(defaults: RunDefaults, preferences: Preferences) -> tuple[str | None, str | None]:

@@ -160,7 +160,7 @@ class Session:
     finds it in `busy` while something of it is active or unwritten; otherwise it lives as long as somebody holds it.
 
     `held` says which other process is the writer, or that nothing can be written: then this session is closed from
-    the beginning.
+    the beginning. `is_in_memory`: nothing of it is ever stored, apart from standing rules.
 
     Once closed (`is_closed`, from the beginning of `close` on), it can still be read, and `interrupt`, `wait_idle`
     and `close` are harmless; everything else raises WrongUse. The seven named first do so only from the end of
@@ -179,6 +179,7 @@ class Session:
         self._writer = writer
         self._busy: set[Session] = set() if busy is None else busy
         self.is_closed = False
+        self.is_in_memory = not writer.journal_queue.is_stored
         self._active_run = ActiveRun(writer, TitleMaker(writer, setup), self._update_busy)
         self._controls = RuntimeControls(writer, setup, self._active_run.emit)
         self.approvals = self._controls.approvals
@@ -416,7 +417,7 @@ class Session:
         await self._active_run.titles.close()
         await self.wait_idle()
         self._controls.close()
-        await self._writer.journal_queue.close()
+        await self._writer.close()
         self._update_busy()
 
     def _on_write_error(self, trouble: StorageFailed | None) -> None:

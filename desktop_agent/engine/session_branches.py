@@ -7,6 +7,7 @@ from desktop_agent.conversation.message_tree import Deletion, MessageTree
 from desktop_agent.engine.session_controls import RuntimeControls
 from desktop_agent.engine.session_deletion import BranchLoader, MessageDeletion, is_own_prompt
 from desktop_agent.engine.session_writer import SessionWriter
+from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message, Role
 
@@ -46,6 +47,11 @@ class SessionBranches:
     def versions(self) -> Mapping[str, Versions]:
         """Return the versions of what is in view, by the id of the first message of each that people see."""
         return self._writer.versions
+
+    @property
+    def tree(self) -> ConversationTree:
+        """Return a conversation in memory with all its branches."""
+        return self._writer.tree
 
     @property
     def continuations(self) -> tuple[str, ...]:

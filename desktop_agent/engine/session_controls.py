@@ -114,7 +114,7 @@ class RuntimeControls:
         self.questions = QuestionBroker()
         mode, removed = _restored_mode(state, setup.modes(), writer.show_notice)
         self._policy_store = SessionPolicyStore(
-            writer.journal_queue,
+            writer,
             setup.rule_book,
             session_rules=setup.rules,
             mode=mode,

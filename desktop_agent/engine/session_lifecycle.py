@@ -82,7 +82,7 @@ class DatabaseReplacement:
 
     def _start(self) -> None:
         # Those of now: what is opened later is read from the new file. A new one has written nothing yet.
-        sessions = [session for session in self._get_sessions() if not session.is_new]
+        sessions = [session for session in self._get_sessions() if not (session.is_new or session.is_in_memory)]
         task = asyncio.create_task(self._switch(sessions))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -32,6 +32,32 @@ def in_memory_session(setup: SessionSetup, *, model: str, messages: Sequence[Mes
     return Session(SessionWriter(JournalQueue(None, record, is_new=True), messages), setup)
 
 
+def new_in_memory_session(record: ConversationRecord, store: Store, setup: SessionSetup) -> Session:
+    """Return a new conversation in memory; of its standing rules `store` gets those that hold beyond it."""
+    rules = JournalQueue(store, record, is_new=True)
+    return Session(SessionWriter(JournalQueue(None, record, is_new=True), rule_queue=rules), setup)
+
+
+async def store_session(store: Store, session: Session) -> None:
+    """Store a conversation that was in memory alone, all or nothing, and close the session.
+
+    Raises WrongUse while it works, and StorageFailed; it stays as it is then.
+    """
+    if session.working:
+        raise WrongUse("The model is still working.", "Wait, or press Stop first.")
+    if store.read_only is not None:
+        raise store.read_only
+    record = session.record
+    await store.import_tree(
+        session.branches.tree,
+        endpoint_id=record.endpoint_id,
+        reasoning=record.reasoning,
+        parameters=record.parameters,
+        state=record.state,
+    )
+    await session.close()
+
+
 # Seconds between two polls; a poll without news costs one query.
 POLL_SECONDS = 0.3
 _CALL_EVENTS = ApprovalRequested | ApprovalResolved | ToolStarted | ToolProgress | ToolFinished

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from desktop_agent.engine.permission_records import RuleBook
+from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.permissions.policy import (
     ALL_NAMES,
     NO_UNTRUSTED_CONTENT,
@@ -11,10 +12,9 @@ from desktop_agent.permissions.policy import (
     ToolNamePolicy,
     UntrustedContent,
 )
-from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.write_behind import conversation_closed_error
 from desktop_agent.types.messages import now
-from desktop_agent.types.permissions import Mode, Rule
+from desktop_agent.types.permissions import Mode, Rule, RuleScope
 
 
 class SessionPolicyStore(PolicyStore):
@@ -26,7 +26,7 @@ class SessionPolicyStore(PolicyStore):
 
     def __init__(
         self,
-        journal_queue: JournalQueue,
+        writer: SessionWriter,
         rule_book: RuleBook,
         *,
         session_rules: Iterable[Rule] = (),
@@ -36,7 +36,7 @@ class SessionPolicyStore(PolicyStore):
         untrusted_content: UntrustedContent = NO_UNTRUSTED_CONTENT,
         on_untrusted_change: Callable[[], None] = lambda: None,
     ) -> None:
-        record = journal_queue.record
+        record = writer.record
         self.policy = PermissionPolicy(
             (*session_rules, *rule_book.for_conversation(record.id)),
             mode=mode,
@@ -46,16 +46,21 @@ class SessionPolicyStore(PolicyStore):
             own_folders=own_folders,
         )
         self.policy.keep_in(self, untrusted_content)
-        self._journal_queue = journal_queue
+        self._journal_queue = writer.rule_queue
         self._rule_book = rule_book
         self._on_untrusted_change = on_untrusted_change
         self._added: set[str] = set()
+        self._is_in_memory = not writer.journal_queue.is_stored
+        # Rules of a conversation in memory for itself alone: they end with it.
+        self._unstored: set[str] = set()
         self._is_closed = False
         rule_book.subscribe(self)
 
     def close(self) -> None:
         """Close: notifications from others change nothing any more."""
         self._rule_book.unsubscribe(self)
+        for rule_id in self._unstored:
+            self._rule_book.remove(rule_id, self)
         self._is_closed = True
 
     def refuse_when_closed(self) -> None:
@@ -65,20 +70,25 @@ class SessionPolicyStore(PolicyStore):
 
     def rule_added(self, rule: Rule) -> None:
         """Store a rule that was added, and share it."""
-        self._journal_queue.save_rule(rule)
-        self._added.add(rule.id)
+        if self._is_in_memory and rule.scope is RuleScope.CONVERSATION:
+            self._unstored.add(rule.id)
+        else:
+            self._journal_queue.save_rule(rule)
+            self._added.add(rule.id)
         self._rule_book.add(rule, self)
 
     def rule_revoked(self, rule_id: str) -> None:
         """Delete a rule that was revoked, everywhere."""
         self._added.discard(rule_id)
-        self._journal_queue.delete_rule(rule_id)
+        if rule_id not in self._unstored:
+            self._journal_queue.delete_rule(rule_id)
         self._rule_book.remove(rule_id, self)
 
     def rule_used(self, rule: Rule) -> None:
         """Store when the rule was used last."""
         self._rule_book.replace(rule)
-        self._journal_queue.mark_rule_used(rule.id, rule.last_used_at or now())
+        if rule.id not in self._unstored:
+            self._journal_queue.mark_rule_used(rule.id, rule.last_used_at or now())
 
     def untrusted_changed(self) -> None:
         """Store which sources brought content in, and which are trusted."""

@@ -13,7 +13,7 @@ from desktop_agent.processes.foreign_code import deep_copy, notify
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord
 from desktop_agent.types.blocks import Block, Summary
-from desktop_agent.types.conversation_tree import BranchPoints, MessageOutline
+from desktop_agent.types.conversation_tree import BranchPoints, ConversationTree, MessageOutline
 from desktop_agent.types.engine_events import EngineEvent, Envelope, Event, RunEnd, RunFinished
 from desktop_agent.types.errors import DatabaseReplaced, RemedyAction, Sentence, StorageFailed, WrittenElsewhere
 from desktop_agent.types.messages import Message, MessageState, Role, new_id, now
@@ -36,7 +36,8 @@ class SessionWriter:
     """Keeps messages, transcript and journal of one conversation in step.
 
     `known_ids` are those of all messages that were ever in the history while it was open. `is_followed`: another
-    process writes, so a prompt without an answer is being answered.
+    process writes, so a prompt without an answer is being answered. `rule_queue` stores standing rules where the
+    conversation itself is in memory alone.
     """
 
     def __init__(
@@ -46,8 +47,10 @@ class SessionWriter:
         branch_points: BranchPoints | None = None,
         *,
         is_followed: bool = False,
+        rule_queue: JournalQueue | None = None,
     ) -> None:
         self.journal_queue = journal_queue
+        self.rule_queue = rule_queue or journal_queue
         self._messages = list(messages)
         self._branches = Branches(branch_points or {}, stored=journal_queue.is_stored)
         self.known_ids = {message.id for message in messages}
@@ -63,6 +66,8 @@ class SessionWriter:
         if not is_followed:
             self._offer_continue()
         journal_queue.on_trouble(self._on_write_error)
+        if rule_queue is not None:
+            rule_queue.on_trouble(self._on_write_error)
 
     @property
     def record(self) -> ConversationRecord:
@@ -231,6 +236,27 @@ class SessionWriter:
     async def flush(self) -> None:
         """Return when everything so far is durable. Raises StorageFailed."""
         await self.journal_queue.flush()
+
+    async def close(self) -> None:
+        """Write what is left; later writes raise WrongUse."""
+        await self.journal_queue.close()
+        await self.rule_queue.close()
+
+    @property
+    def tree(self) -> ConversationTree:
+        """Return a conversation in memory with all its branches."""
+        record, messages = self.record, self._messages
+        return ConversationTree(
+            id=record.id,
+            title=record.title,
+            created_at=record.created_at,
+            updated_at=now(),
+            messages=self._branches.nodes(messages),
+            head=messages[-1].id if messages else None,
+            model=record.model,
+            workspace=record.workspace,
+            title_is_automatic=record.title_is_automatic,
+        )
 
     def _remember(self, messages: Sequence[Message]) -> None:
         for message in messages:

@@ -8,7 +8,7 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -126,6 +126,8 @@ def _lost_file_error(what: str, path: Path) -> StorageFailed:
 
 # Seconds for which an unused picture is kept after it was stored.
 YOUNG_SECONDS = 24 * 60 * 60
+# File systems take their times from a clock that stands still for so many seconds at the most.
+_CLOCK_TICK = 0.02
 
 
 class PictureFiles:
@@ -171,14 +173,16 @@ class PictureFiles:
         except OSError as error:
             raise file_error(error, path) from error
 
-    def remove_old(self, digest: str, media_type: MediaType) -> bool:
+    def remove_old(self, digest: str, media_type: MediaType, left_at: float = 0) -> bool:
         """Delete the file in this thread, unless it is young: it may be on its way into a message.
 
+        It is not where nobody took it since `left_at`, in seconds since 1970, when its last conversation was deleted.
         Return whether it is gone. Raises OSError.
         """
         path = self.path_for(digest, media_type)
         with suppress(FileNotFoundError):
-            if time.time() - path.stat().st_mtime < YOUNG_SECONDS:
+            taken_at = path.stat().st_mtime
+            if taken_at > left_at - _CLOCK_TICK and time.time() - taken_at < YOUNG_SECONDS:
                 return False
             path.unlink()
         return True
@@ -298,6 +302,9 @@ def _read_checkpoint(text: str) -> Checkpoint | None:
         return None
 
 
+_SELECT_IN_TRASH = """
+    SELECT u.digest, max(c.deleted_at) FROM picture_uses u JOIN conversations c ON c.number = u.conversation
+    WHERE c.deleted_at IS NOT NULL GROUP BY u.digest"""
 _SELECT_UNUSED = "SELECT digest, media_type FROM pictures WHERE digest NOT IN (SELECT digest FROM picture_uses)"
 
 
@@ -399,13 +406,23 @@ def delete_picture_uses(connection: sqlite3.Connection, conversation: int) -> No
     connection.execute("DELETE FROM picture_uses WHERE conversation = ?", (conversation,))
 
 
-def remove_unused_pictures(connection: sqlite3.Connection, files: PictureFiles) -> None:
+def find_pictures_in_trash(connection: sqlite3.Connection) -> dict[str, float]:
+    """Return the digests of the pictures in the trash, and when they came there, in seconds since 1970."""
+    return {text_of(digest): deleted_at / 1e6 for digest, deleted_at in connection.execute(_SELECT_IN_TRASH)}
+
+
+def remove_unused_pictures(
+    connection: sqlite3.Connection, files: PictureFiles, left_at: Mapping[str, float] | None = None
+) -> None:
     """Delete the files of unused pictures, then their rows: a crash between leaves nothing behind.
 
-    It runs in one transaction, so that nobody begins to use one meanwhile; young ones are left for the next time.
+    It runs in one transaction, so that nobody begins to use one meanwhile; young ones are left for the next time,
+    unless `left_at` says since when nobody needs them, see PictureFiles.remove_old.
     """
+    left_at = left_at or {}
     with transaction(connection):
         for digest, media_type in connection.execute(_SELECT_UNUSED).fetchall():
             with suppress(OSError):  # a file that cannot be deleted now is tried again at the next opening
-                if files.remove_old(text_of(digest), cast("MediaType", media_type)):
+                kind = cast("MediaType", media_type)
+                if files.remove_old(text_of(digest), kind, left_at.get(text_of(digest), 0)):
                     connection.execute("DELETE FROM pictures WHERE digest = ?", (digest,))

@@ -11,9 +11,18 @@ from desktop_agent.storage.conversation_rows import (
     moment_of_every_zone,
     to_microseconds,
 )
-from desktop_agent.storage.records import ConversationState, origin_to_json, read_message, state_to_json
+from desktop_agent.storage.records import (
+    ConversationChanges,
+    ConversationState,
+    origin_to_json,
+    parameters_to_json,
+    read_message,
+    reasoning_to_json,
+    state_to_json,
+)
 from desktop_agent.types.conversation_tree import ConversationTree, MessageOutline, TreeMessage
 from desktop_agent.types.messages import Message
+from desktop_agent.types.providers import ConversationParameters
 from desktop_agent.types.tool_calls import UntrustedSource
 
 # What comes with a file may be written by anybody, also to be obeyed by a model.
@@ -76,16 +85,19 @@ def insert_tree(
     connection: sqlite3.Connection,
     tree: ConversationTree,
     storing: Callable[[int], Callable[[Message], Message]],
+    get_changes: Callable[[int], ConversationChanges] = lambda _: ConversationChanges(),
 ) -> bool:
     """Write a conversation, all or nothing; return False, and write nothing, where its id is there already.
 
-    `storing` is given the number of the conversation, and returns what makes files of a message's pictures.
+    `storing` returns what makes files of a message's pictures, and `get_changes` what no tree has; both are given the
+    number of the conversation.
     """
     with transaction(connection):
         # Within: another process may import the same.
         if connection.execute("SELECT 1 FROM conversations WHERE id = ?", (tree.id,)).fetchone() is not None:
             return False
         number = _insert_conversation(connection, tree)
+        _update_conversation(connection, number, get_changes(number))
         store_message = storing(number)
         places: dict[str | None, tuple[int | None, int]] = {None: (None, 0)}
         for node in tree.messages:
@@ -120,3 +132,18 @@ def _insert_conversation(connection: sqlite3.Connection, tree: ConversationTree)
     number = connection.execute(sql, tuple(row.values())).lastrowid
     assert number is not None  # noqa: S101  an INSERT of one row has a number
     return number
+
+
+def _update_conversation(connection: sqlite3.Connection, number: int, changes: ConversationChanges) -> None:
+    if not changes:
+        return
+    connection.execute(
+        "UPDATE conversations SET endpoint_id = ?, reasoning = ?, parameters = ?, state = ? WHERE number = ?",
+        (
+            changes.get("endpoint_id"),
+            reasoning_to_json(changes.get("reasoning")),
+            parameters_to_json(changes.get("parameters") or ConversationParameters()),
+            state_to_json(changes.get("state") or ConversationState(outside=(_IMPORTED,))),
+            number,
+        ),
+    )

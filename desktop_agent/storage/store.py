@@ -2,8 +2,8 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
@@ -28,6 +28,7 @@ from desktop_agent.storage.content_files import (
     PictureFiles,
     PictureStorer,
     delete_picture_uses,
+    find_pictures_in_trash,
     remove_unused_blobs,
     remove_unused_pictures,
 )
@@ -212,9 +213,8 @@ class Store:
         """
 
         def work(db: DatabaseConnection) -> int:
-            count = conversation_rows.purge_trash(db, timedelta(0))
-            self._remove_unused(db)
-            return count
+            with _removing_unused(db, self.pictures, self.blobs):
+                return conversation_rows.purge_trash(db, timedelta(0))
 
         try:
             return await self._thread.run(work, self._pin or self._thread.pin_to_known_file())
@@ -229,19 +229,13 @@ class Store:
         """Do work that deletes for good, and remove what nothing uses any more."""
 
         def purge(db: DatabaseConnection) -> T:
-            result = work(db)
-            self._remove_unused(db)
-            return result
+            with _removing_unused(db, self.pictures, self.blobs):
+                return work(db)
 
         try:
             return await self._run(purge)
         finally:
             self.search.notice_deletion()
-
-    def _remove_unused(self, db: DatabaseConnection) -> None:
-        remove_unused_pictures(db, self.pictures)
-        remove_unused_blobs(db, self.blobs)
-        remove_traces(db)
 
     async def load(self, id_: str) -> LoadedConversation:
         """Return the conversation with the branch in view and the journal of unfinished runs."""
@@ -251,13 +245,13 @@ class Store:
         """Return a conversation with all its branches. Raises WrongUse for an unknown one."""
         return await self._run(lambda db: load_tree(db, conversation_id))
 
-    async def import_tree(self, tree: ConversationTree) -> bool:
-        """Store a conversation with all its branches, all or nothing; return False where its id is there already."""
+    async def import_tree(self, tree: ConversationTree, **more: Unpack[ConversationChanges]) -> bool:
+        """Store a conversation with all its branches, all or nothing; return False where its id is there already.
 
-        def work(db: DatabaseConnection) -> bool:
-            return insert_tree(db, tree, lambda number: PictureStorer(db, self.pictures, number).store_message)
+        `more` is what no tree has. Without a `state` it counts as brought in from outside.
+        """
 
-        return await self._change(work)
+        return await self._change(lambda db: _import_tree(db, self.pictures, tree, more))
 
     async def begin_following(self, id_: str) -> tuple[LoadedConversation, journal_rows.ReadPosition]:
         """Load a conversation that another process may write, and the position to read on from. Raises WrongUse."""
@@ -405,6 +399,28 @@ def _write_copy(path: Path, target: Path, copying: list[DatabaseConnection]) -> 
         raise database_error(error, target) from error
     except OSError as error:
         raise file_failure_of(error, target) from error
+
+
+def _import_tree(
+    db: DatabaseConnection, pictures: PictureFiles, tree: ConversationTree, more: ConversationChanges
+) -> bool:
+    def storing(number: int) -> Callable[[Message], Message]:
+        return PictureStorer(db, pictures, number).store_message
+
+    def get_changes(number: int) -> ConversationChanges:
+        return _with_stored_pictures(more, PictureStorer(db, pictures, number))
+
+    return insert_tree(db, tree, storing, get_changes)
+
+
+@contextmanager
+def _removing_unused(db: DatabaseConnection, pictures: PictureFiles, blobs: BlobFiles) -> Generator[None]:
+    """Afterwards delete the pictures and saved files that nothing needs any more, and what is left of deleted rows."""
+    left_at = find_pictures_in_trash(db)
+    yield
+    remove_unused_pictures(db, pictures, left_at)
+    remove_unused_blobs(db, blobs)
+    remove_traces(db)
 
 
 def _draft_number(connection: DatabaseConnection, conversation_id: str | None) -> int:

@@ -111,7 +111,7 @@ class Desk:
         self.settings.set_mcp_servers(self.tool_servers)
         self.settings.set_storage(disk)
         self.exchange = ExchangePresenter(
-            themes, Exchange(engine, self.tasks, app), self.library, self.window.banners, self.window
+            themes, Exchange(engine, self.library.unstored, self.tasks, app), self.library, self.window.banners, self.window
         )
         self.organiser = Organiser(engine, self.library, self.tasks, app)
         self.organising = OrganisePresenter(themes, self.window.sidebar, self.organiser, self.library, self.window)

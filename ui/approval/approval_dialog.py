@@ -157,7 +157,7 @@ class ApprovalDialog(GuardedDialog):
         self._header.show_call(call)
         self._reasons.show_reasons(call.reasons, call.outsiders)
         self._rules.hide()
-        self._rules.set_offers(call.offers, self._arguments.last_in_tab_order)
+        self._rules.set_offers(call.offers, self._arguments.last_in_tab_order, is_in_memory=call.is_in_memory)
         self.setAccessibleDescription(
             " ".join(filter(None, (self._header.accessible_text, self._reasons.accessible_text)))
         )

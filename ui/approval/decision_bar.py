@@ -229,6 +229,7 @@ class RuleChoice(QFrame):
         self._offers: tuple[RuleOffer, ...] = ()
         self._group = QButtonGroup(self)
         self._choices = vbox(spacing=SPACE_XS, margins=0)
+        self._stays = WrappingLabel(self.tr("The rule is stored, although this conversation is not."), "muted")
         self._grant = button(self.tr("Allow and keep this rule"), self._emit_granted, "primary")
         self._group.idClicked.connect(self._on_clicked)
         self._build_layout()
@@ -245,9 +246,10 @@ class RuleChoice(QFrame):
         index = self._group.checkedId()
         return self._offers[index] if 0 <= index < len(self._offers) else None
 
-    def set_offers(self, offers: Sequence[RuleOffer], after: QWidget) -> None:
-        """Show these rules. Tab comes to them from `after`."""
+    def set_offers(self, offers: Sequence[RuleOffer], after: QWidget, *, is_in_memory: bool = False) -> None:
+        """Show these rules. Tab comes to them from `after`. `is_in_memory`: the conversation itself is not stored."""
         self._offers = tuple(offers)
+        self._stays.setVisible(is_in_memory)
         clear_layout(self._choices)
         folders = [offer.workspace for offer in self._offers]
         for index, offer in enumerate(self._offers):
@@ -310,7 +312,7 @@ class RuleChoice(QFrame):
         note = label(self.tr("Rules can be revoked in the settings."), "muted", wrap=True)
         cancel = button(self.tr("Cancel"), self._cancel)
         intro = label(self.tr("From now on allow without asking:"))
-        parts = (intro, self._choices, note, FlowRows((cancel, self._grant), trailing=True))
+        parts = (intro, self._choices, self._stays, note, FlowRows((cancel, self._grant), trailing=True))
         vbox(*parts, parent=self, spacing=SPACE_S, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
 
 

@@ -122,8 +122,16 @@ class OpenConversation(QObject):
 
     @property
     def is_stored(self) -> bool:
-        """Whether it has a place on the disk. True from the first prompt on, even before that is written."""
-        return not self.is_empty or not self._session.is_new
+        """Whether it has a draft of its own, and with it a place on the disk, unless it is in memory alone.
+
+        True from the first prompt on, even before that is written.
+        """
+        return self.is_in_memory or not self.is_empty or not self._session.is_new
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether it is never stored."""
+        return self._session.is_in_memory
 
     @property
     def usage(self) -> Usage | None:

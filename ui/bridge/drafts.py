@@ -38,7 +38,8 @@ class ComposerDraft:
 class DraftStore:
     """One draft for each conversation; conversations that were never sent share one under no conversation.
 
-    A draft that the disk refuses stays in memory and is read from there until the disk takes it.
+    A draft that the disk refuses stays in memory and is read from there until the disk takes it. Those of conversations
+    that are never stored are nowhere else.
     """
 
     def __init__(self, store: Store, pictures: PictureStore) -> None:
@@ -52,6 +53,8 @@ class DraftStore:
         """Drafts that the disk did not take, or not yet: one for each owner."""
         self._refused_additions: list[tuple[DraftOwner, ComposerDraft]] = []
         """Additions to drafts that the disk did not take."""
+        self._in_memory: dict[str, ComposerDraft | None] = {}
+        """Drafts of conversations that are never stored, by their ids; None for one that was closed."""
         self._in_front = Draft()
         """The draft under no conversation, without `_of_deleted`."""
         self._of_deleted: dict[str, Draft] = {}
@@ -59,8 +62,39 @@ class DraftStore:
 
     async def save(self, conversation: OpenConversation, draft: ComposerDraft) -> None:
         """Save the draft of a conversation. Raises StorageFailed; `load` returns it all the same."""
+        if self._keep_in_memory(conversation, draft):
+            return
         async with self._lock:
             await self._save_draft(conversation, draft)
+
+    def hold_in_memory(self, conversation_id: str) -> None:
+        """Never store the drafts of this conversation."""
+        self._in_memory[conversation_id] = ComposerDraft()
+
+    def in_memory(self, conversation_id: str) -> ComposerDraft | None:
+        """Return the draft of a conversation that is never stored; None where nothing was written."""
+        draft = self._in_memory.get(conversation_id)
+        return None if draft == ComposerDraft() else draft
+
+    def discard_in_memory(self, conversation_id: str) -> None:
+        """Forget the draft of such a conversation, and whatever is still saved for it."""
+        self._in_memory[conversation_id] = None
+
+    async def store_from_memory(self, conversation_id: str) -> None:
+        """Save the draft of such a conversation, which is stored by now. Raises as `save`."""
+        draft = self._in_memory.pop(conversation_id, None)
+        if draft is not None and draft != ComposerDraft():
+            await self.add(conversation_id, draft)
+
+    def _keep_in_memory(self, owner: DraftOwner, draft: ComposerDraft, *, is_addition: bool = False) -> bool:
+        """Return whether it is a draft that must not be stored; it is held then."""
+        key = _conversation_id(owner)
+        if key not in self._in_memory:
+            return False
+        before = self._in_memory[key]
+        if before is not None:
+            self._in_memory[key] = merge_drafts((before, draft)) if is_addition else draft
+        return True
 
     async def save_immediately(
         self, conversation: OpenConversation | None, draft: ComposerDraft, *, is_addition: bool
@@ -71,7 +105,9 @@ class DraftStore:
         `is_addition`: the saved draft was not loaded yet, so append this one to it.
         """
         try:
-            if conversation is not None and not is_addition:
+            if conversation is not None and self._keep_in_memory(conversation, draft, is_addition=is_addition):
+                pass
+            elif conversation is not None and not is_addition:
                 await self._save_draft(conversation, draft)
             elif conversation is not None and draft != ComposerDraft():
                 await self._add(conversation, await self._to_record(draft))
@@ -93,6 +129,8 @@ class DraftStore:
 
     async def add(self, owner: DraftOwner, draft: ComposerDraft) -> None:
         """Append to the draft of a conversation. Raises as `save`."""
+        if self._keep_in_memory(owner, draft, is_addition=True):
+            return
         async with self._lock:
             try:
                 await self._add(owner, await self._to_record(draft))
@@ -102,6 +140,8 @@ class DraftStore:
 
     async def load(self, conversation: OpenConversation) -> ComposerDraft:
         """Return the draft of a conversation; pictures that are gone or damaged are left out."""
+        if conversation.id in self._in_memory:
+            return self._in_memory[conversation.id] or ComposerDraft()
         async with self._lock:
             draft = self._refused_of(conversation)
             if draft is None:
@@ -119,6 +159,9 @@ class DraftStore:
 
     async def add_message(self, owner: DraftOwner, message: Message) -> None:
         """Append an undelivered message to the draft of a conversation that is not shown. Raises as `save`."""
+        if _conversation_id(owner) in self._in_memory:
+            self._keep_in_memory(owner, await self.content_of(message), is_addition=True)
+            return
         async with self._lock:
             try:
                 await self._add(owner, _message_record(message))

@@ -17,7 +17,9 @@ from desktop_agent.engine.conversation_exchange import (
 )
 from desktop_agent.engine.engine import Engine
 from desktop_agent.exchange.print_export import PrintedPart
+from desktop_agent.types.conversation_tree import ConversationTree
 from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.unstored import UnstoredConversations
 
 _PROGRESS_SECONDS = 0.3
 Progress = Callable[[int, int], None]
@@ -35,9 +37,12 @@ class Exchange(QObject):
     ended = Signal()
     """Also after a failure, which is shown as any other error."""
 
-    def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
+    def __init__(
+        self, engine: Engine, unstored: UnstoredConversations, tasks: BackgroundTasks, parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
         self._engine = engine
+        self._unstored = unstored
         self._tasks = tasks
         self._exchange = ConversationExchange(engine.store)
         self._turn = asyncio.Lock()
@@ -82,7 +87,7 @@ class Exchange(QObject):
     ) -> None:
         # What was said a moment ago may wait for the disk.
         await self._engine.write_all()
-        wanted = await self._all_ids() if ids is None else ids
+        wanted = await self._all_ids() if ids is None else [self._in_memory_or_id(one) for one in ids]
         self.exported.emit(await self._exchange.export(wanted, target, export_format, progress))
 
     async def _export_pdf(self, target: Path, conversation_id: str, progress: Progress) -> None:
@@ -90,20 +95,27 @@ class Exchange(QObject):
         from ui.bridge.pdf_pages import open_pdf
 
         await self._engine.write_all()
-        title = (await self._engine.record(conversation_id)).title
+        conversation = self._in_memory_or_id(conversation_id)
+        if isinstance(conversation, str):
+            title = (await self._engine.record(conversation_id)).title
+        else:
+            title = conversation.title
         with open_pdf(target, title) as pages:
 
             async def add(part: PrintedPart) -> None:
                 pages.add(part)
                 progress(part.done, part.total)
 
-            lost = await self._exchange.print_parts(conversation_id, add)
+            lost = await self._exchange.print_parts(conversation, add)
         self.exported.emit(ExportResult((target,), lost))
+
+    def _in_memory_or_id(self, conversation_id: str) -> ConversationTree | str:
+        return self._unstored.tree(conversation_id) or conversation_id
 
     async def _import(self, path: Path, progress: Progress) -> None:
         self.imported.emit(await self._exchange.import_file(path, progress))
 
-    async def _all_ids(self) -> list[str]:
+    async def _all_ids(self) -> Sequence[ConversationTree | str]:
         return [record.id for record in await self._engine.store.list_conversations()]
 
     def _progress_reporter(self) -> Progress:

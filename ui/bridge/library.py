@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.storage.records import TRASH_RETENTION, ConversationChanges, ConversationRecord, ListScope
+from desktop_agent.storage.records import ConversationChanges, ListScope
 from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -29,6 +29,8 @@ from ui.bridge.drafts import DraftStore
 from ui.bridge.event_loop import BackgroundTasks, FrameClock
 from ui.bridge.search import SearchAsYouType
 from ui.bridge.storage import PictureStore
+from ui.bridge.trash import Trash
+from ui.bridge.unstored import UnstoredConversations
 
 if TYPE_CHECKING:
     from desktop_agent.engine.session import Session
@@ -38,8 +40,6 @@ Activity = Literal["working", "waits", "asks", "done", "failed", "idle"]
 """What a conversation does; `idle` if the person stopped it."""
 
 _ENDS: dict[RunEnd, Activity] = {RunEnd.COMPLETED: "done", RunEnd.LIMIT: "failed", RunEnd.FAILED: "failed"}
-
-_MAX_IN_TRASH = 2000
 
 
 class ConversationLibrary(QObject):
@@ -52,8 +52,6 @@ class ConversationLibrary(QObject):
     approval_left_open = Signal(str, bool)
     """The id of a conversation that is not open, and whether a call of its dead process waits for approval."""
     restored = Signal(str)
-    trash_listed = Signal(list)
-    """The conversations in the trash, the last deleted first."""
 
     def __init__(
         self,
@@ -68,6 +66,8 @@ class ConversationLibrary(QObject):
         self._clock = clock
         self._tasks = tasks
         self.drafts = DraftStore(engine.store, pictures)
+        self.trash = Trash(engine.store, tasks, self)
+        self.unstored = UnstoredConversations(engine, self.drafts, self)
         self.search = SearchAsYouType(engine.store.search, tasks, self)
         self._open: OpenConversation | None = None
         self._session: Session | None = None
@@ -81,10 +81,6 @@ class ConversationLibrary(QObject):
     @property
     def current(self) -> OpenConversation | None:
         return self._open
-
-    @property
-    def trash_days(self) -> int:
-        return TRASH_RETENTION.days
 
     @property
     def working(self) -> bool:
@@ -104,15 +100,26 @@ class ConversationLibrary(QObject):
         if not self._shows(conversation_id):
             self._tasks.start(self._open_wanted(conversation_id))
 
-    def new(self, *, endpoint_id: str | None = None, model: str | None = None) -> None:
-        """Show an empty conversation; it is saved from its first prompt on."""
+    def new(self, *, endpoint_id: str | None = None, model: str | None = None, in_memory: bool = False) -> None:
+        """Show an empty conversation; it is saved from its first prompt on, or never where it is `in_memory`."""
         self._wanted = None
-        self._show_new(endpoint_id, model)
+        self._show_new(endpoint_id, model, in_memory=in_memory)
 
-    def _show_new(self, endpoint_id: str | None = None, model: str | None = None) -> None:
+    def close_unstored(self, conversation_id: str) -> None:
+        """Forget a conversation that is not stored. Nobody is asked."""
+        self._tasks.start(self.unstored.discard(conversation_id))
+        if self._shows(conversation_id):
+            self.new()
+
+    def store_unstored(self, conversation_id: str) -> None:
+        """Store it as an ordinary conversation after all."""
+        self._tasks.start(self._store_unstored(conversation_id))
+
+    def _show_new(self, endpoint_id: str | None = None, model: str | None = None, *, in_memory: bool = False) -> None:
         before = self._open
         workspace = before.workspace if before is not None and endpoint_id is None else None
-        session = self._engine.new_session(endpoint_id=endpoint_id, model=model, workspace=workspace)
+        create = self.unstored.create if in_memory else self._engine.new_session
+        session = create(endpoint_id=endpoint_id, model=model, workspace=workspace)
         if session.record.endpoint_id is None and before is not None:
             # The demo is never the default server; a new conversation begun in it uses it again.
             session.change_record(endpoint_id=before.endpoint_id, model=before.model)
@@ -157,25 +164,16 @@ class ConversationLibrary(QObject):
             self._tasks.start(self._change(conversation_id, changes))
 
     def delete(self, conversation_id: str) -> None:
-        """Move it to the trash; `deleted` then offers an undo."""
+        """Move it to the trash; `deleted` then offers an undo. One that is not stored is closed, see `unstored`."""
+        if conversation_id in self.unstored:
+            self.unstored.close_requested.emit(conversation_id)
+            return
         self._tasks.start(self._delete(conversation_id))
 
     def restore(self, conversation_id: str) -> None:
         """Take it out of the trash and show it."""
         self._wanted = conversation_id
         self._tasks.start(self._restore(conversation_id))
-
-    def list_trash(self) -> None:
-        """Read the trash; `trash_listed` answers."""
-        self._tasks.start(self._list_trash())
-
-    def purge(self, conversation_id: str) -> None:
-        """Delete a conversation in the trash for good."""
-        self._tasks.start(self._purge(conversation_id))
-
-    def empty_trash(self) -> None:
-        """Delete everything in the trash for good."""
-        self._tasks.start(self._empty_trash())
 
     def close(self) -> None:
         """Stop emitting signals. The engine ends what runs in the open conversation."""
@@ -193,16 +191,24 @@ class ConversationLibrary(QObject):
         if self._open is not None:
             self._open.detach()
             self._open.deleteLater()
-        if self._session is not None and self._session is not session and not self._session.is_closed:
-            self._engine.release_session(self._session)
+        if self._session is not None and self._session is not session:
+            self._leave(self._session)
         self._session = session
         self._open = OpenConversation(session, self._clock, self, held_by)
-        self._open.record_changed.connect(self.refresh)
+        self._open.record_changed.connect(self.unstored.changed if session.is_in_memory else self.refresh)
         # Its runs change the list also while another one is shown. Subscribing twice has no further effect.
         listener = _EventListener(self, session)
         session.unsubscribe(listener)
         session.subscribe(on_event=listener, pieces=False)
         self.opened.emit(self._open)
+
+    def _leave(self, session: "Session") -> None:
+        conversation_id = session.record.id
+        if conversation_id not in self.unstored:
+            if not session.is_closed:
+                self._engine.release_session(session)
+        else:
+            self._tasks.start(self.unstored.discard_empty(conversation_id))
 
     def on_event(self, session: "Session", envelope: Envelope) -> None:
         """Handle an event of a conversation that was opened in this window."""
@@ -214,12 +220,14 @@ class ConversationLibrary(QObject):
         if envelope.parent_run_id is not None:
             return
         match envelope.event:
+            case RunStarted() | RunFinished() | ConversationTitled() if session.is_in_memory:
+                self.unstored.changed.emit()
             case RunStarted() | RunFinished() | ConversationTitled():
                 self.refresh()
             case ErrorOccurred(kind=WrittenElsewhere.kind) if session is self._session:
                 # This session no longer writes; show what is on the disk instead.
                 self._tasks.start(self._reopen(session))
-            case TurnStarted() if not self.listing.has(session.record.id):
+            case TurnStarted() if not (session.is_in_memory or self.listing.has(session.record.id)):
                 # Its first prompt is on the disk by now. The list must lead back to it from elsewhere.
                 self.refresh()
             case UserMessageReturned(message_id=message_id) if session.record.id != self._open.id:
@@ -259,7 +267,7 @@ class ConversationLibrary(QObject):
             return
         if not is_wanted():
             if session is not self._session:
-                self._engine.release_session(session)
+                self._leave(session)
             return
         if conversation_id in self._with_open_approvals:
             self._with_open_approvals.discard(conversation_id)
@@ -270,9 +278,9 @@ class ConversationLibrary(QObject):
     async def _show_new_file(self) -> None:
         """Show what the replaced file holds, of the open conversation too."""
         await self._refresh()
-        await self._list_trash()
+        await self.trash.refresh()
         shown = self._session
-        if shown is None or shown.is_new:
+        if shown is None or shown.is_new or shown.is_in_memory:
             return
         try:
             await self._reopen(shown)
@@ -299,7 +307,15 @@ class ConversationLibrary(QObject):
         else:
             session.change_record(**changes)
             await session.write_all()
-            self._engine.release_session(session)
+            self._leave(session)
+        await self._refresh()
+
+    async def _store_unstored(self, conversation_id: str) -> None:
+        stored = await self.unstored.store(conversation_id)
+        if self._shows(conversation_id):
+            self._show(stored)
+        else:
+            self._engine.release_session(stored)
         await self._refresh()
 
     async def _delete(self, conversation_id: str) -> None:
@@ -314,7 +330,7 @@ class ConversationLibrary(QObject):
         if self._shows(conversation_id):
             self._show_new()
         await self._refresh()
-        await self._list_trash()
+        await self.trash.refresh()
         self.deleted.emit(conversation_id, title)
 
     async def _restore(self, conversation_id: str) -> None:
@@ -322,24 +338,7 @@ class ConversationLibrary(QObject):
         self.restored.emit(conversation_id)
         await self._open_wanted(conversation_id)
         await self._refresh()
-        await self._list_trash()
-
-    async def _list_trash(self) -> None:
-        store = self._engine.store
-        records: tuple[ConversationRecord, ...] = await store.list_conversations(_MAX_IN_TRASH, in_trash=True)
-        self.trash_listed.emit(list(records))
-
-    async def _purge(self, conversation_id: str) -> None:
-        try:
-            await self._engine.store.purge_conversation(conversation_id)
-        finally:
-            await self._list_trash()
-
-    async def _empty_trash(self) -> None:
-        try:
-            await self._engine.store.empty_trash()
-        finally:
-            await self._list_trash()
+        await self.trash.refresh()
 
 
 @dataclass(frozen=True)

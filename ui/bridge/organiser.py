@@ -120,7 +120,7 @@ class Organiser(QObject):
             if current is not None and current.id in deleted:
                 self._library.new()
             self._library.refresh()
-            self._library.list_trash()
+            self._library.trash.list()
             if deleted:
                 sentence = _counted(Sentence("Conversations put into the trash: {count}."), len(deleted))
                 self.done.emit(sentence, lambda: self._start(self._restore(deleted)))
@@ -129,7 +129,7 @@ class Organiser(QObject):
         for conversation_id in ids:
             await self._store.restore_conversation(conversation_id)
         self._library.refresh()
-        self._library.list_trash()
+        self._library.trash.list()
 
     async def _show_made(self, make: Callable[[], Awaitable[str]]) -> None:
         await self._engine.write_all()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -75,6 +75,7 @@ class PendingApproval:
     rules that AllowAlways can make, the narrowest first. `undoable`: whether what the call changes can be undone; None
     where it changes nothing. `server` is the MCP server that offers the tool, by its title, and `server_says` what it
     says about the tool. `workspace` is the folder in which the tool works; empty where it reaches no files.
+    `is_in_memory`: the conversation is never stored, but a rule would be.
     """
 
     approval_id: str
@@ -91,6 +92,7 @@ class PendingApproval:
     server: str = ""
     server_says: str = ""
     workspace: str = ""
+    is_in_memory: bool = False
     validate: Callable[[JsonObject], str | None] = field(default=_accept_any, compare=False, repr=False)
 
     @property
@@ -123,11 +125,18 @@ class Approvals:
         names = tuple(source.name for source in content.sources)
         workspace = self._session.record.workspace or ""
         calls = tuple(
-            _pending_approval(approval, names if why in approval.reasons else (), workspace)
+            self._pending(approval, names if why in approval.reasons else (), workspace)
             for approval in self._session.approvals.open_approvals
         )
         self._shown = names if any(call.outsiders for call in calls) else ()
         return calls
+
+    def _pending(self, approval: "Approval", outsiders: tuple[str, ...], workspace: str) -> PendingApproval:
+        pending = _pending_approval(approval, outsiders, workspace)
+        if not self._session.is_in_memory:
+            return pending
+        # No file is saved before it is changed, and no call is remembered.
+        return replace(pending, undoable=None if pending.undoable is None else False, is_in_memory=True)
 
     def answer(self, approval_id: str, decision: Decision) -> None:
         """Answer a call. Raises ToolInputInvalid for an edit that does not fit, and WrongUse; it then still waits."""

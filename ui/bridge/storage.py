@@ -5,6 +5,7 @@ import errno
 import os
 import shlex
 import stat
+from base64 import b64encode
 from collections.abc import Coroutine
 from contextlib import suppress
 from datetime import datetime
@@ -26,7 +27,7 @@ from desktop_agent.storage.backup import (
     write_backup,
 )
 from desktop_agent.storage.content_files import PictureFiles
-from desktop_agent.types.blocks import Image, StoredSource
+from desktop_agent.types.blocks import Base64Source, Image, StoredSource, decode_base64, read_image_size
 from desktop_agent.types.errors import AgentError, DiskFull, ImageRefused, Sentence, StorageFailed, join_remedy
 from ui.bridge.event_loop import BackgroundTasks
 
@@ -165,6 +166,11 @@ class PictureStore:
     def __init__(self, files: PictureFiles) -> None:
         self._files = files
 
+    async def hold(self, picture: ImportedPicture, name: str) -> Image:
+        """Return a block that has the whole picture, which is not saved."""
+        data = await asyncio.to_thread(b64encode, picture.data)
+        return Image(source=Base64Source(media_type=picture.media_type, data=data.decode()), name=name)
+
     async def save(self, picture: ImportedPicture, name: str) -> Image:
         """Save a picture. Returns its block for a message. Raises StorageFailed."""
         source = await self._files.put(picture.data, picture.media_type, picture.width, picture.height)
@@ -176,6 +182,10 @@ class PictureStore:
         Raises ImageRefused when its file is gone or damaged, StorageFailed when it cannot be read now.
         """
         source = image.source
+        if isinstance(source, Base64Source):
+            data = await asyncio.to_thread(decode_base64, source.data)
+            width, height = read_image_size(data) or (0, 0)
+            return ImportedPicture(data, source.media_type, width, height, ())
         if not isinstance(source, StoredSource):
             raise ImageRefused.unreadable(image.name or "")
         return ImportedPicture(await self._files.get(source), source.media_type, source.width, source.height, ())

@@ -87,6 +87,9 @@ class WindowActions(QObject):
         palette.opening_action = commands = self._add(self.tr("Commands"), "Ctrl+K", palette.open)
         other_words = self.tr("chat start create")
         self._add(self.tr("New conversation"), "Ctrl+N", window.sidebar.new_requested.emit, other_words)
+        other_words = self.tr("private temporary incognito secret never saved off the record")
+        new_unstored = window.sidebar.new_unstored_requested.emit
+        self._add(self.tr("New conversation that is not stored"), "Ctrl+Shift+N", new_unstored, other_words)
         other_words = self.tr("preferences options configuration")
         open_settings = self._add(self.tr("Settings"), "Ctrl+,", window.settings_requested.emit, other_words)
         self._add_conversations()

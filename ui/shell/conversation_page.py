@@ -47,17 +47,29 @@ Not translated: they are what is sent, and the demo knows these words only.
 
 
 class StarterMessages(QWidget):
-    """One button for each message; a click sends it."""
+    """What an empty conversation offers: messages to try in the demo, and else one that is not stored."""
 
     chosen = Signal(str)
+    unstored_chosen = Signal()
 
     def __init__(self, messages: tuple[str, ...] = DEMO_STARTERS) -> None:
         super().__init__()
         self.setAccessibleName(self.tr("Suggestions"))
+        self._demo = QWidget()
         heading = label(self.tr("Try one of these:"), "small")
         buttons = FlowRows([button(message, partial(self.chosen.emit, message)) for message in messages])
-        vbox(heading, buttons, parent=self, spacing=SPACE_XS, margins=(SPACE_S, 0, SPACE_S, SPACE_S))
+        vbox(heading, buttons, parent=self._demo, spacing=SPACE_XS, margins=0)
+        self._unstored = button(self.tr("Start one that is not stored"), self.unstored_chosen.emit, "link")
+        vbox(self._demo, self._unstored, parent=self, margins=(SPACE_S, 0, SPACE_S, SPACE_S))
         self.hide()
+
+    def show_for(self, conversation: OpenConversation | None) -> None:
+        """Show what this conversation offers."""
+        is_empty = conversation is not None and conversation.is_empty and not conversation.is_in_memory
+        is_demo = conversation is not None and conversation.is_demo
+        self._demo.setVisible(is_demo)
+        self._unstored.setVisible(not is_demo)
+        self.setVisible(is_empty)
 
 
 REMARK_MS = 12_000
@@ -159,7 +171,8 @@ class ConversationPage(QObject):
     @property
     def unsaved_draft(self) -> ComposerDraft:
         """The draft, early messages, and drafts that the disk refused."""
-        current = self._current_draft()
+        is_in_memory = self._conversation is not None and self._conversation.is_in_memory
+        current = ComposerDraft() if is_in_memory else self._current_draft()
         return merge_drafts([current, *(draft for draft in self._library.drafts.refused if draft != current)])
 
     def show_conversation(self, conversation: OpenConversation) -> None:
@@ -221,6 +234,7 @@ class ConversationPage(QObject):
     def _connect(self) -> None:
         self.composer.send_requested.connect(self._send)
         self.starters.chosen.connect(self._send_starter)
+        self.starters.unstored_chosen.connect(partial(self._library.new, in_memory=True))
         self.composer.queue_requested.connect(partial(self._send, when="idle"))
         self.composer.stop_requested.connect(self._stop)
         self.composer.editor.navigate_pressed.connect(partial(_walk_transcript, self.transcript))
@@ -270,7 +284,8 @@ class ConversationPage(QObject):
         self, conversation: OpenConversation, text: str, attached: list[Attachment], when: When, edited_id: str
     ) -> None:
         try:
-            message = Message.user_with_blocks(await to_blocks(text, attached, self._pictures))
+            blocks = await to_blocks(text, attached, self._pictures, in_memory=conversation.is_in_memory)
+            message = Message.user_with_blocks(blocks)
             waits = conversation.working
             if edited_id:
                 conversation.branches.edit_prompt(edited_id, message, untrusted_sources(attached))
@@ -338,8 +353,7 @@ class ConversationPage(QObject):
         self._library.change(conversation_id, workspace=str(folder) if folder else None)
 
     def _update_starters(self) -> None:
-        conversation = self._conversation
-        self.starters.setVisible(conversation is not None and conversation.is_demo and conversation.is_empty)
+        self.starters.show_for(self._conversation)
 
     def _show_record(self) -> None:
         conversation = self._conversation

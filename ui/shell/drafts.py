@@ -66,10 +66,14 @@ def from_draft(draft: ComposerDraft) -> list[Attachment]:
     ]
 
 
-async def to_blocks(text: str, attached: Sequence[Attachment], pictures: PictureStore) -> list[Block]:
+async def to_blocks(
+    text: str, attached: Sequence[Attachment], pictures: PictureStore, *, in_memory: bool = False
+) -> list[Block]:
     """Return text and attachments as blocks; content of a server stands in labelled blocks of its own.
 
-    Raises StorageFailed, and ImageRefused for a picture that could not be read before and is gone now.
+    `in_memory`: nothing of it is saved.
+
+        Raises StorageFailed, and ImageRefused for a picture that could not be read before and is gone now.
     """
     pasted = (attachment.text for attachment in _of_type(PastedText, attached))
     whole = "\n\n".join(filter(None, (text, *pasted)))
@@ -81,9 +85,10 @@ async def to_blocks(text: str, attached: Sequence[Attachment], pictures: Picture
             if attachment.server:
                 label = f"\n\n[The next picture, “{attachment.name}”, is from the server “{attachment.server}”.]\n"
                 blocks.append(Text(text=label))
-            blocks.append(await pictures.save(attachment.taken, attachment.name))
+            blocks.append(await (pictures.hold if in_memory else pictures.save)(attachment.taken, attachment.name))
         elif isinstance(attachment, UnreadablePicture):
-            blocks.append(await pictures.save(await pictures.reload(attachment.image), attachment.image.name or ""))
+            picture, name = await pictures.reload(attachment.image), attachment.image.name or ""
+            blocks.append(await (pictures.hold if in_memory else pictures.save)(picture, name))
     return blocks
 
 

@@ -80,6 +80,10 @@ class PageFrame(QWidget):
         self._heading.insertWidget(0, button)
         self._before.append(button)
 
+    def add_below_heading(self, bar: QWidget) -> None:
+        """Put a bar between the heading and the transcript."""
+        self._column.insertLayout(1, hbox(bar, margins=(SPACE_M, 0, SPACE_M, SPACE_S), grow=bar))
+
     def take_early_messages(self) -> list[tuple[str, "list[Attachment]"]]:
         """Return the messages sent so far. Later ones go to the caller's slot."""
         self.composer.send_requested.disconnect(self._hold_early_message)

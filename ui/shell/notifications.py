@@ -58,8 +58,13 @@ class ActivityNotifier(QObject):
         is_shown = self._library.current is not None and self._library.current.id == conversation_id
         badge = _BADGES.get(activity, "")
         is_unread = badge == "unread" and not (is_shown and _is_active())
-        self._window.sidebar.set_badge(conversation_id, "" if badge == "unread" and not is_unread else badge)
-        self._save_unread(conversation_id, is_unread)
+        is_unstored = conversation_id in self._library.unstored
+        if is_unstored:
+            # The desktop keeps what it has shown.
+            title = self.tr("A conversation that is not stored")
+        else:
+            self._window.sidebar.set_badge(conversation_id, "" if badge == "unread" and not is_unread else badge)
+            self._save_unread(conversation_id, is_unread)
         text = self._words(activity)
         if not text or _is_active():
             return

@@ -1,8 +1,9 @@
-"""Storage in the window: the banner while the disk refuses, the trash, and the question about unsaved content."""
+"""Storage in the window: the disk's banner, the trash, what is never stored, the question about unsaved content."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,9 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed
 from ui.bridge.drafts import UnsavedContent
-from ui.bridge.library import ConversationLibrary, ConversationRecord
+from ui.bridge.library import ConversationLibrary
 from ui.bridge.storage import DiskMonitor, save_file
+from ui.bridge.trash import ConversationRecord
 from ui.shell.banners import Banner, BannerArea
 from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource
@@ -21,7 +23,12 @@ from ui.style.widgets import QuestionBox
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ui.bridge.conversation import OpenConversation
     from ui.preferences.trash_dialog import TrashDialog
+    from ui.shell.layout import PageFrame
+    from ui.shell.window import MainWindow
+    from ui.sidebar.conversation_list import ConversationList
+    from ui.sidebar.unstored import UnstoredBar, UnstoredList
 
 
 DISK_BANNER_KEY = "disk"
@@ -80,7 +87,7 @@ class TrashPresenter(QObject):
         """The id of the last deleted conversation, and the banner with its undo."""
         library.deleted.connect(self._offer_undo)
         library.restored.connect(self._withdraw)
-        library.trash_listed.connect(self._on_listed)
+        library.trash.listed.connect(self._on_listed)
 
     def show(self) -> None:
         """Show the trash."""
@@ -88,12 +95,12 @@ class TrashPresenter(QObject):
             # Late: seldom opened.
             from ui.preferences.trash_dialog import TrashDialog
 
-            self._dialog = trash = TrashDialog(self._themes, self._library.trash_days, self._window)
-            self._library.trash_listed.connect(trash.show_conversations)
+            self._dialog = trash = TrashDialog(self._themes, self._library.trash.days, self._window)
+            self._library.trash.listed.connect(trash.show_conversations)
             trash.restore_requested.connect(self._library.restore)
-            trash.purge_requested.connect(self._library.purge)
-            trash.empty_requested.connect(self._library.empty_trash)
-        self._library.list_trash()
+            trash.purge_requested.connect(self._library.trash.purge)
+            trash.empty_requested.connect(self._library.trash.empty)
+        self._library.trash.list()
         self._dialog.show()
         self._dialog.raise_()
         self._dialog.activateWindow()
@@ -121,17 +128,144 @@ class TrashPresenter(QObject):
             self._withdraw(self._offer[0])
 
 
+class UnstoredPresenter(QObject):
+    """Shows conversations that are never stored, and asks before one is lost."""
+
+    def __init__(
+        self,
+        themes: ThemeSource,
+        library: ConversationLibrary,
+        frame: "PageFrame",
+        sidebar: "ConversationList",
+        banners: BannerArea,
+        window: QWidget,
+    ) -> None:
+        super().__init__(window)
+        self._themes = themes
+        self._library = library
+        self._frame = frame
+        self._sidebar = sidebar
+        self._banners = banners
+        self._window = window
+        self._bar: UnstoredBar | None = None
+        self._rows: UnstoredList | None = None
+        self._question: QuestionBox | None = None
+        library.opened.connect(self._show_bar)
+        library.unstored.changed.connect(self._show_rows)
+        library.unstored.close_requested.connect(self.close_conversation)
+        sidebar.new_unstored_requested.connect(partial(library.new, in_memory=True))
+
+    @Slot(str)
+    def close_conversation(self, conversation_id: str) -> None:
+        """Close it; ask first where something would be lost."""
+        if not self._library.unstored.has_content(conversation_id):
+            self._library.close_unstored(conversation_id)
+        elif self._question is None:
+            box = self._question = self._create_question(self.tr("Close the conversation?"))
+            box.answered.connect(partial(self._on_answered, conversation_id))
+            box.open()
+
+    async def confirm_end(self) -> bool:
+        """Return whether the program may end. Asks while something is in such a conversation."""
+        count = len(self._library.unstored.with_content)
+        if not count:
+            return True
+        chosen: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        box = self._question = self._create_question(self.tr("Close Desktop Agent?"), count)
+
+        def on_answered(answer: str) -> None:
+            if not chosen.done():
+                chosen.set_result(answer)
+
+        box.answered.connect(on_answered)
+        box.open()
+        try:
+            answer = await chosen
+        finally:
+            self._question = None
+        if answer == "keep":
+            try:
+                for row in self._library.unstored.with_content:
+                    await self._library.unstored.store(row.id, stop=True)
+            except AgentError as error:
+                self._banners.show_error(error)
+                return False
+        return bool(answer)
+
+    def cancel(self) -> None:
+        """Close the question: the system ends the program."""
+        if self._question is not None:
+            self._question.done(0)
+
+    def _create_question(self, title: str, count: int = 0) -> QuestionBox:
+        """`count`: of the conversations that end with the program; 0 for the one that is being closed."""
+        question = self.tr("This conversation is not stored. Close it?")
+        words = self.tr("Closing it loses what is in it. “Keep it” stores it as an ordinary conversation.")
+        keep = self.tr("Keep it")
+        if count == 1:
+            question = self.tr("A conversation is not stored. Close it?")
+        elif count:
+            question = self.tr("Conversations that are not stored: {0}. Close them?").format(count)
+            words = self.tr("Closing loses what is in them. “Keep them” stores them as ordinary conversations.")
+            keep = self.tr("Keep them")
+        box = QuestionBox(self._themes, title, question, words, self._window)
+        # Enter and Escape lose nothing.
+        box.add_answer(self.tr("Cancel"), "")
+        box.add_answer(keep, "keep", "primary")
+        box.add_answer(self.tr("Close"), "close", "danger")
+        return box
+
+    def _on_answered(self, conversation_id: str, answer: str) -> None:
+        self._question = None
+        if answer == "close":
+            self._library.close_unstored(conversation_id)
+        elif answer == "keep":
+            self._library.store_unstored(conversation_id)
+
+    def _show_rows(self) -> None:
+        if self._rows is None:
+            # Late: seldom needed.
+            from ui.sidebar.unstored import UnstoredList
+
+            rows = self._rows = UnstoredList(self._themes)
+            self._sidebar.add_above_search(rows)
+            rows.chosen.connect(self._sidebar.conversation_chosen)
+            rows.close_pressed.connect(self.close_conversation)
+        self._rows.show_rows(self._library.unstored.rows)
+
+    @Slot(object)
+    def _show_bar(self, conversation: "OpenConversation") -> None:
+        if self._rows is not None:
+            self._rows.mark_open(conversation.id)
+        if self._bar is None:
+            if not conversation.is_in_memory:
+                return
+            # Late: seldom needed.
+            from ui.sidebar.unstored import UnstoredBar
+
+            bar = self._bar = UnstoredBar()
+            self._frame.add_below_heading(bar)
+            bar.keep_pressed.connect(lambda: self._with_current(self._library.store_unstored))
+            bar.close_pressed.connect(lambda: self._with_current(self.close_conversation))
+        self._bar.setVisible(conversation.is_in_memory)
+
+    def _with_current(self, command: Callable[[str], None]) -> None:
+        if self._library.current is not None:
+            command(self._library.current.id)
+
+
 class CloseConfirmation(QObject):
     """Asks, repeatedly if needed, until nothing is unsaved or the person decided."""
 
     def __init__(
         self,
-        window: QWidget,
+        window: "MainWindow",
         themes: ThemeSource,
         unsaved: Callable[[], Awaitable[UnsavedContent]],
         can_ask: Callable[[], bool],
     ) -> None:
         super().__init__(window)
+        self._unstored = window.unstored
         self._window = window
         self._themes = themes
         self._get_unsaved = unsaved
@@ -142,6 +276,8 @@ class CloseConfirmation(QObject):
     async def confirm(self) -> bool:
         """Return whether the program may end. Asks nothing if all is saved, or nobody may be there to answer."""
         problem: Sentence | None = None
+        if self._can_ask() and not await self._unstored.confirm_end() and self._can_ask():
+            return False
         while (unsaved := await self._get_unsaved()) and self._can_ask():
             answer = await self._ask(unsaved, problem)
             problem = None
@@ -169,6 +305,7 @@ class CloseConfirmation(QObject):
 
     def cancel(self) -> None:
         """Cancel the question: the system ends the program."""
+        self._unstored.cancel()
         if self._open_dialog is not None:
             self._open_dialog.done(0)
 

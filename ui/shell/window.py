@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ui.bridge.model_servers import ModelServers
     from ui.shell.approvals import ApprovalPresenter
     from ui.shell.conversation_page import ConversationPage
-    from ui.shell.storage import TrashPresenter
+    from ui.shell.storage import TrashPresenter, UnstoredPresenter
     from ui.style.widgets import QuestionBox
     from ui.welcome.welcome_page import WelcomePresenter
 
@@ -124,6 +124,7 @@ class MainWindow(QMainWindow):
     page: "ConversationPage"
     approvals: "ApprovalPresenter"
     trash: "TrashPresenter"
+    unstored: "UnstoredPresenter"
     _library: "ConversationLibrary"
     _servers: "ModelServers"
 
@@ -158,13 +159,14 @@ class MainWindow(QMainWindow):
     ) -> None:
         """Set the bridge's objects and the page that fills the frame."""
         from ui.shell.search import SearchPresenter
-        from ui.shell.storage import TrashPresenter
+        from ui.shell.storage import TrashPresenter, UnstoredPresenter
 
         self.page = page
         self.approvals = approvals
         self._library = library
         self._servers = servers
         self.trash = TrashPresenter(self._themes, library, self.banners, self)
+        self.unstored = UnstoredPresenter(self._themes, library, self.frame, self.sidebar, self.banners, self)
         self._connect(library)
         self._search = SearchPresenter(
             self.sidebar, library, page.messages, page.navigation, self.banners, self._show_page
@@ -297,6 +299,8 @@ class MainWindow(QMainWindow):
         current = self._library.current
         if current is not None:
             title = self.tr("New conversation") if current.is_empty else current.title
+            if current.is_in_memory:
+                title = self.tr("{0} (not stored)").format(title)
             self.setWindowTitle(f"{title} — Desktop Agent")
 
     def _ask_to_close(self) -> None:

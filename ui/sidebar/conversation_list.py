@@ -10,7 +10,7 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ClearableField, announce
+from ui.style.controls import ClearableField, IconButton, announce
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, themed_icon
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class ConversationList(QWidget):
     filter_choices_wanted = Signal()
     end_neared = Signal()
     """Somebody scrolled to where the list may go on."""
+    new_unstored_requested = Signal()
+    """A conversation that is never stored."""
     search_left = Signal()
     """Esc in the search: the focus returns to the conversation."""
 
@@ -52,7 +54,9 @@ class ConversationList(QWidget):
         self._current = ""
         self._new = QPushButton(" " + self.tr("New conversation"))
         self._search = _SearchField(themes, self.tr("Search"))
-        self._column = vbox(hbox(self._new, grow=self._new), self._search, parent=self, margins=SPACE_S)
+        self._new_unstored = IconButton(themes, "unstored", self.tr("New conversation that is not stored"))
+        top = hbox(self._new, self._new_unstored, spacing=SPACE_XS, grow=self._new)
+        self._column = vbox(top, self._search, parent=self, margins=SPACE_S)
         self._conversation_id: str | None = None
         """The only conversation that is searched."""
         self._opens_best = False
@@ -61,6 +65,7 @@ class ConversationList(QWidget):
         self._announce_timer.timeout.connect(self._announce_results)
         self._build()
         self._new.clicked.connect(self.new_requested)
+        self._new_unstored.clicked.connect(self.new_unstored_requested)
         self._search.textChanged.connect(self._on_typed)
         self._search.returnPressed.connect(self._choose_best)
         self._search.down_pressed.connect(self._focus_rows)
@@ -78,6 +83,11 @@ class ConversationList(QWidget):
         """Mark the open conversation."""
         self._current = conversation_id or ""
         self._list.select_conversation(self._current)
+
+    def add_above_search(self, view: QWidget) -> None:
+        """Put something between the buttons and the search."""
+        self._column.insertWidget(self._column.indexOf(self._search), view)
+        QWidget.setTabOrder(self._new_unstored, view)
 
     def set_badge(self, conversation_id: str, badge: "Badge") -> None:
         """Set the badge of a conversation; empty removes it."""
@@ -256,6 +266,8 @@ class ConversationList(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._new.setAccessibleName(self.tr("New conversation"))
         self._new.setToolTip(self.tr("New conversation") + " (Ctrl+N)")
+        keys = " (Ctrl+Shift+N)"
+        self._new_unstored.setToolTip(self._new_unstored.accessibleName() + keys)
         self._search.setAccessibleName(self.tr("Search conversations"))
         self._search.setToolTip(self.tr("Search in all conversations") + " (Ctrl+Shift+F)")
         self._column.addSpacing(SPACE_XS)

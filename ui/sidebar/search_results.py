@@ -290,7 +290,7 @@ class _SearchRowDelegate(RowDelegate):
         painter.restore()
 
     def _paint_command(self, painter: QPainter, area: QRect, row: SearchRow, theme: Theme) -> None:
-        area = self._paint_icon(painter, area, row.icon, theme.muted) if row.icon else area.adjusted(SPACE_S, 0, 0, 0)
+        area = self._paint_symbol(painter, area, row.icon, theme.muted) if row.icon else area.adjusted(SPACE_S, 0, 0, 0)
         painter.setFont(self._font(_SMALL))
         painter.setPen(QColor(theme.link))
         self._draw_text(painter, area, row.text, Qt.AlignmentFlag.AlignLeft)

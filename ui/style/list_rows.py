@@ -109,8 +109,7 @@ class RowDelegate(QStyledItemDelegate):
 
     def _paint_row(self, painter: QPainter, option: QStyleOptionViewItem, index: Index, theme: Theme) -> None:
         area = option.rect.adjusted(SPACE_M, 0, -SPACE_M, 0)
-        tint = folder_tint(theme, str(index.data(RowRole.TINT) or ""))
-        area = self._paint_icon(painter, area, str(index.data(RowRole.ICON) or ""), tint)
+        area = self._paint_icon(painter, area, index, theme)
         self._paint_badge(painter, area, str(index.data(RowRole.BADGE) or ""), theme)
         area = area.adjusted(0, 0, -self.badge_room(index), 0)
         # Muted text would be hard to read on the background of a chosen row.
@@ -125,7 +124,11 @@ class RowDelegate(QStyledItemDelegate):
         painter.setPen(QColor(theme.muted if index.data(RowRole.FADED) and not chosen else theme.text))
         self._draw_text(painter, area, str(index.data() or ""), Qt.AlignmentFlag.AlignLeft)
 
-    def _paint_icon(self, painter: QPainter, area: QRect, name: str, colour: str) -> QRect:
+    def _paint_icon(self, painter: QPainter, area: QRect, index: Index, theme: Theme) -> QRect:
+        tint = folder_tint(theme, str(index.data(RowRole.TINT) or ""))
+        return self._paint_symbol(painter, area, str(index.data(RowRole.ICON) or ""), tint)
+
+    def _paint_symbol(self, painter: QPainter, area: QRect, name: str, colour: str) -> QRect:
         if not name:
             return area
         side = round(16 * self._themes.zoom / 100)

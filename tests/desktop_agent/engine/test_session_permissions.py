@@ -11,6 +11,7 @@ import pytest
 from desktop_agent.engine.permission_records import RuleBook
 from desktop_agent.engine.session_opening import reopen_session
 from desktop_agent.engine.session_permissions import SessionPolicyStore
+from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.permissions.gate import Allowed, Ask
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.types.blocks import Outcome
@@ -38,7 +39,7 @@ class Open:
 
     def __init__(self, shaky: Shaky, book: RuleBook, **about: Any) -> None:
         self.journal_queue = JournalQueue(shaky, record(**about), is_new=True)  # type: ignore[arg-type]
-        self.permission_policy = SessionPolicyStore(self.journal_queue, book).policy
+        self.permission_policy = SessionPolicyStore(SessionWriter(self.journal_queue), book).policy
 
     async def allows(self) -> bool:
         return isinstance(await self.permission_policy.verdict(call("1", "act"), tool("act")), Allowed)
@@ -103,7 +104,7 @@ async def test_when_a_rule_was_used_last_is_kept(shaky: Shaky) -> None:
 async def test_rules_that_were_given_are_kept_nowhere(shaky: Shaky) -> None:
     journal_queue = JournalQueue(shaky, record(), is_new=True)  # type: ignore[arg-type]
     given = rule(RuleScope.ALWAYS)
-    permission_policy = SessionPolicyStore(journal_queue, RuleBook(), session_rules=(given,)).policy
+    permission_policy = SessionPolicyStore(SessionWriter(journal_queue), RuleBook(), session_rules=(given,)).policy
     assert isinstance(await permission_policy.verdict(call("1", "act"), tool("act")), Allowed)
     await journal_queue.close()
     assert await shaky.store.rules.all() == ()

@@ -56,10 +56,10 @@ def test_what_cannot_go_for_good_is_told_in_the_trash(on_screen, monkeypatch):
         dialog = await screen.wait_for(QDialog, "Trash")
         with monkeypatch.context() as broken:
             broken.setattr(screen.engine.store, "purge_conversation", refuse)
-            screen.desk.library.purge(record.id)
+            screen.desk.library.trash.purge(record.id)
             await screen.idle()
             assert said(screen, dialog)
-        screen.desk.library.purge(record.id)
+        screen.desk.library.trash.purge(record.id)
         await screen.idle()
         assert not said(screen, dialog)
 

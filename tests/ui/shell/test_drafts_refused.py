@@ -211,7 +211,7 @@ def test_what_the_disk_refused_of_a_conversation_that_is_gone_since_stays_when_m
 
 
 def test_a_message_that_is_refused_goes_behind_what_was_written_since(on_screen, monkeypatch):
-    async def refused(*_):
+    async def refused(*_, **__):
         raise WrongUse("It cannot be sent.")
 
     async def work(screen):
@@ -232,7 +232,7 @@ def test_a_message_that_is_refused_goes_behind_what_was_written_since(on_screen,
 
 @pytest.mark.parametrize("is_new", [False, True], ids=["a stored one", "one that was never sent"])
 def test_a_message_that_is_refused_is_seen_by_who_left_and_came_back(on_screen, monkeypatch, is_new):
-    async def refused(*_):
+    async def refused(*_, **__):
         raise WrongUse("It cannot be sent.")
 
     async def work(screen):

@@ -132,10 +132,10 @@ def test_what_went_for_good_is_not_offered_back(on_screen):
         record = await screen.engine.store.create_conversation(title="Gone")
         screen.desk.library.delete(record.id)
         await until(lambda: undo_is_offered(screen))
-        screen.desk.library.list_trash()
+        screen.desk.library.trash.list()
         await screen.idle()
         assert undo_is_offered(screen)
-        screen.desk.library.purge(record.id)
+        screen.desk.library.trash.purge(record.id)
         await screen.idle()
         assert not undo_is_offered(screen)
 

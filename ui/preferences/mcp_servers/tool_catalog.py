@@ -136,10 +136,10 @@ class ToolDelegate(RowDelegate):
         side = round(_BOX_SIZE * self._themes.zoom / 100)
         return QRect(area.left(), area.center().y() - side // 2, side, side)
 
-    def _paint_icon(self, painter: QPainter, area: QRect, name: str, theme: Theme) -> QRect:
+    def _paint_icon(self, painter: QPainter, area: QRect, index: Index, theme: Theme) -> QRect:
         """Draw a check box like the style sheet's, which rows do not get."""
         box = self._mirrored(painter, self._box_rect(area))
-        is_on = name == _CHECKED
+        is_on = index.data(RowRole.ICON) == _CHECKED
         painter.setPen(QColor(theme.accent if is_on else theme.muted))
         painter.setBrush(QColor(theme.accent if is_on else theme.window))
         painter.drawRoundedRect(QRectF(box).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS_S, RADIUS_S)

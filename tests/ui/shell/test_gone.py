@@ -1,0 +1,96 @@
+"""Nothing of a conversation that is never stored, or was deleted for good, is in any byte that we have written."""
+
+import tempfile
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QImage
+from PySide6.QtTest import QTest
+
+from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.search import SearchQuery
+from tests.fakes.markers import files_with
+from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
+
+MARK = "quaxolotl"
+WRITE = ToolUse(id="w1", name="write_file", input={"path": "a.txt", "content": f"{MARK} new"})
+TURNS = (Turn(ContentDelta(f"{MARK} I write"), WRITE), Turn(ContentDelta(f"{MARK} done")))
+
+
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    """All places of a program's own, and a workspace whose file is saved before it is changed."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    for name in "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR":
+        (tmp_path / name).mkdir(mode=0o700)
+        monkeypatch.setenv(name, str(tmp_path / name))
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "a.txt").write_text(f"{MARK} old")
+    return tmp_path
+
+
+def written(folders):
+    """The files that have the mark, but those of the workspace."""
+    return files_with(MARK, [folders], [folders / "work"])
+
+
+async def used(screen, folders):
+    """A prompt with a picture, an answer, a call with a checkpoint, a title, an index, a draft."""
+    screen.engine.store.search.start_indexing()
+    screen.conversation.change(workspace=str(folders / "work"))
+    screen.conversation.session_controls.set_mode("accept-edits")
+    picture = QImage(40, 40, QImage.Format.Format_RGB32)
+    picture.fill(QColor("teal"))
+    picture.setText("Comment", MARK)
+    screen.window.page.composer.attachments.add_pasted(picture)
+    await until(lambda: screen.window.page.composer.draft()[1])
+    await screen.say(f"{MARK} hello")
+    assert (folders / "work" / "a.txt").read_text() == f"{MARK} new"
+    screen.conversation.change(title=f"{MARK} title")
+    screen.write(f"{MARK} draft")
+    await screen.idle()
+    await screen.engine.write_all()
+    await screen.engine.store.search.index_all()
+    await screen.engine.store.search.find(SearchQuery(MARK))
+
+
+def test_nothing_of_one_that_is_never_stored_is_written(on_screen, folders):
+    async def work(screen):
+        keys = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+        QTest.keyClick(screen.window, Qt.Key.Key_N, keys)
+        await until(lambda: screen.conversation.is_in_memory)
+        await screen.idle()
+        await used(screen, folders)
+        assert written(folders) == []
+        assert list((folders / "data").glob("pictures/*/*")) == []
+        screen.desk.library.close_unstored(screen.conversation.id)
+        await screen.idle()
+        assert written(folders) == []
+
+    on_screen(work, *TURNS)
+    assert written(folders) == []
+
+
+def test_nothing_of_one_that_was_deleted_for_good_is_left(on_screen, folders):
+    async def work(screen):
+        await used(screen, folders)
+        store, id_ = screen.engine.store, screen.conversation.id
+        names = {path.name.split(".")[0] for path in written(folders)}
+        assert {"conversations", "search"} <= names
+        assert len(names) > 2, "the saved file"
+        assert len(list((folders / "data").glob("pictures/*/*"))) == 1
+        screen.action("Delete this conversation").trigger()
+        await until(lambda: screen.conversation.id != id_)
+        await screen.idle()
+        screen.desk.library.trash.empty()
+        await screen.idle()
+        await store.search.index_all()
+        assert await store.search.find(SearchQuery(MARK)) is not None
+        assert written(folders) == []
+        assert list((folders / "data").glob("pictures/*/*")) == []
+
+    on_screen(work, *TURNS)
+    assert written(folders) == []

@@ -1,0 +1,106 @@
+"""Conversations that are never stored: open until somebody closes them, in memory alone."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.types.conversation_tree import ConversationTree
+from ui.bridge.drafts import DraftStore
+
+if TYPE_CHECKING:
+    from desktop_agent.engine.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class UnstoredRow:
+    """A conversation as it is listed. `title` is "" before its first prompt."""
+
+    id: str
+    title: str
+
+
+class UnstoredConversations(QObject):
+    """Holds them: nobody else keeps one open that is not shown."""
+
+    changed = Signal()
+    close_requested = Signal(str)
+    """Somebody wants to close the conversation with this id; what is in it would be lost."""
+
+    def __init__(self, engine: Engine, drafts: DraftStore, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._drafts = drafts
+        self._sessions: dict[str, Session] = {}
+
+    @property
+    def rows(self) -> tuple[UnstoredRow, ...]:
+        """The conversations, the newest first."""
+        sessions = reversed(self._sessions.values())
+        return tuple(UnstoredRow(each.record.id, each.record.title if each.transcript else "") for each in sessions)
+
+    def __contains__(self, conversation_id: object) -> bool:
+        return conversation_id in self._sessions
+
+    @property
+    def with_content(self) -> tuple[UnstoredRow, ...]:
+        """Those in which something would be lost, the newest first."""
+        return tuple(row for row in self.rows if self.has_content(row.id))
+
+    def has_content(self, conversation_id: str) -> bool:
+        """Return whether there is a message or a draft in it."""
+        session = self._sessions.get(conversation_id)
+        if session is None:
+            return False
+        return (
+            bool(session.transcript or session.queue.entries) or self._drafts.in_memory(session.record.id) is not None
+        )
+
+    def create(self, *, endpoint_id: str | None, model: str | None, workspace: str | None) -> "Session":
+        """Return a session of an empty one."""
+        session = self._engine.new_session(endpoint_id=endpoint_id, model=model, workspace=workspace, in_memory=True)
+        self._sessions[session.record.id] = session
+        self._drafts.hold_in_memory(session.record.id)
+        self.changed.emit()
+        return session
+
+    def tree(self, conversation_id: str) -> ConversationTree | None:
+        """Return one of them with all its branches; None for a conversation that is none of them."""
+        session = self._sessions.get(conversation_id)
+        return None if session is None else session.branches.tree
+
+    async def discard_empty(self, conversation_id: str) -> None:
+        """Forget one that was left if nothing is in it."""
+        # What was being written in it is noted a moment after it was left.
+        await asyncio.sleep(0)
+        if not self.has_content(conversation_id):
+            await self.discard(conversation_id)
+
+    async def discard(self, conversation_id: str) -> None:
+        """Stop it and forget all of it."""
+        session = self._sessions.pop(conversation_id, None)
+        if session is None:
+            return
+        self._drafts.discard_in_memory(conversation_id)
+        self.changed.emit()
+        await session.close()
+
+    async def store(self, conversation_id: str, *, stop: bool = False) -> "Session":
+        """Store it as an ordinary one and return that. Raises WrongUse while it works, and StorageFailed.
+
+        `stop`: stop what it does first.
+        """
+        session = self._sessions[conversation_id]
+        if stop:
+            session.interrupt()
+            await session.wait_idle()
+        from desktop_agent.engine.session_opening import store_session
+
+        await store_session(self._engine.store, session)
+        stored = await self._engine.session(conversation_id)
+        del self._sessions[conversation_id]
+        await self._drafts.store_from_memory(conversation_id)
+        self.changed.emit()
+        return stored
