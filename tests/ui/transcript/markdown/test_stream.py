@@ -230,6 +230,12 @@ def test_items_of_an_open_list_are_final_when_the_next_one_begins(monkeypatch):
     assert [leaf.containers[0].marker for leaf in reader.tail[:1]] == ["10."]
 
 
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_of_an_open_list_only_the_last_complete_item_may_still_change(count):
+    reader = fed("".join(f"- {number}\n" for number in range(count)) + "- nex")
+    assert [leaf.text for leaf in reader.closed] == [str(number) for number in range(count - 1)]
+
+
 def test_a_list_that_becomes_loose_moves_nothing_above():
     reader = fed("- a\n- b\n- c\n")
     above = tuple(reader.closed)
@@ -413,6 +419,13 @@ def test_definitions_that_are_over_are_not_read_again(monkeypatch):
     assert max(lengths) < 500
     reader.finish()
     assert len(reader.stream.references) == 2000
+
+
+@pytest.mark.parametrize("above", ["# h\n", "a\n===\n", "```\nx\n```\n", "---\n", "a\n\n", "> a\n\n", "- a\n\n"])
+def test_what_stands_above_two_definitions_is_over_and_so_is_the_first_of_them(above):
+    reader = fed(above + "[a]: /x\n[b]: /y")
+    assert (len(reader.closed), reader.tail) == (1, ())
+    assert set(reader.stream.references) == {"A"}
 
 
 def test_a_title_that_looks_like_definitions_stays_a_title():
