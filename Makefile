@@ -72,7 +72,7 @@ llama-server: setup-test
 
 # Minutes of silence in real time; ARGS='owners --pairs N --seed N': pairs of processes on one conversation;
 # ARGS='disk-faults --runs N --seed N': kills and faults of the disk; ARGS='kills --kills N --seed N': kills while
-# conversations are changed.
+# conversations are changed; ARGS=refusals: the same actions at disks that refuse.
 soak: setup-test
 	@$(BIN)/python -m tests.soak $(ARGS)
 

@@ -2,9 +2,15 @@
 
 import sys
 
-from tests.soak import disk_faults, kills, owners, silence
+from tests.soak import disk_faults, kills, owners, refusals, silence
 
-_SOAKS = {"silence": silence.main, "owners": owners.main, "disk-faults": disk_faults.main, "kills": kills.main}
+_SOAKS = {
+    "silence": silence.main,
+    "owners": owners.main,
+    "disk-faults": disk_faults.main,
+    "kills": kills.main,
+    "refusals": refusals.main,
+}
 
 
 def main() -> int:

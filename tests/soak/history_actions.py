@@ -11,6 +11,7 @@ import asyncio
 import random
 import shutil
 import string
+import tempfile
 import zipfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -225,21 +226,22 @@ async def empty_trash(world: World) -> None:
 
 async def import_archive(world: World) -> None:
     """New ones, and then the same once more."""
-    path, trees = world.free_path("import.zip"), [_tree(world) for _ in range(world.chance.randrange(1, 5))]
-    with path.open("wb") as file:
-        write_archive(file, trees, read_picture)
+    trees = [_tree(world) for _ in range(world.chance.randrange(1, 5))]
     places = {f"place/{tree.id}": "list" for tree in trees}
     messages = [fact_of(tree.id, node.message) for tree in trees for node in tree.messages]
     world.intend(places)
     # All or nothing: where the conversation is, they are.
     world.confirm(dict(messages) | {f"head/{tree.id}": tree.head for tree in trees})
     exchange = ConversationExchange(world.engine.store)
-    result = await exchange.import_file(path)
-    world.confirm(places)
-    again = await exchange.import_file(path)
+    # It comes from elsewhere: the disk of the data folder may refuse.
+    with tempfile.NamedTemporaryFile(suffix=".zip") as file:
+        write_archive(file, trees, read_picture)
+        file.flush()
+        result = await exchange.import_file(Path(file.name))
+        world.confirm(places)
+        again = await exchange.import_file(Path(file.name))
     if len(result.added) != len(trees) or again.added or result.skipped:
         world.tell({"error": f"{result} of {len(trees)}, then {again}"})
-    path.unlink()
 
 
 def _tree(world: World) -> ConversationTree:

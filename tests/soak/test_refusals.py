@@ -1,0 +1,33 @@
+"""A small part of `python -m tests.soak refusals`: an action of each kind at each disk."""
+
+import pytest
+
+from tests.soak.history_actions import ACTIONS
+from tests.soak.refusals import CONDITIONS, DONE, FROM_THE_START, FULL, can_mount, run_in_namespace
+
+MUST_BE_REFUSED = ("go on", "import", "export", "back up")
+"""That write so much that a full log has no room for it."""
+
+
+@pytest.fixture(autouse=True)
+def may_mount() -> None:
+    if not can_mount():
+        pytest.skip("a file system of one's own needs a namespace of mounts")
+
+
+@pytest.mark.timeout(300)
+def test_a_disk_that_refuses_is_told_and_loses_nothing() -> None:
+    told = run_in_namespace("--action", "go on", "--action", "import")
+    assert told.faults == []
+    for action in ("go on", "import"):
+        for condition in (FULL, FROM_THE_START):
+            assert told.outcomes[f"{action}, {condition}"] != DONE
+
+
+@pytest.mark.exhaustive("test_a_disk_that_refuses_is_told_and_loses_nothing, for two actions")
+@pytest.mark.timeout(600)
+def test_every_action_is_told_of_a_disk_that_refuses() -> None:
+    told = run_in_namespace()
+    assert told.faults == []
+    assert len(told.outcomes) == len(ACTIONS) * len(CONDITIONS)
+    assert not [action for action in MUST_BE_REFUSED if told.outcomes[f"{action}, {FULL}"] == DONE]
