@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         ToolUseFailed, Truncated, TurnMismatch, UnknownToolCall, UnreadableAnswer, WrittenElsewhere, WrongUse,
     )
     from desktop_agent.types.lookalikes import Lookalike
+    from desktop_agent.types.folders import Folder, FolderColour
     from desktop_agent.types.messages import Message, MessageState, Role
     from desktop_agent.types.options import AgentOptions, Approver, OptionValues, OptionsBuilder
     from desktop_agent.types.permissions import (
@@ -112,7 +113,8 @@ __all__ = [  # noqa: RUF022
     "Decision", "Deny", "DenyAndStop", "Dialect", "DiffPreview", "DiskFull", "Done", "DoomLoopSuspected",
     "DuplicateToolResult", "Effect", "Effort", "EngineEvent", "Envelope", "ErrorOccurred", "Event", "EventStream",
     "ExchangeFailed", "ExportFormat", "ExportResult", "ExtraMissing",
-    "FileChanges", "FoundConversation", "FoundProgram", "FunctionTool", "Guard", "GuardAbort", "GuardAborted",
+    "FileChanges", "Folder", "FolderColour",
+    "FoundConversation", "FoundProgram", "FunctionTool", "Guard", "GuardAbort", "GuardAborted",
     "GuardCheck", "GuardContinue", "GuardControl",
     "GuardMoment", "GuardPass", "GuardStop", "GuardVerdict", "History", "HookAllow", "HookAsk", "HookDeny", "HookEdit",
     "HookName", "HookVerdict", "Hooks", "HostPattern", "HostSubject", "Image", "ImageDetail", "ImageRefused",
@@ -205,6 +207,7 @@ _MODULES = {
         "TurnMismatch", "UnknownToolCall", "UnreadableAnswer", "WrittenElsewhere", "WrongUse",
     ),
     "types.lookalikes": ("Lookalike",),
+    "types.folders": ("Folder", "FolderColour",),
     "types.messages": ("Message", "MessageState", "Role",),
     "types.options": ("AgentOptions", "Approver", "OptionValues", "OptionsBuilder",),
     "types.permissions": (

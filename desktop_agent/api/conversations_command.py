@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from desktop_agent.exchange.markdown_export import export_markdown
 from desktop_agent.storage.backup import BACKUP_FOLDER, Backup, StoredCounts, list_backups, restore_backup
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.types.errors import AgentError, WrongUse
+from desktop_agent.types.folders import folder_paths
 
 _Arguments = argparse.Namespace
 _MAX_FOUND = 30
@@ -46,13 +47,22 @@ def run_check(argv: Sequence[str]) -> int:
 
 async def _list(arguments: _Arguments) -> int:
     async with _history(arguments) as history:
-        records = await history.conversations(arguments.limit, in_trash=arguments.trash)
+        records = await history.conversations(
+            arguments.limit,
+            in_trash=arguments.trash,
+            archived=arguments.archived,
+            folder=arguments.folder,
+            tag=arguments.tag,
+        )
+        paths = folder_paths(await history.folders())
     if arguments.json:
-        _print_json([_listed(record) for record in records])
+        _print_json([_listed(record, paths) for record in records])
         return DONE
     for record in records:
         day = record.updated_at.astimezone().strftime("%Y-%m-%d %H:%M")
-        _print(f"{record.id}  {day}  {record.message_count:>5}  {record.title}")
+        marks = "".join(f"  #{tag}" for tag in record.tags)
+        folder = f"{'/'.join(paths[record.folder])}: " if record.folder in paths else ""
+        _print(f"{record.id}  {day}  {record.message_count:>5}  {folder}{record.title}{marks}")
     return DONE
 
 
@@ -88,7 +98,7 @@ async def _show(arguments: _Arguments) -> int:
 async def _export(arguments: _Arguments) -> int:
     target: Path = arguments.to
     async with _history(arguments) as history:
-        ids = arguments.ids or [record.id for record in await history.conversations()]
+        ids = arguments.ids or [record.id for record in await history.conversations(archived=None)]
         result = await history.export(ids, target, ExportFormat(arguments.format or _format_of(target)))
     if arguments.json:
         _print_json({"files": list(map(str, result.files)), "lost_pictures": result.lost_pictures})
@@ -205,7 +215,7 @@ def _history(arguments: _Arguments) -> History:
     return History(chosen_data_folder(arguments.data_dir))
 
 
-def _listed(record: ConversationRecord) -> dict[str, Any]:
+def _listed(record: ConversationRecord, paths: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     return {
         "id": record.id,
         "title": record.title,
@@ -214,6 +224,10 @@ def _listed(record: ConversationRecord) -> dict[str, Any]:
         "model": record.model,
         "workspace": record.workspace,
         "messages": record.message_count,
+        "folder": list(paths.get(record.folder or "", ())),
+        "tags": list(record.tags),
+        "pinned_at": None if record.pinned_at is None else record.pinned_at.isoformat(),
+        "archived_at": None if record.archived_at is None else record.archived_at.isoformat(),
         "deleted_at": None if record.deleted_at is None else record.deleted_at.isoformat(),
     }
 
@@ -251,6 +265,9 @@ def _parser() -> argparse.ArgumentParser:
     listing = _add(add, "list", "list conversations, the newest first")
     listing.add_argument("--limit", metavar="N", type=positive_int, help="so many at most")
     listing.add_argument("--trash", action="store_true", help="those in the trash instead")
+    listing.add_argument("--archived", action="store_true", help="those in the archive instead")
+    listing.add_argument("--folder", metavar="PATH", help="only of this folder, such as Work/Import, and within it")
+    listing.add_argument("--tag", metavar="TAG", help="only with this tag")
 
     search = _add(add, "search", "find messages and titles")
     search.add_argument("words", metavar="WORD", nargs="+", help="what to look for; “…” are words that follow another")

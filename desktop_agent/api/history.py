@@ -16,10 +16,11 @@ from desktop_agent.exchange.readers.reader import FoundConversation
 from desktop_agent.storage.backup import BACKUP_FOLDER, Backup, write_backup
 from desktop_agent.storage.files import data_folder
 from desktop_agent.storage.opening import DATABASE_NAME
-from desktop_agent.storage.records import ConversationRecord
+from desktop_agent.storage.records import ConversationRecord, ListScope
 from desktop_agent.storage.store import Store
 from desktop_agent.types.conversation_tree import ConversationTree
-from desktop_agent.types.errors import Sentence, StorageFailed
+from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
+from desktop_agent.types.folders import Folder, folder_paths
 from desktop_agent.types.search import SearchQuery, SearchResults
 
 
@@ -58,9 +59,27 @@ class History:
         """What the opening says: that something was repaired, or that nothing can be written."""
         return self._store.report.notices
 
-    async def conversations(self, limit: int | None = None, *, in_trash: bool = False) -> Sequence[ConversationRecord]:
-        """Return the newest conversations, without their messages."""
-        return await self._store.list_conversations(limit, in_trash=in_trash)
+    async def conversations(
+        self,
+        limit: int | None = None,
+        *,
+        in_trash: bool = False,
+        archived: bool | None = False,
+        folder: str | None = None,
+        tag: str | None = None,
+    ) -> Sequence[ConversationRecord]:
+        """Return the newest conversations, without their messages.
+
+        `archived`: whether archived ones instead of the others; None is both, as in the trash. `folder` is a path of
+        names such as `Work/Import`; what is in folders within it is there, too. Raises WrongUse for an unknown folder.
+        """
+        folder_id = None if folder is None else _find_folder(await self._store.folders.all(), folder)
+        scope = ListScope(folder=folder_id, archived=None if in_trash else archived, tag=tag)
+        return await self._store.list_conversations(limit, in_trash=in_trash, scope=scope)
+
+    async def folders(self) -> Sequence[Folder]:
+        """Return every folder, in no order."""
+        return await self._store.folders.all()
 
     async def conversation(self, conversation_id: str) -> ConversationTree:
         """Return one conversation with all its branches."""
@@ -118,6 +137,17 @@ class History:
             message = "use `async with History() as history`"
             raise RuntimeError(message)
         return self._opened
+
+
+def _find_folder(folders: Sequence[Folder], path: str) -> str:
+    wanted = path.strip("/").casefold()
+    for id_, names in folder_paths(folders).items():
+        if "/".join(names).casefold() == wanted:
+            return id_
+    raise WrongUse(
+        Sentence("There is no folder “{path}”.", {"path": path}),
+        "Write its name, and before it those of the folders that it is in, with a slash between them.",
+    )
 
 
 def existing_data_folder(chosen: Path | None) -> Path:

@@ -30,6 +30,8 @@ async def duplicate_conversation(engine: Engine, conversation_id: str, title: Ca
         "title": title(record.title),
         "title_is_automatic": False,
         "origin": origin,
+        "pinned_at": None,
+        "archived_at": None,
         "updated_at": now(),
     }
     state = record.state.model_copy(update={"queue": (), "stopped_run": None})

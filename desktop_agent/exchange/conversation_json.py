@@ -19,6 +19,7 @@ from desktop_agent.exchange.import_report import ImportReport, Skipped
 from desktop_agent.types.blocks import Block, Summary, Unknown
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import Sentence
+from desktop_agent.types.folders import clean_path, clean_tags
 from desktop_agent.types.frozen_model import FrozenModel
 from desktop_agent.types.messages import Message, Role
 
@@ -102,7 +103,7 @@ def _checked(tree: ConversationTree, report: ImportReport) -> ConversationTree |
     ids = [node.message.id for node in tree.messages]
     if not all(0 < len(id_) <= _MAX_ID_LENGTH for id_ in (tree.id, *ids)):
         return Skipped(tree.title[:200], Sentence("Its ids are not those of a conversation."))
-    tree = _with_zones(tree)
+    tree = _with_plain_places(_with_zones(tree), report)
     unseen = [node for node in tree.messages if node.message.role is Role.SYSTEM and not _is_summary(node.message)]
     if unseen:
         report.add(
@@ -111,9 +112,20 @@ def _checked(tree: ConversationTree, report: ImportReport) -> ConversationTree |
     return tree
 
 
+def _with_plain_places(tree: ConversationTree, report: ImportReport) -> ConversationTree:
+    """Return the tree with names of folders and tags as they are stored; what does not fit is reported."""
+    folder, tags = clean_path(tree.folder), clean_tags(tree.tags)
+    if folder != tree.folder:
+        report.add(Sentence("Names of folders that were too long, too many or empty were cut."))
+    if len(tags) != len(tree.tags) or set(tags) != set(tree.tags):
+        report.add(Sentence("Tags that were too long, too many or the same were left out or cut."))
+    return tree.model_copy(update={"folder": folder, "tags": tags})
+
+
 def _with_zones(tree: ConversationTree) -> ConversationTree:
     """Return the tree with every moment in a time zone: those that name none are in UTC."""
-    moments = (tree.created_at, tree.updated_at, *(node.message.created_at for node in tree.messages))
+    places = [moment for moment in (tree.pinned_at, tree.archived_at) if moment is not None]
+    moments = (tree.created_at, tree.updated_at, *places, *(node.message.created_at for node in tree.messages))
     if all(moment.tzinfo is not None for moment in moments):
         return tree
     messages = [node.message for node in tree.messages]
@@ -122,7 +134,13 @@ def _with_zones(tree: ConversationTree) -> ConversationTree:
         node.model_copy(update={"message": message}) for node, message in zip(tree.messages, zoned, strict=True)
     )
     return tree.model_copy(
-        update={"created_at": _zoned(tree.created_at), "updated_at": _zoned(tree.updated_at), "messages": nodes}
+        update={
+            "created_at": _zoned(tree.created_at),
+            "updated_at": _zoned(tree.updated_at),
+            "pinned_at": tree.pinned_at and _zoned(tree.pinned_at),
+            "archived_at": tree.archived_at and _zoned(tree.archived_at),
+            "messages": nodes,
+        }
     )
 
 

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from datetime import datetime
 
 from desktop_agent.storage.connection import text_of, text_or_none, transaction
 from desktop_agent.storage.conversation_rows import (
@@ -11,6 +12,7 @@ from desktop_agent.storage.conversation_rows import (
     moment_of_every_zone,
     to_microseconds,
 )
+from desktop_agent.storage.folder_rows import find_or_create_path, folder_path, set_tags
 from desktop_agent.storage.records import (
     ConversationChanges,
     ConversationState,
@@ -78,6 +80,10 @@ def load_tree(connection: sqlite3.Connection, id_: str) -> ConversationTree:
         workspace=record.workspace,
         origin=record.origin,
         title_is_automatic=record.title_is_automatic,
+        folder=folder_path(connection, record.folder),
+        pinned_at=record.pinned_at,
+        archived_at=record.archived_at,
+        tags=record.tags,
     )
 
 
@@ -127,10 +133,14 @@ def _insert_conversation(connection: sqlite3.Connection, tree: ConversationTree)
         "workspace": tree.workspace,
         "origin": origin_to_json(tree.origin),
         "state": state_to_json(ConversationState(outside=(_IMPORTED,))),
+        "folder": find_or_create_path(connection, tree.folder),
+        "pinned_at": _microseconds_or_none(tree.pinned_at),
+        "archived_at": _microseconds_or_none(tree.archived_at),
     }
     sql = f"INSERT INTO conversations ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"  # noqa: S608  constants
     number = connection.execute(sql, tuple(row.values())).lastrowid
     assert number is not None  # noqa: S101  an INSERT of one row has a number
+    set_tags(connection, number, tree.tags)
     return number
 
 
@@ -147,3 +157,7 @@ def _update_conversation(connection: sqlite3.Connection, number: int, changes: C
             number,
         ),
     )
+
+
+def _microseconds_or_none(moment: datetime | None) -> int | None:
+    return None if moment is None else to_microseconds(moment_of_every_zone(moment))

@@ -79,7 +79,8 @@ class ConversationTree(FrozenModel):
     """All messages of one conversation, each after its parent. `head` ends the branch in view.
 
     Children of one parent are versions of one another, oldest first. Ids are unique within the conversation. Pictures
-    have any source; what a StoredSource names lies beside the tree, in a folder or an archive.
+    have any source; what a StoredSource names lies beside the tree, in a folder or an archive. `folder` has the names
+    of the folders that the conversation is in, outermost first.
     """
 
     id: str
@@ -92,6 +93,10 @@ class ConversationTree(FrozenModel):
     workspace: str | None = None
     origin: ConversationOrigin | None = None
     title_is_automatic: bool = True
+    folder: tuple[str, ...] = ()
+    pinned_at: datetime | None = None
+    archived_at: datetime | None = None
+    tags: tuple[str, ...] = ()
 
     if TYPE_CHECKING:
 
@@ -108,6 +113,10 @@ class ConversationTree(FrozenModel):
             workspace: str | None = None,
             origin: ConversationOrigin | None = None,
             title_is_automatic: bool = True,
+            folder: Sequence[str] = (),
+            pinned_at: datetime | None = None,
+            archived_at: datetime | None = None,
+            tags: Sequence[str] = (),
         ) -> None: ...
 
     @model_validator(mode="after")

@@ -92,6 +92,38 @@ def test_conversations_are_listed(terminal: Terminal) -> None:
     assert terminal.json("list", "--limit", "1") == [listed]
 
 
+def test_folders_tags_and_the_archive_narrow_the_list(terminal: Terminal, data: Path) -> None:
+    async def organise() -> None:
+        store = await Store.open(data)
+        outer = await store.folders.create("Work")
+        inner = await store.folders.create("Import", parent=outer.id)
+        await store.placements.change(["imported"], folder=inner.id, add_tags=["later"])
+        await store.close()
+
+    async def archive() -> None:
+        store = await Store.open(data)
+        await store.placements.change(["imported"], archived=True)
+        await store.close()
+
+    asyncio.run(organise())
+    for words in ((), ("--folder", "work"), ("--folder", "Work/Import"), ("--tag", "Later")):
+        (listed,) = terminal.json("list", *words)
+        assert (listed["folder"], listed["tags"]) == (["Work", "Import"], ["later"])
+    assert terminal.json("list", "--archived") == []
+    assert terminal.json("list", "--tag", "other") == []
+    assert "Work/Import: Two ways" in terminal.run("list")[1]
+    code, _, err = terminal.run("list", "--folder", "Import")
+    assert code == 2
+    assert "There is no folder “Import”." in err
+    asyncio.run(archive())
+    assert terminal.json("list") == []
+    (listed,) = terminal.json("list", "--archived")
+    assert listed["archived_at"]
+    exported = data.parent / "all.json"
+    terminal.json("export", "--to", str(exported))
+    assert json.loads(exported.read_text())["conversations"][0]["folder"] == ["Work", "Import"]
+
+
 def test_titles_cannot_command_the_terminal(terminal: Terminal) -> None:
     _, out, _ = terminal.run("list", "--trash")
     assert "red \\x1b[31m" in out

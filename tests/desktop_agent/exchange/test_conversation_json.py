@@ -1,5 +1,6 @@
 import io
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -163,3 +164,26 @@ def test_any_tree_is_the_same_bytes_again(drawn: list[tuple[str, dict[str, Any],
     (read,), _ = imported(data)
     assert isinstance(read, ConversationTree)
     assert exported(read) == data
+
+
+def test_places_that_cannot_be_stored_are_cut_and_reported() -> None:
+    report = ImportReport()
+    raw = {
+        "id": "c",
+        "title": "t",
+        "created_at": "2026-01-01T00:00:00",
+        "updated_at": "2026-01-01T00:00:00",
+        "pinned_at": "2026-01-02T00:00:00",
+        "folder": [" ", "n" * 500, *(["deep"] * 500)],
+        "tags": ["x" * 500, "one", "ONE", ""],
+    }
+    tree = read_conversation(raw, report)
+    assert isinstance(tree, ConversationTree)
+    assert (len(tree.folder), max(map(len, tree.folder))) == (16, 80)
+    assert tree.tags == ("one", "x" * 40)
+    assert tree.pinned_at == datetime(2026, 1, 2, tzinfo=UTC)
+    assert len(report.notes) == 2
+    plain = {name: raw[name] for name in ("id", "title", "created_at", "updated_at")}
+    old = read_conversation(plain, ImportReport())
+    assert isinstance(old, ConversationTree)
+    assert (old.folder, old.tags, old.archived_at) == ((), (), None)

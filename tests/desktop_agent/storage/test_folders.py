@@ -218,3 +218,23 @@ async def test_a_rescue_keeps_folders_and_tags_and_breaks_circles(tmp_path: Path
     assert place.pinned_at is not None
     assert await titles(store, ListScope()) == ["b"]
     await store.close()
+
+
+async def test_an_import_puts_conversations_where_they_were(tmp_path: Path) -> None:
+    store, other = await Store.open(tmp_path / "one"), await Store.open(tmp_path / "two")
+    (id_,) = await made(store, "a")
+    outer = await store.folders.create("Outer / of all", FolderColour.RED)
+    inner = await store.folders.create("Inner", parent=outer.id)
+    await store.placements.change([id_], folder=inner.id, pinned=True, archived=True, add_tags=["Zeta", "alpha"])
+    tree = await store.load_tree(id_)
+    assert (tree.folder, tree.tags) == (("Outer / of all", "Inner"), ("alpha", "Zeta"))
+    assert await other.import_tree(tree)
+    assert await other.load_tree(id_) == tree
+    again = tree.model_copy(update={"id": "another", "folder": ("Outer / of all",), "pinned_at": None})
+    assert await other.import_tree(again)
+    assert sorted(folder_paths(await other.folders.all()).values()) == [
+        ("Outer / of all",),
+        ("Outer / of all", "Inner"),
+    ]
+    await store.close()
+    await other.close()
