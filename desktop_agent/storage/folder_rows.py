@@ -106,7 +106,7 @@ class FolderRows:
 
     async def all(self) -> tuple[Folder, ...]:
         """Return every folder, in no order."""
-        return await self._run(lambda db: tuple(map(_folder_from, db.execute(_SELECT_FOLDER))))
+        return await self._run(read_folders)
 
     async def level(self, folder: str | None) -> FolderLevel:
         """Return a folder with those in it, or the top; for a folder that is gone, the top."""
@@ -157,8 +157,7 @@ class PlacementRows:
 
     async def tags(self) -> tuple[str, ...]:
         """Return every tag in use, in the order of the alphabet."""
-        names = await self._run(lambda db: db.execute("SELECT DISTINCT name FROM tags").fetchall())
-        return tuple(sorted((text_of(name) for (name,) in names), key=str.casefold))
+        return await self._run(read_tags)
 
 
 def read_level(connection: sqlite3.Connection, folder: str | None) -> FolderLevel:
@@ -168,6 +167,26 @@ def read_level(connection: sqlite3.Connection, folder: str | None) -> FolderLeve
     inside = connection.execute(f"{_SELECT_FOLDER} WHERE f.parent IS ?", (numbers[-1] if numbers else None,))
     folders = sorted(map(_folder_from, inside), key=lambda row: (row.name.casefold(), row.id))
     return FolderLevel(path, tuple(folders), bool(connection.execute(_HAS_ARCHIVE).fetchone()[0]))
+
+
+def read_folders(connection: sqlite3.Connection) -> tuple[Folder, ...]:
+    """Return every folder, in no order."""
+    return tuple(map(_folder_from, connection.execute(_SELECT_FOLDER)))
+
+
+def read_tags(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """Return every tag in use, in the order of the alphabet."""
+    names = connection.execute("SELECT DISTINCT name FROM tags")
+    return tuple(sorted((text_of(name) for (name,) in names), key=str.casefold))
+
+
+def conversations_in(connection: sqlite3.Connection, folder: str | None, tag: str | None) -> tuple[int, ...]:
+    """Return the row numbers of what is in a folder or within it, and has a tag; None is any."""
+    placed = f"SELECT number FROM conversations WHERE folder IN ({SELECT_WITHIN})"  # noqa: S608  a constant
+    tagged = "SELECT conversation FROM tags WHERE name = :tag"
+    asked = [sql for sql, value in ((placed, folder), (tagged, tag)) if value is not None]
+    rows = connection.execute(" INTERSECT ".join(asked), {"folder": folder, "tag": tag})
+    return tuple(int(number) for (number,) in rows)
 
 
 def folder_number(connection: sqlite3.Connection, folder: str | None) -> int | None:

@@ -33,7 +33,8 @@ class SearchQuery:
     last word that no space ends is the beginning of one; with only one or two letters beside other words it need not be
     there, but counts where it is a word. Every other field narrows the search, and empty ones do not; without `text`
     the newest messages that pass are found, in FILES alone those that wrote any. `since` is included, `until` is not.
-    `model` is the one that answered or, for other messages, that of the conversation. `workspace` is exact.
+    `model` is the one that answered or, for other messages, that of the conversation. `workspace` is exact. `folder` is the id
+    of one; what is in folders within it is found, too.
     """
 
     text: str = ""
@@ -46,6 +47,8 @@ class SearchQuery:
     places: frozenset[SearchPlace] = frozenset()
     has_image: bool = False
     has_tool_call: bool = False
+    folder: str | None = None
+    tag: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,12 @@ class SearchResults:
 
 @dataclass(frozen=True, slots=True)
 class SearchChoices:
-    """The models and folders of conversations, the last used first, that a search can be narrowed to."""
+    """What a search can be narrowed to: models and workspaces, the last used first; tags; and folders of conversations.
+
+    `folders` has the id and the path of each, in the order of the paths.
+    """
 
     models: tuple[str, ...] = ()
     workspaces: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    folders: tuple[tuple[str, tuple[str, ...]], ...] = ()

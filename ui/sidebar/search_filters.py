@@ -20,6 +20,7 @@ from ui.style.theme import SPACE_XS, ThemeSource, themed_icon
 _MAX_NAME = 28
 """Characters on a chip."""
 _ICON_SIZE = 12
+_SEPARATOR = " / "
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class ChosenFilters:
     has_image: bool = False
     has_tool_call: bool = False
     in_files: bool = False
+    folder: str | None = None
+    tag: str | None = None
 
     def apply(self, query: SearchQuery, now: datetime) -> SearchQuery:
         """Return the query with these filters. Days begin at midnight where `now` is."""
@@ -41,6 +44,8 @@ class ChosenFilters:
             since=self._since(now),
             model=self.model,
             workspace=self.workspace,
+            folder=self.folder,
+            tag=self.tag,
             roles=frozenset() if self.role is None else frozenset({self.role}),
             has_image=self.has_image,
             has_tool_call=self.has_tool_call,
@@ -173,6 +178,8 @@ class SearchFilters(QWidget):
         match name:
             case "days":
                 return dict(self._dates())[value]
+            case "folder":
+                return _SEPARATOR.join(dict(self._choices.folders).get(value, ())) or self.tr("Folder")
             case "workspace":
                 return PurePath(value).name or value
             case "role":
@@ -209,10 +216,16 @@ class SearchFilters(QWidget):
     def _fill_menu(self) -> None:
         self._menu.clear()
         models = [(None, self.tr("Any model")), *((model, model) for model in self._choices.models)]
-        folders = [(None, self.tr("Any folder")), *((folder, folder) for folder in self._choices.workspaces)]
+        paths = ((id_, _SEPARATOR.join(path)) for id_, path in self._choices.folders)
+        tags = [(None, self.tr("Any tag")), *((tag, tag) for tag in self._choices.tags)]
+        workspaces = [(None, self.tr("Any working folder")), *((path, path) for path in self._choices.workspaces)]
         self._add_choice(self.tr("Date"), self._dates(), "days")
         self._add_choice(self.tr("Model"), models, "model")
-        self._add_choice(self.tr("Folder"), folders, "workspace")
+        if self._choices.folders:
+            self._add_choice(self.tr("Folder"), [(None, self.tr("Any folder")), *paths], "folder")
+        if self._choices.tags:
+            self._add_choice(self.tr("Tag"), tags, "tag")
+        self._add_choice(self.tr("Working folder"), workspaces, "workspace")
         self._add_choice(self.tr("Said by"), self._speakers(), "role")
         self._menu.addSeparator()
         for name in ("has_image", "has_tool_call", "in_files"):

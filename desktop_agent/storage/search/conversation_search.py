@@ -12,6 +12,7 @@ from typing import Literal
 from desktop_agent.processes.worker_threads import WorkerThread
 from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, is_damage, text_of
 from desktop_agent.storage.conversation_rows import to_microseconds
+from desktop_agent.storage.folder_rows import conversations_in, read_folders, read_tags
 from desktop_agent.storage.search import outbox
 from desktop_agent.storage.search.index_file import INDEX_NAME
 from desktop_agent.storage.search.index_reader import (
@@ -22,7 +23,9 @@ from desktop_agent.storage.search.index_reader import (
     SearchStopped,
 )
 from desktop_agent.storage.search.indexer import Indexer
+from desktop_agent.storage.search.query_plan import is_placed
 from desktop_agent.storage.search.searchable_text import plain_text
+from desktop_agent.types.folders import folder_paths
 from desktop_agent.types.messages import Role
 from desktop_agent.types.search import ConversationHits, SearchChoices, SearchHit, SearchQuery, SearchResults
 
@@ -88,7 +91,7 @@ class ConversationSearch:
 
     async def choices(self) -> SearchChoices:
         """Return what a search can be narrowed to. Raises StorageFailed."""
-        return await self._run(lambda db: SearchChoices(*(_last_used(db, name) for name in ("model", "workspace"))))
+        return await self._run(_read_choices)
 
     async def close(self) -> None:
         """Stop searching and indexing. Harmless when repeated."""
@@ -108,7 +111,18 @@ class ConversationSearch:
     async def _find(self, query: SearchQuery, limit: int, number: int) -> Found:
         if self._worker is None:
             self._worker = WorkerThread("search")
-        return await self._worker.run(lambda: self._reader.find(query, limit, lambda: number != self._newest))
+        worker = self._worker
+        placed: tuple[int, ...] = ()
+        if is_placed(query):
+            placed = await self._run(lambda db: conversations_in(db, query.folder, query.tag))
+        return await worker.run(lambda: self._reader.find(query, limit, lambda: number != self._newest, placed))
+
+
+def _read_choices(connection: DatabaseConnection) -> SearchChoices:
+    folders = sorted(folder_paths(read_folders(connection)).items(), key=lambda entry: entry[1])
+    return SearchChoices(
+        _last_used(connection, "model"), _last_used(connection, "workspace"), read_tags(connection), tuple(folders)
+    )
 
 
 def _last_used(connection: DatabaseConnection, column: Literal["model", "workspace"]) -> tuple[str, ...]:

@@ -4,14 +4,14 @@ import math
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from desktop_agent.storage.open_files import FileIdentity, file_identity
 from desktop_agent.storage.search.index_file import connect_index, is_current
-from desktop_agent.storage.search.query_plan import MatchPlan, conversation_filter, match_of, message_filter
+from desktop_agent.storage.search.query_plan import MatchPlan, conversation_filter, is_placed, match_of, message_filter
 from desktop_agent.storage.search.searchable_text import SearchableText
 from desktop_agent.storage.search.snippets import NO_SNIPPET, Snippet, find_matches, make_snippet
 from desktop_agent.storage.search.text_analysis import parse_query
@@ -78,14 +78,17 @@ class IndexReader:
         self._connection: sqlite3.Connection | None = None
         self._identity: FileIdentity = None
 
-    def find(self, query: SearchQuery, limit: int, is_stopped: Callable[[], bool]) -> Found:
+    def find(self, query: SearchQuery, limit: int, is_stopped: Callable[[], bool], placed: Iterable[int] = ()) -> Found:
         """Return the best conversations; nothing where there is no index.
 
+        `placed` are the numbers of conversations in the folder and with the tag that the query asks for.
         Raises SearchStopped; sqlite3.Error where the index is damaged, or the search was interrupted.
         """
         connection = self._current_connection()
         if connection is None:
             return Found()
+        if is_placed(query):
+            _write_placed(connection, placed)
         connection.execute("BEGIN")
         try:
             state = connection.execute(
@@ -137,6 +140,13 @@ class IndexReader:
                 connection.close()
                 return None
         return None
+
+
+def _write_placed(connection: sqlite3.Connection, numbers: Iterable[int]) -> None:
+    """Write the numbers into a table that is in memory and this connection's alone."""
+    connection.execute("CREATE TABLE IF NOT EXISTS temp.placed (number INTEGER PRIMARY KEY)")
+    connection.execute("DELETE FROM temp.placed")
+    connection.executemany("INSERT INTO temp.placed VALUES (?)", ((number,) for number in numbers))
 
 
 class _Search:

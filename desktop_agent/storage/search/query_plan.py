@@ -59,7 +59,15 @@ def conversation_filter(query: SearchQuery) -> tuple[str, list[Any]]:
     """Return the condition on a conversation `c`, and its values."""
     values = {"c.workspace": query.workspace, "c.id": query.conversation_id, "c.model": query.model}
     given = {column: plain_text(value) for column, value in values.items() if value is not None}
-    return " AND ".join(["c.is_deleted = 0", *(f"{column} = ?" for column in given)]), list(given.values())
+    conditions = ["c.is_deleted = 0", *(f"{column} = ?" for column in given)]
+    if is_placed(query):
+        conditions.append("c.number IN temp.placed")
+    return " AND ".join(conditions), list(given.values())
+
+
+def is_placed(query: SearchQuery) -> bool:
+    """Return whether the query asks for places that the index does not know: their numbers are in `temp.placed`."""
+    return query.folder is not None or query.tag is not None
 
 
 def message_filter(query: SearchQuery) -> tuple[str, list[Any]]:

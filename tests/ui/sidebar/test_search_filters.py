@@ -61,7 +61,7 @@ def chips(driver):
 
 def test_a_filter_is_chosen_from_the_menu_and_removed_by_its_chip(driver):
     ways = menu(driver)
-    ways["Folder > /home/ada/boat"].trigger()
+    ways["Working folder > /home/ada/boat"].trigger()
     assert driver.asked[-1] == SearchQuery(workspace="/home/ada/boat")
     menu(driver)["Model > aurora"].trigger()
     menu(driver)["Has an image"].trigger()
@@ -115,3 +115,12 @@ def test_filters_are_there_while_the_search_is_in_use_and_esc_removes_them(drive
     assert driver.pane.query is None
     assert chips(driver) == {}
     assert driver.rows.isVisible()
+
+
+def test_folders_and_tags_are_offered_where_there_are_some(driver):
+    assert not [way for way in menu(driver) if way.startswith(("Folder", "Tag"))]
+    driver.pane.set_filter_choices(SearchChoices(tags=("later",), folders=(("f", ("Work", "Import")),)))
+    menu(driver)["Folder > Work / Import"].trigger()
+    menu(driver)["Tag > later"].trigger()
+    assert driver.asked[-1] == SearchQuery(folder="f", tag="later")
+    assert list(chips(driver)) == ["Work / Import", "later"]

@@ -188,6 +188,30 @@ async def test_filters(store: Store) -> None:
     assert {query: await conversations(store, query) for query in expected} == expected
 
 
+async def test_a_search_is_narrowed_to_a_folder_and_a_tag(store: Store) -> None:
+    ids = [await talk(store, Message.user("word"), title=title) for title in ("top", "outer", "inner", "archived")]
+    outer = await store.folders.create("Outer")
+    inner = await store.folders.create("Inner", parent=outer.id)
+    await store.placements.change(ids[1:2], folder=outer.id)
+    await store.placements.change(ids[2:], folder=inner.id, add_tags=["later"])
+    await store.placements.change(ids[3:], archived=True)
+    await store.placements.change(ids[:1], add_tags=["later"])
+    expected = {
+        SearchQuery("word", folder=outer.id): ["archived", "inner", "outer"],
+        SearchQuery(folder=inner.id): ["archived", "inner"],
+        SearchQuery("word", tag="Later"): ["archived", "inner", "top"],
+        SearchQuery("wo", folder=outer.id, tag="later"): ["archived", "inner"],
+        SearchQuery("top", tag="later"): ["top"],
+        SearchQuery("top", folder=outer.id): [],
+        SearchQuery("word", folder="gone"): [],
+        SearchQuery("word"): ["archived", "inner", "outer", "top"],
+    }
+    assert {query: await conversations(store, query) for query in expected} == expected
+    choices = await store.search.choices()
+    assert choices.tags == ("later",)
+    assert choices.folders == ((outer.id, ("Outer",)), (inner.id, ("Outer", "Inner")))
+
+
 async def test_the_trash_is_not_searched_and_what_is_restored_is(store: Store) -> None:
     id_ = await talk(store, *TALK)
     assert await conversations(store, "snake_case") == ["A talk"]
