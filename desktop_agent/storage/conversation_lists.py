@@ -8,10 +8,12 @@ from desktop_agent.storage.conversation_rows import SELECT_CONVERSATION, from_mi
 from desktop_agent.storage.folder_rows import SELECT_WITHIN, folder_number
 from desktop_agent.storage.records import ConversationRecord, ListedConversation, ListPlace, ListScope
 
-# Each conversation is once in the first index, and once in one of the others.
-_COUNT_BOTH_WAYS = """
+# By the indexes that a list is read by, and by the table.
+_COUNT_RECORDS = """
     SELECT (SELECT count(*) FROM conversations INDEXED BY conversations_by_time WHERE deleted_at IS NULL),
-        (SELECT count(*) FROM conversations INDEXED BY conversations_in_folder
+        (SELECT count(*) FROM conversations NOT INDEXED WHERE deleted_at IS NULL)"""
+_COUNT_PAGES = """
+    SELECT (SELECT count(*) FROM conversations INDEXED BY conversations_in_folder
             WHERE deleted_at IS NULL AND archived_at IS NULL AND pinned_at IS NULL)
         + (SELECT count(*) FROM conversations INDEXED BY conversations_pinned
             WHERE deleted_at IS NULL AND archived_at IS NULL AND pinned_at IS NOT NULL)
@@ -31,7 +33,7 @@ def list_conversations(
     Raises WrongUse for an unknown folder, InconsistentData where an index lacks one, or has one too many.
     """
     if not in_trash:
-        check_indexes(connection)
+        _check_indexes(connection, _COUNT_RECORDS)
     conditions = ["deleted_at IS NOT NULL" if in_trash else "deleted_at IS NULL"]
     values: dict[str, str | int | None] = {"limit": -1 if limit is None else limit}
     if scope.archived is not None:
@@ -57,7 +59,7 @@ def list_page(
     WrongUse for an unknown folder, and InconsistentData as `list_conversations` for the first part.
     """
     if after is None:
-        check_indexes(connection)
+        _check_indexes(connection, _COUNT_PAGES)
     if scope.archived:
         return _read_page(connection, limit, after, _ARCHIVED, None)
     folder = folder_number(connection, scope.folder)
@@ -70,9 +72,8 @@ def list_page(
     return rows + others, following
 
 
-def check_indexes(connection: sqlite3.Connection) -> None:
-    """Raise InconsistentData where an index has not as many conversations as the table."""
-    if len(set(connection.execute(_COUNT_BOTH_WAYS).fetchone())) > 1:
+def _check_indexes(connection: sqlite3.Connection, counts: str) -> None:
+    if len(set(connection.execute(counts).fetchone())) > 1:
         raise InconsistentData(INDEX_MISMATCH)
 
 
