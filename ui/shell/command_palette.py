@@ -125,7 +125,7 @@ def _letters_follow(word: str, text: str, index: int) -> bool:
     return True
 
 
-MAX_GROUP_ROWS = 50
+MAX_GROUP_ROWS = 80
 """Rows of a group; another typed letter finds the rest."""
 
 
