@@ -1,5 +1,6 @@
 """Lists of conversations: whole records, or pages of what the window's list shows."""
 
+import re
 import sqlite3
 from typing import Any
 
@@ -58,6 +59,8 @@ def list_page(
     What is pinned comes first, the last pinned before the others; then the last written. A tag is not looked at. Raises
     WrongUse for an unknown folder, and InconsistentData as `list_conversations` for the first part.
     """
+    if scope.in_trash or scope.title is not None:
+        return _read_anywhere(connection, limit, after, scope)
     if after is None:
         _check_indexes(connection, _COUNT_PAGES)
     if scope.archived:
@@ -70,6 +73,47 @@ def list_page(
         return rows, following
     others, following = _read_page(connection, limit - len(rows), None, _OTHERS, folder)
     return rows + others, following
+
+
+def _read_anywhere(
+    connection: sqlite3.Connection, limit: int, after: ListPlace | None, scope: ListScope
+) -> tuple[tuple[ListedConversation, ...], ListPlace | None]:
+    order = "deleted_at" if scope.in_trash else "updated_at"
+    conditions, values = [f"deleted_at IS {'NOT ' if scope.in_trash else ''}NULL"], dict[str, Any]({"limit": limit})
+    if after is not None:
+        conditions.append(f"({order}, number) < (:at, :number)")
+        values |= {"at": after[1], "number": after[2]}
+    for number, word in enumerate((scope.title or "").encode("utf-8", "replace").decode().split()[:_MAX_WORDS]):
+        # LIKE folds the case of ASCII alone.
+        forms = [word] if word.isascii() else dict.fromkeys((word, word.lower(), word.upper(), word.capitalize()))
+        names = {f"word_{number}_{place}": _like(form) for place, form in enumerate(forms)}
+        conditions.append(f"({' OR '.join(f'title LIKE :{name} ESCAPE char(92)' for name in names)})")
+        values |= names
+    rows = connection.execute(
+        f"SELECT id, title, updated_at, deleted_at, {order}, number FROM conversations"  # noqa: S608  names of ours
+        f" WHERE {' AND '.join(conditions)} ORDER BY {order} DESC, number DESC LIMIT :limit",
+        values,
+    ).fetchall()
+    page = tuple(
+        ListedConversation(
+            text_of(row[0]),
+            text_of(row[1]),
+            from_microseconds(row[2]),
+            deleted_at=None if row[3] is None else from_microseconds(row[3]),
+        )
+        for row in rows
+    )
+    return page, (False, rows[-1][4], rows[-1][5]) if rows and len(rows) == limit else None
+
+
+_MAX_WORDS, _MAX_WORD = 10, 100
+_WILDCARDS = re.compile(r"([%_\\])")
+
+
+def _like(word: str) -> str:
+    """Return the pattern for a text that has this word in it."""
+    escaped = _WILDCARDS.sub(r"\\\1", word[:_MAX_WORD].replace("\0", " "))
+    return f"%{escaped}%"
 
 
 def _check_indexes(connection: sqlite3.Connection, counts: str) -> None:

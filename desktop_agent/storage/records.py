@@ -110,11 +110,16 @@ class ListScope:
 
     A list in pages has what is in the folder itself, or all that is archived. A list of records has what is in the
     folder or in one within it, None being everywhere, and what has the `tag`.
+
+    Two lists in pages have what is anywhere, the archive included: with `title`, all in whose titles these words or
+    parts of words are, and all there is for ""; with `in_trash`, what is deleted, the last deleted first.
     """
 
     folder: str | None = None
     archived: bool | None = None
     tag: str | None = None
+    title: str | None = None
+    in_trash: bool = False
 
 
 EVERYTHING = ListScope()
@@ -129,6 +134,7 @@ class ListedConversation:
     updated_at: datetime
     is_pinned: bool = False
     tags: tuple[str, ...] = ()
+    deleted_at: datetime | None = None
 
 
 class ConversationChanges(TypedDict, total=False):

@@ -33,8 +33,8 @@ class SearchQuery:
     last word that no space ends is the beginning of one; with only one or two letters beside other words it need not be
     there, but counts where it is a word. Every other field narrows the search, and empty ones do not; without `text`
     the newest messages that pass are found, in FILES alone those that wrote any. `since` is included, `until` is not.
-    `model` is the one that answered or, for other messages, that of the conversation. `workspace` is exact. `folder` is the id
-    of one; what is in folders within it is found, too.
+    `model` is the one that answered or, for other messages, that of the conversation. `workspace` is exact. `folder` is
+    the id of one; what is in folders within it is found, too.
     """
 
     text: str = ""

@@ -26,6 +26,8 @@ class ConversationListing(QObject):
     listed = Signal(object)
     level_read = Signal(FolderLevel)
     """Before `listed`: the folders around these conversations."""
+    titles_found = Signal(str, object)
+    """What was looked for, and the ListedConversations that have it in their titles, the last written first."""
 
     def __init__(self, store: "Store", tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -79,6 +81,16 @@ class ConversationListing(QObject):
             self._rows, self._next = rows, following
             self.level_read.emit(replace(level, is_archive=self._is_archive))
             self.listed.emit(self._rows)
+
+    def find_titles(self, typed: str) -> None:
+        """Look for these words in the titles of all there are; `titles_found` answers. "" finds the newest."""
+        self._tasks.start(self._find_titles(typed))
+
+    async def _find_titles(self, typed: str) -> None:
+        from desktop_agent.storage.records import ListScope
+
+        found, _ = await self._store.list_page(PAGE, None, ListScope(title=typed))
+        self.titles_found.emit(typed, found)
 
     def read_on(self) -> None:
         """Read a page more, unless there is none or it is on its way; harmless when repeated."""

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QWidget
 
 from desktop_agent.types.errors import Sentence
-from ui.bridge.trash import ConversationRecord
 from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
@@ -18,6 +18,9 @@ from ui.style.server_fields import Status, StatusLine
 from ui.style.text_display import relative_date
 from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
 from ui.style.widgets import ConfirmBar
+
+if TYPE_CHECKING:
+    from ui.bridge.trash import ListedConversation
 
 _SIZE = (560, 520)
 _MIN_LIST_HEIGHT = 60
@@ -31,12 +34,15 @@ class TrashDialog(QDialog):
     restore_requested = Signal(str)
     purge_requested = Signal(str)
     empty_requested = Signal()
+    end_reached = Signal()
+    """More of the trash is to be read, if there is any."""
 
     def __init__(self, themes: ThemeSource, days: int, parent: QWidget | None = None) -> None:
         """`days` is how long a conversation stays."""
         super().__init__(parent)
         self._days = days
         self._purge_id: str | None = None
+        self._has_more = False
         self._list = QListWidget()
         words = self.tr("Deleted conversations stay here for {0} days. Then they go for good.").format(days)
         self._hint = label(words, "muted", wrap=True)
@@ -54,8 +60,10 @@ class TrashDialog(QDialog):
         self._connect()
         self.show_conversations(())
 
-    def show_conversations(self, conversations: Sequence[ConversationRecord]) -> None:
+    def show_conversations(self, conversations: "Sequence[ListedConversation]", has_more: bool = False) -> None:  # noqa: FBT001, FBT002  a slot
         """Show what is in the trash. The selected row stays, or the one in its place is selected."""
+        self._has_more = has_more
+        place = self._list.verticalScrollBar().value()
         row, now = max(self._list.currentRow(), 0), datetime.now(UTC)
         selected_id = self._selected_id()
         self._hide_confirmation()
@@ -67,6 +75,7 @@ class TrashDialog(QDialog):
             (index for index, conversation in enumerate(conversations) if conversation.id == selected_id), row
         )
         self._list.setCurrentRow(min(selected_row, self._list.count() - 1))
+        self._list.verticalScrollBar().setValue(place)
         has_some = self._list.count() > 0
         if not has_some and self._list.hasFocus():
             self.setFocus()
@@ -81,7 +90,7 @@ class TrashDialog(QDialog):
         """Show what went wrong with a conversation; "" hides it."""
         self._problem.show_state(Status.ERROR, problem)
 
-    def _list_item(self, record: ConversationRecord, now: datetime) -> QListWidgetItem:
+    def _list_item(self, record: "ListedConversation", now: datetime) -> QListWidgetItem:
         title = record.title or self.tr("New conversation")
         deleted_at = record.deleted_at or now
         days = math.ceil((deleted_at + timedelta(days=self._days) - now) / timedelta(days=1))
@@ -111,10 +120,12 @@ class TrashDialog(QDialog):
     def _confirm_purge_all(self) -> None:
         self._purge_id = None
         count = self._list.count()
-        words = self.tr("Delete all {0} conversations for good? Nothing brings them back.").format(count)
-        self._show_confirmation(
-            words if count > 1 else self.tr("Delete this conversation for good? Nothing brings it back.")
-        )
+        words = self.tr("Delete this conversation for good? Nothing brings it back.")
+        if self._has_more:
+            words = self.tr("Delete everything in the trash for good? Nothing brings it back.")
+        elif count > 1:
+            words = self.tr("Delete all {0} conversations for good? Nothing brings them back.").format(count)
+        self._show_confirmation(words)
 
     def _show_confirmation(self, words: str) -> None:
         self._confirm.ask(words)
@@ -146,10 +157,15 @@ class TrashDialog(QDialog):
         # The selection must not change while it is asked about.
         self._list.setEnabled(self._confirm.isHidden())
 
+    def _on_scrolled(self, value: int) -> None:
+        if self._has_more and value >= self._list.verticalScrollBar().maximum():
+            self.end_reached.emit()
+
     def _connect(self) -> None:
         self._confirm.confirmed.connect(self._on_confirmed)
         self._confirm.declined.connect(self._on_declined)
         self._list.itemActivated.connect(self._restore_selected)
+        self._list.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         self._list.itemSelectionChanged.connect(self._refresh)
         keys = QKeySequence(QKeySequence.StandardKey.Delete)
         QShortcut(keys, self._list, context=Qt.ShortcutContext.WidgetShortcut).activated.connect(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QApplication, QFrame, QWidget
 
@@ -21,8 +21,6 @@ from ui.style.theme import SPACE_L, SPACE_S, SPACE_XL, ThemeSource
 _NUMBERED = "isNumbered"
 _SYNONYMS = "otherWords"
 _SHOWN_SHORTCUT = "shownKeys"
-_MAX_CONVERSATIONS = 2000
-"""The search finds older ones."""
 
 
 def mark_numbered(action: QAction) -> None:
@@ -185,6 +183,9 @@ _BORDER = 1
 class CommandPalette(QWidget):
     """Covers the whole window, so that a click beside it closes it; a child of the window, not a popup."""
 
+    typed = Signal(str)
+    """What is in the field; "" when it opens."""
+
     def __init__(
         self,
         themes: ThemeSource,
@@ -204,6 +205,7 @@ class CommandPalette(QWidget):
         self._build()
         self._panel.chosen.connect(self._choose)
         self._panel.results_changed.connect(self._fit)
+        self._panel.field.textChanged.connect(self.typed)
         window.installEventFilter(self)
         self.hide()
 
@@ -220,6 +222,13 @@ class CommandPalette(QWidget):
         self.raise_()
         self._panel.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self._panel.fill()
+        self.typed.emit("")
+
+    def refresh(self) -> None:
+        """Show the groups as they are by now."""
+        if self.isVisible():
+            self._groups = self._find_groups()
+            self._panel.fill()
 
     def dismiss(self) -> None:
         """Close it and return the focus."""
@@ -285,25 +294,33 @@ class PalettePresenter(QObject):
         self._themes = themes
         self._window = window
         self._library = library
-        self._conversations: Sequence[_ListedConversation] = ()
+        self._newest: Sequence[_ListedConversation] = ()
+        self._found: Sequence[_ListedConversation] = ()
         self._models: Sequence[ModelGroup] = ()
         self._widget: CommandPalette | None = None
         self.opening_action: QAction | None = None
         """The action that opens it, which it need not list."""
         self.fallback_actions: Sequence[QAction] = ()
         """Actions to offer when nothing matches."""
-        library.listing.listed.connect(self._on_listed)
+        library.listing.titles_found.connect(self._on_titles)
         servers.models_changed.connect(self._on_models)
 
     def open(self) -> None:
         """Open or close the palette."""
         if self._widget is None:
             self._widget = CommandPalette(self._themes, self._groups, self._window, self._fallback_rows)
+            self._widget.typed.connect(self._library.listing.find_titles)
         self._widget.open()
 
-    @Slot(object)
-    def _on_listed(self, conversations: Sequence[_ListedConversation]) -> None:
-        self._conversations = conversations[:_MAX_CONVERSATIONS]
+    @Slot(str, object)
+    def _on_titles(self, typed: str, conversations: Sequence[_ListedConversation]) -> None:
+        if not typed:
+            self._newest, self._found = conversations, ()
+        else:
+            known = {conversation.id for conversation in self._newest}
+            self._found = [conversation for conversation in conversations if conversation.id not in known]
+        if self._widget is not None and (self._found or not typed):
+            self._widget.refresh()
 
     @Slot(list)
     def _on_models(self, groups: Sequence[ModelGroup]) -> None:
@@ -334,7 +351,7 @@ class PalettePresenter(QObject):
                 is_choosable=True,
                 command=partial(self._library.open, conversation.id),
             )
-            for conversation in self._conversations
+            for conversation in (*self._newest, *self._found)
         ]
 
     def _model_rows(self) -> list[CommandRow]:

@@ -14,7 +14,6 @@ from desktop_agent.types.errors import AgentError, Sentence, StorageFailed
 from ui.bridge.drafts import UnsavedContent
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.storage import DiskMonitor, save_file
-from ui.bridge.trash import ConversationRecord
 from ui.shell.banners import Banner, BannerArea
 from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ui.bridge.conversation import OpenConversation
+    from ui.bridge.trash import ListedConversation
     from ui.preferences.trash_dialog import TrashDialog
     from ui.shell.layout import PageFrame
     from ui.shell.window import MainWindow
@@ -100,6 +100,7 @@ class TrashPresenter(QObject):
             trash.restore_requested.connect(self._library.restore)
             trash.purge_requested.connect(self._library.trash.purge)
             trash.empty_requested.connect(self._library.trash.empty)
+            trash.end_reached.connect(self._library.trash.read_on)
         self._library.trash.list()
         self._dialog.show()
         self._dialog.raise_()
@@ -122,7 +123,7 @@ class TrashPresenter(QObject):
             self._offer = None
 
     @Slot(list)
-    def _on_listed(self, deleted: "Sequence[ConversationRecord]") -> None:
+    def _on_listed(self, deleted: "Sequence[ListedConversation]") -> None:
         """What was purged cannot be restored: remove its banner."""
         if self._offer is not None and all(conversation.id != self._offer[0] for conversation in deleted):
             self._withdraw(self._offer[0])

@@ -18,7 +18,7 @@ from PIL import Image as Pillow
 
 from desktop_agent.storage import opening
 from desktop_agent.storage.opening import DATABASE_NAME
-from desktop_agent.storage.records import Draft
+from desktop_agent.storage.records import Draft, ListScope
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import (
     Base64Source,
@@ -602,4 +602,41 @@ async def test_the_list_is_read_page_by_page_and_loses_none_of_the_same_moment(t
     titles += [row.title for row in page]
     assert titles == ["6", "5", "4", "2", "1", "0"]
     assert titles == [record.title for record in await store.list_conversations()]
+    await store.close()
+
+
+async def test_titles_are_found_by_parts_of_their_words_wherever_they_are(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    for title in ("Über Bäume", "50% off_sale", "about TREES", "trees again"):
+        await store.create_conversation(title=title)
+    gone = await store.create_conversation(title="trees gone")
+    await store.delete_conversation(gone.id)
+
+    async def titles(typed: str, limit: int = 10) -> list[str]:
+        page, _ = await store.list_page(limit, None, ListScope(title=typed))
+        return [listed.title for listed in page]
+
+    assert await titles("") == ["trees again", "about TREES", "50% off_sale", "Über Bäume"]
+    assert await titles("", 2) == ["trees again", "about TREES"]
+    assert await titles("Tree") == ["trees again", "about TREES"]
+    assert await titles("rees bout") == ["about TREES"]
+    assert await titles("über") == ["Über Bäume"]
+    assert await titles("% _") == ["50% off_sale"]
+    assert await titles("0_o") == []
+    assert await titles("\ud800\0") == []
+    await store.close()
+
+
+async def test_the_trash_is_read_in_parts(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = [await store.create_conversation(title=str(number)) for number in range(5)]
+    for each in made:
+        await store.delete_conversation(each.id)
+    titles, after = list[str](), None
+    for _ in range(3):
+        page, after = await store.list_page(2, after, ListScope(in_trash=True))
+        assert all(listed.deleted_at is not None for listed in page)
+        titles += [listed.title for listed in page]
+    assert titles == ["4", "3", "2", "1", "0"]
+    assert after is None
     await store.close()

@@ -10,6 +10,7 @@ from desktop_agent.types.providers import ModelInfo
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from tests.frame.selection import few
+from ui.bridge import conversation_listing
 from ui.preferences.settings_dialog import SettingsDialog
 from ui.shell.command_palette import (
     MAX_GROUP_ROWS,
@@ -248,7 +249,7 @@ def test_it_opens_a_conversation_by_some_letters_of_its_title(on_screen):
         typist = Typist(screen)
         await typist.open()
         typist.type("harb tid")
-        assert typist.shown == ["Conversations", "Tides at the harbour"]
+        await until(lambda: typist.shown == ["Conversations", "Tides at the harbour"])
         typist.key(Qt.Key.Key_Return)
         await until(lambda: screen.conversation.id == first)
         await screen.idle()
@@ -281,5 +282,23 @@ def test_it_stays_as_large_as_the_window(on_screen):
             screen.window.resize(width, height)
             await until(lambda size=(width, height): typist.palette.size().toTuple() == size)
             assert typist.palette.rect().contains(typist.palette.childrenRect())
+
+    on_screen(work)
+
+
+def test_a_conversation_beyond_those_that_are_listed_is_found_by_its_title(on_screen, monkeypatch):
+    monkeypatch.setattr(conversation_listing, "PAGE", 3)
+
+    async def work(screen):
+        for title in ("Very old zebra", *(f"Talk {number}" for number in range(5))):
+            await screen.engine.store.create_conversation(title=title)
+        typist = Typist(screen)
+        await typist.open()
+        await until(lambda: "Talk 4" in typist.shown)
+        assert "Very old zebra" not in typist.shown
+        typist.type("zebra")
+        await until(lambda: "Very old zebra" in typist.shown)
+        typist.key(Qt.Key.Key_Return)
+        await until(lambda: screen.conversation.title == "Very old zebra")
 
     on_screen(work)

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QDialog, QFrame, QListWidget, QPushButton
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import WrongUse
 from tests.fakes.qt_loop import until
+from ui.bridge import trash as module
 
 
 async def stored(screen, *titles):
@@ -162,3 +163,23 @@ async def test_only_what_is_in_the_trash_can_go_for_good(tmp_path):
         await store.purge_conversation(record.id)
     assert [each.title for each in await store.list_conversations()] == ["Wanted"]
     await store.close()
+
+
+def test_the_trash_is_read_on_at_the_end_of_what_is_shown(on_screen, monkeypatch):
+    monkeypatch.setattr(module, "PAGE", 30)
+
+    async def work(screen):
+        await stored(screen, *map(str, range(40)))
+        await opened(screen, 30)
+        assert names(screen)[0] == "39"
+        screen.press("Empty trash…")
+        assert "Delete everything in the trash for good?" in "".join(screen.words(screen.find(QDialog, "Trash")))
+        screen.press("Keep")
+        bar = rows(screen).verticalScrollBar()
+        bar.setValue(bar.maximum())
+        await until(lambda: len(names(screen)) == 40)
+        assert names(screen)[-1] == "0"
+        screen.press("Empty trash…")
+        assert "Delete all 40 conversations" in "".join(screen.words(screen.find(QDialog, "Trash")))
+
+    on_screen(work)
