@@ -214,7 +214,10 @@ class Client(AsyncCloseable):
         return {} if session is None else session.branches.versions
 
     async def show_version(self, message_id: str) -> None:
-        """Go on with the newest version that has this message. Raises WrongUse during a run, and for an unknown one."""
+        """Go on with the version that has this message: the one in which it was seen last, or else the newest.
+
+        Raises WrongUse during a run, and for an unknown one.
+        """
         await self._conversation.change_branches(lambda branches: branches.show(message_id))
 
     async def delete_message(self, message_id: str) -> None:

@@ -35,13 +35,20 @@ class Branches:
         self._children = {parent: list(children) for parent, children in points.items()}
         self._is_stored = stored
         self._left: dict[str, TreeMessage] = {}
+        self._last_heads: dict[str, str] = {}
+        """Of messages that are in view no more, the end of the branch in which they were seen last."""
 
     def leave(self, branch: Sequence[Message], count: int) -> None:
         """Note that only so many messages of this branch, and not all of them, stay in view."""
         parent = branch[count - 1].id if count else None
         self._children.setdefault(parent, [branch[count].id])
+        self._last_heads |= dict.fromkeys((message.id for message in branch[count:]), branch[-1].id)
         if not self._is_stored:
             self._left |= {node.message.id: node for node in _tree_messages(branch)}
+
+    def last_head(self, message_id: str) -> str:
+        """Return the end of the branch in which a message was seen last, or the message itself."""
+        return self._last_heads.get(message_id, message_id)
 
     def newest_branch(self, message_id: str, in_view: Sequence[Message]) -> Sequence[Message]:
         """Return the newest of the branches that have this message, of a conversation that is not stored.
@@ -74,6 +81,7 @@ class Branches:
         for id_ in ids:
             self._children.pop(id_, None)
             self._left.pop(id_, None)
+        self._last_heads = {id_: head for id_, head in self._last_heads.items() if id_ not in ids and head not in ids}
         for parent, children in self._children.items():
             self._children[parent] = [child for child in children if child not in ids]
 

@@ -104,13 +104,14 @@ class SessionBranches:
         self._keep(end)
 
     async def show(self, message_id: str) -> None:
-        """Continue with the newest branch that has this message, which may be anywhere in the conversation.
+        """Continue with a branch that has this message, which may be anywhere in the conversation.
 
+        That is the one in which it was seen last since the conversation was opened, or else the newest.
         Raises WrongUse while a run is active, when closed, and for an unknown message; StorageFailed.
         """
         self._refuse()
         self._close_calls()
-        messages = await self._loader.load_newest_branch(message_id)
+        messages = await self._loader.load_newest_branch(self._writer.last_head(message_id))
         self._refuse()
         self._writer.show_branch(messages)
 

@@ -211,6 +211,11 @@ class SessionWriter:
         """Return an outline of all messages of a conversation in memory, each after its parent."""
         return self._branches.outline(self._messages)
 
+    def last_head(self, message_id: str) -> str:
+        """Return the end of the branch in which a message was seen last, or the message itself while it is in view."""
+        is_in_view = any(message.id == message_id for message in self._messages)
+        return message_id if is_in_view else self._branches.last_head(message_id)
+
     def newest_branch(self, message_id: str) -> Sequence[Message]:
         """Return the newest of the branches that have this message, of a conversation in memory. Raises WrongUse."""
         return self._branches.newest_branch(message_id, self._messages)

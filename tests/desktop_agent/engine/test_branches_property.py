@@ -27,6 +27,19 @@ class Model:
 
     parents: dict[str, str | None] = field(default_factory=dict[str, str | None])
     head: str | None = None
+    seen: dict[str, str] = field(default_factory=dict[str, str])
+
+    def go_to(self, head: str | None) -> None:
+        """Go to another end. What is left is found again as it was."""
+        left = set(self.path(self.head)) - set(self.path(head))
+        if self.head is not None:
+            self.seen |= dict.fromkeys(left, self.head)
+        self.head = head
+
+    def end_of(self, text: str) -> str:
+        """Where a message is seen when it is wanted: as it was last, or in the newest branch."""
+        in_view = text in self.path(self.head)
+        return self.below(text if in_view else self.seen.get(text, text))[-1]
 
     def add(self, *texts: str) -> None:
         for text in texts:
@@ -61,8 +74,9 @@ class Model:
         gone = set(self.below(top))
         if self.head in gone:
             others = versions[:index][-1:] or versions[1:2]
-            self.head = self.below(others[0])[-1] if others else self.parents[top]
+            self.go_to(self.below(others[0])[-1] if others else self.parents[top])
         self.parents = {each: above for each, above in self.parents.items() if each not in gone}
+        self.seen = {each: end for each, end in self.seen.items() if not gone & {each, end}}
 
     def versions(self) -> dict[str, tuple[int, int]]:
         """Where there are several, by those in view that people see."""
@@ -119,21 +133,21 @@ class World:
         elif choice == "edit" and prompts:
             edited = self.chance.choice(prompts)
             self.session.branches.edit_prompt(self.ids[edited], Message.user(f"prompt {self.prompts}"))
-            self.model.head = self.model.parents[edited]
+            self.model.go_to(self.model.parents[edited])
             await self.settle()
         elif choice == "anew" and answers:
             answer = self.chance.choice(answers)
             self.session.branches.regenerate(self.ids[answer])
-            self.model.head = self.model.parents[self.model.beginning(answer)]
+            self.model.go_to(self.model.parents[self.model.beginning(answer)])
             await self.settle()
         elif choice == "show":
             wanted = self.chance.choice(everything)
             await self.session.branches.show(self.ids[wanted])
-            self.model.head = self.model.below(wanted)[-1]
+            self.model.go_to(self.model.end_of(wanted))
         elif choice == "back":
             end = self.chance.choice([text for text in view if not text.startswith("call")])
             self.session.branches.go_back_to(self.ids[end])
-            self.model.head = end
+            self.model.go_to(end)
         elif choice == "delete":
             wanted = self.chance.choice(everything)
             await self.session.branches.delete(self.ids[wanted])
@@ -141,6 +155,7 @@ class World:
         elif self.is_stored:
             await self.session.close()
             store, setup = self.stage.shaky.store, self.session._runs._setup
+            self.model.seen = {}
             self.session = await reopen_session(store, self.session.record.id, setup)
 
     async def check(self) -> None:

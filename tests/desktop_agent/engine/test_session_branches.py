@@ -269,3 +269,28 @@ async def test_a_conversation_in_memory_keeps_its_versions_too(shaky: Shaky) -> 
         await session.branches.show("nothing")
     await session.close()
     await stage.session.close()
+
+
+async def test_what_was_chosen_further_below_is_kept_while_one_walks_above(shaky: Shaky) -> None:
+    stage = stage_for(shaky, "1", "2", "3", "4")
+    session = stage.session
+    await stage.say("a")
+    await stage.say("b")
+    session.branches.regenerate(session.history[-1].id)
+    await stage.idle()
+    (below,) = session.branches.versions.values()
+    await session.branches.show(below.ids[0])
+    assert texts(session) == ["a", "1", "b", "2"]
+    session.branches.regenerate(session.history[1].id)
+    await stage.idle()
+    assert texts(session) == ["a", "4"]
+    (above,) = session.branches.versions.values()
+    await session.branches.show(above.ids[0])
+    assert texts(session) == ["a", "1", "b", "2"]
+    assert counts(session) == {"1": (1, 2), "2": (1, 2)}
+    await session.branches.show(above.ids[1])
+    # Where that is gone, or the conversation was opened anew, it is the newest.
+    await session.branches.delete(below.ids[0])
+    await session.branches.show(above.ids[0])
+    assert texts(session) == ["a", "1", "b", "3"]
+    await session.close()

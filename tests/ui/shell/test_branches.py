@@ -306,3 +306,47 @@ def test_the_answer_before_is_found_where_the_new_one_failed(on_screen):
         assert len(screen.conversation.transcript) == 2
 
     on_screen(work, *turns("one"), Turn(AuthenticationFailed("The key is wrong.")))
+
+
+def test_versions_within_versions_are_walked_by_mouse_and_by_keys(on_screen):
+    async def shows(screen, *answers):
+        await until(lambda: screen.answers() == list(answers))
+        await settled(screen)
+
+    async def work(screen):
+        for prompt in "abc":
+            await screen.say(prompt)
+        for row, answers in ((5, ["1", "2", "4"]), (3, ["1", "5"]), (1, ["6"])):
+            await run(screen, "Regenerate", row)
+            await shows(screen, *answers)
+        # By mouse, from the top down: what was chosen below is found again.
+        press_at(screen, 1, "Previous version")
+        await shows(screen, "1", "5")
+        press_at(screen, 3, "Previous version")
+        await shows(screen, "1", "2", "4")
+        press_at(screen, 5, "Previous version")
+        await shows(screen, "1", "2", "3")
+        view(screen).setFocus()
+        view(screen).row_viewport.focus((1, ""))
+        QTest.keyClick(view(screen), Qt.Key.Key_Right, Qt.KeyboardModifier.AltModifier)
+        await shows(screen, "6")
+        QTest.keyClick(view(screen), Qt.Key.Key_Left, Qt.KeyboardModifier.AltModifier)
+        await shows(screen, "1", "2", "3")
+        assert [commands(screen, row)["Previous version"].refusal[:21] for row in (1, 3, 5)] == [
+            "This is the first ver"
+        ] * 3
+        view(screen).row_viewport.focus((5, ""))
+        QTest.keyClick(view(screen), Qt.Key.Key_Right, Qt.KeyboardModifier.AltModifier)
+        await shows(screen, "1", "2", "4")
+
+    on_screen(work, *turns("1", "2", "3", "4", "5", "6"))
+
+
+def press_at(screen, index, name):
+    viewport = view(screen).row_viewport
+    view(screen).scroller.scroll_to_row(index)
+    row = viewport.rows.row(index)
+    number, control = next((number, control) for number, control in row.controls() if control.name == name)
+    place = control.box.center() + viewport.block_box(index, number).topLeft()
+    QTest.mouseMove(view(screen).viewport(), place)
+    QTest.mouseClick(view(screen).viewport(), Qt.MouseButton.LeftButton, pos=place)

@@ -1,8 +1,8 @@
 """The dialog with all branches of a conversation: shows one, branches from a message, deletes one."""
 
-from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal, SignalInstance
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, Qt, Signal, SignalInstance
 from PySide6.QtGui import QKeySequence, QPainter, QShortcut
-from PySide6.QtWidgets import QAbstractItemView, QDialog, QMenu, QStyleOptionViewItem, QTreeView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QDialog, QMenu, QStyle, QStyleOptionViewItem, QTreeView, QWidget
 
 from desktop_agent.conversation.message_tree import MessageTree, TreeEntry
 from desktop_agent.types.errors import Sentence
@@ -39,6 +39,8 @@ class BranchTreeView(QTreeView):
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self._hovered = QPersistentModelIndex()
+        self.entered.connect(self._hover)
         themes.changed.connect(self.doItemsLayout)
 
     @property
@@ -78,9 +80,31 @@ class BranchTreeView(QTreeView):
         return ids
 
     def drawRow(self, painter: QPainter, options: QStyleOptionViewItem, index: Index) -> None:
-        """Leave the background to the delegate: Qt would fill it to the left of the row too."""
-        options.showDecorationSelected = False
-        super().drawRow(painter, options, index)
+        """Let the delegate paint the whole row: Qt's own background would go on below the arrows."""
+        item = self.visualRect(index)
+        before = QRect(options.rect)
+        if self.isRightToLeft():
+            before.setLeft(item.right() + 1)
+        else:
+            before.setRight(item.left() - 1)
+        self.drawBranches(painter, before, index)
+        option = QStyleOptionViewItem(options)
+        option.rect = item
+        for flag, holds in (
+            (QStyle.StateFlag.State_Selected, self.selectionModel().isSelected(index)),
+            (QStyle.StateFlag.State_HasFocus, self.hasFocus() and self.currentIndex() == index),
+            (QStyle.StateFlag.State_MouseOver, self._hovered == index),
+        ):
+            option.state = option.state | flag if holds else option.state & ~flag
+        self.itemDelegate().paint(painter, option, index)
+
+    def _hover(self, index: QModelIndex) -> None:
+        self._hovered = QPersistentModelIndex(index)
+        self.viewport().update()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._hover(QModelIndex())
 
 
 class BranchDialog(QDialog):
@@ -94,7 +118,9 @@ class BranchDialog(QDialog):
         super().__init__(parent)
         self.tree = BranchTreeView(themes)
         self._problem = StatusLine(themes)
-        words = self.tr("Other versions are folded where they begin. What is shown now is not grey.")
+        words = self.tr(
+            "Other versions are folded where they begin. What is shown now is not grey, and ends at the dot."
+        )
         self._hint = label(words, "muted", wrap=True)
         self._show = button(self.tr("Show"), lambda: self._emit(self.show_requested), "primary")
         self._branch = button(self.tr("Branch from here"), lambda: self._emit(self.branch_requested))

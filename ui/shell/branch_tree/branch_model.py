@@ -104,10 +104,12 @@ class BranchModel(QAbstractItemModel):
         return QModelIndex()
 
     def index(self, row: int, column: int, parent: Index = _NO_INDEX) -> QModelIndex:
+        """Return the index of a row below another one."""
         rows = self._below(parent)
         return self.createIndex(row, column, rows[row]) if column == 0 and 0 <= row < len(rows) else QModelIndex()
 
     def parent(self, child: Index) -> QModelIndex:  # type: ignore[override]  # Qt's other overload returns the QObject
+        """Return the row above, below which this one is."""
         row = self.row_at(child)
         return QModelIndex() if row is None or row.parent is None else self.index_of(row.parent)
 
@@ -123,6 +125,7 @@ class BranchModel(QAbstractItemModel):
         return bool(self._rows) if row is None else row.has_rows
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        """Return what a row says: who, the first line, and beside it what is counted and when it was."""
         row = self.row_at(index)
         if row is None:
             return None
