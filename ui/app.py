@@ -148,6 +148,7 @@ class AppController:
         organiser.done.connect(self._offer_undo)
         presenter = OrganisePresenter(themes, self.window.sidebar, organiser, self.library, self.window)
         presenter.export_requested.connect(self._export)
+        presenter.branches_requested.connect(self.window.page.branches.tree.open_for)
         return presenter
 
     def _offer_undo(self, sentence: Sentence, undo: Callable[[], object]) -> None:

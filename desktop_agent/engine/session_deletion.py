@@ -1,5 +1,6 @@
 """Deleting a message of a conversation for good, and what is read of its branches for that."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -30,7 +31,9 @@ class BranchLoader:
         await self._writer.flush()
         if self._store is None or self._writer.journal_queue.is_new:
             return MessageTree(self._writer.outline(), self._writer.head)
-        return MessageTree(await self._store.branches.load_outline(self._writer.record.id), self._writer.head)
+        outline = await self._store.branches.load_outline(self._writer.record.id)
+        # Of a long one it takes longer than a frame.
+        return await asyncio.to_thread(MessageTree, outline, self._writer.head)
 
     async def load_newest_branch(self, message_id: str) -> Sequence[Message]:
         """Return the newest of the branches that have this message. Raises WrongUse."""
@@ -72,7 +75,8 @@ class MessageDeletion:
     async def plan(self, message_id: str) -> Deletion:
         """Return what would be deleted with a message. Raises WrongUse and StorageFailed."""
         self._refuse_now()
-        deletion = (await self._loader.load_tree()).deletion(message_id)
+        tree = await self._loader.load_tree()
+        deletion = await asyncio.to_thread(tree.deletion, message_id)
         if self._checkpoints is None:
             return deletion
         return replace(deletion, checkpoints=await self._checkpoints.list_unrestored(deletion.ids))

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, text_of, text_or_none, transaction
 from desktop_agent.storage.conversation_rows import conversation_number, load_newest_branch, update_conversation
-from desktop_agent.storage.conversation_trees import load_outline
+from desktop_agent.storage.conversation_trees import load_outlines, message_numbers
 from desktop_agent.storage.records import ConversationChanges, read_event
 from desktop_agent.types.conversation_tree import MessageOutline
 from desktop_agent.types.engine_events import RunStarted, ToolStarted, TurnStarted
@@ -61,11 +61,12 @@ class BranchRows:
 
         It is read in parts, between which others use the database.
         """
+        numbers = await self._run(partial(message_numbers, id_=conversation_id))
         outlines: list[MessageOutline] = []
-        after: int | None = 0
-        while after is not None:
-            part, after = await self._run(partial(load_outline, id_=conversation_id, after=after))
+        while numbers:
+            part, count = await self._run(partial(load_outlines, numbers=numbers))
             outlines += part
+            numbers = numbers[count:]
         return tuple(outlines)
 
     async def delete(self, conversation_id: str, root_id: str, **changes: Unpack[ConversationChanges]) -> None:

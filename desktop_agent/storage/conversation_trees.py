@@ -1,8 +1,11 @@
 """Whole conversations with all their branches: read for exports, written by imports."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Any
+
+from pydantic_core import from_json
 
 from desktop_agent.storage.connection import text_of, text_or_none, transaction
 from desktop_agent.storage.conversation_rows import (
@@ -22,8 +25,8 @@ from desktop_agent.storage.records import (
     reasoning_to_json,
     state_to_json,
 )
-from desktop_agent.types.conversation_tree import ConversationTree, MessageOutline, TreeMessage
-from desktop_agent.types.messages import Message
+from desktop_agent.types.conversation_tree import ConversationTree, MessageOutline, TreeMessage, outline_of
+from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.providers import ConversationParameters
 from desktop_agent.types.tool_calls import UntrustedSource
 
@@ -31,31 +34,50 @@ from desktop_agent.types.tool_calls import UntrustedSource
 _IMPORTED = UntrustedSource("file", "an imported conversation", "import")
 _COLUMNS = "m.id, m.role, m.state, m.body, (SELECT id FROM messages above WHERE above.number = m.parent)"
 _SELECT_MESSAGES = f"SELECT {_COLUMNS} FROM messages m WHERE m.conversation = ? ORDER BY m.number"  # noqa: S608  constants
-_SELECT_NEXT_MESSAGES = f"""
-    SELECT m.number, {_COLUMNS}
-    FROM messages m WHERE m.conversation = ? AND m.number > ? ORDER BY m.number LIMIT ?"""  # noqa: S608  constants
+_SELECT_FOR_OUTLINE = f"""
+    SELECT m.created_at, m.number, {_COLUMNS}
+    FROM messages m WHERE m.number IN (%s) ORDER BY m.number"""  # noqa: S608  constants
 _MAX_OUTLINE_MESSAGES = 100
 _MAX_OUTLINE_BYTES = 256 * 1024
 
 
-def load_outline(connection: sqlite3.Connection, id_: str, after: int) -> tuple[tuple[MessageOutline, ...], int | None]:
-    """Return the next messages of all branches behind a place, and the place to go on from; None at the end.
+def message_numbers(connection: sqlite3.Connection, id_: str) -> list[int]:
+    """Return the row numbers of all messages of a conversation, each after its parent's. Raises WrongUse."""
+    sql = "SELECT number FROM messages WHERE conversation = ? ORDER BY number"
+    return [number for (number,) in connection.execute(sql, (conversation_number(connection, id_),))]
 
-    Raises WrongUse.
+
+def load_outlines(connection: sqlite3.Connection, numbers: Sequence[int]) -> tuple[list[MessageOutline], int]:
+    """Return the outlines of the first of these messages, and how many of the numbers were read.
+
+    Messages that are gone by now are left out.
     """
-    values = (conversation_number(connection, id_), after, _MAX_OUTLINE_MESSAGES)
+    wanted = numbers[:_MAX_OUTLINE_MESSAGES]
     outlines: list[MessageOutline] = []
-    size, last = 0, 0
-    cursor = connection.execute(_SELECT_NEXT_MESSAGES, values)
-    for number, message_id, role, state, body, parent in cursor:
-        message = read_message(text_of(body), id_=text_of(message_id), role=text_of(role), state=text_of(state))
-        outlines.append(MessageOutline.of(message, text_or_none(parent)))
-        size, last = size + len(body), number
+    size = 0
+    cursor = connection.execute(_SELECT_FOR_OUTLINE % ", ".join("?" * len(wanted)), wanted)
+    for created_at, number, message_id, role, state, body, parent in cursor:
+        texts = (text_of(message_id), text_of(role), text_of(state), text_of(body))
+        outlines.append(_read_outline(*texts, text_of(created_at), text_or_none(parent)))
+        size += len(body)
         if size > _MAX_OUTLINE_BYTES:
-            break
-    cursor.close()
-    is_more = size > _MAX_OUTLINE_BYTES or len(outlines) == _MAX_OUTLINE_MESSAGES
-    return tuple(outlines), last if is_more else None
+            cursor.close()
+            return outlines, wanted.index(number) + 1
+    return outlines, len(wanted)
+
+
+def _read_outline(id_: str, role: str, state: str, body: str, created_at: str, parent: str | None) -> MessageOutline:
+    """Return the outline. To make whole messages of thousands takes seconds; it is done where anything is unusual."""
+    try:
+        message: Any = from_json(body)
+        blocks = message["blocks"]
+        lines = [outline_of(block["text"]) for block in blocks if block["type"] == "text"]
+        calls = sum(1 for block in blocks if block["type"] == "tool_use")
+        is_injected, moment = message["injected_by"] is not None, datetime.fromisoformat(created_at)
+        line = next((line for line in lines if line), "")
+        return MessageOutline(id_, parent, Role(role), is_injected, moment, line, calls)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return MessageOutline.of(read_message(body, id_=id_, role=role, state=state), parent)
 
 
 def load_tree(connection: sqlite3.Connection, id_: str) -> ConversationTree:

@@ -47,7 +47,7 @@ class MessageOutline:
     @classmethod
     def of(cls, message: Message, parent: str | None) -> Self:
         """Return the outline of a message behind its parent."""
-        lines = [_first_line(block.text) for block in message.blocks if isinstance(block, Text)]
+        lines = [outline_of(block.text) for block in message.blocks if isinstance(block, Text)]
         return cls(
             message.id,
             parent,
@@ -69,7 +69,8 @@ class MessageOutline:
         return self.is_prompt or self.role is Role.ASSISTANT
 
 
-def _first_line(text: str) -> str:
+def outline_of(text: str) -> str:
+    """Return the first line of a text that is not empty, cut to the length of an outline."""
     # Most lines are short, and a text may be of megabytes.
     begin = text[: 4 * MAX_OUTLINE_LENGTH].lstrip() or text.lstrip()
     return begin[:MAX_OUTLINE_LENGTH].partition("\n")[0].rstrip()

@@ -23,6 +23,8 @@ class OrganisePresenter(QObject):
 
     export_requested = Signal(list)
     """The ids of conversations."""
+    branches_requested = Signal(str)
+    """All branches of a conversation, which is opened, are to be shown."""
 
     def __init__(
         self,
@@ -93,6 +95,9 @@ class OrganisePresenter(QObject):
                 self._organiser.duplicate(ids[0], self.tr("{0} (copy)").format)
             case "merge":
                 self._organiser.merge(ids, self.tr("From the conversation “{0}”:").format)
+            case "branches":
+                self.branches_requested.emit(ids[0])
+                self._library.open(ids[0])
             case "export":
                 self.export_requested.emit(list(ids))
             case "delete":

@@ -9,7 +9,9 @@ from PySide6.QtWidgets import QMenu
 
 translate = QCoreApplication.translate
 
-RowAction = Literal["pin", "unpin", "archive", "unarchive", "move", "tag", "duplicate", "merge", "export", "delete"]
+RowAction = Literal[
+    "pin", "unpin", "archive", "unarchive", "move", "tag", "branches", "duplicate", "merge", "export", "delete"
+]
 """What can be done with one conversation or several."""
 FolderAction = Literal["create", "edit", "move", "delete"]
 """What can be done with a folder; `create` makes another one in it."""
@@ -29,6 +31,7 @@ def fill_conversation_menu(
     menu.clear()
     if count == 1:
         menu.addAction(translate(context, "Rename…"), rename).setShortcut(QKeySequence(Qt.Key.Key_F2))
+        menu.addAction(translate(context, "Branches…"), lambda: act("branches"))
     else:
         menu.addAction(translate(context, "Conversations: {0}").format(count)).setEnabled(False)
     first: Sequence[tuple[str, RowAction]] = (

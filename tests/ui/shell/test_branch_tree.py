@@ -161,3 +161,19 @@ def test_the_dialog_follows_the_conversation_that_is_shown(on_screen):
         await until(lambda: words_of(tree.rows) == ["You: b", "Assistant: two"])
 
     on_screen(work, *turns("one", "two"))
+
+
+def test_the_menu_of_a_conversation_opens_its_branches(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        first = screen.conversation.id
+        screen.window.sidebar.new_requested.emit()
+        await until(lambda: screen.conversation.id != first)
+        for _ in range(2):  # another one, and the one that is shown
+            rows = screen.window.sidebar.view
+            rows.action_requested.emit("branches", [first])
+            await until(lambda: screen.conversation.id == first and dialog(screen).isVisible())
+            await until(lambda: words_of(dialog(screen).tree.rows) == ["You: a", "Assistant: one"])
+            dialog(screen).reject()
+
+    on_screen(work, *turns("one"))

@@ -33,6 +33,8 @@ class BranchTreePresenter(QObject):
         self._conversation: OpenConversation | None = None
         self._dialog: BranchDialog | None = None
         self._is_loading = self._is_outdated = False
+        self._wanted = ""
+        """The conversation whose branches are shown once it is open."""
 
     def show(self, conversation: OpenConversation) -> None:
         """Show the branches of this conversation from now on."""
@@ -42,7 +44,18 @@ class BranchTreePresenter(QObject):
         self._conversation = conversation
         conversation.branches.changed.connect(self._reload)
         conversation.working_changed.connect(self._reload)
-        self._reload()
+        wanted, self._wanted = self._wanted, ""
+        if wanted == conversation.id:
+            self.open()
+        else:
+            self._reload()
+
+    def open_for(self, conversation_id: str) -> None:
+        """Open the dialog for this conversation as soon as it is the one that is shown."""
+        if self._conversation is not None and self._conversation.id == conversation_id:
+            self.open()
+        else:
+            self._wanted = conversation_id
 
     def open(self) -> None:
         """Open the dialog, or bring it to the front."""

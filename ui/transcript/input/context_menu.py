@@ -274,13 +274,27 @@ class ContextMenu:
         rows = self._viewport.rows
         last = rows.index_of(item_id)
         if last is not None:
-            first = last
-            while first and carrier_of(rows.transcript, first - 1) == last:
-                first -= 1
             whole = Selection()
-            whole.set(TextPosition(first), TextPosition(last, LAST_OFFSET, LAST_OFFSET))
+            whole.set(TextPosition(self._first_row(last)), TextPosition(last, LAST_OFFSET, LAST_OFFSET))
             self._newest_copier().copy_steps(selection_extracts(whole, rows), markdown=False)
             announce(self._viewport.widget, QCoreApplication.translate("Transcript", "Copied."))
+
+    def _first_row(self, last: int) -> int:
+        """Return the first row of the message whose last one this is."""
+        first = last
+        while first and carrier_of(self._viewport.rows.transcript, first - 1) == last:
+            first -= 1
+        return first
+
+    def _copy_markdown(self, row: Row) -> None:
+        """Copy the message of a row as it was written: a whole answer; reasoning or a call by itself."""
+        rows = self._viewport.rows
+        index = rows.index_of(row.item.id)
+        is_whole = index is not None and row.is_copied and commands_at(rows.transcript, index, rows.render_context)
+        last = carrier_of(rows.transcript, index) if index is not None and is_whole else None
+        parts = [row] if last is None else [rows.row(number) for number in range(self._first_row(last), last + 1)]
+        texts = [part.source() for part in parts if part.is_copied or part is row]
+        self._newest_copier().copy_markdown("\n\n".join(texts))
 
     def _message_section(self, row: Row) -> MenuSection:
         translate, newest, rows = QCoreApplication.translate, self._newest_copier, self._viewport.rows
@@ -294,9 +308,7 @@ class ContextMenu:
             [
                 *self._command_entries(commands, row),
                 MenuEntry(translate("Transcript", "Copy m&essage"), run, keys),
-                MenuEntry(
-                    translate("Transcript", "Copy message as Mar&kdown"), lambda: newest().copy_markdown(row.source())
-                ),
+                MenuEntry(translate("Transcript", "Copy message as Mar&kdown"), partial(self._copy_markdown, row)),
                 MenuEntry(translate("Transcript", "Copy con&versation as Markdown"), self.copy_all),
                 *map(_entry_for, row.actions()),
             ],

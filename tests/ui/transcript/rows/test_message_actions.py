@@ -249,3 +249,9 @@ def test_all_buttons_have_room_in_a_narrow_column(standing, width):
         assert not any(one.intersects(two) for number, one in enumerate(boxes) for two in boxes[:number])
         lines = height // style.px(26)
         assert {120: lines > 1, 700: lines == 1}.get(width, True)
+
+
+def test_the_menu_copies_the_markdown_of_the_whole_answer(standing, qtbot, qapp):
+    qapp.clipboard().clear()
+    offered_at(standing, 1)["Copy message as Markdown"].trigger()
+    qtbot.waitUntil(lambda: qapp.clipboard().text() == "Look:\n\nDone.")
