@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from desktop_agent.exchange.import_report import ExchangeFailed, ImportReport, Omission, Skipped
     from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, Approval, Resolution
     from desktop_agent.storage.backup import Backup, StoredCounts
+    from desktop_agent.storage.compaction import Compaction
     from desktop_agent.storage.records import ConversationRecord, ConversationState
     from desktop_agent.tools.decorator import FunctionTool, ToolFacts, ToolOptions, tool
     from desktop_agent.tools.json_schema import JsonSchema
@@ -103,7 +104,7 @@ __all__ = [  # noqa: RUF022
     "Block",
     "BlockStream", "Breadth", "CachedPrompt", "CachingNotSupported", "Capabilities", "CapabilityMissing",
     "ChatDone", "ChatLoopHandle", "ChatStream", "CheckpointCreated", "CheckpointRestored", "Citation", "Client",
-    "CommandPart", "CommandPattern", "CommandPreview", "CommandSubject", "CommandsPattern", "Conflict",
+    "CommandPart", "CommandPattern", "CommandPreview", "CommandSubject", "CommandsPattern", "Compaction", "Conflict",
     "ConnectionFailed", "ContentDelta", "ContextCompacted", "ContextLengthExceeded", "ContinuationInjected",
     "Controls", "ConversationHits", "ConversationInUse", "ConversationOrigin", "ConversationParameters",
     "ConversationRecord",
@@ -175,6 +176,7 @@ _MODULES = {
     "exchange.import_report": ("ExchangeFailed", "ImportReport", "Omission", "Skipped"),
     "permissions.approvals": ("AnswerReport", "AnswerStatus", "Approval", "Resolution",),
     "storage.backup": ("Backup", "StoredCounts"),
+    "storage.compaction": ("Compaction",),
     "storage.records": ("ConversationRecord", "ConversationState"),
     "tools.decorator": ("FunctionTool", "ToolFacts", "ToolOptions", "tool",),
     "tools.json_schema": ("JsonSchema",),

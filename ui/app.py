@@ -139,7 +139,7 @@ class AppController:
             self.library,
             self.window,
         )
-        self._close_confirmation = CloseConfirmation(self.window, themes, self._unsaved, lambda: startup.can_ask)
+        self._close_confirmation = CloseConfirmation(self.window.unstored, self._unsaved, lambda: startup.can_ask)
         self._disk_banner = DiskBanner(disk, self.window.banners, self.window)
         self._connect()
 
@@ -204,6 +204,7 @@ class AppController:
             self.servers.refresh_models()
         await import_in_thread("desktop_agent.tools.builtin_tools")
         self._engine.store.search.start_indexing()
+        await self._disk.backups.note_program(QCoreApplication.applicationVersion())
 
     async def wait_until_closed(self) -> None:
         """Return when the program may end: nothing is unsaved, or the person agreed to lose it."""
@@ -300,6 +301,7 @@ class AppController:
         return OpenConversation(session, self._clock, self.library)
 
     def _connect(self) -> None:
+        self.library.trash.purged.connect(self._disk.find_deleted)
         self._settings.changed.connect(self._on_preferences)
         self._settings_presenter.connect_requested.connect(self.window.show_welcome)
         self._settings_presenter.about_requested.connect(self._help.show_about)

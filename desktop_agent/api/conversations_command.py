@@ -197,6 +197,16 @@ async def _check(arguments: _Arguments) -> int:
     return ERROR if notices else DONE
 
 
+async def _compact(arguments: _Arguments) -> int:
+    async with _history(arguments) as history:
+        sizes = await history.compact()
+    if arguments.json:
+        _print_json(asdict(sizes))
+    else:
+        _print(f"Before: {sizes.before:,} bytes\nNow:    {sizes.after:,} bytes")
+    return DONE
+
+
 _COMMANDS: dict[str, Callable[[_Arguments], Coroutine[Any, Any, int]]] = {
     "list": _list,
     "search": _search,
@@ -208,6 +218,7 @@ _COMMANDS: dict[str, Callable[[_Arguments], Coroutine[Any, Any, int]]] = {
     "backups": _list_backups,
     "restore": _restore,
     "check": _check,
+    "compact": _compact,
 }
 
 
@@ -238,6 +249,7 @@ def _described(backup: Backup) -> dict[str, Any]:
         "created_at": backup.created_at.isoformat(),
         "counts": asdict(backup.counts),
         "size": backup.size,
+        "automatic": backup.is_automatic,
     }
 
 
@@ -306,7 +318,9 @@ def _add_backup_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
     backup = _add(add, "backup", "write a backup, also while the window is open")
     backup.add_argument("--to", metavar="DIR", type=Path, help="in this folder (default: “backups” in the data folder)")
 
-    backups = _add(add, "backups", "list the backups")
+    _add(add, "compact", "make the database as small as its content, while no other program has it open")
+
+    backups = _add(add, "backups", "list the backups, also those that the window writes by itself")
     backups.add_argument("--folder", metavar="DIR", type=Path, help="of this folder")
 
     restore = _add(add, "restore", "restore a backup into a new data folder")

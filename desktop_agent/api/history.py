@@ -14,6 +14,7 @@ from desktop_agent.engine.conversation_exchange import (
 )
 from desktop_agent.exchange.readers.reader import FoundConversation
 from desktop_agent.storage.backup import BACKUP_FOLDER, Backup, write_backup
+from desktop_agent.storage.compaction import Compaction, compact
 from desktop_agent.storage.files import data_folder
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import ConversationRecord, ListScope
@@ -126,6 +127,10 @@ class History:
     async def back_up(self, backups: Path | None = None) -> Backup:
         """Write a backup as a new folder in `backups`, by default the folder `backups` of the data folder."""
         return await write_backup(self._store, self.folder, backups or self.folder / BACKUP_FOLDER)
+
+    async def compact(self) -> Compaction:
+        """Make the database as small as its content. Raises DatabaseBusy while another process has it open."""
+        return await compact(self._store, self.folder)
 
     async def check(self) -> Sentence | None:
         """Check everything that is stored, and repair what can be; return what to say of it."""

@@ -7,17 +7,20 @@ Keys are not in it: they lie in the keyring. `backup.json` is written last, so a
 import asyncio
 import json
 import os
+import re
 import shutil
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
 from desktop_agent.processes.worker_threads import CancelToken, WorkerThread, wait_to_end
+from desktop_agent.storage.connection import text_of
 from desktop_agent.storage.content_files import BLOB_FOLDER, PICTURE_FOLDER
 from desktop_agent.storage.files import file_error, make_private_folder, sync_folder, write_atomically
 from desktop_agent.storage.opening import DATABASE_NAME
@@ -32,6 +35,8 @@ _MANIFEST = "backup.json"
 _FORMAT = 1
 _FOLDERS = (PICTURE_FOLDER, BLOB_FOLDER)
 _SETTINGS = ("*.json", "*.toml")
+_NAME = re.compile(r"\d{4}-\d\d-\d\d \d\d-\d\d-\d\d( \d+)?")
+_UNFINISHED_SECONDS = 24 * 60 * 60
 _COUNT = """
     SELECT (SELECT count(*) FROM conversations WHERE deleted_at IS NULL),
         (SELECT count(*) FROM conversations WHERE deleted_at IS NOT NULL), (SELECT count(*) FROM messages)"""
@@ -48,17 +53,21 @@ class StoredCounts:
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A finished backup. `size` is in bytes; files that it shares with the data folder count too."""
+    """A finished backup. `size` is in bytes; files that it shares with the data folder count too.
+
+    `is_automatic`: the program wrote it by itself, and deletes it when there are newer ones.
+    """
 
     folder: Path
     created_at: datetime
     counts: StoredCounts
     size: int
+    is_automatic: bool = False
 
 
 def count_stored(folder: Path) -> StoredCounts:
-    """Count what the database of a data folder or a backup holds. Raises StorageFailed."""
-    path = folder / DATABASE_NAME
+    """Count what the database of a data folder or a backup holds, or a database itself. Raises StorageFailed."""
+    path = folder / DATABASE_NAME if folder.is_dir() else folder
     try:
         with closing(sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True)) as connection:
             return StoredCounts(*connection.execute(_COUNT).fetchone())
@@ -76,7 +85,7 @@ def measure_folder(folder: Path) -> tuple[StoredCounts, int]:
     return counts, _size_of(folder) - (_size_of(folder / BACKUP_FOLDER) if (folder / BACKUP_FOLDER).is_dir() else 0)
 
 
-async def write_backup(store: Store, data_folder: Path, backups: Path) -> Backup:
+async def write_backup(store: Store, data_folder: Path, backups: Path, *, is_automatic: bool = False) -> Backup:
     """Write a backup into a new folder of `backups`, named by the time. Raises StorageFailed; then nothing is left."""
     created_at = datetime.now(UTC).replace(microsecond=0)
     targets: list[Path] = []
@@ -84,7 +93,7 @@ async def write_backup(store: Store, data_folder: Path, backups: Path) -> Backup
         await _in_thread(lambda _: targets.append(_make_target(backups, created_at)))
         (target,) = targets
         await store.snapshot(target / DATABASE_NAME)
-        return await _in_thread(lambda token: _finish(data_folder, target, created_at, token))
+        return await _in_thread(lambda token: _finish(data_folder, target, created_at, token, is_automatic))
     except BaseException:
         for target in targets:
             await _in_thread(lambda _: shutil.rmtree(target, ignore_errors=True))  # noqa: B023  awaited at once
@@ -96,9 +105,32 @@ async def list_backups(backups: Path) -> tuple[Backup, ...]:
     return await _in_thread(lambda _: _list(backups))
 
 
-async def remove_old_backups(backups: Path, keep: int) -> int:
-    """Delete all but the newest `keep` backups; return how many. Raises StorageFailed."""
-    return await _in_thread(lambda _: _remove_old(backups, keep))
+async def remove_old_backups(backups: Path, keep: int, *, only_automatic: bool = False) -> int:
+    """Delete all but the newest `keep` backups; return how many. Raises StorageFailed.
+
+    `only_automatic`: those that a person asked for stay, and do not count.
+    """
+    return await _in_thread(lambda _: _remove_old(backups, keep, only_automatic))
+
+
+async def remove_backup(folder: Path) -> None:
+    """Delete one backup. Raises StorageFailed."""
+    await _in_thread(lambda _: _remove(folder))
+
+
+async def remove_unfinished_backups(backups: Path) -> None:
+    """Delete what a process that died has left of backups; younger than a day, it may be another one's work."""
+    await _in_thread(lambda _: _remove_unfinished(backups))
+
+
+async def is_backup_due(data_folder: Path, backups: Path, interval: timedelta) -> bool:
+    """Return whether the newest backup is older than the interval, and something was written since."""
+    return await _in_thread(lambda _: _is_due(data_folder, backups, interval))
+
+
+async def find_with_conversations(paths: Sequence[Path], conversation_ids: Collection[str]) -> tuple[Path, ...]:
+    """Return those backups and databases that have one of these conversations, or cannot be read."""
+    return await _in_thread(lambda _: tuple(path for path in paths if _has_one_of(path, conversation_ids)))
 
 
 async def restore_backup(backup: Path, data_folder: Path) -> tuple[StoredCounts, StoredCounts]:
@@ -106,13 +138,27 @@ async def restore_backup(backup: Path, data_folder: Path) -> tuple[StoredCounts,
 
     Raises StorageFailed where the folder has something in it, or the backup is unfinished.
     """
-    before = await _in_thread(lambda token: _copy_back(backup, data_folder, token))
+    await _in_thread(lambda _: _require_finished(backup))
+    before = await copy_into_new_folder(backup, backup / DATABASE_NAME, data_folder)
+    return before, await open_once(data_folder)
+
+
+async def copy_into_new_folder(content: Path, database: Path, data_folder: Path) -> StoredCounts:
+    """Make a data folder of a database and the pictures, saved files and settings in `content`.
+
+    Return what the database has. Raises StorageFailed where the folder has something in it.
+    """
+    return await _in_thread(lambda token: _copy_back(content, database, data_folder, token))
+
+
+async def open_once(data_folder: Path) -> StoredCounts:
+    """Open a data folder, which may upgrade it, check it, and return what it has. Raises StorageFailed."""
     store = await Store.open(data_folder)
     try:
         await store.integrity_checker.run(full=True)
     finally:
         await store.close()
-    return before, await _in_thread(lambda _: count_stored(data_folder))
+    return await _in_thread(lambda _: count_stored(data_folder))
 
 
 async def _in_thread(work: Callable[[CancelToken], T]) -> T:
@@ -143,17 +189,28 @@ def _make_target(backups: Path, created_at: datetime) -> Path:
             return target
 
 
-def _finish(data_folder: Path, target: Path, created_at: datetime, token: CancelToken) -> Backup:
+def _finish(
+    data_folder: Path,
+    target: Path,
+    created_at: datetime,
+    token: CancelToken,
+    is_automatic: bool,  # noqa: FBT001
+) -> Backup:
     for path in _content_of(data_folder):
         token.raise_if_cancelled()
         _share(path, target / path.relative_to(data_folder))
     counts = count_stored(target)
-    manifest = {"format": _FORMAT, "created_at": created_at.isoformat(), "counts": asdict(counts)}
+    manifest = {
+        "format": _FORMAT,
+        "created_at": created_at.isoformat(),
+        "counts": asdict(counts),
+        "automatic": is_automatic,
+    }
     try:
         write_atomically(target / _MANIFEST, json.dumps(manifest, indent=2).encode())
     except OSError as error:
         raise file_error(error, target) from error
-    return Backup(target, created_at, counts, _size_of(target))
+    return Backup(target, created_at, counts, _size_of(target), is_automatic)
 
 
 def _content_of(folder: Path) -> Iterator[Path]:
@@ -189,7 +246,7 @@ def _read(manifest: Path) -> Backup | None:
         created_at, counts = datetime.fromisoformat(data["created_at"]), StoredCounts(**data["counts"])
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
-    return Backup(manifest.parent, created_at, counts, _size_of(manifest.parent))
+    return Backup(manifest.parent, created_at, counts, _size_of(manifest.parent), data.get("automatic") is True)
 
 
 def _size_of(folder: Path) -> int:
@@ -201,40 +258,75 @@ def _size_of(folder: Path) -> int:
     return size
 
 
-def _remove_old(backups: Path, keep: int) -> int:
-    old = _list(backups)[keep:]
+def _remove_old(backups: Path, keep: int, only_automatic: bool) -> int:  # noqa: FBT001
+    old = [backup for backup in _list(backups) if backup.is_automatic or not only_automatic][keep:]
     for backup in old:
-        try:
-            # First: what is half deleted is no backup.
-            (backup.folder / _MANIFEST).unlink()
-            shutil.rmtree(backup.folder)
-        except OSError as error:
-            raise file_error(error, backup.folder) from error
+        _remove(backup.folder)
     return len(old)
 
 
-def _copy_back(backup: Path, data_folder: Path, token: CancelToken) -> StoredCounts:
+def _remove(folder: Path) -> None:
+    try:
+        # First: what is half deleted is no backup.
+        (folder / _MANIFEST).unlink()
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise file_error(error, folder) from error
+
+
+def _remove_unfinished(backups: Path) -> None:
+    for path in backups.glob("*"):
+        with suppress(OSError):
+            is_old = time.time() - path.stat().st_mtime > _UNFINISHED_SECONDS
+            if _NAME.fullmatch(path.name) and is_old and path.is_dir() and not (path / _MANIFEST).exists():
+                shutil.rmtree(path)
+
+
+def _is_due(data_folder: Path, backups: Path, interval: timedelta) -> bool:
+    newest = next(iter(_list(backups)), None)
+    if newest is None:
+        counts = count_stored(data_folder)
+        return counts.conversations + counts.in_trash > 0
+    files = (data_folder / f"{DATABASE_NAME}{suffix}" for suffix in ("", "-wal"))
+    written_at = max((path.stat().st_mtime for path in files if path.exists()), default=0.0)
+    return datetime.now(UTC) - newest.created_at >= interval and written_at > newest.created_at.timestamp()
+
+
+def _has_one_of(backup: Path, conversation_ids: Collection[str]) -> bool:
+    path = backup / DATABASE_NAME if backup.is_dir() else backup
+    try:
+        with closing(sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True)) as connection:
+            ids = {text_of(id_) for (id_,) in connection.execute("SELECT id FROM conversations")}
+    except sqlite3.Error:
+        return True
+    return not ids.isdisjoint(conversation_ids)
+
+
+def _require_finished(backup: Path) -> None:
     if _read(backup / _MANIFEST) is None:
         sentence = Sentence("“{folder}” is no finished backup.", {"folder": str(backup)})
         raise StorageFailed(sentence, "Choose a folder that a backup has written.")
-    counts = count_stored(backup)
+
+
+def _copy_back(content: Path, database: Path, data_folder: Path, token: CancelToken) -> StoredCounts:
+    counts = count_stored(database)
     make_private_folder(data_folder)
     try:
         if any(data_folder.iterdir()):
             sentence = Sentence("“{folder}” is not empty.", {"folder": str(data_folder)})
             raise StorageFailed(sentence, "Restore into a new folder; then nothing can be overwritten.")
-        _copy_content(backup, data_folder, token)
+        _copy_content(content, database, data_folder, token)
     except OSError as error:
         raise file_error(error, data_folder) from error
     return counts
 
 
-def _copy_content(backup: Path, data_folder: Path, token: CancelToken) -> None:
+def _copy_content(content: Path, database: Path, data_folder: Path, token: CancelToken) -> None:
     """Copy all of it, or leave the folder empty, so that it can be tried again. Raises OSError."""
     # Last: a folder with a database is a data folder.
     unfinished = data_folder / f".{DATABASE_NAME}"
-    copies = {data_folder / path.relative_to(backup): path for path in _content_of(backup) if path.name != _MANIFEST}
-    copies[unfinished] = backup / DATABASE_NAME
+    copies = {data_folder / path.relative_to(content): path for path in _content_of(content) if path.name != _MANIFEST}
+    copies[unfinished] = database
     try:
         for target, path in copies.items():
             token.raise_if_cancelled()

@@ -348,6 +348,10 @@ class Store:
         await self._run(lambda _: None)  # writes requested before are in the copy
         await _copy_database(self._folder / DATABASE_NAME, target)
 
+    async def run(self, work: Callable[[DatabaseConnection], T]) -> T:
+        """Do work of another module of the storage in the database's thread."""
+        return await self._run(work)
+
     async def _run(self, work: Callable[[DatabaseConnection], T]) -> T:
         return await self._thread.run(work, self._pin)
 

@@ -256,6 +256,29 @@ class SpecialistPreferences(_Section):
         return self
 
 
+class StoragePreferences(_Section):
+    """How often conversations are backed up by the program itself."""
+
+    backups: Literal["off", "daily", "weekly"] = Field(
+        default="weekly",
+        title="Automatic backups",
+        description="Written while nobody waits, if something was said since. Pictures take no room twice.",
+    )
+    keep_backups: int = Field(
+        default=4,
+        ge=1,
+        le=100,
+        title="Automatic backups to keep",
+        description="Older ones are deleted; those that you asked for stay.",
+    )
+    backup_folder: str = Field(
+        default="",
+        max_length=4096,
+        title="Folder for backups",
+        description="On another disk they outlive this one. Empty is the folder “backups” in the data folder.",
+    )
+
+
 class Preferences(_Section):
     """All sections."""
 
@@ -267,3 +290,4 @@ class Preferences(_Section):
     modes: ModePreferences = ModePreferences()
     specialists: SpecialistPreferences = SpecialistPreferences()
     mcp: McpPreferences = McpPreferences()
+    storage: StoragePreferences = StoragePreferences()

@@ -2,14 +2,18 @@
 
 import asyncio
 
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QPushButton, QScrollArea
 
+from desktop_agent.storage.backup import write_backup
+from desktop_agent.storage.store import DATABASE_NAME
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.scripted_provider import Turn
 from tests.gallery import answers
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
+from ui.preferences.storage_form import StorageSettings
 
 
 async def unstored(desk: Desk) -> None:
@@ -43,4 +47,33 @@ async def unstored_closing(desk: Desk) -> None:
     close = next(each for each in buttons if each.accessibleName() == "Close this conversation")
     close.click()
     await until(lambda: desk.window.unstored._question is not None)
+    await asyncio.sleep(0.3)
+
+
+async def storage_page(desk: Desk) -> StorageSettings:
+    desk.begin()
+    for is_automatic in (False, True):
+        folder = desk.engine.folder
+        await write_backup(desk.engine.store, folder, folder / "backups", is_automatic=is_automatic)
+    copy = desk.engine.folder / f"{DATABASE_NAME}.before-version-7"
+    await desk.engine.store.snapshot(copy)
+    desk.settings.show().show_page("storage")
+    page = desk.settings.show().storage
+    await until(lambda: page._backups.count() == 2)
+    page.offer_program(desk.engine.folder)
+    page.show_done(Sentence("Compacted: 120.4 MB before, 31.0 MB now."), went_well=True)
+    await asyncio.sleep(0.3)
+    return page
+
+
+@scene("settings-storage-full")
+async def storage_full(desk: Desk) -> None:
+    await storage_page(desk)
+
+
+@scene("settings-storage-copies")
+async def storage_copies(desk: Desk) -> None:
+    page = await storage_page(desk)
+    bars = [each.verticalScrollBar() for each in desk.settings.show().findChildren(QScrollArea) if each.isAncestorOf(page)]
+    bars[0].setValue(bars[0].maximum())
     await asyncio.sleep(0.3)

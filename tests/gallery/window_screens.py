@@ -323,7 +323,7 @@ async def closing_unsaved(desk: Desk) -> None:
     async def leftover() -> UnsavedContent:
         return left
 
-    closing = CloseConfirmation(desk.window, desk.window._themes, leftover, lambda: True)
+    closing = CloseConfirmation(desk.window.unstored, leftover, lambda: True)
 
     async def ask() -> None:
         await closing.confirm()

@@ -3,32 +3,22 @@
 import asyncio
 import errno
 import os
-import shlex
 import stat
 from base64 import b64encode
-from collections.abc import Coroutine
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from desktop_agent.conversation.picture_preparation import ImportedPicture
 from desktop_agent.engine.engine import Engine
-from desktop_agent.storage.backup import (
-    BACKUP_FOLDER,
-    Backup,
-    StoredCounts,
-    list_backups,
-    measure_folder,
-    restore_backup,
-    write_backup,
-)
+from desktop_agent.storage.backup import StoredCounts, measure_folder
 from desktop_agent.storage.content_files import PictureFiles
 from desktop_agent.types.blocks import Base64Source, Image, StoredSource, decode_base64, read_image_size
-from desktop_agent.types.errors import AgentError, DiskFull, ImageRefused, Sentence, StorageFailed, join_remedy
+from desktop_agent.types.errors import AgentError, DiskFull, ImageRefused, Sentence, StorageFailed
+from ui.bridge.backups import Backups
 from ui.bridge.event_loop import BackgroundTasks
 
 IDLE_MS = 60_000
@@ -48,18 +38,14 @@ class DiskMonitor(QObject):
     """A check that somebody asked for has begun."""
     checked = Signal(object, bool)
     """The result as a Sentence, and whether all is well."""
-    backups_changed = Signal(list)
-    """The backups in the data folder, the newest first."""
-    backing_up = Signal(object)
-    """A Sentence: what is being written just now."""
-    backed_up = Signal(object, bool)
-    """How a backup or a restore ended, as a Sentence, and whether it went well."""
 
     def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engine = engine
         self._tasks = tasks
         self._store = engine.store
+        self.backups = Backups(engine, tasks, self)
+        self.backups.noticed.connect(self.noticed)
         self._store.on_notice(self.noticed.emit)
         self._store.disk.on_change(self._on_change)
         self._idle = QTimer(self, singleShot=True, interval=IDLE_MS)
@@ -79,18 +65,6 @@ class DiskMonitor(QObject):
         """Check everything now; `checked` carries the result."""
         self._tasks.start(self._check())
 
-    def list_backups(self) -> None:
-        """Read the backups again; `backups_changed` carries them."""
-        self._tasks.start(self._list_backups())
-
-    def back_up(self) -> None:
-        """Write a backup; `backed_up` says how it ended."""
-        self._tasks.start(self._report(Sentence("Writing a backup…"), self._back_up()))
-
-    def restore(self, backup: Path, folder: Path) -> None:
-        """Restore a backup into a new folder; `backed_up` says how it ended. What is open here stays as it is."""
-        self._tasks.start(self._report(Sentence("Restoring…"), self._restore(backup, folder)))
-
     async def count(self) -> tuple[StoredCounts, int]:
         """Return how much is stored, and its size in bytes without backups. Raises StorageFailed."""
         return await asyncio.to_thread(measure_folder, self._engine.folder)
@@ -99,39 +73,13 @@ class DiskMonitor(QObject):
         """Return when a check last found no fault."""
         return await asyncio.to_thread(self._store.integrity_checker.last)
 
+    def find_deleted(self, conversation_ids: list[str]) -> None:
+        """Look for backups that still have what was deleted for good; `backups` names them."""
+        self._tasks.start(self.backups.find_with(conversation_ids))
+
     def close(self) -> None:
         """Begin no more checks."""
         self._idle.stop()
-
-    async def _list_backups(self) -> None:
-        backups: tuple[Backup, ...] = await list_backups(self._engine.folder / BACKUP_FOLDER)
-        self.backups_changed.emit(list(backups))
-
-    async def _report(self, begun: Sentence, work: Coroutine[Any, Any, tuple[Sentence, bool]]) -> None:
-        self.backing_up.emit(begun)
-        try:
-            result = await work
-        except AgentError as error:
-            result = error.whole, False
-        self.backed_up.emit(*result)
-        await self._list_backups()
-
-    async def _back_up(self) -> tuple[Sentence, bool]:
-        backup = await write_backup(self._store, self._engine.folder, self._engine.folder / BACKUP_FOLDER)
-        return Sentence("The backup is in “{folder}”.", {"folder": str(backup.folder)}), True
-
-    async def _restore(self, backup: Path, folder: Path) -> tuple[Sentence, bool]:
-        before, after = await restore_backup(backup, folder)
-        values = {
-            "conversations": str(after.conversations + after.in_trash),
-            "messages": str(after.messages),
-        }
-        if before == after:
-            words = "Restored, as much as the backup has: conversations: {conversations}, messages: {messages}."
-            values["command"] = f"desktop-agent --data-dir {shlex.quote(str(folder))}"
-            return join_remedy(Sentence(words, values), Sentence("To open them, run: {command}", values)), True
-        words = "Less was restored than the backup has. Conversations: {conversations} of {expected}."
-        return Sentence(words, {**values, "expected": str(before.conversations + before.in_trash)}), False
 
     async def _check(self) -> None:
         self.checking.emit()
@@ -158,6 +106,7 @@ class DiskMonitor(QObject):
     async def _check_if_due(self) -> None:
         if await asyncio.to_thread(self._store.integrity_checker.is_due):
             await self._store.integrity_checker.run(full=False)
+        await self.backups.write_if_due()
 
 
 class PictureStore:

@@ -19,6 +19,9 @@ class Trash(QObject):
     listed = Signal(list, bool)
     """The ListedConversations as far as they are read, the last deleted first; whether there are more."""
 
+    purged = Signal(list)
+    """The ids of conversations that were deleted for good."""
+
     def __init__(self, store: Store, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._store = store
@@ -73,9 +76,12 @@ class Trash(QObject):
             await self._store.purge_conversation(conversation_id)
         finally:
             await self.refresh()
+        self.purged.emit([conversation_id])
 
     async def _empty(self) -> None:
+        ids = [record.id for record in await self._store.list_conversations(in_trash=True)]
         try:
             await self._store.empty_trash()
         finally:
             await self.refresh()
+        self.purged.emit(ids)

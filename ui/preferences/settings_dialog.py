@@ -117,7 +117,7 @@ class SettingsDialog(QDialog):
         self.mcp_servers = McpServersForm(themes)
         self.rules = RuleSettings(themes)
         self.decisions = AuditLogSettings(themes)
-        self.storage = StorageSettings(themes)
+        self.storage = StorageSettings(themes, self._create_form("storage"))
         self._problem = StatusLine(themes)
         self._pages_by_name: list[str] = []
         self._list = QListWidget()
@@ -176,11 +176,15 @@ class SettingsDialog(QDialog):
         self._preferences = self._preferences.model_copy(update={section: new})
         self.preferences_changed.emit(self._preferences)
 
-    def _add_section(self, name: str) -> None:
+    def _create_form(self, name: str) -> Form:
         form = self._forms[name] = Form(SETTINGS)
         section: BaseModel = getattr(self._preferences, name)
         add_model_fields(form, type(section))
         form.changed.connect(partial(self._on_field_changed, name))
+        return form
+
+    def _add_section(self, name: str) -> None:
+        form = self._create_form(name)
         self._add_page(name, translate_preference(name.capitalize()), form, self.prices if name == "models" else None)
 
     def _add_page(self, name: str, title: str, content: QWidget, below: QWidget | None = None) -> None:

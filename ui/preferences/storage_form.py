@@ -1,20 +1,21 @@
 """The page of storage: where conversations are saved, how much that is, a check, and backups."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QListWidget, QListWidgetItem, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import now
-from ui.bridge.storage import Backup, StoredCounts
+from ui.bridge.backups import Backup, MigrationCopy, StoredCounts
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
+from ui.style.removal import clear_layout
 from ui.style.server_fields import Status, StatusLine
 from ui.style.text import format_bytes
 from ui.style.text_display import exact_date
@@ -34,8 +35,16 @@ class StorageSettings(QWidget):
     backup_requested = Signal()
     restore_requested = Signal(object, object)
     """The Path of a backup, and that of a new folder."""
+    backup_deleted = Signal(object)
+    copy_requested = Signal(object, object)
+    """The Path of a copy that was made before an upgrade, and that of a new folder."""
+    copy_deleted = Signal(object)
+    compact_requested = Signal()
+    cancel_requested = Signal()
+    program_requested = Signal(object)
+    """The Path of a data folder to start the program with."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+    def __init__(self, themes: ThemeSource, form: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._folder = label(wrap=True)
         self._size = label(kind="muted", wrap=True)
@@ -45,12 +54,18 @@ class StorageSettings(QWidget):
         self._open_folder = button(self.tr("Open folder"), self.folder_requested.emit)
         self._backup = button(self.tr("Back up now"), self.backup_requested.emit, "primary")
         self._restore = button(self.tr("Restore into a new folder…"), self._choose_folder)
+        self._delete = button(self.tr("Delete backup"), self._delete_backup)
+        self._compact = button(self.tr("Compact"), self.compact_requested.emit)
+        self._cancel = button(self.tr("Cancel"), self.cancel_requested.emit)
+        self._open_program = button(self.tr("Open the restored folder"), self._request_program, "primary")
         self._backup_state = StatusLine(themes)
         self._backups = QListWidget()
+        self._copies = _MigrationCopies()
+        self._new_folder: Path | None = None
         self._no_backups = label(self.tr("There is no backup yet."), "muted")
         self._dialog: QFileDialog | None = None
         self._is_busy = False
-        self._build(themes)
+        self._build(themes, form)
         self.show_last_check(None)
         self.show_backups(())
 
@@ -95,23 +110,32 @@ class StorageSettings(QWidget):
         self._no_backups.setVisible(not backups)
         self._refresh()
 
-    def show_backing_up(self, sentence: Sentence) -> None:
-        """Show that a backup is being written or restored."""
+    def show_copies(self, copies: Sequence[MigrationCopy]) -> None:
+        """Show the copies that were made before an upgrade."""
+        self._copies.show_copies(copies)
+
+    def show_begun(self, sentence: Sentence) -> None:
+        """Show what is being done."""
         self._is_busy = True
+        self._new_folder = None
         self._backup_state.show_state(Status.BUSY, sentence)
         self._refresh()
 
-    def show_backed_up(self, sentence: Sentence, *, went_well: bool) -> None:
-        """Show how a backup or a restore ended."""
+    def offer_program(self, folder: Path) -> None:
+        """Offer to start the program with a restored folder."""
+        self._new_folder = folder
+
+    def show_done(self, sentence: Sentence, *, went_well: bool) -> None:
+        """Show how it ended."""
         self._is_busy = False
         self._backup_state.show_state(Status.OK if went_well else Status.ERROR, sentence)
         self._refresh()
 
     def _backup_item(self, backup: Backup) -> QListWidgetItem:
         when, counts = exact_date(backup.created_at, now()), backup.counts
-        words = self.tr("Conversations: {0}, messages: {1}").format(
-            counts.conversations + counts.in_trash, counts.messages
-        )
+        words = _counts_text(counts)
+        if backup.is_automatic:
+            words = self.tr("Automatic. {0}").format(words)
         item = QListWidgetItem(when)
         item.setData(_FOLDER_ROLE, backup.folder)
         item.setData(RowRole.SUBTITLE, words)
@@ -128,13 +152,17 @@ class StorageSettings(QWidget):
         backup = self._selected_backup()
         if backup is None or self._dialog is not None:
             return
-        dialog = self._dialog = QFileDialog(self, self.tr("Restore into an empty folder"), str(Path.home()))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.fileSelected.connect(partial(self._request_restore, backup))
-        dialog.finished.connect(self._on_dialog_closed)
-        dialog.open()
+        self._dialog = _ask_new_folder(self, partial(self._request_restore, backup))
+        self._dialog.finished.connect(self._on_dialog_closed)
+
+    def _delete_backup(self) -> None:
+        backup = self._selected_backup()
+        if backup is not None:
+            self.backup_deleted.emit(backup)
+
+    def _request_program(self) -> None:
+        if self._new_folder is not None:
+            self.program_requested.emit(self._new_folder)
 
     def _request_restore(self, backup: Path, folder: str) -> None:
         self.restore_requested.emit(backup, Path(folder))
@@ -146,13 +174,22 @@ class StorageSettings(QWidget):
         self._backup.setEnabled(not self._is_busy)
         self._restore.setEnabled(not self._is_busy and bool(self._backups.selectedItems()))
         self._restore.setVisible(self._backups.count() > 0)
+        self._delete.setEnabled(self._restore.isEnabled())
+        self._delete.setVisible(self._backups.count() > 0)
+        self._compact.setEnabled(not self._is_busy)
+        self._cancel.setVisible(self._is_busy)
+        self._copies.setEnabled(not self._is_busy)
+        self._open_program.setVisible(self._new_folder is not None and not self._is_busy)
 
-    def _build(self, themes: ThemeSource) -> None:
+    def _build(self, themes: ThemeSource, form: QWidget) -> None:
         self._folder.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
         self._folder.setAccessibleName(self.tr("Data folder"))
         self._size.setAccessibleName(self.tr("What is stored"))
+        self._compact.setToolTip(self.tr("Gives back the room of what was deleted"))
+        self._copies.open_requested.connect(self.copy_requested)
+        self._copies.deleted.connect(self.copy_deleted)
         self._check.setToolTip(self.tr("Reads all that was saved, and repairs what can be"))
         self._backups.setAccessibleName(self.tr("Backups"))
         self._backups.setItemDelegate(RowDelegate(themes, self._backups))
@@ -168,17 +205,77 @@ class StorageSettings(QWidget):
         vbox(
             label(about, "muted", wrap=True),
             vbox(self._folder, self._size, spacing=SPACE_S, margins=0),
-            FlowRows((self._open_folder, self._check)),
+            FlowRows((self._open_folder, self._check, self._compact)),
             self._last_check,
             self._check_state,
             hbox(label(self.tr("Backups"), "heading"), margins=(0, SPACE_L, 0, 0)),
             label(about_backups, "muted", wrap=True),
             self._no_backups,
             self._backups,
-            FlowRows((self._backup, self._restore)),
+            FlowRows((self._backup, self._restore, self._delete)),
             self._backup_state,
+            FlowRows((self._cancel, self._open_program)),
+            form,
+            self._copies,
             parent=self,
             spacing=SPACE_M,
             margins=0,
             end_stretch=True,
         )
+
+
+class _MigrationCopies(QWidget):
+    """The copies that were made before an upgrade, each with its buttons. Hidden while there is none."""
+
+    open_requested = Signal(object, object)
+    deleted = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        about = self.tr(
+            "Before a new version changes how conversations are saved, it makes a copy. It can be opened again in a "
+            "new folder, with the pictures and preferences of today."
+        )
+        heading = label(self.tr("Copies made before an upgrade"), "heading")
+        self._rows = vbox(spacing=SPACE_M, margins=0)
+        parts = (heading, label(about, "muted", wrap=True), self._rows)
+        vbox(*parts, parent=self, spacing=SPACE_M, margins=(0, SPACE_L, 0, 0))
+        self.hide()
+
+    def show_copies(self, copies: Sequence[MigrationCopy]) -> None:
+        clear_layout(self._rows)
+        for copy in copies:
+            self._rows.addWidget(self._row(copy))
+        self.setVisible(bool(copies))
+
+    def _row(self, copy: MigrationCopy) -> QWidget:
+        row = QWidget()
+        written = self.tr("Written by version {0}").format(copy.program)
+        if not copy.program:
+            written = self.tr("Written by an earlier version, in its format {0}").format(copy.schema)
+        words = (
+            f"{written}. {exact_date(copy.created_at, now())}. {_counts_text(copy.counts)}. {format_bytes(copy.size)}"
+        )
+        open_ = button(self.tr("Open in a new folder…"), lambda: self._choose(copy), name=written)
+        delete = button(self.tr("Delete"), lambda: self.deleted.emit(copy.path), name=self.tr("Delete this copy"))
+        vbox(label(words, wrap=True), FlowRows((open_, delete)), parent=row, spacing=SPACE_S, margins=0)
+        return row
+
+    def _choose(self, copy: MigrationCopy) -> None:
+        _ask_new_folder(self, lambda folder: self.open_requested.emit(copy.path, Path(folder)))
+
+
+def _counts_text(counts: StoredCounts) -> str:
+    words = QCoreApplication.translate("StorageSettings", "Conversations: {0}, messages: {1}")
+    return words.format(counts.conversations + counts.in_trash, counts.messages)
+
+
+def _ask_new_folder(parent: QWidget, on_chosen: Callable[[str], None]) -> QFileDialog:
+    title = QCoreApplication.translate("StorageSettings", "Restore into an empty folder")
+    dialog = QFileDialog(parent, title, str(Path.home()))
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.setFileMode(QFileDialog.FileMode.Directory)
+    dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+    dialog.fileSelected.connect(on_chosen)
+    dialog.open()
+    return dialog

@@ -207,18 +207,27 @@ class StoragePresenter(QObject):
         page.show_folder(disk.folder)
         page.check_requested.connect(disk.check)
         page.folder_requested.connect(lambda: self._opener.open_folder(Path(disk.folder)))
-        page.backup_requested.connect(disk.back_up)
-        page.restore_requested.connect(disk.restore)
+        backups = disk.backups
+        page.backup_requested.connect(backups.back_up)
+        page.restore_requested.connect(backups.restore)
+        page.backup_deleted.connect(backups.delete)
+        page.copy_requested.connect(backups.open_copy)
+        page.copy_deleted.connect(backups.delete)
+        page.compact_requested.connect(backups.compact)
+        page.cancel_requested.connect(backups.cancel)
+        page.program_requested.connect(backups.open_program)
         disk.checking.connect(page.show_checking)
         disk.checked.connect(self._show_checked)
-        disk.backups_changed.connect(page.show_backups)
-        disk.backing_up.connect(page.show_backing_up)
-        disk.backed_up.connect(self._show_backed_up)
+        backups.changed.connect(page.show_backups)
+        backups.copies_changed.connect(page.show_copies)
+        backups.begun.connect(page.show_begun)
+        backups.done.connect(self._show_done)
+        backups.restored.connect(page.offer_program)
 
     def refresh(self) -> None:
         """Show what is stored now."""
         self._tasks.start(self._refresh())
-        self._disk.list_backups()
+        self._disk.backups.refresh()
 
     @Slot(object, bool)
     def _show_checked(self, result: Sentence, is_whole: bool) -> None:  # noqa: FBT001  a slot
@@ -226,8 +235,9 @@ class StoragePresenter(QObject):
         self._tasks.start(self._refresh())
 
     @Slot(object, bool)
-    def _show_backed_up(self, result: Sentence, went_well: bool) -> None:  # noqa: FBT001  a slot
-        self._page.show_backed_up(result, went_well=went_well)
+    def _show_done(self, result: Sentence, went_well: bool) -> None:  # noqa: FBT001  a slot
+        self._page.show_done(result, went_well=went_well)
+        self._tasks.start(self._refresh())
 
     async def _refresh(self) -> None:
         self._page.show_last_check(await self._disk.last_check())

@@ -14,7 +14,7 @@ from desktop_agent.types.errors import AgentError, Sentence, StorageFailed
 from ui.bridge.drafts import UnsavedContent
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.storage import DiskMonitor, save_file
-from ui.shell.banners import Banner, BannerArea
+from ui.shell.banners import Banner, BannerArea, BannerButton
 from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource
 from ui.style.widgets import QuestionBox
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from ui.bridge.trash import ListedConversation
     from ui.preferences.trash_dialog import TrashDialog
     from ui.shell.layout import PageFrame
-    from ui.shell.window import MainWindow
     from ui.sidebar.conversation_list import ConversationList
     from ui.sidebar.unstored import UnstoredBar, UnstoredList
 
 
 DISK_BANNER_KEY = "disk"
+_KEPT_KEY = "kept"
 _REMARK_MS = 12_000
 
 
@@ -45,12 +45,21 @@ class DiskBanner(QObject):
         disk.noticed.connect(banners.show_notice)
         disk.trouble_changed.connect(self._show)
         disk.checked.connect(self._show_check)
+        disk.backups.deleted_but_kept.connect(self._offer_deletion)
 
     @Slot(object, bool)
     def _show_check(self, result: Sentence, is_whole: bool) -> None:  # noqa: FBT001  a slot
         # A fault is shown as any other error.
         if is_whole:
             self._banners.show_banner(Banner("check", result, level="remark", duration_ms=_REMARK_MS))
+
+    @Slot(list)
+    def _offer_deletion(self, paths: "list[Path]") -> None:
+        """Backups are there for what was deleted; who wants it gone from there too says so."""
+        count = {"count": str(len(paths))}
+        sentence = Sentence("Backups and copies that still have what was deleted for good: {count}.", count)
+        delete = BannerButton(self.tr("Delete them too"), lambda: self._disk.backups.delete(*paths))
+        self._banners.show_banner(Banner(_KEPT_KEY, sentence, level="notice", buttons=(delete,)))
 
     def show(self) -> None:
         """Show the current state."""
@@ -142,12 +151,12 @@ class UnstoredPresenter(QObject):
         window: QWidget,
     ) -> None:
         super().__init__(window)
-        self._themes = themes
+        self.themes = themes
         self._library = library
         self._frame = frame
         self._sidebar = sidebar
         self._banners = banners
-        self._window = window
+        self.window = window
         self._bar: UnstoredBar | None = None
         self._rows: UnstoredList | None = None
         self._question: QuestionBox | None = None
@@ -209,7 +218,7 @@ class UnstoredPresenter(QObject):
             question = self.tr("Conversations that are not stored: {0}. Close them?").format(count)
             words = self.tr("Closing loses what is in them. “Keep them” stores them as ordinary conversations.")
             keep = self.tr("Keep them")
-        box = QuestionBox(self._themes, title, question, words, self._window)
+        box = QuestionBox(self.themes, title, question, words, self.window)
         # Enter and Escape lose nothing.
         box.add_answer(self.tr("Cancel"), "")
         box.add_answer(keep, "keep", "primary")
@@ -228,7 +237,7 @@ class UnstoredPresenter(QObject):
             # Late: seldom needed.
             from ui.sidebar.unstored import UnstoredList
 
-            rows = self._rows = UnstoredList(self._themes)
+            rows = self._rows = UnstoredList(self.themes)
             self._sidebar.add_above_search(rows)
             rows.chosen.connect(self._sidebar.conversation_chosen)
             rows.close_pressed.connect(self.close_conversation)
@@ -260,15 +269,14 @@ class CloseConfirmation(QObject):
 
     def __init__(
         self,
-        window: "MainWindow",
-        themes: ThemeSource,
+        unstored: UnstoredPresenter,
         unsaved: Callable[[], Awaitable[UnsavedContent]],
         can_ask: Callable[[], bool],
     ) -> None:
-        super().__init__(window)
-        self._unstored = window.unstored
-        self._window = window
-        self._themes = themes
+        super().__init__(unstored.window)
+        self._unstored = unstored
+        self._window = unstored.window
+        self._themes = unstored.themes
         self._get_unsaved = unsaved
         self._can_ask = can_ask
         self._open_dialog: QDialog | None = None

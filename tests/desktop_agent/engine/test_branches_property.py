@@ -180,7 +180,9 @@ class World:
 async def live(folder: Path, seed: int, steps: int) -> None:
     chance = random.Random(seed)
     turns = [
-        Turn(call(str(number), "look", f"word {number}")) if chance.random() < 0.2 else Turn(ContentDelta(f"answer {number}"))
+        Turn(call(str(number), "look", f"word {number}"))
+        if chance.random() < 0.2
+        else Turn(ContentDelta(f"answer {number}"))
         for number in range(3 * steps)
     ]
     async with shaky_store(folder) as shaky:

@@ -3,10 +3,13 @@
 import asyncio
 import base64
 import errno
+import json
+import os
 import shutil
 import threading
 import time
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +20,12 @@ from desktop_agent.storage import store as store_module
 from desktop_agent.storage.backup import (
     StoredCounts,
     count_stored,
+    find_with_conversations,
+    is_backup_due,
     list_backups,
+    remove_backup,
     remove_old_backups,
+    remove_unfinished_backups,
     restore_backup,
     write_backup,
 )
@@ -177,3 +184,56 @@ async def test_links_are_not_followed(store: Store, data: Path, tmp_path: Path) 
     (data / "models.toml").symlink_to(tmp_path / "secret")
     backup = await write_backup(store, data, tmp_path / "backups")
     assert not (backup.folder / "models.toml").exists()
+
+
+async def test_only_those_of_the_program_are_thinned_out_by_the_program(store: Store, data: Path) -> None:
+    backups = data / "backups"
+    asked = await write_backup(store, data, backups)
+    written = [await write_backup(store, data, backups, is_automatic=True) for _ in range(3)]
+    assert await remove_old_backups(backups, 2, only_automatic=True) == 1
+    kept = {backup.folder for backup in await list_backups(backups)}
+    assert kept == {asked.folder, written[1].folder, written[2].folder}
+    await remove_backup(asked.folder)
+    assert {backup.folder for backup in await list_backups(backups)} == kept - {asked.folder}
+    with pytest.raises(StorageFailed):
+        await remove_backup(asked.folder)
+
+
+async def test_what_a_dead_process_left_is_removed_a_day_later(store: Store, data: Path) -> None:
+    backups = data / "backups"
+    whole = await write_backup(store, data, backups)
+    for name in "2020-01-01 00-00-00", "2020-01-01 00-00-00 2", "mine":
+        (backups / name).mkdir()
+    old = time.time() - 25 * 60 * 60
+    for path in backups.iterdir():
+        if path.name != "2020-01-01 00-00-00 2":
+            os.utime(path, (old, old))
+    await remove_unfinished_backups(backups)
+    assert {path.name for path in backups.iterdir()} == {whole.folder.name, "2020-01-01 00-00-00 2", "mine"}
+
+
+async def test_one_is_due_when_the_newest_is_old_and_something_was_written_since(store: Store, data: Path) -> None:
+    backups = data / "backups"
+    assert await is_backup_due(data, backups, timedelta(days=7))
+    backup = await write_backup(store, data, backups)
+    assert not await is_backup_due(data, backups, timedelta(days=7))
+    manifest = backup.folder / "backup.json"
+    aged = {**json.loads(manifest.read_text()), "created_at": (backup.created_at - timedelta(days=8)).isoformat()}
+    manifest.write_text(json.dumps(aged))
+    await store.commit("imported", Message.user("said since"))
+    assert await is_backup_due(data, backups, timedelta(days=7))
+    assert not await is_backup_due(data, backups, timedelta(days=9))
+    long_ago = (backup.created_at - timedelta(days=9)).timestamp()
+    for path in data / DATABASE_NAME, data / f"{DATABASE_NAME}-wal":
+        os.utime(path, (long_ago, long_ago))
+    assert not await is_backup_due(data, backups, timedelta(days=7))
+
+
+async def test_the_backups_that_have_a_conversation_are_known(store: Store, data: Path) -> None:
+    backups = data / "backups"
+    backup = await write_backup(store, data, backups)
+    paths = [backup.folder, data / DATABASE_NAME]
+    assert await find_with_conversations(paths, ["imported", "another"]) == tuple(paths)
+    assert await find_with_conversations(paths, ["another"]) == ()
+    (backup.folder / DATABASE_NAME).write_bytes(b"unreadable")
+    assert await find_with_conversations(paths, ["another"]) == (backup.folder,)

@@ -1,0 +1,96 @@
+"""Making the database and the index of the search as small as their content."""
+
+import asyncio
+import shutil
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from desktop_agent.processes.worker_threads import wait_to_end
+from desktop_agent.storage.connection import DatabaseConnection, connect
+from desktop_agent.storage.files import disk_full_error
+from desktop_agent.storage.open_files import find_other_processes
+from desktop_agent.storage.opening import DATABASE_NAME
+from desktop_agent.storage.search.index_file import INDEX_NAME
+from desktop_agent.storage.store import Store
+from desktop_agent.types.errors import DatabaseBusy, Sentence
+
+# SQLite builds the new content beside the old: in memory up to here, above in the system's folder for temporary files.
+_MAX_IN_MEMORY = 256 * 1024 * 1024
+# The new content is written to the log, and from there into the database.
+_ROOM = 2.2
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """Bytes of the database and the index of the search, before and after."""
+
+    before: int
+    after: int
+
+
+async def compact(store: Store, folder: Path) -> Compaction:
+    """Compact the database of a store and its search index; other work on the database waits meanwhile.
+
+    When it is cancelled everything stays as it was. Raises DatabaseBusy while another process has the folder open,
+    DiskFull where there is no room for it, and StorageFailed.
+    """
+    if store.read_only is not None:
+        raise store.read_only
+    before = await asyncio.to_thread(_prepare, folder)
+    working: list[DatabaseConnection] = []
+
+    def work(db: DatabaseConnection) -> None:
+        working.append(db)
+        _compact_database(db, folder)
+
+    def interrupt() -> None:
+        for connection in working:
+            with suppress(sqlite3.ProgrammingError):  # it is closed
+                connection.interrupt()
+
+    await wait_to_end(asyncio.ensure_future(store.run(work)), interrupt)
+    await asyncio.to_thread(_compact_index, folder / INDEX_NAME)
+    return Compaction(before, await asyncio.to_thread(_size, folder))
+
+
+def _prepare(folder: Path) -> int:
+    """Return the size. Raises DatabaseBusy and DiskFull."""
+    # This process is one of them.
+    if len(find_other_processes(folder).present) > 1:
+        raise DatabaseBusy(
+            Sentence("The conversations cannot be compacted while another program has them open."),
+            "Close it, then try again.",
+        )
+    size = _size(folder)
+    if shutil.disk_usage(folder).free < _ROOM * size:
+        raise disk_full_error(folder / DATABASE_NAME, f"{_ROOM} times {size} bytes are needed")
+    return size
+
+
+def _compact_database(db: DatabaseConnection, folder: Path) -> None:
+    if (folder / DATABASE_NAME).stat().st_size > _MAX_IN_MEMORY:
+        db.execute("PRAGMA temp_store=FILE")
+    try:
+        db.execute("VACUUM")
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        db.execute("PRAGMA temp_store=MEMORY")
+
+
+def _compact_index(path: Path) -> None:
+    """Leave the index as it is where it is in use or refuses: it can be made anew at any time."""
+    if path.exists():
+        with suppress(sqlite3.Error), closing(connect(path)) as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def _size(folder: Path) -> int:
+    size = 0
+    for name in DATABASE_NAME, INDEX_NAME:
+        for suffix in "", "-wal":
+            with suppress(OSError):
+                size += folder.joinpath(name + suffix).stat().st_size
+    return size

@@ -1,0 +1,145 @@
+"""The page of storage over real files: backups by hand and by the program, copies, compacting."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from PySide6.QtCore import QProcess
+from PySide6.QtWidgets import QListWidget, QPushButton
+
+from desktop_agent.storage.backup import list_backups
+from desktop_agent.storage.schema import MIGRATIONS, apply_migrations
+from desktop_agent.storage.store import DATABASE_NAME, Store
+from desktop_agent.types.errors import DiskFull
+from desktop_agent.types.preferences import StoragePreferences
+from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
+from ui.bridge import backups as backups_bridge
+from ui.preferences.storage_form import StorageSettings
+
+HI = Turn(ContentDelta("Hi"))
+
+
+async def page_of(screen):
+    screen.action("Storage").trigger()
+    return await until(lambda: screen.window.findChild(StorageSettings))
+
+
+def pressed(page, name):
+    buttons = [each for each in page.findChildren(QPushButton) if each.accessibleName() == name]
+    assert buttons[0].isEnabled()
+    buttons[0].click()
+
+
+async def prefer(screen, **values):
+    preferences = screen.engine.preferences
+    storage = StoragePreferences(**values)
+    await screen.engine.change_preferences(preferences.model_copy(update={"storage": storage}))
+
+
+def test_a_backup_is_deleted_and_the_database_is_compacted(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        page, heard = await page_of(screen), []
+        screen.desk._disk.backups.done.connect(lambda sentence, _: heard.append(str(sentence)))
+        pressed(page, "Back up now")
+        await until(lambda: len(heard) == 1)
+        await until(lambda: page.findChild(QListWidget).count() == 1)
+        pressed(page, "Delete backup")
+        await until(lambda: len(heard) == 2)
+        await until(lambda: page.findChild(QListWidget).count() == 0)
+        pressed(page, "Compact")
+        await until(lambda: len(heard) == 3)
+        assert heard[2].startswith("Compacted: ")
+
+    on_screen(work, HI)
+
+
+def test_the_program_backs_up_by_itself_where_it_is_told_to(on_screen, tmp_path):
+    async def work(screen):
+        await screen.say("One")
+        backups = screen.desk._disk.backups
+        await prefer(screen, backups="off")
+        await backups.write_if_due()
+        assert await list_backups(backups.folder) == ()
+        await prefer(screen, backup_folder=str(tmp_path / "elsewhere"))
+        await backups.write_if_due()
+        await backups.write_if_due()
+        (backup,) = await list_backups(tmp_path / "elsewhere")
+        assert backup.is_automatic
+
+    on_screen(work, HI)
+
+
+def test_an_automatic_backup_that_fails_is_said_once(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("One")
+        backups, heard = screen.desk._disk.backups, []
+        backups.noticed.connect(lambda sentence: heard.append(str(sentence)))
+
+        async def refuse(*_, **__):
+            raise DiskFull("There is no room.", "Free some space.")
+
+        with monkeypatch.context() as full:
+            full.setattr(backups_bridge, "write_backup", refuse)
+            await backups.write_if_due()
+            await backups.write_if_due()
+        assert heard == ["The automatic backup was not written: There is no room. Free some space."]
+        await prefer(screen, backup_folder="here")
+        await backups.write_if_due()
+        assert len(heard) == 1
+        await prefer(screen)
+        await backups.write_if_due()
+        assert len(await list_backups(backups.folder)) == 1
+
+    on_screen(work, HI)
+
+
+def test_backups_that_have_what_was_deleted_for_good_are_offered_for_deletion(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        backups, id_ = screen.desk._disk.backups, screen.conversation.id
+        backups.back_up()
+        await screen.idle()
+        screen.action("Delete this conversation").trigger()
+        await until(lambda: screen.conversation.id != id_)
+        await screen.idle()
+        screen.desk.library.trash.purge(id_)
+        button = await screen.wait_for(QPushButton, "Delete them too")
+        assert "still have what was deleted for good: 1." in " ".join(screen.words(screen.banners))
+        button.click()
+        await screen.idle()
+        assert await list_backups(backups.folder) == ()
+
+    on_screen(work, HI)
+
+
+@pytest.fixture
+def migrated(tmp_path):
+    """A data folder whose database was upgraded."""
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o700)
+    with closing(sqlite3.connect(folder / DATABASE_NAME, isolation_level=None)) as connection:
+        apply_migrations(connection, MIGRATIONS[:-1])
+        connection.execute("PRAGMA application_id = 3004")
+    return folder
+
+
+def test_a_copy_made_before_an_upgrade_is_opened_in_a_new_folder(on_screen, migrated, tmp_path, monkeypatch):
+    async def work(screen):
+        page, started = await page_of(screen), []
+        await until(lambda: page._copies.isVisibleTo(page))
+        assert any("Written by version 0.3.4" in word for word in screen.words(page._copies))
+        (copy,) = migrated.glob("*.before-version-*")
+        page.copy_requested.emit(copy, tmp_path / "again")
+        await until(lambda: page._new_folder is not None and not page._is_busy)
+        again = await Store.open(tmp_path / "again")
+        await again.close()
+        monkeypatch.setattr(QProcess, "startDetached", lambda *command: started.append(command))
+        pressed(page, "Open the restored folder")
+        assert started[0][1][-2:] == ["--data-dir", str(tmp_path / "again")]
+        pressed(page, "Delete this copy")
+        await until(lambda: not copy.exists() and not page._copies.isVisibleTo(page))
+
+    on_screen(work, folder=migrated)

@@ -1,0 +1,213 @@
+"""Backups for the screens: written by hand and by the program itself, restored; and copies made before an upgrade."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QProcess, Signal
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.storage.backup import (
+    BACKUP_FOLDER,
+    Backup,
+    StoredCounts,
+    find_with_conversations,
+    is_backup_due,
+    list_backups,
+    remove_backup,
+    remove_old_backups,
+    remove_unfinished_backups,
+    restore_backup,
+    write_backup,
+)
+from desktop_agent.storage.compaction import compact
+from desktop_agent.storage.migration_copies import (
+    MigrationCopy,
+    delete_migration_copy,
+    list_migration_copies,
+    note_program,
+    open_migration_copy,
+)
+from desktop_agent.types.errors import AgentError, Sentence, StorageFailed, join_remedy
+from ui.bridge.event_loop import BackgroundTasks
+
+__all__ = ["Backup", "Backups", "MigrationCopy", "StoredCounts"]
+
+_INTERVALS = {"daily": timedelta(days=1), "weekly": timedelta(days=7)}
+
+
+class Backups(QObject):
+    """One thing at a time: a backup, a restore, a compaction. `done` says how it ended."""
+
+    changed = Signal(list)
+    """The backups in the folder that was chosen, the newest first."""
+    copies_changed = Signal(list)
+    """The MigrationCopies, the newest first."""
+    begun = Signal(object)
+    """A Sentence: what is being done just now."""
+    done = Signal(object, bool)
+    """How it ended, as a Sentence, and whether it went well."""
+    restored = Signal(object)
+    """The Path of a new data folder that can be opened."""
+    noticed = Signal(object)
+    """A Sentence about an automatic backup that could not be written; once until one could."""
+    deleted_but_kept = Signal(list)
+    """The Paths of backups and copies that still have what was deleted for good."""
+
+    def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+        self._turn = asyncio.Lock()
+        self._work: asyncio.Task[tuple[Sentence, bool]] | None = None
+        self._has_failed = False
+
+    @property
+    def folder(self) -> Path:
+        """The folder for backups. Raises StorageFailed for a chosen one that is no whole path."""
+        chosen = self._engine.preferences.storage.backup_folder.strip()
+        if not chosen:
+            return self._engine.folder / BACKUP_FOLDER
+        folder = Path(chosen).expanduser()
+        if not folder.is_absolute():
+            sentence = Sentence("“{folder}” is no whole path of a folder for backups.", {"folder": chosen})
+            raise StorageFailed(sentence, "Write it from the root on, or leave it empty.")
+        return folder
+
+    def refresh(self) -> None:
+        """Read backups and copies again."""
+        self._tasks.start(self._refresh())
+
+    def back_up(self) -> None:
+        """Write a backup."""
+        self._start(Sentence("Writing a backup…"), self._back_up)
+
+    def restore(self, backup: Path, folder: Path) -> None:
+        """Restore a backup into a new folder. What is open here stays as it is."""
+        self._start(Sentence("Restoring…"), lambda: self._report_restored(restore_backup(backup, folder), folder))
+
+    def open_copy(self, copy: Path, folder: Path) -> None:
+        """Make a new data folder of a copy that was made before an upgrade."""
+        work = open_migration_copy
+        self._start(
+            Sentence("Restoring…"), lambda: self._report_restored(work(copy, self._engine.folder, folder), folder)
+        )
+
+    def delete(self, *paths: Path) -> None:
+        """Delete these backups, and copies that were made before an upgrade."""
+        self._start(Sentence("Deleting…"), lambda: self._delete(paths))
+
+    def compact(self) -> None:
+        """Make the database as small as its content."""
+        self._start(Sentence("Compacting…"), self._compact)
+
+    def cancel(self) -> None:
+        """Cancel what is being done; nothing half done stays."""
+        if self._work is not None:
+            self._work.cancel()
+
+    def open_program(self, folder: Path) -> None:
+        """Start the program once more, with this data folder."""
+        QProcess.startDetached(*_command(folder))
+
+    async def note_program(self, version: str) -> None:
+        """Note which version has the database open; copies of it name that one."""
+        await note_program(self._engine.store, version)
+
+    async def write_if_due(self) -> None:
+        """Write the automatic backup if it is time for one, and delete those that are too many."""
+        preferences = self._engine.preferences.storage
+        interval = _INTERVALS.get(preferences.backups)
+        if interval is None or self._engine.store.read_only is not None or self._turn.locked():
+            return
+        try:
+            async with self._turn:
+                await remove_unfinished_backups(self.folder)
+                if not await is_backup_due(self._engine.folder, self.folder, interval):
+                    return
+                await write_backup(self._engine.store, self._engine.folder, self.folder, is_automatic=True)
+                await remove_old_backups(self.folder, preferences.keep_backups, only_automatic=True)
+        except AgentError as error:
+            if not self._has_failed:
+                why = Sentence("The automatic backup was not written: {why}", {"why": error.sentence})
+                self.noticed.emit(join_remedy(why, error.remedy))
+            self._has_failed = True
+        else:
+            self._has_failed = False
+            await self._refresh()
+
+    async def find_with(self, conversation_ids: Collection[str]) -> None:
+        """Find what has these conversations still; `deleted_but_kept` names it, if there is anything."""
+        paths = [backup.folder for backup in await list_backups(self.folder)]
+        paths += [copy.path for copy in await list_migration_copies(self._engine.folder)]
+        if found := await find_with_conversations(paths, conversation_ids):
+            self.deleted_but_kept.emit([*found])
+
+    async def _refresh(self) -> None:
+        self.changed.emit([*await list_backups(self.folder)])
+        self.copies_changed.emit([*await list_migration_copies(self._engine.folder)])
+
+    def _start(self, begun: Sentence, work: Callable[[], Awaitable[tuple[Sentence, bool]]]) -> None:
+        self._tasks.start(self._do(begun, work))
+
+    async def _do(self, begun: Sentence, work: Callable[[], Awaitable[tuple[Sentence, bool]]]) -> None:
+        async with self._turn:
+            self.begun.emit(begun)
+            self._work = asyncio.ensure_future(work())
+            try:
+                await asyncio.wait((self._work,))
+                result = self._work.result()
+            except AgentError as error:
+                result = error.whole, False
+            except asyncio.CancelledError:
+                result = Sentence("Cancelled. Everything is as it was."), False
+                if not self._work.cancelled():
+                    # The program ends.
+                    self._work.cancel()
+                    await asyncio.wait((self._work,))
+                    raise
+            finally:
+                self._work = None
+            self.done.emit(*result)
+        await self._refresh()
+
+    async def _back_up(self) -> tuple[Sentence, bool]:
+        backup = await write_backup(self._engine.store, self._engine.folder, self.folder)
+        return Sentence("The backup is in “{folder}”.", {"folder": str(backup.folder)}), True
+
+    async def _report_restored(
+        self, work: Awaitable[tuple[StoredCounts, StoredCounts]], folder: Path
+    ) -> tuple[Sentence, bool]:
+        before, after = await work
+        self.restored.emit(folder)
+        values = {"conversations": str(after.conversations + after.in_trash), "messages": str(after.messages)}
+        if before == after:
+            words = "Restored, as much as there was: conversations: {conversations}, messages: {messages}."
+            return Sentence(words, values), True
+        words = "Less was restored than there was. Conversations: {conversations} of {expected}."
+        return Sentence(words, {**values, "expected": str(before.conversations + before.in_trash)}), False
+
+    async def _delete(self, paths: Sequence[Path]) -> tuple[Sentence, bool]:
+        for path in paths:
+            is_backup = await asyncio.to_thread(path.is_dir)
+            await (remove_backup(path) if is_backup else delete_migration_copy(path))
+        return Sentence("Backups and copies that were deleted: {count}.", {"count": str(len(paths))}), True
+
+    async def _compact(self) -> tuple[Sentence, bool]:
+        if self._engine.working:
+            raise StorageFailed(Sentence("The model is still working."), "Wait until it is done, then compact.")
+        sizes = await compact(self._engine.store, self._engine.folder)
+        values = {"before": _megabytes(sizes.before), "after": _megabytes(sizes.after)}
+        return Sentence("Compacted: {before} before, {after} now.", values), True
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def _command(folder: Path) -> tuple[str, list[str]]:
+    """Return the program and its arguments; a packaged one is its own interpreter."""
+    module = [] if getattr(sys, "frozen", False) else ["-m", "ui"]
+    return sys.executable, [*module, "--data-dir", str(folder)]
