@@ -7,14 +7,13 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from desktop_agent.processes.worker_threads import wait_to_end
-from desktop_agent.storage.connection import DatabaseConnection, connect
-from desktop_agent.storage.files import disk_full_error
+from desktop_agent.processes.worker_threads import CancelToken, wait_to_end
+from desktop_agent.storage.connection import DatabaseConnection, connect, result_code
 from desktop_agent.storage.open_files import find_other_processes
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.search.index_file import INDEX_NAME
 from desktop_agent.storage.store import Store
-from desktop_agent.types.errors import DatabaseBusy, Sentence
+from desktop_agent.types.errors import DatabaseBusy, DiskFull, Sentence
 
 # SQLite builds the new content beside the old: in memory up to here, above in the system's folder for temporary files.
 _MAX_IN_MEMORY = 256 * 1024 * 1024
@@ -40,13 +39,23 @@ async def compact(store: Store, folder: Path) -> Compaction:
         raise store.read_only
     before = await asyncio.to_thread(_prepare, folder)
     working: list[DatabaseConnection] = []
+    token = CancelToken()
 
     def work(db: DatabaseConnection) -> None:
         working.append(db)
-        _compact_database(db, folder)
+        try:
+            token.raise_if_cancelled()
+            _compact_database(db, folder)
+        except sqlite3.OperationalError as error:
+            # Nobody waits for it any more, and the disk refused nothing.
+            if result_code(error) != sqlite3.SQLITE_INTERRUPT:
+                raise
+        finally:
+            working.clear()
 
     def interrupt() -> None:
-        for connection in working:
+        token.cancel()
+        for connection in tuple(working):
             with suppress(sqlite3.ProgrammingError):  # it is closed
                 connection.interrupt()
 
@@ -65,7 +74,9 @@ def _prepare(folder: Path) -> int:
         )
     size = _size(folder)
     if shutil.disk_usage(folder).free < _ROOM * size:
-        raise disk_full_error(folder / DATABASE_NAME, f"{_ROOM} times {size} bytes are needed")
+        needed = {"needed": f"{_ROOM * size / 1e6:.1f} MB", "folder": str(folder)}
+        what = Sentence("Compacting needs {needed} of free room on the disk of “{folder}”.", needed)
+        raise DiskFull(what, "Free some space, then try again. Nothing was changed.")
     return size
 
 

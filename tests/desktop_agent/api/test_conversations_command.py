@@ -274,6 +274,14 @@ def test_what_another_assistant_left_is_imported(
         assert "Name" in err
 
 
+def test_the_database_is_compacted(terminal: Terminal) -> None:
+    sizes = terminal.json("compact")
+    assert 0 < sizes["after"] <= sizes["before"]
+    code, out, _ = terminal.run("compact")
+    assert code == 0
+    assert out.startswith("Before: ")
+
+
 def test_all_is_checked(terminal: Terminal) -> None:
     assert terminal.json("check")["notices"] == []
     assert main(["check"]) == 0

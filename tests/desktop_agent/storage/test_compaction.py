@@ -1,6 +1,8 @@
 """Making the database and the index as small as their content."""
 
+import asyncio
 import shutil
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 
 from desktop_agent.storage import compaction
 from desktop_agent.storage.compaction import compact
+from desktop_agent.storage.connection import DatabaseConnection
 from desktop_agent.storage.store import DATABASE_NAME, Store
 from desktop_agent.types.errors import DatabaseBusy, DiskFull
 from desktop_agent.types.messages import Message
@@ -55,6 +58,25 @@ async def test_it_is_refused_without_room(store: Store, tmp_path: Path, monkeypa
 
     monkeypatch.setattr(compaction.shutil, "disk_usage", nearly_full)
     size = (tmp_path / DATABASE_NAME).stat().st_size
-    with pytest.raises(DiskFull):
+    with pytest.raises(DiskFull, match="free room on the disk"):
         await compact(store, tmp_path)
     assert (tmp_path / DATABASE_NAME).stat().st_size == size
+
+
+async def test_it_is_cancelled_and_everything_stays_as_it_was(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = threading.Event()
+
+    def endless(db: DatabaseConnection, _: Path) -> None:
+        begun.set()
+        db.execute("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n").fetchone()
+
+    monkeypatch.setattr(compaction, "_compact_database", endless)
+    compacting = asyncio.create_task(compact(store, tmp_path))
+    await asyncio.to_thread(begun.wait)
+    compacting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await compacting
+    assert store.disk.trouble is None
+    await store.commit("stays", Message.user("and on"))
