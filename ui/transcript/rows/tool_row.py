@@ -10,6 +10,7 @@ from typing import cast
 from PySide6.QtCore import QCoreApplication, QRectF
 from PySide6.QtGui import QPainter
 
+from desktop_agent.conversation.file_changes import FileChange, file_changes
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.types.blocks import Image, Json, Outcome, Text, ToolResult
 from ui.style.text import one_line, replace_hidden, show_hidden, truncate
@@ -215,7 +216,7 @@ class ToolRow(Row):
             return [CallSummaryBlock(newest)] if newest else []
         arguments = self._effective_arguments
         if not self.unfolded:
-            summary = _arguments_summary(arguments)
+            summary = _changes_summary(call.name, arguments) or _arguments_summary(arguments)
             if call.effective_input is not None and summary:
                 summary = QCoreApplication.translate("Transcript", "edited") + f" · {summary}"
             return [CallSummaryBlock(summary)] if summary else []
@@ -224,6 +225,12 @@ class ToolRow(Row):
             title = QCoreApplication.translate("Transcript", "arguments, edited")
         if not arguments:
             return []
+        if (
+            call.state is CallState.ENDED
+            and not _is_large(arguments)
+            and (changes := file_changes(call.name, arguments))
+        ):
+            return [self._diff_block(change) for change in changes]
         callbacks = self._code_callbacks(title)
 
         def make() -> Block:
@@ -233,6 +240,11 @@ class ToolRow(Row):
             return [make()]
         words = QCoreApplication.translate("Transcript", "Preparing the arguments…")
         return [self._large_block("arguments", arguments, make) or CallSummaryBlock(words)]
+
+    def _diff_block(self, change: FileChange) -> Block:
+        title = one_line(change.path, _MAX_NAME_LENGTH)
+        text = "\n".join(map(show_hidden, change.lines))
+        return CodeBlock(text, "diff", self._code_callbacks(title), title=title)
 
     def _output(self) -> list[Block]:
         """Return the steps of a specialist, which stay beside its answer, and the output."""
@@ -393,6 +405,17 @@ def _last_lines(text: str) -> tuple[str, list[list[StyledWord]]]:
 
 def _cut_lines(text: str, words: list[list[StyledWord]]) -> tuple[str, list[list[StyledWord]]]:
     return "\n".join(line[:_MAX_TAIL_COLUMNS] for line in text.split("\n")), words
+
+
+def _file_changes(name: str, arguments: dict[str, object]) -> tuple[FileChange, ...]:
+    return () if _is_large(arguments) else file_changes(name, arguments)
+
+
+def _changes_summary(name: str, arguments: dict[str, object]) -> str:
+    """Return the files that a call changes, with the numbers of lines that are added and removed; else ""."""
+    changes = _file_changes(name, arguments)
+    parts = (f"{change.path} +{change.counts[0]} \N{MINUS SIGN}{change.counts[1]}" for change in changes)
+    return truncate(one_line(" · ".join(parts), _MAX_ARGUMENTS_LENGTH * 3), _MAX_ARGUMENTS_LENGTH)
 
 
 def _arguments_summary(arguments: dict[str, object]) -> str:

@@ -69,7 +69,7 @@ class CodeHighlighting:
 
     def request(self, *, is_open: bool) -> None:
         """Request the highlighting that is still missing."""
-        if not self._language or self._lines.size > MAX_TEXT_LENGTH:
+        if not self._language or self._lines.is_diff or self._lines.size > MAX_TEXT_LENGTH:
             return
         if is_open:
             self._request_more()
@@ -134,6 +134,7 @@ class CodeHighlighting:
         (self._callbacks.on_arrived or self._callbacks.on_changed)()
 
 
+_DIFFS = frozenset({"diff", "patch", "udiff"})
 _FILE = re.compile(r"[\w][\w .+@-]{0,80}\.[A-Za-z0-9]{1,8}")
 
 
@@ -221,6 +222,7 @@ class CodeBlock(Block):
         self.info = language
         self.is_open = is_open
         self._title = title
+        self._lines.is_diff = self.language in _DIFFS
         self._highlighting = CodeHighlighting(self._lines, self.language, callbacks)
         self._buttons = ButtonBar()
         self._copied = _TimedFlag()

@@ -18,6 +18,8 @@ from ui.transcript.style import RenderStyle, WordFormats
 # Lines whose layouts are kept.
 _KEPT = 400
 
+_DIFF_COLOURS = {"+": "added_background", "-": "removed_background"}
+
 
 class CodeLines:
     """The text of a code block as lines, laid out when visible. Appending costs only what the new text costs.
@@ -33,6 +35,8 @@ class CodeLines:
             self._starts.append(self._starts[-1] + utf16_length(line) + 1)
         self._longest = max(range(len(self._lines)), key=lambda index: len(self._lines[index]))
         self.wraps = wraps
+        self.is_diff = False
+        """Whether lines that begin with "+" or "-" are green or red."""
         self.rows = RowCounter()
         self._laid_out: dict[int, CodeLine] = {}
         self._line_height = 1
@@ -177,6 +181,9 @@ class CodeLines:
             if isinstance(line, UnwrappedLine) and self._scrolled:
                 # Exact widths replace estimates left of the viewport; keep the visible part where it is.
                 self._scrolled = max(0, self._scrolled + round(line.settle_at(clip.left() + self._scrolled)))
+            if self.is_diff and (colour := _DIFF_COLOURS.get(self._lines[index][:1])):
+                area = QRect(clip.left(), self.top(index), clip.width(), self.top(index + 1) - self.top(index))
+                painter.fillRect(area, style.color(colour))
             part = self._range_in_line(index, selection) or (0, 0)
             for piece in line.pieces_in(self._visible_area(index, clip)):
                 first, end = line.span(piece.number)
@@ -237,7 +244,7 @@ class CodeLines:
     def with_text(self, text: str) -> "CodeLines":
         """Return lines with another text, and the same wrapping and scrolling."""
         made = CodeLines(text, wraps=self.wraps)
-        made._scrolled = self._scrolled
+        made._scrolled, made.is_diff = self._scrolled, self.is_diff
         return made
 
     def offset_at(self, x: int, y: int) -> int:
