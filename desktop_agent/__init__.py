@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from desktop_agent.api.responses import (
         EventStream, Response, StructuredResponse, ToolCallAssembler, collect_response, collect_text,
     )
-    from desktop_agent.engine.conversation_exchange import ExportFormat, ExportResult, FoundProgram, ImportResult
+    from desktop_agent.engine.conversation_exchange import ExportFormat, ExportResult, ImportResult
+    from desktop_agent.engine.found_histories import FoundProgram
     from desktop_agent.exchange.readers.reader import FoundConversation
     from desktop_agent.exchange.import_report import ExchangeFailed, ImportReport, Omission, Skipped
     from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, Approval, Resolution
@@ -171,7 +172,8 @@ _MODULES = {
         "collect_text",
     ),
     "conversation.branches": ("Versions",),
-    "engine.conversation_exchange": ("ExportFormat", "ExportResult", "FoundProgram", "ImportResult"),
+    "engine.conversation_exchange": ("ExportFormat", "ExportResult", "ImportResult"),
+    "engine.found_histories": ("FoundProgram",),
     "exchange.readers.reader": ("FoundConversation",),
     "exchange.import_report": ("ExchangeFailed", "ImportReport", "Omission", "Skipped"),
     "permissions.approvals": ("AnswerReport", "AnswerStatus", "Approval", "Resolution",),

@@ -125,7 +125,7 @@ class AppController:
         )
         self.mcp_servers = McpServerSettings(engine, clock, self._tasks, self._open_folder, app)
         self._settings_presenter.set_mcp_servers(self.mcp_servers)
-        self._settings_presenter.set_storage(disk)
+        self._settings_presenter.set_storage(disk, self.library.found)
         organising, pages = self._organise(themes), self._settings_presenter
         WindowActions(self.window, settings, pages, self._help, palette, disk, self.exchange, organising)
         requests = McpRequests(app)
@@ -205,6 +205,10 @@ class AppController:
         await import_in_thread("desktop_agent.tools.builtin_tools")
         self._engine.store.search.start_indexing()
         await self._disk.backups.note_program(QCoreApplication.applicationVersion())
+        await import_in_thread("desktop_agent.engine.found_histories")
+        from ui.shell.exchange import FoundPresenter
+
+        FoundPresenter(self._startup.themes, self.library, self.window)
 
     async def wait_until_closed(self) -> None:
         """Return when the program may end: nothing is unsaved, or the person agreed to lose it."""

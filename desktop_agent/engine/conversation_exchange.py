@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
+from desktop_agent.engine.found_histories import FoundProgram, list_conversations, list_programs, load_found, reader_of
 from desktop_agent.exchange.archive import picture_name, pictures_of, write_archive
 from desktop_agent.exchange.conversation_json import write_conversations
 from desktop_agent.exchange.html_export import write_html
@@ -17,14 +18,13 @@ from desktop_agent.exchange.import_conversations import ConversationImport
 from desktop_agent.exchange.import_report import ImportReport, Skipped
 from desktop_agent.exchange.markdown_export import export_markdown
 from desktop_agent.exchange.print_export import PrintedPart, printed_parts
-from desktop_agent.exchange.readers import HISTORY_READERS
-from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, HistoryUnreadable, Machine
+from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, HistoryUnreadable
 from desktop_agent.processes.worker_threads import WorkerThread, wait_to_end
 from desktop_agent.storage.files import file_error, write_atomically
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import StoredSource
 from desktop_agent.types.conversation_tree import ConversationTree
-from desktop_agent.types.errors import AgentError, ImageRefused, Sentence, WrongUse
+from desktop_agent.types.errors import AgentError, ImageRefused, WrongUse
 from desktop_agent.types.messages import new_id
 
 T = TypeVar("T")
@@ -65,15 +65,6 @@ class ImportResult:
     present: int = 0
     skipped: list[Skipped] = field(default_factory=list[Skipped])
     report: ImportReport = field(default_factory=ImportReport)
-
-
-@dataclass(frozen=True, slots=True)
-class FoundProgram:
-    """Another assistant with conversations on this disk; `title` is its name for people."""
-
-    program: str
-    title: str
-    count: int
 
 
 class ConversationExchange:
@@ -118,12 +109,11 @@ class ConversationExchange:
 
     async def found_programs(self) -> tuple[FoundProgram, ...]:
         """Return the other assistants that left conversations on this disk, with the number of these."""
-        return await self._in_thread(lambda _: tuple(_found_programs()))
+        return await self._in_thread(lambda _: list_programs())
 
     async def found_conversations(self, program: str) -> tuple[FoundConversation, ...]:
         """Return what one of them left, the newest first. Raises WrongUse for an unknown program."""
-        reader = _reader_of(program)
-        return await self._in_thread(lambda _: tuple(sorted(reader.list_conversations(), key=_newest_first)))
+        return await self._in_thread(lambda _: list_conversations(program))
 
     async def import_found(
         self, program: str, conversation_ids: Sequence[str] | None = None, on_progress: Progress | None = None
@@ -132,7 +122,7 @@ class ConversationExchange:
 
         What is there already is left alone. Raises WrongUse for an unknown program, and StorageFailed.
         """
-        reader = _reader_of(program)
+        reader = reader_of(program)
         return await self._in_thread(lambda store: _import_found(store, reader, conversation_ids, on_progress))
 
     async def _in_thread(self, work: Callable[["_BlockingStore"], T]) -> T:
@@ -315,30 +305,6 @@ def _import_file(store: _BlockingStore, path: Path, on_progress: Progress | None
     return result
 
 
-def _reader_of(program: str) -> HistoryReader:
-    for reader in HISTORY_READERS:
-        if reader.program == program:
-            return reader(Machine.current())
-    known = ", ".join(reader.program for reader in HISTORY_READERS)
-    raise WrongUse(
-        Sentence("No histories of “{program}” can be read.", {"program": program}),
-        Sentence("Name one of: {known}.", {"known": known}),
-    )
-
-
-def _found_programs() -> Iterator[FoundProgram]:
-    for reader_class in HISTORY_READERS:
-        reader = reader_class(Machine.current())
-        if reader.is_present():
-            count = sum(1 for _ in reader.list_conversations())
-            if count:
-                yield FoundProgram(reader.program, reader.title, count)
-
-
-def _newest_first(found: FoundConversation) -> float:
-    return -found.updated_at.timestamp()
-
-
 def _import_found(
     store: _BlockingStore, reader: HistoryReader, wanted: Sequence[str] | None, on_progress: Progress | None
 ) -> ImportResult:
@@ -350,7 +316,7 @@ def _import_found(
         if on_progress is not None:
             on_progress(done, len(ids))
         try:
-            loaded = reader.load(foreign_id)
+            loaded = load_found(reader, foreign_id)
         except HistoryUnreadable as error:
             result.skipped.append(Skipped(found.get(foreign_id, foreign_id), error.sentence))
             continue

@@ -12,6 +12,7 @@ from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.journal_rows import NewRows, ReadPosition
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.storage.store import Store
+from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -56,6 +57,21 @@ async def store_session(store: Store, session: Session) -> None:
         state=record.state,
     )
     await session.close()
+
+
+def read_only_session(setup: SessionSetup, tree: ConversationTree, held: StorageFailed) -> Session:
+    """Return a conversation in memory that is closed to every change; its WrongUse says why."""
+    record = ConversationRecord(
+        id=tree.id,
+        title=tree.title,
+        created_at=tree.created_at,
+        updated_at=tree.updated_at,
+        model=tree.model,
+        workspace=tree.workspace,
+        origin=tree.origin,
+    )
+    writer = SessionWriter(JournalQueue(None, record, is_new=True), tree.branch(), is_followed=True)
+    return Session(writer, setup, held=held)
 
 
 # Seconds between two polls; a poll without news costs one query.

@@ -279,6 +279,18 @@ class StoragePreferences(_Section):
     )
 
 
+class HistoryPreferences(_Section):
+    """Conversations that other assistants left on this computer. Programs are the words of their readers."""
+
+    shown: tuple[str, ...] = Field(
+        default=(), title="Programs", description="Their conversations are shown below your own."
+    )
+    offered: tuple[str, ...] = Field(default=(), title="Offered", description="Programs that were offered once.")
+    offers: bool = Field(
+        default=True, title="Offer programs", description="Asks once when conversations of another program are found."
+    )
+
+
 class Preferences(_Section):
     """All sections."""
 
@@ -291,3 +303,4 @@ class Preferences(_Section):
     specialists: SpecialistPreferences = SpecialistPreferences()
     mcp: McpPreferences = McpPreferences()
     storage: StoragePreferences = StoragePreferences()
+    histories: HistoryPreferences = HistoryPreferences()

@@ -129,7 +129,9 @@ def render(names: list[str], theme: str, scale: int, zoom: int, folder: Path) ->
     app.setCursorFlashTime(0)
     source = ThemeSource(theme_for("dark" if theme == "dark" else "light", system_dark=False), zoom)
     apply_theme(app, source)
-    return run_event_loop(app, lambda: take_all(names, source, folder, f"-{theme}-{scale}x{'' if screens.ROOM is None else '-small'}"))
+    return run_event_loop(
+        app, lambda: take_all(names, source, folder, f"-{theme}-{scale}x{'' if screens.ROOM is None else '-small'}")
+    )
 
 
 def _screen_for(room: tuple[int, int] | None) -> str:
@@ -160,11 +162,25 @@ def main() -> int:
     if arguments.render:
         return 1 if render(names, arguments.theme, arguments.scale, arguments.zoom, arguments.folder) else 0
     failed = 0
-    same = [f"--zoom={arguments.zoom}", f"--folder={arguments.folder.absolute()}", *([f"--room={arguments.room}"] if arguments.room else [])]
+    same = [
+        f"--zoom={arguments.zoom}",
+        f"--folder={arguments.folder.absolute()}",
+        *([f"--room={arguments.room}"] if arguments.room else []),
+    ]
     with displays.display(dict(os.environ), size=_screen_for(screens.ROOM)) as shown:
         for theme in (arguments.theme,) if arguments.theme else THEMES:
             for scale in (arguments.scale,) if arguments.scale else SCALES:
-                command = [sys.executable, "-m", "tests.gallery", "--render", "--theme", theme, "--scale", str(scale), *same]
+                command = [
+                    sys.executable,
+                    "-m",
+                    "tests.gallery",
+                    "--render",
+                    "--theme",
+                    theme,
+                    "--scale",
+                    str(scale),
+                    *same,
+                ]
                 environment = {**shown, "QT_SCALE_FACTOR": str(scale)}
                 failed += subprocess.run([*command, *names], env=environment, check=False).returncode != 0
     return 1 if failed else 0

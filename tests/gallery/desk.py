@@ -109,7 +109,7 @@ class Desk:
         )
         self.tool_servers = McpServerSettings(engine, self.clock, self.tasks, lambda: None, app)
         self.settings.set_mcp_servers(self.tool_servers)
-        self.settings.set_storage(disk)
+        self.settings.set_storage(disk, self.library.found)
         self.exchange = ExchangePresenter(
             themes, Exchange(engine, self.library.unstored, self.tasks, app), self.library, self.window.banners, self.window
         )

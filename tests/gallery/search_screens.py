@@ -36,8 +36,16 @@ HARBOURS = (
             ),
         ),
     ),
-    ("Names for the harbour café", Message.user("Ten names for a small café, please."), said("Gull, Anchor, Ebb and Flow.")),
-    ("会议纪要", Message.user("港口 harbour 会议的纪要，请翻译成英文。"), said("Minutes of the meeting about the port.")),
+    (
+        "Names for the harbour café",
+        Message.user("Ten names for a small café, please."),
+        said("Gull, Anchor, Ebb and Flow."),
+    ),
+    (
+        "会议纪要",
+        Message.user("港口 harbour 会议的纪要，请翻译成英文。"),
+        said("Minutes of the meeting about the port."),
+    ),
 )
 
 

@@ -142,7 +142,9 @@ async def set_up(desk: Desk) -> None:
         McpServer(id=each.server_id, title=each.title, connection=StdioConnection(command=sys.executable))
         for each in OFFERED
     )
-    await desk.engine.change_preferences(desk.engine.preferences.model_copy(update={"mcp": McpPreferences(servers=servers)}))
+    await desk.engine.change_preferences(
+        desk.engine.preferences.model_copy(update={"mcp": McpPreferences(servers=servers)})
+    )
     desk.begin(workspace=True)
     await asyncio.sleep(0.1)
 
@@ -270,5 +272,11 @@ async def chips(desk: Desk) -> None:
     composer = desk.window.page.composer
     composer.set_draft("What follows from this for the mail?")
     composer.attachments.add_items([PendingResource("Project notes", "Week 12", "notes://week/12", "decided " * 500)])
-    composer.attachments.add_fetches([composer.attachments.create_picture_fetch(ServerPicture("Project notes", "Sketch of the import", painting(900, 600, 3)))])
+    composer.attachments.add_fetches(
+        [
+            composer.attachments.create_picture_fetch(
+                ServerPicture("Project notes", "Sketch of the import", painting(900, 600, 3))
+            )
+        ]
+    )
     await asyncio.sleep(0.5)

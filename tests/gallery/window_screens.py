@@ -47,7 +47,9 @@ async def welcome_no_server(desk: Desk) -> None:
 @scene("call-edited")
 async def call_edited(desk: Desk) -> None:
     asked = {"path": "notes/hello.txt", "content": "Hello from the model!"}
-    desk.play(Turn(ToolUse(id="1", name="write_file", input=asked)), Turn(ContentDelta("It was written as you changed it.")))
+    desk.play(
+        Turn(ToolUse(id="1", name="write_file", input=asked)), Turn(ContentDelta("It was written as you changed it."))
+    )
     session = await desk.converse("Write a greeting into a file.", workspace=True)
     await until(lambda: session.approvals.open_approvals)
     edited = {**asked, "content": "Hello from me!"}
@@ -180,7 +182,10 @@ async def banners_narrow(desk: Desk) -> None:
 async def followed(desk: Desk) -> None:
     """Another process works in the conversation, and in another one a call waits that a dead process left."""
     record = await desk.engine.store.create_conversation(title="Count the lighthouses", endpoint_id=STUDIO.id)
-    said_so_far = (Message.user("How many lighthouses has Portugal?"), Message.assistant("I look at the lists. So far 41."))
+    said_so_far = (
+        Message.user("How many lighthouses has Portugal?"),
+        Message.assistant("I look at the lists. So far 41."),
+    )
     await desk.engine.store.commit(record.id, *said_so_far)
     lock = FileLock(lock_path(desk.engine.folder, f"conversation-{record.id}"))
     lock.acquire(Holder("ask", 4711, host_name(), 1_790_000_000))
@@ -318,7 +323,10 @@ async def closing_unsaved(desk: Desk) -> None:
     session = await desk.converse("Why is the sky blue?")
     await session.wait_idle()
     full = DiskFull(Sentence("There is no room left on the disk of “{path}”.", {"path": "/home/ada/.local/share"}))
-    left = UnsavedContent((UnsavedConversation(session.record, session.history, (), full),), ComposerDraft(Draft("and why is it red in the evening?")))
+    left = UnsavedContent(
+        (UnsavedConversation(session.record, session.history, (), full),),
+        ComposerDraft(Draft("and why is it red in the evening?")),
+    )
 
     async def leftover() -> UnsavedContent:
         return left

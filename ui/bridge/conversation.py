@@ -29,6 +29,7 @@ from desktop_agent.types.providers import ConversationParameters, Reasoning
 from desktop_agent.types.tool_calls import UntrustedSource
 from ui.bridge.branches import ConversationBranches
 from ui.bridge.event_loop import FrameClock
+from ui.bridge.found_histories import is_found_id
 from ui.bridge.permissions import Approvals
 from ui.bridge.session_controls import CheckpointUndo, SessionControls
 
@@ -117,6 +118,11 @@ class OpenConversation(QObject):
         return len(self._session.transcript) == 0
 
     @property
+    def is_found(self) -> bool:
+        """Whether it is another program's, and only read here."""
+        return is_found_id(self.id)
+
+    @property
     def is_demo(self) -> bool:
         return self.endpoint_id == DEMO
 
@@ -126,12 +132,12 @@ class OpenConversation(QObject):
 
         True from the first prompt on, even before that is written.
         """
-        return self.is_in_memory or not self.is_empty or not self._session.is_new
+        return not self.is_found and (self.is_in_memory or not self.is_empty or not self._session.is_new)
 
     @property
     def is_in_memory(self) -> bool:
-        """Whether it is never stored."""
-        return self._session.is_in_memory
+        """Whether it is the person's and never stored."""
+        return self._session.is_in_memory and not self.is_found
 
     @property
     def usage(self) -> Usage | None:

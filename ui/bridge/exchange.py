@@ -12,10 +12,10 @@ from desktop_agent.engine.conversation_exchange import (
     ConversationExchange,
     ExportFormat,
     ExportResult,
-    FoundProgram,
     ImportResult,
 )
 from desktop_agent.engine.engine import Engine
+from desktop_agent.engine.found_histories import FoundProgram
 from desktop_agent.exchange.print_export import PrintedPart
 from desktop_agent.types.conversation_tree import ConversationTree
 from ui.bridge.event_loop import BackgroundTasks

@@ -27,6 +27,7 @@ from ui.bridge.conversation import OpenConversation
 from ui.bridge.conversation_listing import ConversationListing
 from ui.bridge.drafts import DraftStore
 from ui.bridge.event_loop import BackgroundTasks, FrameClock
+from ui.bridge.found_histories import FoundConversations, is_found_id
 from ui.bridge.search import SearchAsYouType
 from ui.bridge.storage import PictureStore
 from ui.bridge.trash import Trash
@@ -76,6 +77,7 @@ class ConversationLibrary(QObject):
         self._wanted: object = None
         self._with_open_approvals: set[str] = set()
         self.listing = ConversationListing(engine.store, tasks, self)
+        self.found = FoundConversations(engine, tasks, self)
         engine.store.on_replaced(lambda _: self._tasks.start(self._show_new_file()))
 
     @property
@@ -95,7 +97,7 @@ class ConversationLibrary(QObject):
         self._tasks.start(self._find_interrupted())
 
     def open(self, conversation_id: str) -> None:
-        """Show a stored conversation, unless another is chosen while it loads."""
+        """Show a conversation, stored or another program's, unless another is chosen while it loads."""
         self._wanted = conversation_id
         if not self._shows(conversation_id):
             self._tasks.start(self._open_wanted(conversation_id))
@@ -244,6 +246,9 @@ class ConversationLibrary(QObject):
         await self.listing.refresh()
 
     async def _open_wanted(self, conversation_id: str) -> None:
+        if is_found_id(conversation_id):
+            await self.found.open(conversation_id, lambda: self._wanted == conversation_id, self._show)
+            return
         await self._open_stored(
             conversation_id, lambda: self._wanted == conversation_id and not self._shows(conversation_id)
         )

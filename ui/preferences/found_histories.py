@@ -1,6 +1,7 @@
-"""The dialog that offers the conversations that other assistants left on this disk."""
+"""Conversations that other assistants left on this disk: the dialog that copies them, and the page of settings."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QDialog, QWidget
@@ -57,3 +58,54 @@ class FoundHistoriesDialog(QDialog):
     def _request_import(self) -> None:
         self.import_requested.emit([program for program, box in self._boxes.items() if box.isChecked()])
         self.accept()
+
+
+class FoundHistorySettings(QWidget):
+    """A switch for each program that has conversations on this computer."""
+
+    switched = Signal(str, bool)
+    """A program, and whether its conversations are shown and searched."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._programs: Sequence[FoundProgram] = ()
+        self._shown: Sequence[str] = ()
+        self._boxes: dict[str, QCheckBox] = {}
+        words = self.tr(
+            "Conversations of these programs are shown below your own, and can be continued here with any "
+            "model. The programs' own files are only read."
+        )
+        self._none = label(
+            self.tr("No conversations of other assistants were found on this computer."), "muted", wrap=True
+        )
+        self._column = vbox(spacing=SPACE_M)
+        layout = vbox(label(words, "muted", wrap=True), self._none, parent=self, spacing=SPACE_M)
+        layout.addLayout(self._column)
+        layout.addStretch(1)
+
+    def show_shown(self, programs: Sequence[str]) -> None:
+        """Check the programs that are shown."""
+        self._shown = programs
+        for program, box in self._boxes.items():
+            box.blockSignals(True)
+            box.setChecked(program in programs)
+            box.blockSignals(False)
+
+    def show_programs(self, programs: Sequence[FoundProgram]) -> None:
+        """Show a switch for each of these."""
+        self._none.setVisible(not programs)
+        if programs == self._programs:
+            return
+        self._programs = programs
+        for box in self._boxes.values():
+            self._column.removeWidget(box)
+            box.deleteLater()
+        self._boxes = {program.program: self._create_box(program) for program in programs}
+        for box in self._boxes.values():
+            self._column.addWidget(box)
+        self.show_shown(self._shown)
+
+    def _create_box(self, program: FoundProgram) -> QCheckBox:
+        box = QCheckBox(self.tr("{0}, conversations: {1}").format(program.title, program.count))
+        box.toggled.connect(partial(self.switched.emit, program.program))
+        return box

@@ -24,6 +24,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.preferences import Preferences
 from ui.forms.form import SETTINGS, Form
 from ui.forms.model_fields import add_model_fields, translate_preference
+from ui.preferences.found_histories import FoundHistorySettings
 from ui.preferences.mcp_servers.mcp_servers_form import McpServersForm
 from ui.preferences.modes_form import ModeSettings
 from ui.preferences.permissions import AuditLogSettings, RuleSettings
@@ -92,7 +93,7 @@ LIST_WIDTH = 190
 NARROW_WIDTH = 700
 """Pixels: a dialog that is less wide has its sections in a menu over the page."""
 SIZE = QSize(820, 740)
-CUSTOM_PAGES = frozenset({"providers", "modes", "specialists", "mcp"})
+CUSTOM_PAGES = frozenset({"providers", "modes", "specialists", "mcp", "histories"})
 """Sections that need more than a control for each field."""
 
 
@@ -117,6 +118,7 @@ class SettingsDialog(QDialog):
         self.mcp_servers = McpServersForm(themes)
         self.rules = RuleSettings(themes)
         self.decisions = AuditLogSettings(themes)
+        self.histories = FoundHistorySettings()
         self.storage = StorageSettings(themes, self._create_form("storage"))
         self._problem = StatusLine(themes)
         self._pages_by_name: list[str] = []
@@ -136,6 +138,7 @@ class SettingsDialog(QDialog):
         for name in type(preferences).model_fields:
             if name not in CUSTOM_PAGES and name not in self._forms:
                 self._add_section(name)
+        self._add_page("histories", self.tr("Other assistants"), self.histories)
         self._add_page("storage", self.tr("Storage"), self.storage)
         self._build(themes)
         themes.changed.connect(self._update_layout)
@@ -157,6 +160,7 @@ class SettingsDialog(QDialog):
         self.providers.show_endpoints(preferences.providers.endpoints)
         self.modes.show_items(preferences.modes.defined)
         self.specialists.show_items(preferences.specialists.defined)
+        self.histories.show_shown(preferences.histories.shown)
 
     def show_problem(self, problem: Sentence | str) -> None:
         """Show a problem that is about none of the cards; "" hides it."""

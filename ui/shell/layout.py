@@ -84,6 +84,11 @@ class PageFrame(QWidget):
         """Put a bar between the heading and the transcript."""
         self._column.insertLayout(1, hbox(bar, margins=(SPACE_M, 0, SPACE_M, SPACE_S), grow=bar))
 
+    def add_in_place_of_composer(self, bar: QWidget) -> None:
+        """Add a bar that is shown where nothing can be written."""
+        bar.hide()
+        self._composer_column.addWidget(bar)
+
     def take_early_messages(self) -> list[tuple[str, "list[Attachment]"]]:
         """Return the messages sent so far. Later ones go to the caller's slot."""
         self.composer.send_requested.disconnect(self._hold_early_message)

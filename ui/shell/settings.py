@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 from desktop_agent.types.errors import AgentError, SecretsUnavailable, Sentence
 from desktop_agent.types.preferences import AppearancePreferences, Preferences
 from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.found_histories import FoundConversations
 from ui.bridge.mcp_servers import McpServerSettings
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.permissions import PermissionRules
@@ -72,6 +73,7 @@ class SettingsPresenter(QObject):
         self._mcp_servers: McpServerSettings | None = None
         self._mcp_presenter: McpServersPresenter | None = None
         self._disk: DiskMonitor | None = None
+        self._found: FoundConversations | None = None
         self._storage_presenter: StoragePresenter | None = None
         self._dialog: SettingsDialog | None = None
         settings.changed.connect(self._apply_reading_style)
@@ -95,6 +97,8 @@ class SettingsPresenter(QObject):
             self._mcp_presenter.refresh()
         if self._storage_presenter is not None:
             self._storage_presenter.refresh()
+        if self._found is not None:
+            self._found.find()
         self._dialog.show()
         self._dialog.raise_()
         self._dialog.activateWindow()
@@ -109,9 +113,10 @@ class SettingsPresenter(QObject):
         """Set the source of the page of MCP servers. Call it before the dialog is shown."""
         self._mcp_servers = servers
 
-    def set_storage(self, disk: DiskMonitor) -> None:
-        """Set the source of the page of storage. Call it before the dialog is shown."""
+    def set_storage(self, disk: DiskMonitor, found: FoundConversations) -> None:
+        """Set the sources of the pages of storage and other assistants. Call it before the dialog is shown."""
         self._disk = disk
+        self._found = found
 
     def _create_dialog(self) -> "SettingsDialog":
         from ui.preferences.settings_dialog import SettingsDialog
@@ -146,6 +151,9 @@ class SettingsPresenter(QObject):
         )
         if self._mcp_servers is not None:
             self._mcp_presenter = McpServersPresenter(dialog.mcp_servers, self._mcp_servers)
+        if self._found is not None:
+            self._found.programs_found.connect(dialog.histories.show_programs)
+            dialog.histories.switched.connect(self._found.show_program)
         if self._disk is not None:
             self._storage_presenter = StoragePresenter(dialog.storage, self._disk, self._tasks)
         return dialog

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _ANNOUNCE_MS = 500
 """Milliseconds without news after which what was found is announced."""
 
+_ANY_HEIGHT = (1 << 24) - 1
+"""Qt's largest."""
+
 
 class ConversationList(QWidget):
     """Emits what the person wants to do with conversations."""
@@ -52,6 +55,7 @@ class ConversationList(QWidget):
         super().__init__(parent)
         self._themes = themes
         self._current = ""
+        self._section: QWidget | None = None
         self._new = QPushButton(" " + self.tr("New conversation"))
         self._search = _SearchField(themes, self.tr("Search"))
         self._new_unstored = IconButton(themes, "unstored", self.tr("New conversation that is not stored"))
@@ -121,6 +125,13 @@ class ConversationList(QWidget):
         for previous, following in pairwise(footer.tab_stops):
             QWidget.setTabOrder(previous, following)
         footer.show()
+
+    def add_section(self, section: QWidget) -> None:
+        """Add a section below the conversations, which is hidden while results are shown."""
+        rows = self._list
+        self._column.insertWidget(self._column.indexOf(rows) + 1, section)
+        self._section = section
+        QWidget.setTabOrder(rows, section)
 
     def rename_current(self) -> None:
         """Edit the title of the open conversation in the list."""
@@ -215,6 +226,8 @@ class ConversationList(QWidget):
             self._filters.show()
 
     def _show_view(self, view: QWidget) -> None:
+        if self._section is not None:
+            self._section.setMaximumHeight(0 if view is not self._list else _ANY_HEIGHT)
         for other in (self._list, vars(self).get("_results")):
             if isinstance(other, QWidget):
                 other.setVisible(other is view)

@@ -115,12 +115,15 @@ def test_every_declared_preference_has_a_control_with_its_words(driver):
             assert controls[0].accessibleDescription() == field.description
 
 
+LAST = ("Other assistants", "Storage")
+
+
 def test_the_sections_are_pages(driver):
     assert driver.dialog.accessibleName() == "Settings"
     sections = driver.part(QListWidget, "Sections")
     names = [sections.item(i).text() for i in range(sections.count())]
     agents = ("Modes", *RULES, "MCP servers", "Specialists")
-    assert names == ["Providers and keys", "Models", "Chat", *agents, "Appearance", "Network", "Storage"]
+    assert names == ["Providers and keys", "Models", "Chat", *agents, "Appearance", "Network", *LAST]
     sections.setCurrentRow(2)
     assert driver.part(QCheckBox, "Enter sends").isVisible()
     assert not driver.part(QComboBox, "Theme").isVisible()

@@ -1,0 +1,132 @@
+"""Conversations that other assistants left on this disk: listed, read where they are, and continued as copies."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from desktop_agent.engine.session_controls import SessionSetup
+from desktop_agent.engine.session_opening import read_only_session
+from desktop_agent.exchange.readers import HISTORY_READERS
+from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, LoadedConversation, Machine
+from desktop_agent.processes.worker_threads import WorkerThread, wait_to_end
+from desktop_agent.providers.provider import Provider
+from desktop_agent.storage.records import ConversationRecord
+from desktop_agent.tools.tool import ToolRegistry
+from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
+from desktop_agent.types.messages import new_id, now
+from desktop_agent.types.providers import ProviderConfig
+
+if TYPE_CHECKING:
+    from desktop_agent.engine.engine import Engine
+    from desktop_agent.engine.session import Session
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundProgram:
+    """Another assistant with conversations on this disk; `title` is its name for people."""
+
+    program: str
+    title: str
+    count: int
+
+
+def reader_of(program: str) -> HistoryReader:
+    """Return the reader of a program. Raises WrongUse for one that is unknown."""
+    for reader in HISTORY_READERS:
+        if reader.program == program:
+            return reader(Machine.current())
+    known = ", ".join(reader.program for reader in HISTORY_READERS)
+    raise WrongUse(
+        Sentence("No histories of “{program}” can be read.", {"program": program}),
+        Sentence("Name one of: {known}.", {"known": known}),
+    )
+
+
+def list_programs() -> tuple[FoundProgram, ...]:
+    """Return the programs with conversations on this disk. Blocking."""
+    readers = [reader_class(Machine.current()) for reader_class in HISTORY_READERS]
+    counted = ((reader, sum(1 for _ in reader.list_conversations())) for reader in readers if reader.is_present())
+    return tuple(FoundProgram(reader.program, reader.title, count) for reader, count in counted if count)
+
+
+def list_conversations(program: str) -> tuple[FoundConversation, ...]:
+    """Return what a program left, the newest first. Blocking. Raises WrongUse for an unknown program."""
+    return tuple(sorted(reader_of(program).list_conversations(), key=lambda found: -found.updated_at.timestamp()))
+
+
+def load_found(reader: HistoryReader, conversation_id: str) -> LoadedConversation:
+    """Return a conversation; one whose folder is gone works in none. Blocking. Raises HistoryUnreadable."""
+    loaded = reader.load(conversation_id)
+    workspace = loaded.tree.workspace
+    if workspace is None or Path(workspace).is_dir():
+        return loaded
+    return replace(loaded, tree=loaded.tree.model_copy(update={"workspace": None}))
+
+
+class FoundHistories:
+    """Reads in a thread of its own, and never writes to the files of other programs."""
+
+    def __init__(self, engine: "Engine") -> None:
+        self._engine = engine
+
+    async def programs(self) -> tuple[FoundProgram, ...]:
+        """Return the programs with conversations on this disk."""
+        return await self._in_thread(list_programs)
+
+    async def conversations(self, program: str) -> tuple[FoundConversation, ...]:
+        """Return what a program left, the newest first. Raises WrongUse for an unknown program."""
+        return await self._in_thread(lambda: list_conversations(program))
+
+    async def open(self, program: str, conversation_id: str, session_id: str) -> "tuple[Session, StorageFailed]":
+        """Return a session, closed to every change, that shows a conversation as its program has it now, and why.
+
+        Its record has `session_id`. In view is the branch that the program shows.
+        Raises WrongUse and HistoryUnreadable.
+        """
+        tree = await self._load(program, conversation_id)
+        sentence = Sentence("From {program}, read only.", {"program": reader_of(program).title})
+        held = StorageFailed(sentence, "Continue it here to send something.")
+        tree = tree.model_copy(update={"id": session_id})
+        return read_only_session(self._setup(), tree, held), held
+
+    async def copy(self, program: str, conversation_id: str) -> str:
+        """Store a copy that can be continued, marked as content from outside, and return its id.
+
+        Each copy is a conversation of its own; its `origin` says where it is from. Raises as `open`, and StorageFailed.
+        """
+        tree = await self._load(program, conversation_id)
+        new = self._engine.new_session().record
+        # The other program's models are not this one's: what is in use here applies until the person chooses.
+        tree = tree.model_copy(update={"id": new_id(), "model": new.model, "updated_at": now()})
+        await self._engine.store.import_tree(tree)
+        await self._engine.store.update_conversation(tree.id, endpoint_id=new.endpoint_id)
+        return tree.id
+
+    def _setup(self) -> SessionSetup:
+        """Return what a session needs that asks no model."""
+
+        async def refuse(_record: ConversationRecord, _model: str) -> Provider:
+            raise WrongUse("This conversation is only read here.", "Continue it here to send something.")
+
+        return SessionSetup(
+            open_provider=refuse,
+            read_picture=self._engine.pictures.get,
+            tools_for=lambda _: ToolRegistry(()),
+            config_for=lambda _: ProviderConfig(),
+        )
+
+    async def _load(self, program: str, conversation_id: str) -> ConversationTree:
+        return (await self._in_thread(lambda: load_found(reader_of(program), conversation_id))).tree
+
+    @staticmethod
+    async def _in_thread(work: Callable[[], T]) -> T:
+        worker = WorkerThread("histories")
+        try:
+            return await wait_to_end(asyncio.wrap_future(worker.submit(work)), lambda: None)
+        finally:
+            worker.stop()

@@ -1,0 +1,176 @@
+"""Conversations of other programs in the window: offered once, shown where they are, continued as copies."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from desktop_agent.types.provider_events import ContentDelta
+from tests.desktop_agent.exchange.readers.foreign_homes import (
+    CLAUDE_SESSION,
+    claude_session,
+    write_claude_code,
+    write_codex,
+    write_lines,
+)
+from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
+from ui.shell.exchange import FoundPresenter
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    write_claude_code(home)
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return home
+
+
+def files_of(home):
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in home.rglob("*") if path.is_file()}
+
+
+def banner(screen):
+    return "\n".join(screen.words(screen.banners))
+
+
+async def offered(screen):
+    presenter = FoundPresenter(screen.window._themes, screen.desk.library, screen.window)
+    await until(lambda: "were found on this computer" in banner(screen))
+    return presenter
+
+
+async def shown(screen):
+    presenter = await offered(screen)
+    screen.press("Show")
+    await until(lambda: presenter._section.rows.rowCount() == 1)
+    return presenter
+
+
+def rows(presenter):
+    model = presenter._section.rows
+    return [(model.row(number).text, model.row(number).detail) for number in range(model.rowCount())]
+
+
+def test_it_is_offered_once_and_never_again_after_any_answer(on_screen, home):
+    async def work(screen):
+        for answer, offers in (("Not now", True), ("Never", False)):
+            await screen.engine.change_preferences(
+                screen.engine.preferences.model_copy(
+                    update={"histories": screen.engine.preferences.histories.model_copy(update={"offered": ()})}
+                )
+            )
+            presenter = await offered(screen)
+            assert "Conversations of Claude Code were found" in banner(screen)
+            screen.press(answer)
+            await until(lambda: screen.engine.preferences.histories.offered == ("claude-code",))
+            assert screen.engine.preferences.histories.offers is offers
+            presenter._show_programs(await presenter._found._histories.programs())
+            assert "found" not in screen.banners.keys
+            assert rows(presenter) == []
+            assert presenter._section.isHidden()
+
+    on_screen(work)
+
+
+def test_another_program_is_offered_when_it_comes(on_screen, home):
+    async def work(screen):
+        presenter = await shown(screen)
+        write_codex(home)
+        presenter._found.find()
+        await until(lambda: "Conversations of Codex were found" in banner(screen))
+        screen.press("Show")
+        await until(lambda: [title for title, _ in rows(presenter)] == ["Claude Code", "Codex"])
+
+    on_screen(work)
+
+
+def test_a_folder_is_closed_at_first_and_has_what_is_there_when_it_is_opened(on_screen, home):
+    async def work(screen):
+        presenter = await shown(screen)
+        section = presenter._section
+        assert rows(presenter) == [("Claude Code", "1")]
+        section.setCurrentIndex(section.rows.index(0))
+        QTest.keyClick(section, Qt.Key.Key_Right)
+        await until(lambda: len(rows(presenter)) == 2)
+        write_lines(home / ".claude" / "projects" / "other" / "second.jsonl", claude_session())
+        QTest.keyClick(section, Qt.Key.Key_Left)
+        assert len(rows(presenter)) == 1
+        QTest.keyClick(section, Qt.Key.Key_Return)
+        await until(lambda: len(rows(presenter)) == 3)
+        assert rows(presenter)[0] == ("Claude Code", "2")
+
+    on_screen(work)
+
+
+async def in_place(screen):
+    presenter = await shown(screen)
+    section = presenter._section
+    section._toggle("claude-code")
+    await until(lambda: section.rows.rowCount() == 2)
+    section._choose(section.rows.index(1))
+    await until(lambda: screen.desk.library.current is not None and screen.desk.library.current.is_found)
+    return presenter
+
+
+def test_a_conversation_is_read_in_place_and_nothing_is_written(on_screen, home):
+    before = files_of(home)
+
+    async def work(screen):
+        presenter = await in_place(screen)
+        assert presenter._bar._words.text() == "From Claude Code, read only."
+        assert presenter._bar.isVisible()
+        assert not screen.window.frame.composer.isVisible()
+        assert len(screen.desk.library.current.transcript) > 2
+        assert await screen.engine.store.list_conversations() == ()
+        screen.desk.library.new()
+        await until(lambda: not screen.desk.library.current.is_found)
+        assert screen.window.frame.composer.isVisible()
+        assert presenter._bar.isHidden()
+
+    on_screen(work)
+    assert files_of(home) == before
+
+
+def test_it_is_continued_in_a_copy_that_says_where_it_is_from(on_screen, home):
+    async def work(screen):
+        presenter = await in_place(screen)
+        title = screen.desk.library.current.title
+        presenter._bar._button.click()
+        await until(lambda: not screen.desk.library.current.is_found)
+        (record,) = await screen.engine.store.list_conversations()
+        assert (record.title, record.origin.program, record.origin.id) == (title, "claude-code", CLAUDE_SESSION)
+        assert [source.name for source in record.state.outside] == ["an imported conversation"]
+        await screen.say("And now?")
+        assert screen.answers()[-1] == "gold"
+
+    on_screen(work, Turn(ContentDelta("gold")))
+
+
+def test_a_program_is_switched_off_in_the_settings(on_screen, home):
+    async def work(screen):
+        presenter = await shown(screen)
+        dialog = screen.desk._settings_presenter.show("histories")
+        box = await until(lambda: dialog.histories._boxes.get("claude-code"))
+        assert box.isChecked()
+        box.click()
+        await until(lambda: rows(presenter) == [])
+        assert screen.engine.preferences.histories.shown == ()
+        box.click()
+        await until(lambda: rows(presenter) == [("Claude Code", "1")])
+
+    on_screen(work)
+
+
+def test_a_file_that_is_gone_is_said(on_screen, home):
+    async def work(screen):
+        presenter = await shown(screen)
+        section = presenter._section
+        section._toggle("claude-code")
+        await until(lambda: section.rows.rowCount() == 2)
+        next(home.rglob("*.jsonl")).unlink()
+        section._choose(section.rows.index(1))
+        await until(lambda: "cannot be read: it is not there any more" in banner(screen))
+
+    on_screen(work)

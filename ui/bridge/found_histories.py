@@ -1,0 +1,150 @@
+"""Conversations that other assistants left on this disk, for the screens: listed, shown where they are, continued."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.types.conversation_tree import ConversationOrigin
+from desktop_agent.types.errors import Sentence, WrongUse
+from ui.bridge.event_loop import BackgroundTasks
+
+if TYPE_CHECKING:
+    from desktop_agent.engine.found_histories import FoundHistories
+    from desktop_agent.engine.session import Session
+
+_PREFIX = "found-"
+
+
+def is_found_id(conversation_id: str) -> bool:
+    """Return whether this is the id of a conversation of another program, as the screens name it."""
+    return conversation_id.startswith(_PREFIX)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRow:
+    """A conversation in the list of a program, by the id of the screens."""
+
+    id: str
+    title: str
+    updated_at: datetime
+
+
+class FoundConversations(QObject):
+    """What is found goes by ids of the screens' own, which begin with "found-"; they are the same at every start."""
+
+    programs_found = Signal(list)
+    """FoundPrograms: all that are there, whether the person wants to see them or not."""
+    listed = Signal(str, object)
+    """A program, and its FoundRows, the newest first."""
+    shown_changed = Signal()
+    """The person chose which programs are shown."""
+
+    def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+        self._origins: dict[str, ConversationOrigin] = {}
+        engine.on_preferences(lambda _: self._on_preferences())
+        self._shown = self.shown
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The programs whose conversations the person wants to see."""
+        return self._engine.preferences.histories.shown
+
+    @property
+    def is_offer_wanted(self) -> bool:
+        """Whether the person may be asked about programs that were never offered."""
+        return self._engine.preferences.histories.offers
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The programs that the person was asked about."""
+        return self._engine.preferences.histories.offered
+
+    def answer(self, programs: Sequence[str], *, shows: bool = False, offers: bool = True) -> None:
+        """Save what the person said about these programs; `offers`: others may be offered when they come."""
+        histories = self._engine.preferences.histories
+        self._change(
+            {
+                "offered": tuple(dict.fromkeys((*histories.offered, *programs))),
+                "shown": tuple(dict.fromkeys((*histories.shown, *programs))) if shows else histories.shown,
+                "offers": offers,
+            }
+        )
+
+    def show_program(self, program: str, shows: bool) -> None:  # noqa: FBT001  # a slot
+        """Show the conversations of a program, or no more."""
+        others = tuple(other for other in self.shown if other != program)
+        self._change({"shown": (*others, program) if shows else others})
+
+    def find(self) -> None:
+        """Look for programs; `programs_found` answers."""
+        self._tasks.start(self._find())
+
+    def list(self, program: str) -> None:
+        """Read the list of a program as it is now; `listed` answers."""
+        self._tasks.start(self._list(program))
+
+    def id_of(self, program: str, conversation_id: str) -> str:
+        """Return the id by which the screens know a conversation of a program."""
+        from desktop_agent.exchange.foreign_tree import derived_id
+
+        found_id = _PREFIX + derived_id(program, conversation_id)
+        self._origins[found_id] = ConversationOrigin(program=program, id=conversation_id)
+        return found_id
+
+    async def open(
+        self, found_id: str, is_wanted: Callable[[], bool], show: "Callable[[Session, Sentence], object]"
+    ) -> None:
+        """Show a session that reads a conversation, with the words that say so, if it is still wanted then.
+
+        Raises as FoundHistories.open.
+        """
+        origin = self._origin(found_id)
+        session, held = await self._histories.open(origin.program, origin.id, found_id)
+        if is_wanted():
+            show(session, held.sentence)
+
+    def continue_here(self, found_id: str, show: Callable[[str], object]) -> None:
+        """Copy a conversation into this program, and call `show` with the id of the copy."""
+        self._tasks.start(self._continue(found_id, show))
+
+    @cached_property
+    def _histories(self) -> "FoundHistories":
+        # Late: the readers are needed only where somebody wants to see what is found.
+        from desktop_agent.engine.found_histories import FoundHistories
+
+        return FoundHistories(self._engine)
+
+    def _origin(self, found_id: str) -> ConversationOrigin:
+        if found_id not in self._origins:
+            raise WrongUse("This conversation of another program is not known any more.", "Open its list again.")
+        return self._origins[found_id]
+
+    async def _find(self) -> None:
+        self.programs_found.emit(list(await self._histories.programs()))
+
+    async def _list(self, program: str) -> None:
+        found = await self._histories.conversations(program)
+        rows = [FoundRow(self.id_of(program, one.id), one.title, one.updated_at) for one in found]
+        self.listed.emit(program, rows)
+
+    async def _continue(self, found_id: str, show: Callable[[str], object]) -> None:
+        origin = self._origin(found_id)
+        show(await self._histories.copy(origin.program, origin.id))
+
+    def _change(self, changes: dict[str, object]) -> None:
+        preferences = self._engine.preferences
+        histories = preferences.histories.model_copy(update=changes)
+        self._tasks.start(self._engine.change_preferences(preferences.model_copy(update={"histories": histories})))
+
+    def _on_preferences(self) -> None:
+        if self.shown != self._shown:
+            self._shown = self.shown
+            self.shown_changed.emit()

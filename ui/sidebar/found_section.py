@@ -1,0 +1,189 @@
+"""The conversations of other programs below the person's own: a folder for each program, closed at first."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QListView, QSizePolicy, QWidget
+
+from ui.sidebar.conversation_model import Conversation
+from ui.style.list_rows import Index, ResultModel, ResultRow, RowDelegate
+from ui.style.text import show_hidden
+from ui.style.text_display import relative_date
+from ui.style.theme import ThemeSource
+
+_SHARE = 0.5
+"""Of the height of the sidebar that an open folder takes at most."""
+
+
+class FoundFolder(Protocol):
+    """The facts of a program that the section shows."""
+
+    @property
+    def program(self) -> str:
+        """A stable word."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """Its name for people."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """How many conversations it has."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row(ResultRow):
+    program: str = ""
+    conversation_id: str = ""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class FoundSection(QListView):
+    """One click or Enter opens a folder or a conversation; Left closes the folder, Right opens it.
+
+    What is in a folder is asked for each time it is opened, so changes on the disk are seen then.
+    """
+
+    folder_opened = Signal(str)
+    """The program whose conversations are wanted; `show_entries` answers."""
+    chosen = Signal(str)
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None, now: Callable[[], datetime] = _now) -> None:
+        super().__init__(parent)
+        self._now = now
+        self._folders: Sequence[FoundFolder] = ()
+        self._entries: dict[str, Sequence[Conversation]] = {}
+        self._open = ""
+        self._current = ""
+        self.rows = ResultModel(self)
+        self.setModel(self.rows)
+        self.setItemDelegate(RowDelegate(themes, self))
+        self.setAccessibleName(self.tr("Conversations of other programs"))
+        self.setMouseTracking(True)
+        self.setUniformItemSizes(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.clicked.connect(self._choose)
+        self.hide()
+
+    def show_folders(self, folders: Sequence[FoundFolder]) -> None:
+        """Show these folders; none hides the section."""
+        self._folders = folders
+        if self._open not in {folder.program for folder in folders}:
+            self._open = ""
+        self._refresh()
+        self.setVisible(bool(folders))
+
+    def show_entries(self, program: str, entries: Sequence[Conversation]) -> None:
+        """Show what is in a folder, the newest first."""
+        self._entries[program] = entries
+        self._refresh()
+
+    def set_current(self, conversation_id: str) -> None:
+        """Mark the open conversation, if it is in an open folder."""
+        self._current = conversation_id
+        self._select()
+
+    def sizeHint(self) -> QSize:
+        """As high as its rows, up to a part of the sidebar."""
+        rows = self.sizeHintForRow(0) * self.rows.rowCount() + 2 * self.frameWidth()
+        sidebar = self.parentWidget()
+        most = round(sidebar.height() * _SHARE) if sidebar is not None else rows
+        return QSize(80, min(rows, most))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Open and close folders as in a tree."""
+        row, key = self._row(self.currentIndex()), event.key()
+        is_open = row is not None and row.program == self._open
+        is_folder = row is not None and not row.conversation_id
+        if row is not None and key in {Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space}:
+            self._choose(self.currentIndex())
+        elif row is not None and key == (Qt.Key.Key_Left if is_open else Qt.Key.Key_Right) and (is_open or is_folder):
+            self._toggle(row.program)
+        else:
+            super().keyPressEvent(event)
+
+    def _choose(self, index: Index) -> None:
+        row = self._row(index)
+        if row is None:
+            return
+        if row.conversation_id:
+            self.chosen.emit(row.conversation_id)
+        else:
+            self._toggle(row.program)
+
+    def _toggle(self, program: str) -> None:
+        self._open = "" if self._open == program else program
+        self._refresh()
+        self.setCurrentIndex(self.rows.index(self._place_of(program)))
+        if self._open:
+            self.folder_opened.emit(program)
+
+    def _row(self, index: Index) -> _Row | None:
+        row = self.rows.row(index.row()) if index.isValid() else None
+        return row if isinstance(row, _Row) else None
+
+    def _place_of(self, program: str) -> int:
+        rows = (self._row(self.rows.index(number)) for number in range(self.rows.rowCount()))
+        return next((n for n, row in enumerate(rows) if row is not None and row.program == program), -1)
+
+    def _refresh(self) -> None:
+        top, current = self.verticalScrollBar().value(), self.currentIndex().row()
+        self.rows.show_rows(list(self._make_rows()))
+        self.updateGeometry()
+        if 0 <= current < self.rows.rowCount():
+            self.setCurrentIndex(self.rows.index(current))
+        self._select()
+        self.verticalScrollBar().setValue(top)
+
+    def _select(self) -> None:
+        rows = (self._row(self.rows.index(number)) for number in range(self.rows.rowCount()))
+        found = (number for number, row in enumerate(rows) if row is not None and row.conversation_id == self._current)
+        place = next(found, -1) if self._current else -1
+        if place >= 0:
+            self.setCurrentIndex(self.rows.index(place))
+        elif (row := self._row(self.currentIndex())) is not None and row.conversation_id:
+            self.setCurrentIndex(QModelIndex())
+
+    def _make_rows(self) -> Iterator[_Row]:
+        locale = self.locale()
+        for folder in self._folders:
+            is_open = folder.program == self._open
+            entries = self._entries.get(folder.program) if is_open else None
+            count = locale.toString(folder.count if entries is None else len(entries))
+            state = self.tr("open") if is_open else self.tr("closed")
+            yield _Row(
+                text=folder.title,
+                detail=count,
+                icon="chevron-down" if is_open else "chevron-right",
+                spoken=self.tr("{0}, conversations: {1}, {2}").format(folder.title, count, state),
+                tip=self.tr("Conversations of {0} on this computer, read only").format(folder.title),
+                is_faded=True,
+                is_choosable=True,
+                program=folder.program,
+            )
+            for entry in entries or ():
+                title, date = (
+                    show_hidden(entry.title) or self.tr("Untitled"),
+                    relative_date(entry.updated_at, self._now()),
+                )
+                yield _Row(
+                    text=title,
+                    detail=date,
+                    spoken=f"{title}, {date}, {folder.title}",
+                    is_choosable=True,
+                    program=folder.program,
+                    conversation_id=entry.id,
+                )
