@@ -310,6 +310,7 @@ def _import_found(
 ) -> ImportResult:
     result = ImportResult()
     found = {conversation.id: conversation.title for conversation in reader.list_conversations()}
+    result.report.add_all(reader.report)
     ids = list(found) if wanted is None else wanted
     for done, foreign_id in enumerate(ids):
         store.raise_if_stopped()
