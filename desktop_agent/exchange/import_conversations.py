@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -27,6 +28,8 @@ from desktop_agent.types.errors import ImageRefused, Sentence
 Progress = Callable[[int, int], None]
 """Called with the bytes of text that were read, and how many there are. What it raises ends the import."""
 
+MAX_SKIPPED = 10_000
+"""A file in which more cannot be read is no export."""
 _CONVERSATIONS = re.compile(r"conversations(?:[-_]\d+)?\.json", re.IGNORECASE)
 _FILE_ID = re.compile(r"file(?:-[A-Za-z0-9]+|_[0-9a-fA-F]+)")
 _DAMAGE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, ValueError, RuntimeError)
@@ -90,6 +93,9 @@ class ConversationImport:
                     seen.add(entry.id)
                 self._count(result)
                 yield result
+                if self.report.skipped > MAX_SKIPPED:
+                    yield Skipped(base_name(name), Sentence("Too much of it is damaged: the rest was not read."))
+                    return
 
     def _count(self, result: ConversationTree | Skipped) -> None:
         if isinstance(result, Skipped):
@@ -132,7 +138,7 @@ class ConversationImport:
                     head = reader.read_head()
                     if head.get("format") == FORMAT:
                         return self._own_kind(head.get("version"))
-                    kind = next(filter(None, map(_kind_of, reader)), None)
+                    kind = next(filter(None, map(_kind_of, islice(reader, MAX_SKIPPED))), None)
             except _DAMAGE:
                 continue
             if kind is not None:

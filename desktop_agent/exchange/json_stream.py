@@ -28,8 +28,8 @@ _MAX_HEAD_MEMBERS = 100
 _LONGEST_MARK = 20
 _SPACE = re.compile(r"[ \t\r\n]*")
 _BETWEEN = re.compile(r"[ \t\r\n,]*")
-# What decides where a broken entry ends: strings, and brackets outside of them.
-_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+("?)|[\[\]{}]', re.DOTALL)
+# What decides where a broken entry ends: strings, and rows of brackets outside of them.
+_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+("?)|[\[{]+|[\]}]+', re.DOTALL)
 
 _TOO_LARGE: Final = Sentence("It is larger than what is read at once.")
 _NOT_JSON: Final = Sentence("It is damaged: this is not JSON.")
@@ -159,10 +159,16 @@ class JsonArrayReader:
                         end = match.start()
                         break
                     continue
-                depth += 1 if match[0] in "[{" else -1
-                if depth <= 0:
-                    self._place = match.end() if not depth else match.start()
+                brackets = match[0]
+                if brackets[0] in "[{":
+                    depth += len(brackets)
+                elif len(brackets) >= depth:
+                    # What closes nothing is passed over, but for what closes the array.
+                    stray = 0 if depth else len(brackets) - len(brackets.lstrip("}"))
+                    self._place = match.start() + depth + stray
                     return UnreadableEntry(reason)
+                else:
+                    depth -= len(brackets)
             self._place = end
             waiting = len(self._text) - end
             if waiting > MAX_ENTRY_LENGTH or not self._fill(max(_CHUNK, waiting)):
