@@ -91,11 +91,17 @@ def bodies(language: Language, size: int) -> Iterator[tuple[str, str]]:
         ("assistant", Message(role=Role.ASSISTANT, blocks=[ToolUse(id="1", name="read_file", input={"path": "@@"})])),
         ("tool", Message.tool_results([ToolResult(tool_use_id="1", content=[Text(text="@@")])])),
     ]
-    templates = [(role, message_to_json(message)) for role, message in shapes]
+    templates = [(role, message_to_json(message.model_copy(update={"id": "ID"}))) for role, message in shapes]
     for number in range(size):
         role, template = templates[number % len(templates)]
         text = language.name() if number % len(templates) == 2 else f"{language.text()} m{number:07d}"
-        yield role, template.replace(place, json.dumps(text, ensure_ascii=False))
+        body = template.replace('"ID"', json.dumps(message_id(number)))
+        yield role, body.replace(place, json.dumps(text, ensure_ascii=False))
+
+
+def message_id(number: int) -> str:
+    """Return the id of the message of this number, from 0."""
+    return f"m{number:031d}"
 
 
 def generate(folder: Path, size: int, language: Language) -> int:
@@ -111,7 +117,7 @@ def generate(folder: Path, size: int, language: Language) -> int:
             conversation, position = divmod(number, PER_CONVERSATION)
             at = (begin + timedelta(minutes=number)).isoformat()
             parent = number if position else None
-            yield number + 1, conversation + 1, f"m{number:031d}", parent, position + 1, role, at, body
+            yield number + 1, conversation + 1, message_id(number), parent, position + 1, role, at, body
 
     with closing(sqlite3.connect(folder / "conversations.sqlite3")) as db, db:
         db.executemany(
@@ -193,18 +199,26 @@ async def _figures(folder: Path, written: int, language: Language) -> dict[str, 
     began, processor = time.perf_counter(), time.process_time()
     assert await store.search.index_all()
     seconds, processor = time.perf_counter() - began, time.process_time() - processor
-    size = _index_size(folder)
+    size = index_size(folder)
     figures: dict[str, Any] = {
         "messages, MB": round(written / 1e6, 1),
         "indexing, MB/s": round(written / 1e6 / seconds, 2),
         "indexing, MB/s of processor time": round(written / 1e6 / processor, 2),
         "index over text": round(size / written, 3),
     }
-    everything: list[float] = []
-    all_processors: list[float] = []
     # The generator's words are no part of what is measured.
     gc.collect()
     gc.freeze()
+    figures |= await query_figures(store, language)
+    await store.close()
+    return figures
+
+
+async def query_figures(store: Store, language: Language) -> dict[str, Any]:
+    """Search for so much of each kind."""
+    figures: dict[str, Any] = {}
+    everything: list[float] = []
+    all_processors: list[float] = []
     for kind, make in kinds(language).items():
         times: list[float] = []
         processors: list[float] = []
@@ -220,22 +234,23 @@ async def _figures(folder: Path, written: int, language: Language) -> dict[str, 
         everything += times
         all_processors += processors
         figures[kind] = {
-            "p50": _quantile(times, 0.5),
-            "p99": _quantile(times, 0.99),
-            "processor p99": _quantile(processors, 0.99),
+            "p50": quantile(times, 0.5),
+            "p99": quantile(times, 0.99),
+            "processor p99": quantile(processors, 0.99),
             "found": found / QUERIES,
         }
-    figures["p99 of all"] = _quantile(everything, 0.99)
-    figures["processor p99 of all"] = _quantile(all_processors, 0.99)
-    await store.close()
+    figures["p99 of all"] = quantile(everything, 0.99)
+    figures["processor p99 of all"] = quantile(all_processors, 0.99)
     return figures
 
 
-def _index_size(folder: Path) -> int:
+def index_size(folder: Path) -> int:
+    """Return the bytes of the index and its log."""
     return sum(file.stat().st_size for file in folder.glob(f"{INDEX_NAME}*"))
 
 
-def _quantile(values: list[float], share: float) -> float:
+def quantile(values: list[float], share: float) -> float:
+    """Return the value below which this share of them lies."""
     return round(sorted(values)[min(len(values) - 1, int(len(values) * share))], 2)
 
 
