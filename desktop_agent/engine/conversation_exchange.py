@@ -4,7 +4,8 @@ import asyncio
 import re
 import threading
 import unicodedata
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -24,7 +25,7 @@ from desktop_agent.storage.files import file_error, write_atomically
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import StoredSource
 from desktop_agent.types.conversation_tree import ConversationTree
-from desktop_agent.types.errors import AgentError, ImageRefused, WrongUse
+from desktop_agent.types.errors import AgentError, ImageRefused, Sentence, StorageFailed, WrongUse
 from desktop_agent.types.messages import new_id
 
 T = TypeVar("T")
@@ -297,12 +298,34 @@ def _import_file(store: _BlockingStore, path: Path, on_progress: Progress | None
             if isinstance(entry, Skipped):
                 result.skipped.append(entry)
                 continue
-            _store_pictures(store, entry, source)
-            if store.add(entry):
-                result.added.append(entry.id)
-            else:
+            # A file from anywhere must not say where tools may work.
+            tree = entry.model_copy(update={"workspace": None})
+            with _saying_what_came(result):
+                _store_pictures(store, tree, source)
+                is_new = store.add(tree)
+            if not is_new:
                 result.present += 1
+                continue
+            result.added.append(tree.id)
+            if entry.workspace is not None:
+                result.report.add(_NO_WORKSPACE)
     return result
+
+
+_NO_WORKSPACE = Sentence("Folders that conversations worked in: they begin without one here, and you choose it.")
+_IMPORT_AGAIN = "{remedy} Then import again; what is here already is left alone."
+
+
+@contextmanager
+def _saying_what_came(result: ImportResult) -> Generator[None]:
+    """Have an error of the disk say what was imported before it."""
+    try:
+        yield
+    except StorageFailed as error:
+        values = {"why": error.sentence, "added": str(len(result.added))}
+        sentence = Sentence("{why} Imported before that, and kept: {added}.", values)
+        remedy = Sentence(_IMPORT_AGAIN, {"remedy": error.remedy})
+        raise type(error)(sentence, remedy, detail=error.detail) from error
 
 
 def _import_found(
@@ -321,7 +344,9 @@ def _import_found(
         except HistoryUnreadable as error:
             result.skipped.append(Skipped(found.get(foreign_id, foreign_id), error.sentence))
             continue
-        if not store.add(loaded.tree):
+        with _saying_what_came(result):
+            is_new = store.add(loaded.tree)
+        if not is_new:
             result.present += 1
             continue
         result.added.append(loaded.tree.id)

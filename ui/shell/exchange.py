@@ -152,6 +152,8 @@ class ExchangePresenter(QObject):
     @Slot()
     def _remove_progress(self) -> None:
         self._banners.remove(_KEY)
+        # An import that failed may have brought some.
+        self._library.refresh()
 
     @Slot(ExportResult)
     def _show_exported(self, result: ExportResult) -> None:
@@ -165,7 +167,6 @@ class ExchangePresenter(QObject):
 
     @Slot(ImportResult)
     def _show_imported(self, result: ImportResult) -> None:
-        self._library.refresh()
         words = "Imported conversations: {added}. Here already: {present}. Left out: {skipped}."
         values = {
             "added": str(len(result.added)),

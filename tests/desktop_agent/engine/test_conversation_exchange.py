@@ -12,6 +12,8 @@ import pytest
 
 from desktop_agent.engine.conversation_exchange import ConversationExchange, ExportFormat
 from desktop_agent.storage.store import Store
+from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.errors import DiskFull
 from tests.desktop_agent.storage.test_conversation_trees import TREE
 
 
@@ -88,3 +90,46 @@ async def test_nothing_in_a_folder_is_replaced_by_an_export_into_it(store: Store
     result = await ConversationExchange(store).export(["same-1", "same-2"], folder, ExportFormat.MARKDOWN)
     assert [path.name for path in result.files] == ["Same 2.md", "Same 3.md"]
     assert (folder / "Same.md").read_text() == "mine"
+
+
+async def test_an_import_that_a_full_disk_stops_says_how_many_came(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "a.json"
+    await ConversationExchange(store).export([str(number) for number in range(5)], target, ExportFormat.JSON)
+    other = await Store.open(tmp_path / "other")
+    whole = other.import_tree
+    came: list[str] = []
+
+    async def refuse_the_fourth(tree: ConversationTree) -> bool:
+        if len(came) == 3:
+            raise DiskFull("There is no room on the disk.")
+        came.append(tree.id)
+        return await whole(tree)
+
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(other, "import_tree", refuse_the_fourth)
+            with pytest.raises(DiskFull, match="Imported before that, and kept: 3") as refused:
+                await ConversationExchange(other).import_file(target)
+            assert "Then import again" in str(refused.value.remedy)
+        assert len(await other.list_conversations()) == 3
+        result = await ConversationExchange(other).import_file(target)
+        assert (len(result.added), result.present) == (2, 3)
+    finally:
+        await other.close()
+
+
+async def test_no_file_says_where_the_tools_of_a_conversation_work(store: Store, tmp_path: Path) -> None:
+    target = tmp_path / "a.json"
+    await ConversationExchange(store).export(["0", "1"], target, ExportFormat.JSON)
+    assert b"/somewhere" in target.read_bytes()
+    other = await Store.open(tmp_path / "other")
+    try:
+        result = await ConversationExchange(other).import_file(target)
+        assert [record.workspace for record in await other.list_conversations()] == [None, None]
+        assert [(str(sentence)[:21], count) for sentence, count in result.report.notes] == [
+            ("Folders that conversa", 2)
+        ]
+    finally:
+        await other.close()
