@@ -107,6 +107,8 @@ def test_that_a_line_is_not_understood_is_said_once():
 class OneWaits:
     """As much of a session as the screens ask for the waiting calls."""
 
+    is_in_memory = False
+
     def __init__(self, permission_policy, approval):
         self.permission_policy = permission_policy
         self.approvals = SimpleNamespace(open_approvals=(approval,))
