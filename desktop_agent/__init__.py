@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from desktop_agent.api.responses import (
         EventStream, Response, StructuredResponse, ToolCallAssembler, collect_response, collect_text,
     )
-    from desktop_agent.engine.conversation_exchange import ExportFormat, ExportResult, ImportResult
-    from desktop_agent.engine.found_histories import FoundProgram
+    from desktop_agent.engine.exchange.conversation_exchange import ExportFormat, ExportResult, ImportResult
+    from desktop_agent.engine.exchange.found_histories import FoundProgram
     from desktop_agent.exchange.readers.reader import FoundConversation
     from desktop_agent.exchange.import_report import ExchangeFailed, ImportReport, Omission, Skipped
     from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, Approval, Resolution
-    from desktop_agent.storage.backup import Backup, StoredCounts
+    from desktop_agent.storage.backups.backup import Backup, StoredCounts
     from desktop_agent.storage.compaction import Compaction
     from desktop_agent.storage.records import ConversationRecord, ConversationState
     from desktop_agent.tools.decorator import FunctionTool, ToolFacts, ToolOptions, tool
@@ -172,12 +172,12 @@ _MODULES = {
         "collect_text",
     ),
     "conversation.branches": ("Versions",),
-    "engine.conversation_exchange": ("ExportFormat", "ExportResult", "ImportResult"),
-    "engine.found_histories": ("FoundProgram",),
+    "engine.exchange.conversation_exchange": ("ExportFormat", "ExportResult", "ImportResult"),
+    "engine.exchange.found_histories": ("FoundProgram",),
     "exchange.readers.reader": ("FoundConversation",),
     "exchange.import_report": ("ExchangeFailed", "ImportReport", "Omission", "Skipped"),
     "permissions.approvals": ("AnswerReport", "AnswerStatus", "Approval", "Resolution",),
-    "storage.backup": ("Backup", "StoredCounts"),
+    "storage.backups.backup": ("Backup", "StoredCounts"),
     "storage.compaction": ("Compaction",),
     "storage.records": ("ConversationRecord", "ConversationState"),
     "tools.decorator": ("FunctionTool", "ToolFacts", "ToolOptions", "tool",),

@@ -205,7 +205,7 @@ class AppController:
         await import_in_thread("desktop_agent.tools.builtin_tools")
         self._engine.store.search.start_indexing()
         await self._disk.backups.note_program(QCoreApplication.applicationVersion())
-        await import_in_thread("desktop_agent.engine.found_histories")
+        await import_in_thread("desktop_agent.engine.exchange.found_histories")
         from ui.shell.exchange import FoundPresenter
 
         FoundPresenter(self._startup.themes, self.library, self.window)

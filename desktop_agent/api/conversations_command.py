@@ -12,10 +12,10 @@ from typing import Any
 from desktop_agent.api.command_line import add_data_dir, chosen_data_folder, positive_int
 from desktop_agent.api.history import History
 from desktop_agent.api.terminal import DONE, ERROR, INTERRUPTED, WRONG_USE, escape_controls, use_utf8, write_remark
-from desktop_agent.engine.conversation_exchange import ExportFormat
+from desktop_agent.engine.exchange.conversation_exchange import ExportFormat
 from desktop_agent.exchange.conversation_json import write_conversations
 from desktop_agent.exchange.markdown_export import export_markdown
-from desktop_agent.storage.backup import BACKUP_FOLDER, Backup, StoredCounts, list_backups, restore_backup
+from desktop_agent.storage.backups.backup import BACKUP_FOLDER, Backup, StoredCounts, list_backups, restore_backup
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.types.errors import AgentError, WrongUse
 from desktop_agent.types.folders import folder_paths

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from desktop_agent.engine.conversation_exchange import (
+from desktop_agent.engine.exchange.conversation_exchange import (
     ConversationExchange,
     ExportFormat,
     ExportResult,
@@ -13,7 +13,7 @@ from desktop_agent.engine.conversation_exchange import (
     ImportResult,
 )
 from desktop_agent.exchange.readers.reader import FoundConversation
-from desktop_agent.storage.backup import BACKUP_FOLDER, Backup, write_backup
+from desktop_agent.storage.backups.backup import BACKUP_FOLDER, Backup, write_backup
 from desktop_agent.storage.compaction import Compaction, compact
 from desktop_agent.storage.files import data_folder
 from desktop_agent.storage.opening import DATABASE_NAME

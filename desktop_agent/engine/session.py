@@ -156,11 +156,11 @@ class Session:
 
     `approvals`, `questions`, `queue`, `modes`, `policies`, `guards` and `permission_policy` may be used at any time,
     also while a run works; `checkpoints` is None where nothing is stored. `returned` returns, once, the whole message
-    that an event UserMessageReturned named. `open_calls` are those of a dead process. Whoever opened the session
-    finds it in `busy` while something of it is active or unwritten; otherwise it lives as long as somebody holds it.
+    that an event UserMessageReturned named. `open_calls` are those of a dead process. The session is in `busy` while
+    something of it is active or unwritten.
 
-    `held` says which other process is the writer, or that nothing can be written: then this session is closed from
-    the beginning. `is_in_memory`: nothing of it is ever stored, apart from standing rules.
+    `held` says who else is the writer, or that nothing can be written: then this session is closed from the beginning.
+    `is_in_memory`: nothing of it is ever stored, apart from standing rules.
 
     Once closed (`is_closed`, from the beginning of `close` on), it can still be read, and `interrupt`, `wait_idle`
     and `close` are harmless; everything else raises WrongUse. The seven named first do so only from the end of
@@ -224,7 +224,6 @@ class Session:
 
     @property
     def is_new(self) -> bool:
-        """Return whether nothing of it was stored yet."""
         return self._writer.journal_queue.is_new
 
     @property

@@ -4,7 +4,7 @@ import asyncio
 
 from PySide6.QtWidgets import QPushButton, QScrollArea
 
-from desktop_agent.storage.backup import write_backup
+from desktop_agent.storage.backups.backup import write_backup
 from desktop_agent.storage.store import DATABASE_NAME
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message

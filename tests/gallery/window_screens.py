@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QListWidget
 
 from desktop_agent.engine.connections import FoundServer
-from desktop_agent.engine.conversation_exchange import ExportResult, FoundProgram, ImportResult
+from desktop_agent.engine.exchange.conversation_exchange import ExportResult, FoundProgram, ImportResult
 from desktop_agent.storage.write_behind import UnsavedConversation
 from tests.fakes.scripted_provider import Turn, Wait
 from desktop_agent.storage.file_lock import FileLock, Holder, host_name, lock_path

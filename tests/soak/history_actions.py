@@ -19,12 +19,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.engine.conversation_exchange import ConversationExchange, ExportFormat
 from desktop_agent.engine.engine import Engine
+from desktop_agent.engine.exchange.conversation_exchange import ConversationExchange, ExportFormat
 from desktop_agent.engine.session import Session
 from desktop_agent.exchange.archive import write_archive
 from desktop_agent.exchange.import_conversations import ConversationImport
-from desktop_agent.storage.backup import (
+from desktop_agent.storage.backups.backup import (
     Backup,
     count_stored,
     list_backups,

@@ -9,7 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QProcess, Signal
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.storage.backup import (
+from desktop_agent.storage.backups.backup import (
     BACKUP_FOLDER,
     Backup,
     StoredCounts,
@@ -22,14 +22,14 @@ from desktop_agent.storage.backup import (
     restore_backup,
     write_backup,
 )
-from desktop_agent.storage.compaction import compact
-from desktop_agent.storage.migration_copies import (
+from desktop_agent.storage.backups.migration_copies import (
     MigrationCopy,
     delete_migration_copy,
     list_migration_copies,
     note_program,
     open_migration_copy,
 )
+from desktop_agent.storage.compaction import compact
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed, join_remedy
 from ui.bridge.event_loop import BackgroundTasks
 

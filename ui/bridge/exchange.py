@@ -8,14 +8,14 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
-from desktop_agent.engine.conversation_exchange import (
+from desktop_agent.engine.engine import Engine
+from desktop_agent.engine.exchange.conversation_exchange import (
     ConversationExchange,
     ExportFormat,
     ExportResult,
     ImportResult,
 )
-from desktop_agent.engine.engine import Engine
-from desktop_agent.engine.found_histories import FoundProgram
+from desktop_agent.engine.exchange.found_histories import FoundProgram
 from desktop_agent.exchange.print_export import PrintedPart
 from desktop_agent.types.conversation_tree import ConversationTree
 from ui.bridge.event_loop import BackgroundTasks

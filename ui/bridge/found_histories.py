@@ -14,7 +14,7 @@ from desktop_agent.types.errors import Sentence, WrongUse
 from ui.bridge.event_loop import BackgroundTasks
 
 if TYPE_CHECKING:
-    from desktop_agent.engine.found_histories import FoundHistories
+    from desktop_agent.engine.exchange.found_histories import FoundHistories
     from desktop_agent.engine.session import Session
 
 _PREFIX = "found-"
@@ -118,7 +118,7 @@ class FoundConversations(QObject):
     @cached_property
     def _histories(self) -> "FoundHistories":
         # Late: the readers are needed only where somebody wants to see what is found.
-        from desktop_agent.engine.found_histories import FoundHistories
+        from desktop_agent.engine.exchange.found_histories import FoundHistories
 
         return FoundHistories(self._engine)
 

@@ -205,12 +205,10 @@ class ConversationLibrary(QObject):
         self.opened.emit(self._open)
 
     def _leave(self, session: "Session") -> None:
-        conversation_id = session.record.id
-        if conversation_id not in self.unstored:
-            if not session.is_closed:
-                self._engine.release_session(session)
-        else:
-            self._tasks.start(self.unstored.discard_empty(conversation_id))
+        if session.record.id in self.unstored:
+            self._tasks.start(self.unstored.discard_empty(session.record.id))
+        elif not session.is_closed:
+            self._engine.release_session(session)
 
     def on_event(self, session: "Session", envelope: Envelope) -> None:
         """Handle an event of a conversation that was opened in this window."""

@@ -5,8 +5,8 @@ from typing import Any, Unpack
 
 from PySide6.QtCore import QObject, Signal
 
-from desktop_agent.engine.conversation_copies import duplicate_conversation, merge_conversations
 from desktop_agent.engine.engine import Engine
+from desktop_agent.engine.exchange.conversation_copies import duplicate_conversation, merge_conversations
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.folders import Folder, FolderColour, Placement, PlacementChanges
 from ui.bridge.conversation import OpenConversation

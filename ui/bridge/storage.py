@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from desktop_agent.conversation.picture_preparation import ImportedPicture
 from desktop_agent.engine.engine import Engine
-from desktop_agent.storage.backup import StoredCounts, measure_folder
+from desktop_agent.storage.backups.backup import StoredCounts, measure_folder
 from desktop_agent.storage.content_files import PictureFiles
 from desktop_agent.types.blocks import Base64Source, Image, StoredSource, decode_base64, read_image_size
 from desktop_agent.types.errors import AgentError, DiskFull, ImageRefused, Sentence, StorageFailed

@@ -5,9 +5,9 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
-from PySide6.QtWidgets import QApplication, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QWidget
 
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, IconButton, announce
@@ -27,6 +27,35 @@ _ANNOUNCE_MS = 500
 
 _ANY_HEIGHT = (1 << 24) - 1
 """Qt's largest."""
+
+
+class _ResultAnnouncer(QObject):
+    """Tells a screen reader of what was found: the view paints its sentences, which none reads by itself."""
+
+    def __init__(self, search: QLineEdit) -> None:
+        super().__init__(search)
+        self._search = search
+        self._timer = QTimer(self, singleShot=True, interval=_ANNOUNCE_MS)
+        self._timer.timeout.connect(self._announce)
+
+    def describe(self, query: "SearchQuery", results: "SearchResults") -> None:
+        """Announce the results once they have stayed the same for a moment."""
+        from ui.sidebar.search_results import remark_on
+
+        count = self._search.locale().toString(len(results.conversations))
+        found = self.tr("Conversations found: {0}").format(count) if results.conversations else ""
+        words = " ".join(filter(None, (found, remark_on(query, results))))
+        if words != self._search.accessibleDescription():
+            self._search.setAccessibleDescription(words)
+            self._timer.start()
+
+    def clear(self) -> None:
+        """Say nothing: the list is shown."""
+        self._search.setAccessibleDescription("")
+        self._timer.stop()
+
+    def _announce(self) -> None:
+        announce(self._search, self._search.accessibleDescription())
 
 
 class ConversationList(QWidget):
@@ -65,8 +94,7 @@ class ConversationList(QWidget):
         """The only conversation that is searched."""
         self._opens_best = False
         """Enter was pressed before the results came."""
-        self._announce_timer = QTimer(self, singleShot=True, interval=_ANNOUNCE_MS)
-        self._announce_timer.timeout.connect(self._announce_results)
+        self._announcer = _ResultAnnouncer(self._search)
         self._build()
         self._new.clicked.connect(self.new_requested)
         self._new_unstored.clicked.connect(self.new_unstored_requested)
@@ -180,7 +208,7 @@ class ConversationList(QWidget):
             return
         self._results.show_results(query, results)
         self._show_view(self._results)
-        self._describe_results(results)
+        self._announcer.describe(self._results.query, results)
         self._opens_best = self._opens_best and not self._results.choose_best()
 
     def repeat_search(self) -> None:
@@ -199,8 +227,7 @@ class ConversationList(QWidget):
             self._conversation_id = None
             self.search_ended.emit()
             self._show_view(self._list)
-            self._search.setAccessibleDescription("")
-            self._announce_timer.stop()
+            self._announcer.clear()
         else:
             self._conversation_id = query.conversation_id
             self.search_requested.emit(query)
@@ -232,20 +259,6 @@ class ConversationList(QWidget):
             if isinstance(other, QWidget):
                 other.setVisible(other is view)
 
-    def _describe_results(self, results: "SearchResults") -> None:
-        """The view paints its sentences, which a screen reader does not read by itself."""
-        from ui.sidebar.search_results import remark_on
-
-        count = self.locale().toString(len(results.conversations))
-        found = self.tr("Conversations found: {0}").format(count) if results.conversations else ""
-        words = " ".join(filter(None, (found, remark_on(self._results.query, results))))
-        if words != self._search.accessibleDescription():
-            self._search.setAccessibleDescription(words)
-            self._announce_timer.start()
-
-    def _announce_results(self) -> None:
-        announce(self._search, self._search.accessibleDescription())
-
     @property
     def _shows_results(self) -> bool:
         return "_results" in vars(self) and not self._results.isHidden()
@@ -269,18 +282,15 @@ class ConversationList(QWidget):
     def _apply_theme(self) -> None:
         self._new.setIcon(themed_icon("compose", self._themes.theme))
         self._column.setSpacing(self._themes.space(SPACE_S))
-        if "_list" in vars(self):
-            self._list.doItemsLayout()
-        if "_results" in vars(self):
-            self._results.doItemsLayout()
+        for view in vars(self).keys() & {"_list", "_results"}:
+            vars(self)[view].doItemsLayout()
 
     def _build(self) -> None:
         self.setProperty("kind", "sidebar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._new.setAccessibleName(self.tr("New conversation"))
         self._new.setToolTip(self.tr("New conversation") + " (Ctrl+N)")
-        keys = " (Ctrl+Shift+N)"
-        self._new_unstored.setToolTip(self._new_unstored.accessibleName() + keys)
+        self._new_unstored.setToolTip(self._new_unstored.accessibleName() + " (Ctrl+Shift+N)")
         self._search.setAccessibleName(self.tr("Search conversations"))
         self._search.setToolTip(self.tr("Search in all conversations") + " (Ctrl+Shift+F)")
         self._column.addSpacing(SPACE_XS)

@@ -7,8 +7,8 @@ import pytest
 from desktop_agent.conversation.items import NoticeItem
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.conversation.transcript_notices import MERGE_AUTHOR
-from desktop_agent.engine.conversation_copies import OWN_PROGRAM, duplicate_conversation, merge_conversations
 from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.engine.exchange.conversation_copies import OWN_PROGRAM, duplicate_conversation, merge_conversations
 from desktop_agent.storage.records import ConversationState
 from desktop_agent.types.blocks import Summary
 from desktop_agent.types.errors import WrongUse

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.engine.conversation_exchange import ConversationExchange, ExportFormat
+from desktop_agent.engine.exchange.conversation_exchange import ConversationExchange, ExportFormat
 from desktop_agent.storage.store import Store
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import DiskFull

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.engine.conversation_exchange import ConversationExchange
 from desktop_agent.engine.engine import Engine
-from desktop_agent.engine.found_histories import FoundHistories, FoundProgram
+from desktop_agent.engine.exchange.conversation_exchange import ConversationExchange
+from desktop_agent.engine.exchange.found_histories import FoundHistories, FoundProgram
 from desktop_agent.exchange.readers.reader import HistoryUnreadable
 from desktop_agent.types.errors import StorageFailed, WrongUse
 from desktop_agent.types.messages import Message

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.engine.conversation_exchange import ConversationExchange, ExportFormat
+from desktop_agent.engine.exchange.conversation_exchange import ConversationExchange, ExportFormat
 from desktop_agent.exchange.import_conversations import ConversationImport
 from desktop_agent.exchange.readers import HISTORY_READERS
 from desktop_agent.exchange.readers.reader import HistoryUnreadable

@@ -17,7 +17,7 @@ import pytest
 
 from desktop_agent.storage import backup as backup_module
 from desktop_agent.storage import store as store_module
-from desktop_agent.storage.backup import (
+from desktop_agent.storage.backups.backup import (
     StoredCounts,
     count_stored,
     find_with_conversations,

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from desktop_agent.storage.backup import StoredCounts
-from desktop_agent.storage.migration_copies import (
+from desktop_agent.storage.backups.backup import StoredCounts
+from desktop_agent.storage.backups.migration_copies import (
     delete_migration_copy,
     list_migration_copies,
     note_program,

@@ -180,7 +180,7 @@ def test_keys_lead_from_the_search_to_the_results_and_back(driver, qtbot):
 def test_what_is_found_is_said_to_a_screen_reader(driver, qtbot, monkeypatch):
     said = []
     monkeypatch.setattr(conversation_list, "announce", lambda _, words: said.append(words))
-    driver.pane._announce_timer.setInterval(0)
+    driver.pane._announcer._timer.setInterval(0)
     field = driver.part(QLineEdit, "Search conversations")
     driver.bot.keyClicks(field, "quince")
     found(driver.pane)

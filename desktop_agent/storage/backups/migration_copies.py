@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from desktop_agent.storage.backup import StoredCounts, copy_into_new_folder, count_stored, open_once
+from desktop_agent.storage.backups.backup import StoredCounts, copy_into_new_folder, count_stored, open_once
 from desktop_agent.storage.files import file_error
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store

@@ -11,7 +11,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from desktop_agent.engine.found_histories import FoundProgram, list_conversations, list_programs, load_found, reader_of
+from desktop_agent.engine.exchange.found_histories import (
+    FoundProgram,
+    list_conversations,
+    list_programs,
+    load_found,
+    reader_of,
+)
 from desktop_agent.exchange.archive import picture_name, pictures_of, write_archive
 from desktop_agent.exchange.conversation_json import write_conversations
 from desktop_agent.exchange.html_export import write_html
