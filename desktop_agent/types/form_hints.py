@@ -11,6 +11,10 @@ class NumberFormat:
     zero_text: str = ""
 
 
+class OneLine:
+    """Marks a text that has no lines: a name, a path."""
+
+
 class FontFamilyField:
     """Marks a text as the name of a font family; empty is the system's."""
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import QCoreApplication, QTimer
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QWidget
 
-from desktop_agent.types.form_hints import FontFamilyField, NumberFormat, OptionalNumber
+from desktop_agent.types.form_hints import FontFamilyField, NumberFormat, OneLine, OptionalNumber
 from ui.forms.controls import Control, check_box, menu, number_box, text_area, text_line
 from ui.forms.form import Form
 
@@ -59,7 +59,8 @@ def control_for(field: FieldInfo) -> Control[QWidget]:
     if _hint(field, FontFamilyField) is not None:
         return _font_menu()
     if kind is str:
-        return _delayed_text_area()
+        is_line = _hint(field, OneLine) is not None
+        return _delayed(text_line() if is_line else text_area(0, margin=TEXT_HEIGHT, is_exact=True))
     if kind == str | None:
         return _optional_text_area()
     raise TypeError(f"no control for a field of type {kind}")
@@ -97,8 +98,8 @@ def _font_menu() -> Control[QWidget]:
     return _narrow(control)
 
 
-def _delayed_text_area() -> Control[QWidget]:
-    control = text_area(0, margin=TEXT_HEIGHT, is_exact=True)
+def _delayed(control: Control[QWidget]) -> Control[QWidget]:
+    """Return the control of a text, which changes when nobody has typed for a moment."""
     delay_timer = QTimer(control.widget, singleShot=True, interval=TEXT_DELAY_MS)
 
     def show(text: str) -> None:

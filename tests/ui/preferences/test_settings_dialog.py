@@ -107,7 +107,7 @@ def test_every_declared_preference_has_a_control_with_its_words(driver):
         for field in type(section).model_fields.values():
             controls = [
                 each
-                for kind in (QComboBox, QCheckBox, QSpinBox, QDoubleSpinBox, QPlainTextEdit)
+                for kind in (QComboBox, QCheckBox, QSpinBox, QDoubleSpinBox, QPlainTextEdit, QLineEdit)
                 for each in driver.dialog.findChildren(kind)
                 if each.accessibleName() == field.title
             ]
