@@ -2,8 +2,10 @@
 
 import asyncio
 import shutil
+import sqlite3
 import threading
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,14 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
     await store.create_conversation(title="stays", id_="stays")
     await store.commit("stays", Message.user("Hello"))
     await store.search.index_all()
-    await store.delete_conversation(gone.id)
-    await store.empty_trash()
+    await store.close()
+    # As in a large database, which is not written anew when something is deleted.
+    with closing(sqlite3.connect(tmp_path / DATABASE_NAME)) as db:
+        db.execute("PRAGMA foreign_keys=ON")
+        db.execute("DELETE FROM conversations WHERE id = ?", (gone.id,))
+        db.commit()
+    store = await Store.open(tmp_path)
+    await store.search.index_all()
     yield store
     await store.close()
 

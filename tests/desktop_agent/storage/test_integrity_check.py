@@ -30,13 +30,15 @@ async def filled(folder: Path, *titles: str) -> None:
     await store.close()
 
 
-def add_hidden(path: Path) -> None:
+def add_hidden(path: Path, *, in_pages: bool = False) -> None:
     """A conversation that is in its table, and not in the index by which the list finds it."""
+    name, word = ("conversations_in_folder", "AND") if in_pages else ("conversations_by_time", "WHERE")
+    hiding = f" {word} number < 0"
     for sql in (
-        "UPDATE sqlite_schema SET sql = sql || ' WHERE number < 0' WHERE name = 'conversations_by_time'",
+        f"UPDATE sqlite_schema SET sql = sql || '{hiding}' WHERE name = '{name}'",
         "INSERT INTO conversations (id, title, title_is_automatic, created_at, updated_at)"
         " VALUES ('hidden', 'hidden', 0, 1, 1)",
-        "UPDATE sqlite_schema SET sql = replace(sql, ' WHERE number < 0', '') WHERE name = 'conversations_by_time'",
+        f"UPDATE sqlite_schema SET sql = replace(sql, '{hiding}', '') WHERE name = '{name}'",
     ):
         # Each on a connection of its own, which reads the schema anew.
         with closing(sqlite3.connect(path)) as db:
@@ -59,7 +61,7 @@ async def test_a_conversation_that_its_index_hides_is_listed_and_the_index_repai
     tmp_path: Path, *, in_pages: bool
 ) -> None:
     await filled(tmp_path, "one", "two")
-    add_hidden(tmp_path / NAME)
+    add_hidden(tmp_path / NAME, in_pages=in_pages)
     store = await Store.open(tmp_path)
     told: list[object] = []
     store.on_notice(told.append)

@@ -113,9 +113,7 @@ def test_a_backup_is_written_and_restored_in_the_settings(on_screen, tmp_path):
         await until(lambda: "is not empty" in page._backup_state.text)
         new = tmp_path / "new"
         page._dialog.fileSelected.emit(str(new))
-        await until(
-            lambda: page._backup_state.text.startswith("Restored, as much as the backup has: conversations: 1,")
-        )
+        await until(lambda: page._backup_state.text.startswith("Restored, as much as there was: conversations: 1,"))
         page._dialog.reject()
         store = await Store.open(new)
         assert [record.title for record in await store.list_conversations()] == ["precious"]
