@@ -98,5 +98,7 @@ async def _store(engine: Engine, tree: ConversationTree, like: ConversationRecor
         parameters=like.parameters,
         state=state,
     )
-    await store.placements.change([tree.id], folder=like.folder, add_tags=like.tags)
+    # An open session does not learn that its conversation was moved or tagged.
+    (place,) = await store.placements.of([like.id])
+    await store.placements.change([tree.id], folder=place.folder, add_tags=place.tags)
     return tree.id

@@ -55,6 +55,23 @@ async def test_a_copy_has_all_branches_settings_and_the_folder(tmp_path: Path) -
     await engine.close()
 
 
+async def test_a_copy_is_where_the_original_was_moved_while_it_was_open(tmp_path: Path) -> None:
+    engine = await opened(tmp_path)
+    placements = engine.store.placements
+    before, after = await engine.store.folders.create("Before"), await engine.store.folders.create("After")
+    id_ = await written(engine, "One", Message.user("a"), Message.assistant("b"))
+    await placements.change([id_], folder=before.id, add_tags=["old"])
+    session = await engine.session(id_)
+    await placements.change([id_], folder=after.id, remove_tags=["old"], add_tags=["new"])
+    await engine.store.folders.delete(before.id)
+    copy = await duplicate_conversation(engine, id_, str)
+    merged = await merge_conversations(engine, [id_, copy], str)
+    for record in await engine.store.record(copy), await engine.store.record(merged):
+        assert (record.folder, record.tags) == (after.id, ("new",))
+    await session.close()
+    await engine.close()
+
+
 async def test_merged_conversations_stand_behind_one_another_with_a_note_before_each(tmp_path: Path) -> None:
     engine = await opened(tmp_path)
     one = await written(engine, "One", Message.user("a"), Message.assistant("b"))
