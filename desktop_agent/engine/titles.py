@@ -214,8 +214,9 @@ class TitleMaker:
             self._is_done = True
             _log.warning("no title came from the model: %s", Fault(error).trace)
         finally:
-            # Meanwhile the person may have named it, or left the first prompt for another one.
-            if title and self._has_local_title(prompt):
+            # Meanwhile the person may have named it, left the first prompt for another one, or deleted the answer.
+            is_the_same = self._has_local_title(prompt) and _first_answer(self._writer.history()) == answer
+            if title and is_the_same:
                 self._writer.journal_queue.change_record(title=title, title_is_automatic=True)
             if title or text.total_usage is not None:
                 self._writer.emit_between_runs(ConversationTitled(self._writer.record.title, text.total_usage))

@@ -197,6 +197,19 @@ async def test_a_name_that_the_person_gives_meanwhile_stays(tmp_path: Path) -> N
         assert at.session.record.title == "How do I sort?"
 
 
+async def test_no_title_tells_of_an_answer_that_was_deleted_meanwhile(tmp_path: Path) -> None:
+    release = asyncio.Event()
+    late = Reply(sse(done=False), hold=release, late=sse(chunk({"content": "Sorting lists"}), chunk(finish="stop")))
+    async with server_with(late) as server, desk(tmp_path, server) as at:
+        await at.say()
+        await until(lambda: len(asked(server)) == 2)
+        await at.session.branches.delete(at.session.history[-1].id)
+        release.set()
+        await at.rest()
+        assert at.session.record.title == "How do I sort?"
+        assert (await at.engine.store.record(at.session.record.id)).title == "How do I sort?"
+
+
 @pytest.mark.parametrize("chat", [{"titles": "local"}, None], ids=["by the person's choice", "by default"])
 async def test_no_model_is_asked(tmp_path: Path, chat: dict[str, str] | None) -> None:
     is_on = chat is not None
