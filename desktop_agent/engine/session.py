@@ -160,7 +160,7 @@ class Session:
     something of it is active or unwritten.
 
     `held` says who else is the writer, or that nothing can be written: then this session is closed from the beginning.
-    `is_in_memory`: nothing of it is ever stored, apart from standing rules.
+    `is_in_memory`: it is the person's, and nothing of it is ever stored, apart from standing rules.
 
     Once closed (`is_closed`, from the beginning of `close` on), it can still be read, and `interrupt`, `wait_idle`
     and `close` are harmless; everything else raises WrongUse. The seven named first do so only from the end of
@@ -179,7 +179,8 @@ class Session:
         self._writer = writer
         self._busy: set[Session] = set() if busy is None else busy
         self.is_closed = False
-        self.is_in_memory = not writer.journal_queue.is_stored
+        # What is followed is stored by somebody else.
+        self.is_in_memory = not writer.journal_queue.is_stored and held is None
         self._active_run = ActiveRun(writer, TitleMaker(writer, setup), self._update_busy)
         self._controls = RuntimeControls(writer, setup, self._active_run.emit)
         self.approvals = self._controls.approvals

@@ -158,6 +158,8 @@ async def test_nothing_can_be_changed_and_the_reason_names_the_owner(tmp_path: P
         await session.wait_idle()
         follower = await follow(other, session.record.id)
         before = await other.store.load(session.record.id)
+        # It is stored, although not from here.
+        assert not follower.session.is_in_memory
         for change in (
             lambda: follower.session.send(Message.user("no")),
             follower.session.retry,
