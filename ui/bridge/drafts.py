@@ -13,6 +13,7 @@ from desktop_agent.types.blocks import Base64Source, Block, Image, Text
 from desktop_agent.types.errors import AgentError, ImageRefused, Sentence, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.found_histories import is_found_id
 from ui.bridge.storage import PictureStore
 
 # `Draft` and `DraftResource` too: the shell imports nothing from the storage.
@@ -39,7 +40,7 @@ class DraftStore:
     """One draft for each conversation; conversations that were never sent share one under no conversation.
 
     A draft that the disk refuses stays in memory and is read from there until the disk takes it. Those of conversations
-    that are never stored are nowhere else.
+    that are never stored are nowhere else, and in one of another program nothing is written.
     """
 
     def __init__(self, store: Store, pictures: PictureStore) -> None:
@@ -89,6 +90,8 @@ class DraftStore:
     def _keep_in_memory(self, owner: DraftOwner, draft: ComposerDraft, *, is_addition: bool = False) -> bool:
         """Return whether it is a draft that must not be stored; it is held then."""
         key = _conversation_id(owner)
+        if is_found_id(key):
+            return True
         if key not in self._in_memory:
             return False
         before = self._in_memory[key]
@@ -140,8 +143,8 @@ class DraftStore:
 
     async def load(self, conversation: OpenConversation) -> ComposerDraft:
         """Return the draft of a conversation; pictures that are gone or damaged are left out."""
-        if conversation.id in self._in_memory:
-            return self._in_memory[conversation.id] or ComposerDraft()
+        if conversation.is_found or conversation.id in self._in_memory:
+            return self._in_memory.get(conversation.id) or ComposerDraft()
         async with self._lock:
             draft = self._refused_of(conversation)
             if draft is None:

@@ -304,6 +304,7 @@ class ConversationLibrary(QObject):
             await self._refresh()
 
     async def _change(self, conversation_id: str, changes: ConversationChanges) -> None:
+        _refuse_found(conversation_id)
         session = await self._engine.session(conversation_id)
         if self._open is not None and session is self._session:
             self._open.change(**changes)
@@ -322,6 +323,7 @@ class ConversationLibrary(QObject):
         await self._refresh()
 
     async def _delete(self, conversation_id: str) -> None:
+        _refuse_found(conversation_id)
         title = (await self._engine.record(conversation_id)).title
         try:
             await self._engine.delete_conversation(conversation_id)
@@ -353,6 +355,12 @@ class _EventListener:
 
     def __call__(self, envelope: Envelope) -> None:
         self.library.on_event(self.session, envelope)
+
+
+def _refuse_found(conversation_id: str) -> None:
+    """Raise WrongUse for a conversation of another program."""
+    if is_found_id(conversation_id):
+        raise WrongUse("This conversation of another program is only read here.", "Continue it here, then change it.")
 
 
 def _why_held(error: StorageFailed) -> Sentence:

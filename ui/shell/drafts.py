@@ -270,7 +270,7 @@ class DraftSync(QObject):
 
 def _share_draft(first: OpenConversation, second: OpenConversation) -> bool:
     """Return whether both have one draft, as all conversations that were never sent do."""
-    return first.id == second.id or not (first.is_stored or second.is_stored)
+    return first.id == second.id or not any(each.is_stored or each.is_found for each in (first, second))
 
 
 async def _do_nothing() -> None:

@@ -64,6 +64,11 @@ class ExchangePresenter(QObject):
         if conversation is None or conversation.is_empty:
             self._banners.show_notice(Sentence("There is nothing in this conversation yet that could be exported."))
             return
+        if conversation.is_found:
+            self._banners.show_notice(
+                Sentence("This conversation of another program is only read here. Continue it here, then export it.")
+            )
+            return
         formats: dict[str, ExportFormat | None] = {
             self.tr("Web page (*.html)"): ExportFormat.HTML,
             self.tr("PDF, to be printed (*.pdf)"): None,

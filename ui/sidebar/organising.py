@@ -59,7 +59,8 @@ class OrganisePresenter(QObject):
     def act(self, action: RowAction) -> None:
         """Do something with the marked conversations, else with the open one."""
         current = self._library.current
-        ids = self._sidebar.view.marks.ids or ([] if current is None or not current.is_stored else [current.id])
+        has_place = current is not None and current.is_stored and not current.is_in_memory
+        ids = self._sidebar.view.marks.ids or ([current.id] if current is not None and has_place else [])
         if ids:
             self.act_on(action, ids)
 

@@ -174,3 +174,35 @@ def test_a_file_that_is_gone_is_said(on_screen, home):
         await until(lambda: "cannot be read: it is not there any more" in banner(screen))
 
     on_screen(work)
+
+
+def test_the_draft_of_a_new_conversation_outlives_what_is_read_in_place(on_screen, home):
+    async def work(screen):
+        screen.editor.setPlainText("half a thought")
+        await screen.idle()
+        await in_place(screen)
+        await screen.idle()
+        screen.window.page.composer.editor.setPlainText("typed")
+        await screen.idle()
+        await screen.window.page.save_draft_immediately()
+        screen.desk.library.new()
+        await screen.idle()
+        assert screen.editor.toPlainText() == "half a thought"
+
+    on_screen(work)
+
+
+def test_what_is_read_in_place_is_not_exported_renamed_or_deleted(on_screen, home):
+    async def work(screen):
+        await in_place(screen)
+        for change in (
+            screen.action("Export this conversation…").trigger,
+            screen.action("Delete this conversation").trigger,
+            lambda: screen.desk.library.rename(screen.desk.library.current.id, "mine"),
+        ):
+            change()
+            await until(lambda: "of another program is only read here" in banner(screen))
+            assert "There is no conversation" not in banner(screen)
+            screen.banners.clear()
+
+    on_screen(work)
