@@ -1,6 +1,7 @@
 """One open conversation and its single writer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Unpack
 
@@ -215,6 +216,7 @@ class Session:
         writer.journal_queue.on_pending_change(self._update_busy)
         writer.journal_queue.on_trouble(self._on_write_error)
         self._blocked_by = held
+        self._refusal: WrongUse | None = None
         if held is not None:
             self.is_closed = True
             self._controls.close()
@@ -420,6 +422,16 @@ class Session:
         await self._writer.close()
         self._update_busy()
 
+    @contextmanager
+    def refusing_changes(self, refusal: WrongUse) -> Generator[None]:
+        """Within, raise this error for every change. Raises WrongUse while a run is active, and when closed."""
+        self._refuse_while_working()
+        self._refusal = refusal
+        try:
+            yield
+        finally:
+            self._refusal = None
+
     def _on_write_error(self, trouble: StorageFailed | None) -> None:
         """Close where another process writes too, or the database file was replaced: the event says why."""
         if isinstance(trouble, OVERTAKEN):
@@ -439,6 +451,8 @@ class Session:
     def _refuse_when_closed(self) -> None:
         if self.is_closed:
             raise self._blocked_by or conversation_closed_error()
+        if self._refusal is not None:
+            raise self._refusal
 
     def _refuse_while_working(self) -> None:
         self._refuse_when_closed()

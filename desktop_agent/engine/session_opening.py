@@ -42,21 +42,20 @@ def new_in_memory_session(record: ConversationRecord, store: Store, setup: Sessi
 async def store_session(store: Store, session: Session) -> None:
     """Store a conversation that was in memory alone, all or nothing, and close the session.
 
-    Raises WrongUse while it works, and StorageFailed; it stays as it is then.
+    It refuses changes meanwhile. Raises WrongUse while it works, and StorageFailed; it stays as it is then.
     """
-    if session.working:
-        raise WrongUse("The model is still working.", "Wait, or press Stop first.")
     if store.read_only is not None:
         raise store.read_only
     record = session.record
-    await store.import_tree(
-        session.branches.tree,
-        endpoint_id=record.endpoint_id,
-        reasoning=record.reasoning,
-        parameters=record.parameters,
-        state=record.state,
-    )
-    await session.close()
+    with session.refusing_changes(WrongUse("This conversation is being stored just now.", "Wait a moment.")):
+        await store.import_tree(
+            session.branches.tree,
+            endpoint_id=record.endpoint_id,
+            reasoning=record.reasoning,
+            parameters=record.parameters,
+            state=record.state,
+        )
+        await session.close()
 
 
 def read_only_session(setup: SessionSetup, tree: ConversationTree, held: StorageFailed) -> Session:

@@ -34,6 +34,7 @@ class UnstoredConversations(QObject):
         self._engine = engine
         self._drafts = drafts
         self._sessions: dict[str, Session] = {}
+        self._storing = asyncio.Lock()
 
     @property
     def rows(self) -> tuple[UnstoredRow, ...]:
@@ -92,15 +93,19 @@ class UnstoredConversations(QObject):
 
         `stop`: stop what it does first.
         """
-        session = self._sessions[conversation_id]
-        if stop:
-            session.interrupt()
-            await session.wait_idle()
         from desktop_agent.engine.session_opening import store_session
 
-        await store_session(self._engine.store, session)
-        stored = await self._engine.session(conversation_id)
-        del self._sessions[conversation_id]
+        async with self._storing:
+            session = self._sessions.get(conversation_id)
+            if session is None:  # asked for twice
+                return await self._engine.session(conversation_id)
+            if stop:
+                session.interrupt()
+                await session.wait_idle()
+            if not session.is_closed:  # it could be stored before, but not be opened
+                await store_session(self._engine.store, session)
+            stored = await self._engine.session(conversation_id)
+            self._sessions.pop(conversation_id, None)
         await self._drafts.store_from_memory(conversation_id)
         self.changed.emit()
         return stored

@@ -1,5 +1,7 @@
 """Conversations that are never stored, in the whole window."""
 
+import asyncio
+
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFrame, QPushButton, QToolButton, QWidget
@@ -104,6 +106,25 @@ def test_it_is_kept_with_its_draft(on_screen):
         assert [each.title for each in await screen.engine.store.list_conversations()] == ["Hello you"]
         assert screen.editor.toPlainText() == "more"
         assert (await screen.engine.store.load_draft(id_)).text == "more"
+
+    on_screen(work, HI)
+
+
+def test_what_is_sent_while_it_is_kept_is_not_lost_and_twice_is_once(on_screen):
+    async def work(screen):
+        id_ = await begun(screen)
+        await said(screen, "Hello you")
+        keep = screen.find(QPushButton, "Keep this conversation: store it")
+        keep.click()
+        keep.click()
+        await asyncio.sleep(0)
+        screen.editor.setPlainText("and this")
+        screen.window.page.composer.send()
+        await until(lambda: screen.conversation.id == id_ and not screen.conversation.is_in_memory)
+        await screen.idle()
+        assert screen.editor.toPlainText() == "and this"
+        assert screen.words(screen.banners) == []
+        assert len(await screen.engine.store.list_conversations()) == 1
 
     on_screen(work, HI)
 
