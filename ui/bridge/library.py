@@ -183,6 +183,19 @@ class ConversationLibrary(QObject):
             self._open.detach()
             self._open = self._session = None
 
+    async def put_into_trash(self, conversation_id: str) -> None:
+        """Delete a conversation, and neither show another one nor offer an undo. Raises as Engine.delete_conversation.
+
+        One that is refused goes on being shown.
+        """
+        try:
+            await self._engine.delete_conversation(conversation_id)
+        except StorageFailed:
+            if self._shows(conversation_id):
+                # The deletion has closed it.
+                await self._open_stored(conversation_id, lambda: self._shows(conversation_id))
+            raise
+
     def _shows(self, conversation_id: str) -> bool:
         return self._open is not None and self._open.id == conversation_id
 
@@ -325,13 +338,7 @@ class ConversationLibrary(QObject):
     async def _delete(self, conversation_id: str) -> None:
         _refuse_found(conversation_id)
         title = (await self._engine.record(conversation_id)).title
-        try:
-            await self._engine.delete_conversation(conversation_id)
-        except StorageFailed:
-            if self._shows(conversation_id):
-                # The deletion has closed it.
-                await self._open_stored(conversation_id, lambda: self._shows(conversation_id))
-            raise
+        await self.put_into_trash(conversation_id)
         if self._shows(conversation_id):
             self._show_new()
         await self._refresh()

@@ -113,7 +113,7 @@ class Organiser(QObject):
         deleted: list[str] = []
         try:
             for conversation_id in ids:
-                await self._engine.delete_conversation(conversation_id)
+                await self._library.put_into_trash(conversation_id)
                 deleted.append(conversation_id)
         finally:
             current = self._library.current
@@ -160,7 +160,9 @@ class Organiser(QObject):
     def _on_opened(self, conversation: OpenConversation) -> None:
         """What is begun while a folder is shown belongs there."""
         folder = self._library.listing.folder
-        self._new = (conversation.id, folder) if folder is not None and conversation.is_empty else None
+        # One of which all was deleted is empty too, and has its place.
+        is_new = conversation.is_empty and (conversation.is_in_memory or not conversation.is_stored)
+        self._new = (conversation.id, folder) if folder is not None and is_new else None
 
     def _place_new(self) -> None:
         if self._new is not None:

@@ -6,9 +6,13 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QListView, QMenu, QPushButton, QToolButton
 
+from desktop_agent.storage.store import Store
+from desktop_agent.types.errors import DiskFull
 from desktop_agent.types.folders import FolderColour
 from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 from ui.style.list_rows import RowRole
 
 MOVE = Qt.DropAction.MoveAction
@@ -225,6 +229,45 @@ def test_a_copy_is_made_and_a_new_conversation_belongs_to_the_folder_that_is_sho
         assert place.folder == folder.id
 
     on_screen(work)
+
+
+def test_one_that_is_empty_by_now_is_not_moved_where_it_is_opened(on_screen):
+    async def work(screen):
+        store = screen.engine.store
+        (id_,) = await stored(screen, "a")
+        await store.branches.delete(id_, (await store.load(id_)).messages[0].id, head_message_id=None)
+        await store.folders.create("Work")
+        await listed(screen, "Work", "Today", "a")
+        click(screen, "Work")
+        await until(lambda: titles(screen) == [])
+        screen.desk.library.open(id_)
+        await until(lambda: screen.conversation.id == id_)
+        screen.desk.library.refresh()
+        await screen.idle()
+        (place,) = await store.placements.of([id_])
+        assert place.folder is None
+
+    on_screen(work)
+
+
+def test_one_that_the_disk_keeps_out_of_the_trash_can_be_gone_on_with(on_screen, monkeypatch, menus):
+    async def work(screen):
+        await screen.say("Hello")
+        id_ = screen.conversation.id
+
+        async def refuse(_self, _id):
+            raise DiskFull("The disk is full.")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "delete_conversation", refuse)
+            await listed(screen, "Today", "Hello")
+            choose(screen, "Hello", "Delete")
+            await until(lambda: "The disk is full." in screen.words(screen.banners))
+            await screen.idle()
+        await screen.say("again")
+        assert (screen.conversation.id, len(screen.answers())) == (id_, 2)
+
+    on_screen(work, Turn(ContentDelta("Hi")), Turn(ContentDelta("Ho")))
 
 
 def test_many_folders_do_not_push_the_conversations_away(on_screen):
