@@ -306,6 +306,7 @@ class AppController:
 
     def _connect(self) -> None:
         self.library.trash.purged.connect(self._disk.find_deleted)
+        self.window.page.branches.deletion.deleted.connect(self._disk.find_deleted_message)
         self._settings.changed.connect(self._on_preferences)
         self._settings_presenter.connect_requested.connect(self.window.show_welcome)
         self._settings_presenter.about_requested.connect(self._help.show_about)

@@ -14,6 +14,7 @@ from desktop_agent.storage.backups.backup import (
     Backup,
     StoredCounts,
     find_with_conversations,
+    find_with_message,
     is_backup_due,
     list_backups,
     remove_backup,
@@ -140,10 +141,17 @@ class Backups(QObject):
 
     async def find_with(self, conversation_ids: Collection[str]) -> None:
         """Find what has these conversations still; `deleted_but_kept` names it, if there is anything."""
-        paths = [backup.folder for backup in await list_backups(self.folder)]
-        paths += [copy.path for copy in await list_migration_copies(self._engine.folder)]
-        if found := await find_with_conversations(paths, conversation_ids):
+        if found := await find_with_conversations(await self._all_paths(), conversation_ids):
             self.deleted_but_kept.emit([*found])
+
+    async def find_with_message(self, conversation_id: str, message_id: str) -> None:
+        """Find what has this message still; `deleted_but_kept` names it, if there is anything."""
+        if found := await find_with_message(await self._all_paths(), conversation_id, message_id):
+            self.deleted_but_kept.emit([*found])
+
+    async def _all_paths(self) -> list[Path]:
+        paths = [backup.folder for backup in await list_backups(self.folder)]
+        return paths + [copy.path for copy in await list_migration_copies(self._engine.folder)]
 
     async def _refresh(self) -> None:
         self.changed.emit([*await list_backups(self.folder)])

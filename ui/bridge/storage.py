@@ -77,6 +77,10 @@ class DiskMonitor(QObject):
         """Look for backups that still have what was deleted for good; `backups` names them."""
         self._tasks.start(self.backups.find_with(conversation_ids))
 
+    def find_deleted_message(self, conversation_id: str, message_id: str) -> None:
+        """Look for backups that still have a message that was deleted for good; `backups` names them."""
+        self._tasks.start(self.backups.find_with_message(conversation_id, message_id))
+
     def close(self) -> None:
         """Begin no more checks."""
         self._idle.stop()

@@ -37,6 +37,8 @@ _FOLDERS = (PICTURE_FOLDER, BLOB_FOLDER)
 _SETTINGS = ("*.json", "*.toml")
 _NAME = re.compile(r"\d{4}-\d\d-\d\d \d\d-\d\d-\d\d( \d+)?")
 _UNFINISHED_SECONDS = 24 * 60 * 60
+_SELECT_MESSAGE = """
+    SELECT 1 FROM conversations c JOIN messages m ON m.conversation = c.number WHERE c.id = ? AND m.id = ?"""
 _COUNT = """
     SELECT (SELECT count(*) FROM conversations WHERE deleted_at IS NULL),
         (SELECT count(*) FROM conversations WHERE deleted_at IS NOT NULL), (SELECT count(*) FROM messages)"""
@@ -131,6 +133,11 @@ async def is_backup_due(data_folder: Path, backups: Path, interval: timedelta) -
 async def find_with_conversations(paths: Sequence[Path], conversation_ids: Collection[str]) -> tuple[Path, ...]:
     """Return those backups and databases that have one of these conversations, or cannot be read."""
     return await _in_thread(lambda _: tuple(path for path in paths if _has_one_of(path, conversation_ids)))
+
+
+async def find_with_message(paths: Sequence[Path], conversation_id: str, message_id: str) -> tuple[Path, ...]:
+    """Return those backups and databases that have this message in this conversation, or cannot be read."""
+    return await _in_thread(lambda _: tuple(path for path in paths if _has_message(path, conversation_id, message_id)))
 
 
 async def restore_backup(backup: Path, data_folder: Path) -> tuple[StoredCounts, StoredCounts]:
@@ -293,13 +300,25 @@ def _is_due(data_folder: Path, backups: Path, interval: timedelta) -> bool:
 
 
 def _has_one_of(backup: Path, conversation_ids: Collection[str]) -> bool:
-    path = backup / DATABASE_NAME if backup.is_dir() else backup
     try:
-        with closing(sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True)) as connection:
+        with _open_read_only(backup) as connection:
             ids = {text_of(id_) for (id_,) in connection.execute("SELECT id FROM conversations")}
     except sqlite3.Error:
         return True
     return not ids.isdisjoint(conversation_ids)
+
+
+def _has_message(backup: Path, conversation_id: str, message_id: str) -> bool:
+    try:
+        with _open_read_only(backup) as connection:
+            return connection.execute(_SELECT_MESSAGE, (conversation_id, message_id)).fetchone() is not None
+    except sqlite3.Error:
+        return True
+
+
+def _open_read_only(backup: Path) -> closing[sqlite3.Connection]:
+    path = backup / DATABASE_NAME if backup.is_dir() else backup
+    return closing(sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True))
 
 
 def _require_finished(backup: Path) -> None:

@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.storage import backup as backup_module
 from desktop_agent.storage import store as store_module
+from desktop_agent.storage.backups import backup as backup_module
 from desktop_agent.storage.backups.backup import (
     StoredCounts,
     count_stored,
     find_with_conversations,
+    find_with_message,
     is_backup_due,
     list_backups,
     remove_backup,
@@ -237,3 +238,15 @@ async def test_the_backups_that_have_a_conversation_are_known(store: Store, data
     assert await find_with_conversations(paths, ["another"]) == ()
     (backup.folder / DATABASE_NAME).write_bytes(b"unreadable")
     assert await find_with_conversations(paths, ["another"]) == (backup.folder,)
+
+
+async def test_the_backups_that_have_a_message_are_known(store: Store, data: Path) -> None:
+    backup = await write_backup(store, data, data / "backups")
+    paths = [backup.folder, data / DATABASE_NAME]
+    since, before = Message.user("said since"), (await store.load_tree("imported")).messages[0].message
+    await store.commit("imported", since)
+    assert await find_with_message(paths, "imported", before.id) == tuple(paths)
+    assert await find_with_message(paths, "imported", since.id) == (data / DATABASE_NAME,)
+    assert await find_with_message(paths, "another", before.id) == ()
+    (backup.folder / DATABASE_NAME).write_bytes(b"unreadable")
+    assert await find_with_message(paths, "imported", since.id) == tuple(paths)

@@ -5,6 +5,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
 from desktop_agent.conversation.message_tree import Deletion
+from desktop_agent.storage.backups.backup import write_backup
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from tests.ui.shell.test_branches import commands, run, session, settled, turns, view, write
@@ -44,6 +45,21 @@ def test_what_goes_is_said_with_counts():
     assert "2 messages after it, 1 of them on another branch." in deletion_words(plan(2, 1))
     assert "2 messages after it. Nothing" in deletion_words(plan(2))
     assert "cannot be undone from here any more" in deletion_words(plan(0, 0, 1, ("c",)))
+
+
+def test_backups_that_still_have_it_are_named(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        await write_backup(screen.engine.store, screen.engine.folder, screen.engine.folder / "backups")
+        await screen.say("b")
+        answer(await asked(screen, row=2), "Delete for good")
+        await until(lambda: screen.answers() == ["one"])
+        await screen.idle()
+        assert screen.banners.keys == []
+        answer(await asked(screen, row=0), "Delete for good")
+        await until(lambda: "Backups and copies that still have" in " ".join(screen.words(screen.banners)))
+
+    on_screen(work, *turns("one", "two"))
 
 
 def test_a_message_is_deleted_once_that_was_asked(on_screen):

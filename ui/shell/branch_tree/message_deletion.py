@@ -1,6 +1,6 @@
 """Deleting a message: what goes with it is said first, and asked about."""
 
-from PySide6.QtCore import QCoreApplication, QObject
+from PySide6.QtCore import QCoreApplication, QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.conversation.message_tree import Deletion
@@ -65,6 +65,9 @@ def _what_goes(deletion: Deletion) -> str:
 class DeletionPresenter(QObject):
     """Asks before a message of the shown conversation is deleted, and deletes it."""
 
+    deleted = Signal(str, str)
+    """The id of a stored conversation, and of the message that was deleted with all that followed it."""
+
     def __init__(
         self, themes: ThemeSource, banners: BannerArea, undo: UndoPresenter, tasks: BackgroundTasks, page: QWidget
     ) -> None:
@@ -116,7 +119,7 @@ class DeletionPresenter(QObject):
                 self._undone_before = message_id
                 self._undo.undo_checkpoints(deletion.checkpoints, self.tr("Undo what will be deleted"))
             elif answer:
-                self._tasks.start(self._delete(conversation, message_id))
+                self._tasks.start(self._delete(conversation, message_id, deletion.root))
 
         box.answered.connect(on_answered)
         box.open()
@@ -126,10 +129,12 @@ class DeletionPresenter(QObject):
         if message_id:
             self.ask(message_id)
 
-    async def _delete(self, conversation: OpenConversation, message_id: str) -> None:
+    async def _delete(self, conversation: OpenConversation, message_id: str, root_id: str) -> None:
         try:
             await conversation.branches.delete(message_id)
         except AgentError as error:
             self._banners.show_error(error, conversation.id)
         else:
             announce(self._page, self.tr("Deleted."))
+            if not conversation.is_in_memory:
+                self.deleted.emit(conversation.id, root_id)
