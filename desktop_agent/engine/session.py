@@ -1,7 +1,6 @@
 """One open conversation and its single writer."""
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Unpack
 
@@ -163,9 +162,9 @@ class Session:
     `held` says who else is the writer, or that nothing can be written: then this session is closed from the beginning.
     `is_in_memory`: it is the person's, and nothing of it is ever stored, apart from standing rules.
 
-    Once closed (`is_closed`, from the beginning of `close` on), it can still be read, and `interrupt`, `wait_idle`
-    and `close` are harmless; everything else raises WrongUse. The seven named first do so only from the end of
-    `close` on: until then the run that is being stopped may need them, and their changes are stored.
+    Once closed (`is_closed`, from the beginning of `close` on), and while it is `blocked_by` an error, it can be read,
+    and `interrupt`, `wait_idle` and `close` are harmless; all else raises WrongUse. The seven named first do so only
+    from the end of `close` on: until then the run that is being stopped may need them, and their changes are stored.
     """
 
     def __init__(
@@ -180,7 +179,6 @@ class Session:
         self._writer = writer
         self._busy: set[Session] = set() if busy is None else busy
         self.is_closed = False
-        # What is followed is stored by somebody else.
         self.is_in_memory = not writer.journal_queue.is_stored and held is None
         self._active_run = ActiveRun(writer, TitleMaker(writer, setup), self._update_busy)
         self._controls = RuntimeControls(writer, setup, self._active_run.emit)
@@ -215,8 +213,7 @@ class Session:
         self.context_size = ContextSize(setup, writer)
         writer.journal_queue.on_pending_change(self._update_busy)
         writer.journal_queue.on_trouble(self._on_write_error)
-        self._blocked_by = held
-        self._refusal: WrongUse | None = None
+        self.blocked_by: AgentError | None = held
         if held is not None:
             self.is_closed = True
             self._controls.close()
@@ -422,16 +419,6 @@ class Session:
         await self._writer.close()
         self._update_busy()
 
-    @contextmanager
-    def refusing_changes(self, refusal: WrongUse) -> Generator[None]:
-        """Within, raise this error for every change. Raises WrongUse while a run is active, and when closed."""
-        self._refuse_while_working()
-        self._refusal = refusal
-        try:
-            yield
-        finally:
-            self._refusal = None
-
     def _on_write_error(self, trouble: StorageFailed | None) -> None:
         """Close where another process writes too, or the database file was replaced: the event says why."""
         if isinstance(trouble, OVERTAKEN):
@@ -449,10 +436,8 @@ class Session:
         return message
 
     def _refuse_when_closed(self) -> None:
-        if self.is_closed:
-            raise self._blocked_by or conversation_closed_error()
-        if self._refusal is not None:
-            raise self._refusal
+        if self.is_closed or self.blocked_by is not None:
+            raise self.blocked_by or conversation_closed_error()
 
     def _refuse_while_working(self) -> None:
         self._refuse_when_closed()

@@ -44,10 +44,13 @@ async def store_session(store: Store, session: Session) -> None:
 
     It refuses changes meanwhile. Raises WrongUse while it works, and StorageFailed; it stays as it is then.
     """
+    if session.working:
+        raise WrongUse("The model is still working.", "Wait, or press Stop first.")
     if store.read_only is not None:
         raise store.read_only
     record = session.record
-    with session.refusing_changes(WrongUse("This conversation is being stored just now.", "Wait a moment.")):
+    session.blocked_by = WrongUse("This conversation is being stored just now.", "Wait a moment.")
+    try:
         await store.import_tree(
             session.branches.tree,
             endpoint_id=record.endpoint_id,
@@ -56,6 +59,8 @@ async def store_session(store: Store, session: Session) -> None:
             state=record.state,
         )
         await session.close()
+    finally:
+        session.blocked_by = None
 
 
 def read_only_session(setup: SessionSetup, tree: ConversationTree, held: StorageFailed) -> Session:

@@ -144,10 +144,8 @@ class ConversationLibrary(QObject):
 
         async def work() -> None:
             records = await self._engine.store.list_conversations(1, scope=ListScope(archived=False))
-            if self._wanted is request and records:
-                self.open(records[0].id)
-            elif self._wanted is request:
-                otherwise()
+            if self._wanted is request:
+                self.open(records[0].id) if records else otherwise()
 
         self._tasks.start(work())
 
@@ -184,10 +182,7 @@ class ConversationLibrary(QObject):
             self._open = self._session = None
 
     async def put_into_trash(self, conversation_id: str) -> None:
-        """Delete a conversation, and neither show another one nor offer an undo. Raises as Engine.delete_conversation.
-
-        One that is refused goes on being shown.
-        """
+        """Delete it, and show no other one. Raises as Engine.delete_conversation, and goes on showing it then."""
         try:
             await self._engine.delete_conversation(conversation_id)
         except StorageFailed:
@@ -329,10 +324,7 @@ class ConversationLibrary(QObject):
 
     async def _store_unstored(self, conversation_id: str) -> None:
         stored = await self.unstored.store(conversation_id)
-        if self._shows(conversation_id):
-            self._show(stored)
-        else:
-            self._engine.release_session(stored)
+        self._show(stored) if self._shows(conversation_id) else self._engine.release_session(stored)
         await self._refresh()
 
     async def _delete(self, conversation_id: str) -> None:
