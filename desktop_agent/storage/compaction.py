@@ -19,6 +19,8 @@ from desktop_agent.types.errors import DatabaseBusy, DiskFull, Sentence
 _MAX_IN_MEMORY = 256 * 1024 * 1024
 # The new content is written to the log, and from there into the database.
 _ROOM = 2.2
+_STEPS = 20_000
+"""Steps of SQLite's machine between two looks at whether it is cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +40,11 @@ async def compact(store: Store, folder: Path) -> Compaction:
     if store.read_only is not None:
         raise store.read_only
     before = await asyncio.to_thread(_prepare, folder)
-    working: list[DatabaseConnection] = []
     token = CancelToken()
 
     def work(db: DatabaseConnection) -> None:
-        working.append(db)
+        # An interrupt from another thread is lost where no statement runs just then.
+        db.set_progress_handler(lambda: token.is_cancelled, _STEPS)
         try:
             token.raise_if_cancelled()
             _compact_database(db, folder)
@@ -51,15 +53,9 @@ async def compact(store: Store, folder: Path) -> Compaction:
             if result_code(error) != sqlite3.SQLITE_INTERRUPT:
                 raise
         finally:
-            working.clear()
+            db.set_progress_handler(None, 0)
 
-    def interrupt() -> None:
-        token.cancel()
-        for connection in tuple(working):
-            with suppress(sqlite3.ProgrammingError):  # it is closed
-                connection.interrupt()
-
-    await wait_to_end(asyncio.ensure_future(store.run(work)), interrupt)
+    await wait_to_end(asyncio.ensure_future(store.run(work)), token.cancel)
     await asyncio.to_thread(_compact_index, folder / INDEX_NAME)
     return Compaction(before, await asyncio.to_thread(_size, folder))
 
