@@ -149,6 +149,7 @@ class AgentLoop:
 
     async def run(self, prompt: Message | None, recovered: RecoveredCalls | None) -> RunEnd:
         """Run until the model is done, a limit is reached, or a person or a guard ends it. Raises AgentError."""
+        await self._context.history_ready()
         self._context.guards.begin_run(recovered and recovered.guard_iterations)
         if recovered is not None and (end := await self._finish_recovered_calls()) is not None:
             return end
@@ -176,6 +177,7 @@ class AgentLoop:
 
     async def compact(self) -> RunEnd:
         """Only summarise older messages, without a turn. Raises AgentError, also where nothing could be summarised."""
+        await self._context.history_ready()
         provider = await self._context.open_provider(self._settings.model)
         if await self._boundary.compact(provider):
             return RunEnd.COMPLETED

@@ -273,7 +273,8 @@ class RunContext:
     """What a run works with. What the person may change while it runs is an object of the session's own.
 
     `open_provider` takes the name of a model and returns who serves it just now; it raises AgentError where nobody
-    does any more. `tools_ready` is awaited before the first turn. `files` saves what calls are about to change; None
+    does any more. `history_ready` is awaited before anything else, `tools_ready` before the first turn.
+    `files` saves what calls are about to change; None
     saves nothing. `prepared_history` caches what was prepared for earlier requests. `agent_path` names the specialists
     from the root down; the root agent's is empty.
     """
@@ -295,5 +296,6 @@ class RunContext:
     fitter: PictureFitter = field(default_factory=PictureFitter)
     prepared_history: PreparedHistory = field(default_factory=PreparedHistory)
     agent_path: tuple[str, ...] = ()
+    history_ready: Callable[[], Awaitable[None]] = _no_wait
     tools_ready: Callable[[], Awaitable[None]] = _no_wait
     slots: ToolSlots = field(default_factory=ToolSlots)

@@ -28,11 +28,13 @@ class Versions:
 class Branches:
     """The places where a conversation branches, kept while messages are added to one of the branches.
 
-    Of a conversation that is not `stored`, the messages that are left are kept here.
+    Of a conversation that is not `stored`, the messages that are left are kept here. `above` is the id of the message
+    before the first one that is in memory.
     """
 
-    def __init__(self, points: BranchPoints, *, stored: bool) -> None:
+    def __init__(self, points: BranchPoints, *, stored: bool, above: str | None = None) -> None:
         self._children = {parent: list(children) for parent, children in points.items()}
+        self.above = above
         self._is_stored = stored
         self._left: dict[str, TreeMessage] = {}
         self._last_heads: dict[str, str] = {}
@@ -40,7 +42,7 @@ class Branches:
 
     def leave(self, branch: Sequence[Message], count: int) -> None:
         """Note that only so many messages of this branch, and not all of them, stay in view."""
-        parent = branch[count - 1].id if count else None
+        parent = branch[count - 1].id if count else self.above
         self._children.setdefault(parent, [branch[count].id])
         self._last_heads |= dict.fromkeys((message.id for message in branch[count:]), branch[-1].id)
         if not self._is_stored:
@@ -69,6 +71,11 @@ class Branches:
     def nodes(self, in_view: Sequence[Message]) -> tuple[TreeMessage, ...]:
         """Return the messages of all branches of a conversation that is not stored, each after its parent."""
         return tuple((self._left | {node.message.id: node for node in _tree_messages(in_view)}).values())
+
+    def prepend(self, points: BranchPoints, above: str | None) -> None:
+        """Take in the places where messages branch that come before those in memory, and what is above them."""
+        self._children = {parent: list(children) for parent, children in points.items()} | self._children
+        self.above = above
 
     def add(self, parent: str | None, child: str) -> None:
         """Note a message that was added to the branch in view."""
@@ -108,7 +115,7 @@ class Branches:
 
     def _versions(self, messages: Sequence[Message]) -> Iterator[tuple[str, Versions]]:
         versions: Versions | None = None
-        parent = None
+        parent = self.above
         for message in messages:
             children = self._children.get(parent, [])
             if len(children) > 1 and message.id in children:

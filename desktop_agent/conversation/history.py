@@ -36,6 +36,11 @@ def group_messages(messages: Sequence[Message]) -> tuple[MessageGroup, ...]:
     return tuple(tuple(group) for group in groups)
 
 
+def is_own_prompt(message: Message) -> bool:
+    """Return whether the person wrote the message."""
+    return message.role is Role.USER and message.injected_by is None
+
+
 def last_prompt_index(messages: Sequence[Message]) -> int | None:
     """Return the index of the person's newest prompt; without one, as in a specialist's work, of the newest prompt."""
     prompts = [index for index, message in enumerate(messages) if message.role is Role.USER]

@@ -1,5 +1,6 @@
 """The items of a transcript, one for each part that a person sees as a thing of its own; and how text grows in them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -190,6 +191,13 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True)
+class Prepended:
+    """`count` items were inserted at the beginning: they are older than all others, and nothing new was said."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Updated:
     """The item at `index` changed: its text grew at the end, or anything else about it."""
 
@@ -205,19 +213,22 @@ class Removed:
     count: int
 
 
-Change = Added | Updated | Removed
+Change = Added | Prepended | Updated | Removed
 
 
 class ItemList:
-    """The items, in order. Only items at the end are ever removed, so indexes stay valid."""
+    """The items, in order. Only items at the end are ever removed; those that are prepended move all indexes.
 
-    def __init__(self) -> None:
+    `ids` are those that follow the ids of another list.
+    """
+
+    def __init__(self, ids: Iterator[str] | None = None) -> None:
         self.items: list[Item] = []
-        self._ids = (f"item-{number}" for number in count(1))
+        self.ids = ids or (f"item-{number}" for number in count(1))
 
     def new_id(self) -> str:
         """Return an unused item id."""
-        return next(self._ids)
+        return next(self.ids)
 
     def add(self, item: Item) -> Added:
         """Append the item."""
@@ -310,6 +321,11 @@ class TextItems:
     def close(self, at: datetime, *, interrupted: bool = False) -> list[Change]:
         """Finish all open text, if any: from now on it never changes."""
         return [change for number in list(self._open) for change in self._finish(number, at, interrupted=interrupted)]
+
+    def move(self, by: int) -> None:
+        """Move all indexes: so many items were prepended."""
+        for open_item in self._open.values():
+            open_item.index += by
 
     def _continue_as(self, part: int) -> None:
         """Continue a complete text in this part, where nothing else is open."""

@@ -1,8 +1,7 @@
 """The transcript in memory: folds events into items, and returns the changes that each event makes."""
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import takewhile
 
 from desktop_agent.conversation.history import summary_of
 from desktop_agent.conversation.items import (
@@ -11,6 +10,7 @@ from desktop_agent.conversation.items import (
     Item,
     ItemList,
     NoticeItem,
+    Prepended,
     Removed,
     ServerStepItem,
     TextItems,
@@ -25,6 +25,7 @@ from desktop_agent.conversation.transcript_notices import (
     COMPACTED,
     MERGE_AUTHOR,
     NoticeText,
+    PassingNotices,
     continued_notice,
     explain_ending,
     is_undo_note,
@@ -69,24 +70,32 @@ from desktop_agent.types.provider_events import (
 )
 
 INTERRUPTED = Sentence("This answer was interrupted.")
-_CONTINUE_ACTIONS = frozenset({RemedyAction.RETRY, RemedyAction.CONTINUE})
 # Closing a text takes a time, which does not matter for stored ones.
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 class Transcript:
-    """A list of items. The session is its single writer; everybody else reads."""
+    """A list of items. The session is its single writer; everybody else reads.
 
-    def __init__(self, messages: Iterable[Message] = ()) -> None:
-        self._item_list = ItemList()
+    What will stand above another one takes its next `ids`, and repeats none of its `sentences`.
+    """
+
+    def __init__(
+        self,
+        messages: Iterable[Message] = (),
+        *,
+        ids: Iterator[str] | None = None,
+        sentences: set[str] | None = None,
+    ) -> None:
+        self._item_list = ItemList(ids)
         self._items = self._item_list.items
         self._text = TextItems(self._item_list)
         self._calls = CallItems(self._item_list)
         self._sub_runs = SubRunItems(self._calls)
         self._message_id = ""
-        self._added_sentences: set[str] = set()
-        self._waiting_notice: NoticeItem | None = None
-        self._offer_notice: NoticeItem | None = None
+        self._added_sentences: set[str] = set() if sentences is None else sentences
+        self._passing = PassingNotices(self._item_list)
+        self.offer_continue = self._passing.offer_continue
         for message in messages:
             self.add_message(message)
 
@@ -101,7 +110,7 @@ class Transcript:
 
     def add_message(self, message: Message) -> list[Change]:
         """Show a committed message whole. Of system messages only a summary is shown, as a notice that opens."""
-        return self._end_waiting() + self._end_offer() + self._add_message(message)
+        return self._passing.end_waiting() + self._passing.end_offer() + self._add_message(message)
 
     def _add_message(self, message: Message) -> list[Change]:
         match message.role:
@@ -123,6 +132,17 @@ class Transcript:
             case Role.ASSISTANT:
                 return self._add_answer(message)
 
+    def prepend(self, messages: Sequence[Message]) -> list[Change]:
+        """Show messages that come before all others. Calls of theirs have their results among them."""
+        earlier = Transcript(messages, ids=self._item_list.ids, sentences=self._added_sentences)
+        count = len(earlier)
+        if not count:
+            return []
+        self._items[:0] = earlier
+        self._text.move(count)
+        self._calls.take_prepended(count)
+        return [Prepended(count)]
+
     def cut_after(self, kept: Iterable[Message]) -> list[Change]:
         """Remove what stands below the last of these messages. No run is active then."""
         ids: set[str] = set()
@@ -141,8 +161,7 @@ class Transcript:
         self._calls.forget_from(first)
         notices = [item for item in removed if isinstance(item, NoticeItem)]
         self._added_sentences -= {str(notice.sentence) for notice in notices}
-        if self._offer_notice in notices:
-            self._offer_notice = None
+        self._passing.forget(notices)
         return [Removed(first, len(removed))]
 
     def add_notice(
@@ -160,13 +179,6 @@ class Transcript:
         return [
             self._item_list.add(NoticeItem(self._item_list.new_id(), level, sentence, remedy, action, detail, folded))
         ]
-
-    def offer_continue(self, sentence: Sentence, action: RemedyAction) -> list[Change]:
-        """Offer at the end, once, to continue, until something is said or a run begins."""
-        if self._offers_continue():
-            return []
-        self._offer_notice = NoticeItem(self._item_list.new_id(), "notice", sentence, action=action)
-        return [self._item_list.add(self._offer_notice)]
 
     def resolve_notice(self, notice: NoticeItem, instead: Sentence) -> list[Change]:
         """Remove a notice that no longer holds, or replace its text where something follows it."""
@@ -196,8 +208,8 @@ class Transcript:
         if envelope.parent_run_id is not None:
             return self._sub_runs.fold(envelope)
         if isinstance(event, AnswerAwaited):
-            return self._show_waiting(event)
-        ended = self._end_waiting() if self._waiting_notice else []
+            return self._passing.show_waiting(event)
+        ended = self._passing.end_waiting() if self._passing.is_waiting else []
         if isinstance(event, ContentDelta):
             return ended + self._text.grow(event.text, AnswerItem, self._message_id, envelope.at, event.part)
         return ended + self._apply(envelope)
@@ -257,7 +269,7 @@ class Transcript:
             case CheckpointCreated() | CheckpointRestored():
                 changed = self._calls.on_checkpoint(event)
             case RunStarted():
-                changed = self._end_offer()
+                changed = self._passing.end_offer()
             case _:
                 changed = []
         return changed + self._add_notice_text(notice_for(event))
@@ -338,38 +350,6 @@ class Transcript:
                 self._added_sentences.add(str(sentence))
                 changes += self.add_notice(sentence)
         return changes
-
-    def _show_waiting(self, event: AnswerAwaited) -> list[Change]:
-        """Show that nothing has come yet: a line at the end that counts on, and is removed by the next event."""
-        sentence = Sentence("No answer yet, {seconds} s.", {"seconds": f"{event.seconds:.0f}"})
-        if self._waiting_notice is not None:
-            self._waiting_notice.sentence = sentence
-            return [Updated(self._index_of(self._waiting_notice), "state")]
-        self._waiting_notice = NoticeItem(self._item_list.new_id(), "notice", sentence)
-        return [self._item_list.add(self._waiting_notice)]
-
-    def _end_waiting(self) -> list[Change]:
-        ended, self._waiting_notice = self._waiting_notice, None
-        return self._remove_notice(ended)
-
-    def _end_offer(self) -> list[Change]:
-        ended, self._offer_notice = self._offer_notice, None
-        return self._remove_notice(ended)
-
-    def _remove_notice(self, notice: NoticeItem | None) -> list[Change]:
-        if notice is None:
-            return []
-        index = self._index_of(notice)
-        del self._items[index]
-        return [Removed(index, 1)]
-
-    def _offers_continue(self) -> bool:
-        last = takewhile(lambda item: isinstance(item, NoticeItem), reversed(self._items))
-        return any(isinstance(item, NoticeItem) and item.action in _CONTINUE_ACTIONS for item in last)
-
-    def _index_of(self, notice: NoticeItem) -> int:
-        """Return the index of a notice: at the end, or before other notices."""
-        return next(index for index in reversed(range(len(self._items))) if self._items[index] is notice)
 
     def _close_open(self, at: datetime, *, interrupted: bool) -> list[Change]:
         """Close what is open; calls that were still being written are removed."""

@@ -124,6 +124,18 @@ class CallItems:
         for id_ in gone:
             del self._places[id_]
 
+    def take_prepended(self, count: int) -> None:
+        """Take in so many items that were prepended, and move all indexes by their number."""
+        self._places = {id_: place + count for id_, place in self._places.items()}
+        # An id that occurs again names the newer call.
+        for place in range(count - 1, -1, -1):
+            item = self._items.items[place]
+            if isinstance(item, ToolCallItem):
+                self._places[item.id] = place
+                self._calls.setdefault(item.tool_use_id, item)
+            elif isinstance(item, NoticeItem) and item.message_id:
+                self._notices[item.message_id] = item
+
     def link_notice(self, message_id: str) -> None:
         """Link the last item, a notice of an undo, to the message in which the model reads of it."""
         item = self._items.items[-1]

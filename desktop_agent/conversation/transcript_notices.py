@@ -1,11 +1,14 @@
 """Notices of the transcript: why an answer ended, what changed, and what the model reads of an undo."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
+from desktop_agent.conversation.items import Change, ItemList, NoticeItem, Removed, Updated
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.engine_events import (
+    AnswerAwaited,
     CheckpointRestored,
     ContextCompacted,
     ContinuationInjected,
@@ -259,3 +262,69 @@ def _restore_notice(event: CheckpointRestored) -> NoticeText | None:
 def _joined_paths(paths: Sequence[str]) -> str:
     listed = ", ".join(paths[:_MAX_PATHS])
     return f"{listed}, …" if len(paths) > _MAX_PATHS else listed
+
+
+_CONTINUE_ACTIONS = frozenset({RemedyAction.RETRY, RemedyAction.CONTINUE})
+
+
+class PassingNotices:
+    """Notices at the end that whatever follows removes: that no answer came yet, and the offer to continue."""
+
+    def __init__(self, items: ItemList) -> None:
+        self._items = items
+        self._waiting: NoticeItem | None = None
+        self._offer: NoticeItem | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether it is shown that nothing has come yet."""
+        return self._waiting is not None
+
+    @property
+    def offers_continue(self) -> bool:
+        """Return whether the last notices offer to continue."""
+        last = takewhile(lambda item: isinstance(item, NoticeItem), reversed(self._items.items))
+        return any(isinstance(item, NoticeItem) and item.action in _CONTINUE_ACTIONS for item in last)
+
+    def show_waiting(self, event: AnswerAwaited) -> list[Change]:
+        """Show that nothing has come yet: a line that counts on."""
+        sentence = Sentence("No answer yet, {seconds} s.", {"seconds": f"{event.seconds:.0f}"})
+        if self._waiting is not None:
+            self._waiting.sentence = sentence
+            return [Updated(self._index_of(self._waiting), "state")]
+        self._waiting = NoticeItem(self._items.new_id(), "notice", sentence)
+        return [self._items.add(self._waiting)]
+
+    def end_waiting(self) -> list[Change]:
+        """Remove that line."""
+        ended, self._waiting = self._waiting, None
+        return self._remove(ended)
+
+    def offer_continue(self, sentence: Sentence, action: RemedyAction) -> list[Change]:
+        """Offer at the end, once, to continue, until something is said or a run begins."""
+        if self.offers_continue:
+            return []
+        self._offer = NoticeItem(self._items.new_id(), "notice", sentence, action=action)
+        return [self._items.add(self._offer)]
+
+    def end_offer(self) -> list[Change]:
+        """Remove the offer."""
+        ended, self._offer = self._offer, None
+        return self._remove(ended)
+
+    def forget(self, removed: Collection[NoticeItem]) -> None:
+        """Forget notices that were removed."""
+        if self._offer in removed:
+            self._offer = None
+
+    def _remove(self, notice: NoticeItem | None) -> list[Change]:
+        if notice is None:
+            return []
+        index = self._index_of(notice)
+        del self._items.items[index]
+        return [Removed(index, 1)]
+
+    def _index_of(self, notice: NoticeItem) -> int:
+        """Return the index of a notice: at the end, or before other notices."""
+        items = self._items.items
+        return next(index for index in reversed(range(len(items))) if items[index] is notice)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from desktop_agent.engine.connections import DEMO, Connections
 from desktop_agent.engine.model_listings import ModelListingsFile, load_model_overrides
 from desktop_agent.engine.permission_records import AuditTrail, RuleBook, unreadable_rule_notices
 from desktop_agent.engine.price_overrides import PriceOverrides
-from desktop_agent.engine.session_lifecycle import DatabaseReplacement, IdleSessions
+from desktop_agent.engine.session_lifecycle import DatabaseReplacement, IdleSessions, close_and_flush
 from desktop_agent.processes.worker_threads import wait_for_all
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.provider import Provider
@@ -27,7 +27,6 @@ from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.storage.records import ConversationRecord, InterruptedRuns
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.storage.store import Store
-from desktop_agent.storage.write_behind import OVERTAKEN
 from desktop_agent.tools.tool import AnyTool, DynamicToolRegistry, ToolRegistry
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import JsonObject, ToolUse
@@ -230,11 +229,11 @@ class Engine:
         )
         return self._register(session, lock)
 
-    async def session(self, conversation_id: str) -> "Session":
+    async def session(self, conversation_id: str, *, whole: bool = True) -> "Session":
         """Return the open session of this conversation, or open it; runs of a dead process are recovered first.
 
-        Raises WrongUse for an unknown one, ConversationInUse for one that another process has open, and
-        StorageFailed.
+        Unless wanted `whole`, its earlier messages may stay on the disk: see Session.history_loader. Raises WrongUse
+        for an unknown one, ConversationInUse for one that another process has open, and StorageFailed.
         """
         # One opening of a conversation at a time: two would both put it in order.
         async with self._opening_lock(conversation_id):
@@ -242,11 +241,12 @@ class Engine:
             self._idle_sessions.keep_open(session)
             if session is not None and session.is_closed:
                 # To its end: two must never write the same conversation, and what one has not written the other lacks.
-                await session.close()
-                with suppress(*OVERTAKEN):
-                    await session.flush()
+                await close_and_flush(session)
                 session = None
-            return session or await self._reopen(conversation_id)
+            session = session or await self._reopen(conversation_id)
+            if whole:
+                await session.history_loader.load_all()
+            return session
 
     def _opening_lock(self, conversation_id: str) -> asyncio.Lock:
         return self._opening.setdefault(conversation_id, asyncio.Lock())
@@ -260,7 +260,7 @@ class Engine:
             raise self.store.read_only
         lock, store = await self._locks.acquire(conversation_id), self.store.pinned()
         try:
-            session = await reopen_session(store, conversation_id, self._setup(store), self._busy, lock)
+            session = await reopen_session(store, conversation_id, self._setup(store), self._busy, lock, whole=False)
         except BaseException:
             lock.release_now()
             raise
@@ -325,8 +325,7 @@ class Engine:
                 if session.is_new:
                     self._sessions.pop(conversation_id, None)
                     return
-                with suppress(*OVERTAKEN):
-                    await session.flush()
+                await close_and_flush(session)
             async with self._locks.hold(conversation_id):
                 await self.store.delete_conversation(conversation_id)
             self._sessions.pop(conversation_id, None)

@@ -10,6 +10,7 @@ from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.conversation.transcript_notices import last_message_but_undo_notes
 from desktop_agent.engine.checkpoints import Checkpoints, RestoreListeners
 from desktop_agent.engine.context_size import ContextSize
+from desktop_agent.engine.history_loader import HistoryLoader
 from desktop_agent.engine.recovery import OpenCalls, close_calls
 from desktop_agent.engine.session_branches import SessionBranches
 from desktop_agent.engine.session_controls import RuntimeControls, SessionSetup
@@ -56,8 +57,9 @@ class RunStarter:
         self._is_closed = is_closed
         self._stopped_recorder: RunRecorder | None = None
         self.open_calls = open_calls
+        self.history_loader = HistoryLoader(writer, setup.store)
         self.checkpoints = self._create_checkpoints()
-        self.run_factory = RunFactory(setup, controls, self.checkpoints, lambda: writer.record)
+        self.run_factory = RunFactory(setup, controls, self.checkpoints, lambda: writer.record, self.history_loader)
 
     @property
     def awaits_results(self) -> bool:
@@ -107,7 +109,7 @@ class RunStarter:
         self.close_open_calls()
         prompt = take_prompt()
         if prompt is not None:
-            if not self._writer.history() and self._writer.record.title_is_automatic:
+            if self._writer.head is None and self._writer.record.title_is_automatic:
                 self._writer.journal_queue.change_record(title=title_of(prompt), title_is_automatic=True)
             self._controls.begin(prompt, is_judged=bool(self._setup.hooks.user_prompt_submit))
             self._writer.show(prompt)
@@ -178,7 +180,7 @@ class Session:
     ) -> None:
         self._writer = writer
         self._busy: set[Session] = set() if busy is None else busy
-        self.is_closed = False
+        self.is_closed = held is not None
         self.is_in_memory = not writer.journal_queue.is_stored and held is None
         self._active_run = ActiveRun(writer, TitleMaker(writer, setup), self._update_busy)
         self._controls = RuntimeControls(writer, setup, self._active_run.emit)
@@ -199,10 +201,10 @@ class Session:
             refuse=self._refuse_while_working,
             is_closed=lambda: self.is_closed,
         )
-        self.checkpoints = self._runs.checkpoints
+        self.checkpoints, self.history_loader = self._runs.checkpoints, self._runs.history_loader
         self.branches = SessionBranches(
             writer,
-            loader := BranchLoader(writer, setup.store),
+            loader := BranchLoader(writer, setup.store, self.history_loader),
             MessageDeletion(writer, loader, self.checkpoints, self._refuse_while_working, title_of),
             self._controls,
             refuse=self._refuse_while_working,
@@ -215,7 +217,6 @@ class Session:
         writer.journal_queue.on_trouble(self._on_write_error)
         self.blocked_by: AgentError | None = held
         if held is not None:
-            self.is_closed = True
             self._controls.close()
 
     @property
@@ -237,7 +238,7 @@ class Session:
 
     @property
     def history(self) -> tuple[Message, ...]:
-        """Return all messages of the branch, oldest first."""
+        """Return the messages of the branch, oldest first; `history_loader` has those that are not in memory."""
         return self._writer.history()
 
     def subscribe(

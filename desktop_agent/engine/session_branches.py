@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 
 from desktop_agent.conversation.branches import Versions
+from desktop_agent.conversation.history import is_own_prompt
 from desktop_agent.conversation.message_tree import Deletion, MessageTree
 from desktop_agent.engine.session_controls import RuntimeControls
-from desktop_agent.engine.session_deletion import BranchLoader, MessageDeletion, is_own_prompt
+from desktop_agent.engine.session_deletion import BranchLoader, MessageDeletion
 from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import WrongUse
@@ -155,6 +156,8 @@ class SessionBranches:
         while index >= 0 and not is_own_prompt(history[index]):
             first = index if history[index].role is Role.ASSISTANT else first
             index -= 1
+        if index < 0 and self._writer.above is not None:
+            raise WrongUse("The prompt before this answer is not in memory.", "Scroll up to it, then ask again.")
         if history[first].role is not Role.ASSISTANT:
             raise WrongUse("Only answers can be asked for anew.", "Choose an answer.")
         return first

@@ -4,46 +4,54 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from desktop_agent.conversation.history import unanswered_calls
+from desktop_agent.conversation.history import is_own_prompt, unanswered_calls
 from desktop_agent.conversation.message_tree import Deletion, MessageTree
 from desktop_agent.engine.checkpoints import Checkpoints
+from desktop_agent.engine.history_loader import HistoryLoader
 from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.storage.records import ConversationChanges
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import WrongUse
-from desktop_agent.types.messages import Message, Role
-
-
-def is_own_prompt(message: Message) -> bool:
-    """Return whether the person wrote the message."""
-    return message.role is Role.USER and message.injected_by is None
+from desktop_agent.types.messages import Message
 
 
 class BranchLoader:
     """Reads branches of one conversation. `store` is None where it is in memory alone. All raise StorageFailed."""
 
-    def __init__(self, writer: SessionWriter, store: Store | None) -> None:
+    def __init__(self, writer: SessionWriter, store: Store | None, history_loader: HistoryLoader) -> None:
         self._writer = writer
         self._store = store
+        self._history_loader = history_loader
 
     async def load_tree(self) -> MessageTree:
         """Return the tree of all branches."""
         await self._writer.flush()
         if self._store is None or self._writer.journal_queue.is_new:
-            return MessageTree(self._writer.outline(), self._writer.head)
+            return MessageTree(self._writer.branches.outline(self._writer.history()), self._writer.head)
         outline = await self._store.branches.load_outline(self._writer.record.id)
         # Of a long one it takes longer than a frame.
         return await asyncio.to_thread(MessageTree, outline, self._writer.head)
 
+    async def load_in_view(self) -> None:
+        """Load all of the branch in view."""
+        await self._history_loader.load_all()
+
     async def load_newest_branch(self, message_id: str) -> Sequence[Message]:
-        """Return the newest of the branches that have this message. Raises WrongUse."""
+        """Return the newest of the branches that have this message, with all of the one in view in memory.
+
+        Raises WrongUse.
+        """
         if self._store is None:
-            return self._writer.newest_branch(message_id)
+            return self._writer.branches.newest_branch(message_id, self._writer.history())
+        await self.load_in_view()
         await self._writer.flush()
-        return await self._store.branches.load_newest(self._writer.record.id, message_id)
+        return await self._store.branch_parts.load_newest_branch(self._writer.record.id, message_id)
 
     async def load_branch_to(self, head: str | None) -> Sequence[Message]:
-        """Return the messages up to the end of a branch; None is before all of them. Raises WrongUse."""
+        """Return the messages up to the end of a branch; None is before all of them. Raises WrongUse.
+
+        All of the branch in view is in memory.
+        """
         history = self._writer.history()
         if head is None:
             return ()
@@ -75,6 +83,7 @@ class MessageDeletion:
     async def plan(self, message_id: str) -> Deletion:
         """Return what would be deleted with a message. Raises WrongUse and StorageFailed."""
         self._refuse_now()
+        await self._loader.load_in_view()
         tree = await self._loader.load_tree()
         deletion = await asyncio.to_thread(tree.deletion, message_id)
         if self._checkpoints is None:

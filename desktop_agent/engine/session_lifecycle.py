@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from desktop_agent.engine.permission_records import RuleBook
 from desktop_agent.processes.worker_threads import wait_for_all
 from desktop_agent.storage.store import Store
+from desktop_agent.storage.write_behind import OVERTAKEN
 from desktop_agent.types.errors import StorageFailed
 
 if TYPE_CHECKING:
@@ -18,6 +19,16 @@ if TYPE_CHECKING:
 # Seconds that a conversation stays open after it was left: people go back and forth, and what was sent a moment before
 # may still be on its way to it.
 LINGER_SECONDS = 3.0
+
+
+async def close_and_flush(session: "Session") -> None:
+    """Close the session, and return when what it had not written is on the disk, unless somebody else writes there.
+
+    Raises StorageFailed.
+    """
+    await session.close()
+    with suppress(*OVERTAKEN):
+        await session.flush()
 
 
 class IdleSessions:

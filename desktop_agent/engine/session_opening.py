@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 
+from desktop_agent.engine.history_loader import FIRST_PART
 from desktop_agent.engine.recovery import mark_run_ended, recover
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_controls import SessionSetup
@@ -188,19 +189,25 @@ async def reopen_session(
     setup: SessionSetup,
     busy: set[Session] | None = None,
     lock: ConversationLock | None = None,
+    *,
+    whole: bool = True,
 ) -> Session:
     """Return the stored conversation, with its open calls where they can be resumed. Raises WrongUse and
     StorageFailed.
 
+    Unless it is wanted `whole`, its earlier messages may be left on the disk: see Session.history_loader.
+
     With other processes around, `lock` is held: a run is recovered only when nobody works on it any more.
     """
-    loaded = await store.load(conversation_id)
+    loaded = await store.load(conversation_id, None if whole else FIRST_PART)
     if loaded.record.deleted_at is not None:
         # Emptying the trash ignores locks: nobody is at work in there.
         raise WrongUse("This conversation is in the trash.", "Restore it first.")
     recovery = recover(loaded.messages, loaded.journal, loaded.record.state.stopped_run, loaded.below)
     journal_queue = JournalQueue(store, loaded.record, is_new=False, lock=lock)
-    writer = SessionWriter(journal_queue, (*loaded.messages, *recovery.messages), loaded.branch_points)
+    writer = SessionWriter(
+        journal_queue, (*loaded.messages, *recovery.messages), loaded.part.branch_points, loaded.part.above
+    )
     # By the writer: a disk that refuses prevents nobody from reading, and is retried.
     await writer.write(*recovery.messages)
     for last in recovery.ended:

@@ -12,6 +12,7 @@ from desktop_agent.agent.run_context import NO_PRIOR_USE, Budget, PriorUse, RunC
 from desktop_agent.agent.tool_calls.tool_execution import RecoveredCalls
 from desktop_agent.conversation.picture_preparation import PictureFitter
 from desktop_agent.engine.checkpoints import Checkpoints
+from desktop_agent.engine.history_loader import HistoryLoader
 from desktop_agent.engine.session_controls import RuntimeControls, SessionSetup
 from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.engine.titles import TitleMaker
@@ -30,7 +31,7 @@ from desktop_agent.types.engine_events import (
 )
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import Message, new_id, now
-from desktop_agent.types.policies import Interrupt
+from desktop_agent.types.policies import Hooks, Interrupt
 
 
 class RunRecorder:
@@ -99,7 +100,7 @@ class RunRecorder:
             await self._writer.commit(*messages)
 
     def history(self) -> tuple[Message, ...]:
-        """Return all committed messages, oldest first."""
+        """Return the committed messages, oldest first: those that the model reads, or more."""
         return self._writer.history()
 
     def nested(self) -> "NestedRecorder":
@@ -160,8 +161,10 @@ class RunFactory:
         controls: RuntimeControls,
         checkpoints: Checkpoints | None,
         record: Callable[[], ConversationRecord],
+        history_loader: HistoryLoader,
     ) -> None:
         self._setup = setup
+        self._history_loader = history_loader
         self._controls = controls
         self._checkpoints = checkpoints
         self._record = record
@@ -192,6 +195,7 @@ class RunFactory:
         return RunContext(
             # Of one moment with the model: another server that is chosen while it runs is for the next run.
             open_provider=lambda model: setup.open_provider(record, model),
+            history_ready=self._load_history,
             tools_ready=lambda: setup.tools_ready(record),
             recorder=recorder,
             tools=tools,
@@ -208,6 +212,13 @@ class RunFactory:
             fitter=self._picture_fitter,
             prepared_history=self._prepared_history,
         )
+
+    async def _load_history(self) -> None:
+        # Code of the caller's may look at all of it.
+        if self._setup.guards or self._setup.hooks != Hooks():
+            await self._history_loader.load_all()
+        else:
+            await self._history_loader.load_for_request()
 
     def _settings(self) -> RunSettings:
         record, setup = self._record(), self._setup

@@ -11,9 +11,9 @@ from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.conversation.transcript_notices import last_message_but_undo_notes
 from desktop_agent.processes.foreign_code import deep_copy, notify
 from desktop_agent.storage.journal_queue import JournalQueue
-from desktop_agent.storage.records import ConversationChanges, ConversationRecord
+from desktop_agent.storage.records import BranchPart, ConversationChanges, ConversationRecord, MessagePlace
 from desktop_agent.types.blocks import Block, Summary
-from desktop_agent.types.conversation_tree import BranchPoints, ConversationTree, MessageOutline
+from desktop_agent.types.conversation_tree import BranchPoints, ConversationTree
 from desktop_agent.types.engine_events import EngineEvent, Envelope, Event, RunEnd, RunFinished
 from desktop_agent.types.errors import DatabaseReplaced, RemedyAction, Sentence, StorageFailed, WrittenElsewhere
 from desktop_agent.types.messages import Message, MessageState, Role, new_id, now
@@ -35,9 +35,10 @@ PieceListener = Callable[[Envelope, Sequence[Event]], None]
 class SessionWriter:
     """Keeps messages, transcript and journal of one conversation in step.
 
-    `known_ids` are those of all messages that were ever in the history while it was open. `is_followed`: another
-    process writes, so a prompt without an answer is being answered. `rule_queue` stores standing rules where the
-    conversation itself is in memory alone.
+    The history may be the end of the branch alone: `above` is the stored message before it. `known_ids` are those of
+    all messages that were ever in the history while it was open. `is_followed`: another process writes, so a prompt
+    without an answer is being answered. `rule_queue` stores standing rules where the conversation itself is in memory
+    alone.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class SessionWriter:
         journal_queue: JournalQueue,
         messages: Sequence[Message] = (),
         branch_points: BranchPoints | None = None,
+        above: MessagePlace | None = None,
         *,
         is_followed: bool = False,
         rule_queue: JournalQueue | None = None,
@@ -52,7 +54,10 @@ class SessionWriter:
         self.journal_queue = journal_queue
         self.rule_queue = rule_queue or journal_queue
         self._messages = list(messages)
-        self._branches = Branches(branch_points or {}, stored=journal_queue.is_stored)
+        self.above = above
+        self.branches = Branches(
+            branch_points or {}, stored=journal_queue.is_stored, above=None if above is None else above.id
+        )
         self.known_ids = {message.id for message in messages}
         self.transcript = Transcript(self._messages)
         self.usage = _last_usage(self._messages)
@@ -76,21 +81,30 @@ class SessionWriter:
     @property
     def head(self) -> str | None:
         """Return the id of the message that ends the branch in view."""
-        return self._messages[-1].id if self._messages else None
+        return self._messages[-1].id if self._messages else self.branches.above
 
     def history(self) -> tuple[Message, ...]:
-        """Return all messages of the branch, oldest first."""
+        """Return the messages of the branch from `above` on, oldest first."""
         return tuple(self._messages)
+
+    def prepend(self, part: BranchPart) -> None:
+        """Take in the stored messages that come before the history."""
+        self.above = part.above
+        self.branches.prepend(part.branch_points, None if part.above is None else part.above.id)
+        self._messages[:0] = part.messages
+        self.known_ids.update(message.id for message in part.messages)
+        self.usage = self.usage or _last_usage(self._messages)
+        self.notify_changes(self.transcript.prepend(part.messages))
 
     @property
     def versions(self) -> Mapping[str, Versions]:
         """Return the versions of what is in view, by the id of the first message of each that people see."""
-        return self._branches.versions(self._messages)
+        return self.branches.versions(self._messages)
 
     @property
     def continuations(self) -> tuple[str, ...]:
         """Return the ids of the messages with which other branches go on below what is in view, oldest first."""
-        return self._branches.continuations(self._messages)
+        return self.branches.continuations(self._messages)
 
     def subscribe(
         self,
@@ -182,7 +196,8 @@ class SessionWriter:
         ids = {message.id: new_id() for message in messages[same:] if message.id in self.known_ids}
         new = [_with_new_id(message, ids) for message in messages[same:]]
         if same < len(self._messages):
-            self.journal_queue.change_record(head_message_id=self._messages[same - 1].id if same else None)
+            head = self._messages[same - 1].id if same else self.branches.above
+            self.journal_queue.change_record(head_message_id=head)
         if new:
             self.journal_queue.add_messages(*new)
         self._show_instead(same, new)
@@ -204,26 +219,18 @@ class SessionWriter:
         same = _common_prefix_length(self._messages, branch)
         if same < max(len(self._messages), len(branch)):
             self._show_instead(same, branch[same:])
-        self._branches.forget(deletion.ids)
+        self.branches.forget(deletion.ids)
         self._offer_continue()
-
-    def outline(self) -> Sequence[MessageOutline]:
-        """Return an outline of all messages of a conversation in memory, each after its parent."""
-        return self._branches.outline(self._messages)
 
     def last_head(self, message_id: str) -> str:
         """Return the end of the branch in which a message was seen last, or the message itself while it is in view."""
         is_in_view = any(message.id == message_id for message in self._messages)
-        return message_id if is_in_view else self._branches.last_head(message_id)
-
-    def newest_branch(self, message_id: str) -> Sequence[Message]:
-        """Return the newest of the branches that have this message, of a conversation in memory. Raises WrongUse."""
-        return self._branches.newest_branch(message_id, self._messages)
+        return message_id if is_in_view else self.branches.last_head(message_id)
 
     def _show_instead(self, same: int, messages: Sequence[Message]) -> None:
         """Keep so many messages, and go on with these."""
         if same < len(self._messages):
-            self._branches.leave(self._messages, same)
+            self.branches.leave(self._messages, same)
         saved = self.transcript.saved_calls
         unchanged = same
         # The result of a call is shown with the call.
@@ -256,7 +263,7 @@ class SessionWriter:
             title=record.title,
             created_at=record.created_at,
             updated_at=now(),
-            messages=self._branches.nodes(messages),
+            messages=self.branches.nodes(messages),
             head=messages[-1].id if messages else None,
             model=record.model,
             workspace=record.workspace,
@@ -265,7 +272,7 @@ class SessionWriter:
 
     def _remember(self, messages: Sequence[Message]) -> None:
         for message in messages:
-            self._branches.add(self._messages[-1].id if self._messages else None, message.id)
+            self.branches.add(self.head, message.id)
             self._messages.append(message)
         self.known_ids.update(message.id for message in messages)
 

@@ -158,6 +158,8 @@ class TitleMaker:
 
     def start(self) -> None:
         """Ask for a title, if there is a first answer, nobody gave a title, and none was asked for yet."""
+        if self._writer.above is not None:  # then the first prompt is not in memory
+            return
         model = self._model()
         prompts = _prompts(self._writer.history())
         if model is None or self._task is not None or not 0 < len(prompts) <= _MAX_PROMPTS:

@@ -8,12 +8,11 @@ from functools import partial
 from typing import Any, Unpack
 
 from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, text_of, text_or_none, transaction
-from desktop_agent.storage.conversation_rows import conversation_number, load_newest_branch, update_conversation
+from desktop_agent.storage.conversation_rows import conversation_number, update_conversation
 from desktop_agent.storage.conversation_trees import load_outlines, message_numbers
 from desktop_agent.storage.records import ConversationChanges, read_event
 from desktop_agent.types.conversation_tree import MessageOutline
 from desktop_agent.types.engine_events import RunStarted, ToolStarted, TurnStarted
-from desktop_agent.types.messages import Message
 
 _SELECT_BELOW = """
     WITH RECURSIVE below (number) AS (
@@ -47,14 +46,6 @@ class BranchRows:
     def __init__(self, run: RunInDatabase, purge: RunInDatabase) -> None:
         self._run = run
         self._purge = purge
-
-    async def load_newest(self, conversation_id: str, message_id: str) -> tuple[Message, ...]:
-        """Return the newest of the branches that have this message, oldest message first."""
-
-        def work(db: DatabaseConnection) -> tuple[Message, ...]:
-            return load_newest_branch(db, conversation_number(db, conversation_id), message_id)
-
-        return await self._run(work)
 
     async def load_outline(self, conversation_id: str) -> tuple[MessageOutline, ...]:
         """Return an outline of all messages of a conversation, each after its parent.

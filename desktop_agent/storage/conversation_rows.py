@@ -35,7 +35,6 @@ from desktop_agent.storage.records import (
     rule_to_json,
     state_to_json,
 )
-from desktop_agent.types.conversation_tree import BranchPoints
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.messages import Message, new_id, now
 from desktop_agent.types.permissions import Rule, RuleScope
@@ -179,14 +178,15 @@ def _move_head(connection: sqlite3.Connection, number: int, message_id: str | No
         sql = "SELECT number, position FROM messages WHERE conversation = ? AND id = ?"
         row = connection.execute(sql, (number, message_id)).fetchone()
         if row is None:
-            raise _no_message_error(message_id)
+            raise no_message_error(message_id)
         head, position = row
     connection.execute(
         "UPDATE conversations SET head = ?, message_count = ? WHERE number = ?", (head, position, number)
     )
 
 
-def _no_message_error(message_id: str) -> WrongUse:
+def no_message_error(message_id: str) -> WrongUse:
+    """Return the error for an id that no message of the conversation has."""
     return WrongUse(Sentence("There is no message “{id}” in this conversation.", {"id": message_id}))
 
 
@@ -250,17 +250,6 @@ def load_draft(connection: sqlite3.Connection, number: int) -> Draft:
     return read_draft(text_of(row[0])) if row else Draft()
 
 
-# Looking up by row number and sorting by it is what keeps a branch quick. A parent's number is smaller than its child's
-# (schema); it is asked for all the same, so that the walk ends also where a number is damaged.
-_SELECT_BRANCH = """
-    WITH RECURSIVE branch (number, parent) AS (
-        SELECT number, parent FROM messages WHERE number = ?
-        UNION ALL
-        SELECT m.number, m.parent FROM branch b JOIN messages m ON m.number = b.parent AND m.number < b.number
-    )
-    SELECT m.id, m.role, m.state, m.body, m.conversation, m.position
-    FROM branch b JOIN messages m ON m.number = b.number ORDER BY m.number"""
-
 # A message that does not follow the one that it names, or a head that is not the end that was counted: a changed byte
 # in a number is nothing that SQLite itself could see.
 _SELECT_MISPLACED = """
@@ -274,25 +263,6 @@ _SELECT_MISPLACED = """
     LIMIT 1"""
 NOT_A_BRANCH = "a message does not follow the one before it"
 
-_SELECT_BRANCH_POINTS = """
-    WITH points AS (
-        SELECT parent FROM messages WHERE conversation = :conversation GROUP BY parent HAVING count(*) > 1
-        UNION SELECT head FROM conversations WHERE number = :conversation
-    )
-    SELECT (SELECT id FROM messages above WHERE above.number = m.parent), m.id
-    FROM messages m JOIN points ON m.parent IS points.parent
-    WHERE m.conversation = :conversation ORDER BY m.number"""
-
-# A child has a larger number than its parent, so the largest number below a message ends a branch: the newest.
-_SELECT_NEWEST_BELOW = """
-    WITH RECURSIVE below (number) AS (
-        SELECT number FROM messages WHERE conversation = :conversation AND id = :id
-        UNION ALL
-        SELECT m.number FROM below b JOIN messages m
-        ON m.conversation = :conversation AND m.parent = b.number AND m.number > b.number
-    )
-    SELECT max(number) FROM below"""
-
 _SELECT_AFTER = """
     WITH RECURSIVE branch (number, parent) AS (
         SELECT number, parent FROM messages WHERE number = :head AND number > :before
@@ -302,43 +272,6 @@ _SELECT_AFTER = """
     )
     SELECT m.id, m.role, m.state, m.body, b.parent
     FROM branch b JOIN messages m ON m.number = b.number ORDER BY m.number"""
-
-
-def load_branch(connection: sqlite3.Connection, conversation: int) -> tuple[Message, ...]:
-    """Return the branch in view, oldest first. Raises InconsistentData where a part of it cannot be reached."""
-    head, count = connection.execute(
-        "SELECT head, message_count FROM conversations WHERE number = ?", (conversation,)
-    ).fetchone()
-    return _load_branch_to(connection, conversation, head, count)
-
-
-def load_newest_branch(connection: sqlite3.Connection, conversation: int, message_id: str) -> tuple[Message, ...]:
-    """Return the newest of the branches that have this message, oldest message first. Raises WrongUse."""
-    (head,) = connection.execute(_SELECT_NEWEST_BELOW, {"conversation": conversation, "id": message_id}).fetchone()
-    if head is None:
-        raise _no_message_error(message_id)
-    (count,) = connection.execute("SELECT position FROM messages WHERE number = ?", (head,)).fetchone()
-    return _load_branch_to(connection, conversation, head, count)
-
-
-def load_branch_points(connection: sqlite3.Connection, conversation: int) -> BranchPoints:
-    """Return the places where the conversation has several versions, and what follows the branch in view."""
-    points: dict[str | None, list[str]] = {}
-    for parent, id_ in connection.execute(_SELECT_BRANCH_POINTS, {"conversation": conversation}):
-        points.setdefault(text_or_none(parent), []).append(text_of(id_))
-    return {parent: tuple(children) for parent, children in points.items()}
-
-
-def _load_branch_to(
-    connection: sqlite3.Connection, conversation: int, head: int | None, count: int
-) -> tuple[Message, ...]:
-    rows = connection.execute(_SELECT_BRANCH, (head,)).fetchall()
-    if [row[-2:] for row in rows] != [(conversation, position) for position in range(1, count + 1)]:
-        raise InconsistentData(NOT_A_BRANCH)
-    return tuple(
-        read_message(text_of(body), id_=text_of(id_), role=text_of(role), state=text_of(state))
-        for id_, role, state, body, *_ in rows
-    )
 
 
 def has_misplaced_messages(connection: sqlite3.Connection) -> bool:

@@ -7,6 +7,7 @@ from datetime import datetime
 from heapq import merge
 
 from desktop_agent.storage import conversation_rows
+from desktop_agent.storage.branch_parts import load_branch_end
 from desktop_agent.storage.connection import RunInDatabase, text_of, text_or_none
 from desktop_agent.storage.records import (
     ConversationRecord,
@@ -340,15 +341,17 @@ class NewRows:
     is_continued: bool = True
 
 
-def load_conversation(connection: sqlite3.Connection, id_: str) -> LoadedConversation:
-    """Return the conversation with the branch in view and the journal of unfinished runs. Raises WrongUse."""
+def load_conversation(connection: sqlite3.Connection, id_: str, at_least: int | None = None) -> LoadedConversation:
+    """Return the conversation with the branch in view and the journal of unfinished runs. Raises WrongUse.
+
+    With `at_least`, about so many messages from the end of the branch; all where a run is unfinished.
+    """
     number = conversation_rows.conversation_number(connection, id_)
     envelopes, skipped = load_unfinished(connection, number)
     below = load_sub_run_rows(connection, number, {envelope.run_id for envelope in envelopes})
     record = conversation_rows.load_record(connection, id_)
-    branch = conversation_rows.load_branch(connection, number)
-    points = conversation_rows.load_branch_points(connection, number)
-    return LoadedConversation(record, branch, envelopes, skipped, below, points)
+    part = load_branch_end(connection, number, None if envelopes or skipped else at_least)
+    return LoadedConversation(record, part, envelopes, skipped, below)
 
 
 def begin_following(connection: sqlite3.Connection, id_: str) -> tuple[LoadedConversation, ReadPosition]:

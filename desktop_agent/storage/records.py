@@ -167,20 +167,45 @@ class StoredRules:
 
 
 @dataclass(frozen=True, slots=True)
+class MessagePlace:
+    """Where a stored message is: the number of its row, and its position in its branch, 1 for the first."""
+
+    number: int
+    id: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class BranchPart:
+    """Messages of one branch that follow each other, oldest first.
+
+    `above` is the message before the first one, None at the beginning of the branch. `branch_points` are those that
+    the part has, the place above it included.
+    """
+
+    messages: tuple[Message, ...] = ()
+    above: MessagePlace | None = None
+    branch_points: BranchPoints = field(default_factory=dict[str | None, tuple[str, ...]])
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedConversation:
     """A stored conversation.
 
-    `messages` is the branch that ends in the head, oldest first. `journal` holds the rows of runs without
-    RunFinished, in order; `below` usage and approvals of finished runs below them. `skipped` counts journal rows that
-    this version cannot read. `branch_points` are those of all branches.
+    `part` is the branch that ends in the head, or its end. `journal` holds the rows of runs without RunFinished, in
+    order; `below` usage and approvals of finished runs below them. `skipped` counts journal rows that this version
+    cannot read.
     """
 
     record: ConversationRecord
-    messages: tuple[Message, ...] = ()
+    part: BranchPart = BranchPart()
     journal: tuple[Envelope, ...] = ()
     skipped: int = 0
     below: tuple[Envelope, ...] = ()
-    branch_points: BranchPoints = field(default_factory=dict[str | None, tuple[str, ...]])
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return self.part.messages
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from desktop_agent.processes.worker_threads import wait_to_end
 from desktop_agent.storage import conversation_rows, journal_rows
+from desktop_agent.storage.branch_parts import BranchParts
 from desktop_agent.storage.branch_rows import BranchRows
 from desktop_agent.storage.connection import (
     DatabaseConnection,
@@ -92,6 +93,7 @@ class Store:
         self.placements = PlacementRows(self._run)
         self.calls = journal_rows.CallRows(self._run)
         self.branches = BranchRows(self._run, self._purge)
+        self.branch_parts = BranchParts(self._run)
 
     @classmethod
     async def open(cls, folder: Path, program: Program = "library") -> "Store":
@@ -237,9 +239,12 @@ class Store:
         finally:
             self.search.notice_deletion()
 
-    async def load(self, id_: str) -> LoadedConversation:
-        """Return the conversation with the branch in view and the journal of unfinished runs."""
-        return await self._run(lambda db: journal_rows.load_conversation(db, id_))
+    async def load(self, id_: str, at_least: int | None = None) -> LoadedConversation:
+        """Return the conversation with the branch in view and the journal of unfinished runs.
+
+        With `at_least`, about so many messages from the end of the branch; all where a run is unfinished.
+        """
+        return await self._run(lambda db: journal_rows.load_conversation(db, id_, at_least))
 
     async def load_tree(self, conversation_id: str) -> ConversationTree:
         """Return a conversation with all its branches. Raises WrongUse for an unknown one."""

@@ -48,7 +48,7 @@ class Shaky:
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(self.store, name)
-        return _Rows(self, name, real) if name in {"rules", "branches"} else self.watched(name, real)
+        return _Rows(self, name, real) if name in {"rules", "branches", "branch_parts"} else self.watched(name, real)
 
     def watched(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         async def asked(*given: Any, **named: Any) -> Any:
@@ -70,7 +70,7 @@ class Shaky:
 
 
 class _Rows:
-    """The rules or branches of a shaky store."""
+    """The rules or branches of a shaky store, or the parts of its branches."""
 
     def __init__(self, shaky: Shaky, kind: str, rows: Any) -> None:
         self._shaky = shaky

@@ -297,11 +297,11 @@ async def test_a_closed_one_is_opened_afresh(tmp_path: Path) -> None:
     await wait.reached.wait()
     loaded: list[str] = []
 
-    async def load(id_: str) -> LoadedConversation:
+    async def load(id_: str, at_least: int | None = None) -> LoadedConversation:
         with pytest.raises(WrongUse, match="closed"):
             first.queue.take_all()
         loaded.append(id_)
-        return await store.load(id_)
+        return await store.load(id_, at_least)
 
     shaky.load = load  # type: ignore[method-assign]
     shaky.gate = asyncio.Event()

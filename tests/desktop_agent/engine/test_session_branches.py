@@ -193,9 +193,9 @@ async def test_an_interrupted_answer_offers_to_go_on_when_it_is_shown_again(shak
     assert half.state is MessageState.INTERRUPTED
     session.branches.regenerate(half.id)
     await stage.idle()
-    assert not session.transcript._offers_continue()
+    assert not session.transcript._passing.offers_continue
     await session.branches.show(half.id)
-    assert session.transcript._offers_continue()
+    assert session.transcript._passing.offers_continue
     await session.close()
 
 

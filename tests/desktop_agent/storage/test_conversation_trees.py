@@ -62,9 +62,9 @@ async def test_what_was_written_is_read_again(store: Store) -> None:
     assert (record.title, record.updated_at, record.message_count) == (TREE.title, AT, 4)
     loaded = await store.load("imported")
     assert loaded.messages == TREE.branch()
-    assert loaded.branch_points == {None: ("a", "f"), "a": ("b", "e")}
+    assert loaded.part.branch_points == {None: ("a", "f"), "a": ("b", "e")}
     assert await store.integrity_checker.run(full=True) is not None
-    assert [item.id for item in await store.branches.load_newest("imported", "e")] == ["a", "e"]
+    assert [item.id for item in await store.branch_parts.load_newest_branch("imported", "e")] == ["a", "e"]
 
 
 async def test_importing_twice_adds_nothing(store: Store) -> None:

@@ -1,0 +1,101 @@
+"""Loads the messages of a conversation that are not in memory, when somebody needs them."""
+
+from collections.abc import Sequence
+
+from desktop_agent.conversation.history import is_own_prompt, summary_of
+from desktop_agent.engine.session_writer import SessionWriter
+from desktop_agent.storage.records import MessagePlace
+from desktop_agent.storage.store import Store
+from desktop_agent.types.messages import Message
+
+FIRST_PART = 24
+"""Messages that fill a window: so many at least are loaded first."""
+NEXT_PART = 200
+
+
+class HistoryLoader:
+    """Loads what the history of one session lacks at its beginning.
+
+    All methods that load raise StorageFailed. While they wait, another branch may come into view: what they read is
+    dropped then.
+    """
+
+    def __init__(self, writer: SessionWriter, store: Store | None) -> None:
+        self._writer = writer
+        self._store = store
+        self._without_instructions: MessagePlace | None = None
+
+    @property
+    def count(self) -> int:
+        """Return how many messages are not in memory."""
+        return 0 if self._writer.above is None else self._writer.above.position
+
+    async def load(self, at_least: int | None = NEXT_PART) -> None:
+        """Load about so many more messages, or all."""
+        place = self._writer.above
+        if place is None or self._store is None:
+            return
+        part = await self._store.branch_parts.load_above(self._writer.record.id, place, at_least)
+        if self._writer.above == place:
+            self._writer.prepend(part)
+
+    async def load_all(self) -> None:
+        """Load all messages."""
+        while self.count:
+            await self.load(None)
+
+    async def load_until(self, message_id: str) -> bool:
+        """Load until this message is in the history; return whether it is. Without it, all are loaded."""
+        while not self._has(message_id) and self.count:
+            await self.load()
+        return self._has(message_id)
+
+    async def load_turn(self, message_id: str) -> None:
+        """Load until the history has the prompt before this message."""
+        while self.count and not _begins_turn(self._writer.history(), message_id):
+            await self.load()
+
+    async def load_for_request(self) -> None:
+        """Load what the model reads: from the newest summary on, or all where nothing was summarised.
+
+        Instructions are always read by the model. Where any are further up, all is loaded.
+        """
+        while (place := self._writer.above) is not None and self._store is not None:
+            if place != self._without_instructions:
+                system = await self._store.branch_parts.load_system_messages(place)
+                if not all(map(_is_summary_alone, system)):
+                    await self.load_all()
+                    return
+            if _has_what_is_sent(self._writer.history()):
+                self._without_instructions = place
+                return
+            await self.load()
+            self._without_instructions = self._writer.above
+
+    def _has(self, message_id: str) -> bool:
+        return any(message.id == message_id for message in reversed(self._writer.history()))
+
+
+def _has_what_is_sent(history: Sequence[Message]) -> bool:
+    """Return whether nothing before the history would be sent: see `compacted_view`."""
+    place = next((index for index in range(len(history) - 1, -1, -1) if summary_of(history[index])), None)
+    summary = None if place is None else summary_of(history[place])
+    if summary is None or place is None:
+        return False
+    first_kept = next((index for index, message in enumerate(history) if message.id == summary.first_kept_id), None)
+    # The prompt that the kept work is for follows the summary.
+    return first_kept is not None and any(map(is_own_prompt, history[: min(first_kept + 1, place)]))
+
+
+def _is_summary_alone(message: Message) -> bool:
+    return summary_of(message) is not None and len(message.blocks) == 1
+
+
+def _begins_turn(history: Sequence[Message], message_id: str) -> bool:
+    """Return whether the history has a prompt of the person's before this message, or at it."""
+    for message in history:
+        if is_own_prompt(message):
+            return True
+        if message.id == message_id:
+            return False
+    return False

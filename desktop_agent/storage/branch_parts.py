@@ -1,0 +1,141 @@
+"""Branches read from their end upward, in parts: of a long conversation only what is needed."""
+
+import sqlite3
+from contextlib import closing
+
+from desktop_agent.storage.connection import InconsistentData, RunInDatabase, text_of, text_or_none
+from desktop_agent.storage.conversation_rows import NOT_A_BRANCH, conversation_number, no_message_error
+from desktop_agent.storage.records import BranchPart, MessagePlace, read_message
+from desktop_agent.types.conversation_tree import BranchPoints
+from desktop_agent.types.messages import Message, Role
+
+# Rows come as they are walked to: whoever stops asking reads no further. A parent's number is smaller than its child's
+# (schema); it is asked for all the same, so that the walk ends also where a number is damaged.
+_SELECT_BRANCH_UP = """
+    WITH RECURSIVE branch (number, parent) AS (
+        SELECT number, parent FROM messages WHERE number = ?
+        UNION ALL
+        SELECT m.number, m.parent FROM branch b JOIN messages m ON m.number = b.parent AND m.number < b.number
+    )
+    SELECT m.number, m.id, m.role, m.state, m.conversation, m.position, m.body
+    FROM branch b CROSS JOIN messages m ON m.number = b.number"""
+_SELECT_SYSTEM_UP = f"{_SELECT_BRANCH_UP} WHERE m.role = 'system'"
+
+# A child has a larger number than its parent, so the largest number below a message ends a branch: the newest.
+_SELECT_NEWEST_BELOW = """
+    WITH RECURSIVE below (number) AS (
+        SELECT number FROM messages WHERE conversation = :conversation AND id = :id
+        UNION ALL
+        SELECT m.number FROM below b JOIN messages m
+        ON m.conversation = :conversation AND m.parent = b.number AND m.number > b.number
+    )
+    SELECT max(number) FROM below"""
+
+# `until` is a place that is read already, with its versions. What continues the branch in view is wanted as well.
+_SELECT_BRANCH_POINTS = """
+    WITH points (parent) AS (
+        SELECT parent FROM messages
+        WHERE conversation = :conversation AND parent >= :first AND parent < :until GROUP BY parent HAVING count(*) > 1
+        UNION SELECT NULL WHERE :first = 0
+            AND (SELECT count(*) FROM messages WHERE conversation = :conversation AND parent IS NULL) > 1
+        UNION SELECT head FROM conversations WHERE number = :conversation AND :until = :end
+    )
+    SELECT (SELECT id FROM messages above WHERE above.number = m.parent), m.id
+    FROM points CROSS JOIN messages m ON m.conversation = :conversation AND m.parent IS points.parent
+    ORDER BY m.number"""
+_END = (1 << 63) - 1
+
+_Row = tuple[int, str | bytes, str | bytes, str | bytes, int, int, str | bytes]
+
+
+class BranchParts:
+    """Other messages of conversations than those that were loaded first. All methods raise StorageFailed."""
+
+    def __init__(self, run: RunInDatabase) -> None:
+        self._run = run
+
+    async def load_above(self, conversation_id: str, place: MessagePlace, at_least: int | None) -> BranchPart:
+        """Return the messages up to and including a place, about `at_least` of them, or all. Raises WrongUse."""
+        return await self._run(lambda db: _load_above(db, conversation_number(db, conversation_id), place, at_least))
+
+    async def load_newest_branch(self, conversation_id: str, message_id: str) -> tuple[Message, ...]:
+        """Return the newest of the branches that have this message, oldest message first. Raises WrongUse."""
+        return await self._run(lambda db: _load_newest(db, conversation_number(db, conversation_id), message_id))
+
+    async def load_system_messages(self, place: MessagePlace) -> tuple[Message, ...]:
+        """Return the system messages up to and including a place, newest first: instructions, and summaries."""
+        return await self._run(
+            lambda db: tuple(map(_message_of, db.execute(_SELECT_SYSTEM_UP, (place.number,)).fetchall()))
+        )
+
+
+def load_branch_end(connection: sqlite3.Connection, conversation: int, at_least: int | None) -> BranchPart:
+    """Return the end of the branch in view, about `at_least` messages, or all of it.
+
+    Raises InconsistentData where a part of it cannot be reached.
+    """
+    head, count = connection.execute(
+        "SELECT head, message_count FROM conversations WHERE number = ?", (conversation,)
+    ).fetchone()
+    messages, above = _read_up(connection, conversation, head, count, at_least)
+    return BranchPart(messages, above, _load_branch_points(connection, conversation, above, _END))
+
+
+def _load_above(
+    connection: sqlite3.Connection, conversation: int, place: MessagePlace, at_least: int | None
+) -> BranchPart:
+    messages, above = _read_up(connection, conversation, place.number, place.position, at_least)
+    return BranchPart(messages, above, _load_branch_points(connection, conversation, above, place.number))
+
+
+def _load_newest(connection: sqlite3.Connection, conversation: int, message_id: str) -> tuple[Message, ...]:
+    (head,) = connection.execute(_SELECT_NEWEST_BELOW, {"conversation": conversation, "id": message_id}).fetchone()
+    if head is None:
+        raise no_message_error(message_id)
+    (count,) = connection.execute("SELECT position FROM messages WHERE number = ?", (head,)).fetchone()
+    messages, _ = _read_up(connection, conversation, head, count, None)
+    return messages
+
+
+def _read_up(
+    connection: sqlite3.Connection, conversation: int, number: int | None, count: int, at_least: int | None
+) -> tuple[tuple[Message, ...], MessagePlace | None]:
+    """Return messages that end in this row, the one at position `count`, and the place above them."""
+    messages: list[Message] = []
+    above: MessagePlace | None = None
+    with closing(connection.execute(_SELECT_BRANCH_UP, (number,))) as rows:
+        for row in rows:
+            if (row[4], row[5]) != (conversation, count - len(messages)):
+                raise InconsistentData(NOT_A_BRANCH)
+            is_enough = at_least is not None and len(messages) >= at_least
+            if is_enough and messages and _begins_part(messages[-1].role, text_of(row[2])):
+                above = _place_of(row)
+                break
+            messages.append(_message_of(row))
+    if above is None and len(messages) != count:
+        raise InconsistentData(NOT_A_BRANCH)
+    messages.reverse()
+    return tuple(messages), above
+
+
+def _begins_part(role: Role, role_above: str) -> bool:
+    """Return whether a part may begin here: results stay with their calls, and a continued answer is one."""
+    return role is not Role.TOOL and not (role is Role.ASSISTANT and role_above == Role.ASSISTANT)
+
+
+def _place_of(row: _Row) -> MessagePlace:
+    return MessagePlace(row[0], text_of(row[1]), row[5])
+
+
+def _message_of(row: _Row) -> Message:
+    return read_message(text_of(row[6]), id_=text_of(row[1]), role=text_of(row[2]), state=text_of(row[3]))
+
+
+def _load_branch_points(
+    connection: sqlite3.Connection, conversation: int, above: MessagePlace | None, until: int
+) -> BranchPoints:
+    values = {"conversation": conversation, "first": above.number if above else 0, "until": until, "end": _END}
+    points: dict[str | None, list[str]] = {}
+    for parent, id_ in connection.execute(_SELECT_BRANCH_POINTS, values):
+        points.setdefault(text_or_none(parent), []).append(text_of(id_))
+    return {parent: tuple(children) for parent, children in points.items()}
