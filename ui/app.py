@@ -299,7 +299,7 @@ class AppController:
         if not records:
             return OpenConversation(self._engine.new_session(), self._clock, self.library)
         try:
-            session = await self._engine.session(records[0].id)
+            session = await self._engine.session(records[0].id, whole=False)
         except StorageFailed as error:
             session = (await self._engine.follow_conversation(records[0].id, error)).session
         return OpenConversation(session, self._clock, self.library)

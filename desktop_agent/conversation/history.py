@@ -198,13 +198,17 @@ _COST_TOLERANCE = 1e-9
 class ConversationUsage:
     """Sums up the committed messages, each once, and the current answer.
 
-    `history` returns all committed messages, oldest first. The usage of specialists and of a title while the
+    `history` returns the committed messages that are in memory, oldest first, `count_above` how many there are above
+    them; messages that are added at the beginning are no news. The usage of specialists and of a title while the
     conversation is open is added, and that of failed attempts, as for a summary; no message of the conversation has
     it, so it is lost when that is closed.
     """
 
-    def __init__(self, history: Callable[[], Sequence[Message]]) -> None:
+    def __init__(self, history: Callable[[], Sequence[Message]], count_above: Callable[[], int] = lambda: 0) -> None:
         self._history = history
+        self._count_above = count_above
+        self.lacks_earlier = count_above() > 0
+        self._earlier: Usage | None = None
         self._counted = 0
         self._last_counted = ""
         self._committed: Usage | None = None
@@ -221,14 +225,21 @@ class ConversationUsage:
     def total(self) -> Usage | None:
         """Return the usage of all answers; None while nothing is known."""
         lost = Usage(cost=self._wasted_cost) if self._wasted_cost > _COST_TOLERANCE else None
-        parts = (self._committed, self._open, self._beside, *self._specialists_open.values(), lost)
+        parts = (self._earlier, self._committed, self._open, self._beside, *self._specialists_open.values(), lost)
         known = [part for part in parts if part is not None]
         return sum(known[1:], known[0]) if known else None
 
     @property
     def is_complete(self) -> bool:
         """Return whether the cost of every answer is known; otherwise the total's cost is a lower bound."""
-        return not self._has_gaps and (self._open is None or self._open.cost is not None)
+        is_known = not self._has_gaps and not self.lacks_earlier
+        return is_known and (self._open is None or self._open.cost is not None)
+
+    def add_earlier(self, used: Usage | None, *, is_complete: bool) -> None:
+        """Take in what the messages used that were not in memory when counting began."""
+        self._earlier, self.lacks_earlier = used, False
+        self._before_run += (used.cost if used is not None else None) or 0.0
+        self._has_gaps = self._has_gaps or not is_complete
 
     def take(self, event: Event, sub_run: str | None = None) -> None:
         """Take in one event; `sub_run` is the id of the specialist's run that it belongs to, if any."""
@@ -276,10 +287,12 @@ class ConversationUsage:
 
     def _count_new(self) -> None:
         messages = self._history()
-        if self._counted and [message.id for message in messages[self._counted - 1 : self._counted]] != [
-            self._last_counted
-        ]:  # another branch
-            self._counted, self._committed, self._has_gaps = 0, None, False
+        self._counted = next(
+            (end for end in range(len(messages), 0, -1) if messages[end - 1].id == self._last_counted), 0
+        )
+        if self._last_counted and not self._counted:  # another branch
+            self._committed, self._has_gaps = None, False
+            self._earlier, self.lacks_earlier = None, self._count_above() > 0
         for message in messages[self._counted :]:
             self._add(message)
         self._counted, self._last_counted = len(messages), messages[-1].id if messages else ""

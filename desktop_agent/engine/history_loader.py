@@ -7,6 +7,7 @@ from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.storage.records import MessagePlace
 from desktop_agent.storage.store import Store
 from desktop_agent.types.messages import Message
+from desktop_agent.types.provider_events import Usage
 
 FIRST_PART = 24
 """Messages that fill a window: so many at least are loaded first."""
@@ -50,10 +51,20 @@ class HistoryLoader:
             await self.load()
         return self._has(message_id)
 
+    def has_turn(self, message_id: str) -> bool:
+        """Return whether the history has the prompt before this message, or there is none."""
+        return not self.count or _has_prompt_before(self._writer.history(), message_id)
+
     async def load_turn(self, message_id: str) -> None:
         """Load until the history has the prompt before this message."""
-        while self.count and not _begins_turn(self._writer.history(), message_id):
+        while not self.has_turn(message_id):
             await self.load()
+
+    async def usage(self) -> tuple[Usage | None, bool]:
+        """Return the usage of the messages that are not in memory, and whether the cost of each is known."""
+        if self._writer.above is None or self._store is None:
+            return None, True
+        return await self._store.branch_parts.usage_above(self._writer.above)
 
     async def load_for_request(self) -> None:
         """Load what the model reads: from the newest summary on, or all where nothing was summarised.
@@ -91,7 +102,7 @@ def _is_summary_alone(message: Message) -> bool:
     return summary_of(message) is not None and len(message.blocks) == 1
 
 
-def _begins_turn(history: Sequence[Message], message_id: str) -> bool:
+def _has_prompt_before(history: Sequence[Message], message_id: str) -> bool:
     """Return whether the history has a prompt of the person's before this message, or at it."""
     for message in history:
         if is_own_prompt(message):

@@ -8,6 +8,7 @@ from desktop_agent.storage.conversation_rows import NOT_A_BRANCH, conversation_n
 from desktop_agent.storage.records import BranchPart, MessagePlace, read_message
 from desktop_agent.types.conversation_tree import BranchPoints
 from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import Usage
 
 # Rows come as they are walked to: whoever stops asking reads no further. A parent's number is smaller than its child's
 # (schema); it is asked for all the same, so that the walk ends also where a number is damaged.
@@ -19,6 +20,20 @@ _SELECT_BRANCH_UP = """
     )
     SELECT m.number, m.id, m.role, m.state, m.conversation, m.position, m.body
     FROM branch b CROSS JOIN messages m ON m.number = b.number"""
+# A summary cost something too.
+_SUM_USAGE_UP = """
+    WITH RECURSIVE branch (number, parent) AS (
+        SELECT number, parent FROM messages WHERE number = ?
+        UNION ALL
+        SELECT m.number, m.parent FROM branch b JOIN messages m ON m.number = b.parent AND m.number < b.number
+    ), used (role, usage) AS (
+        SELECT m.role, CASE WHEN m.role IN ('assistant', 'system') AND json_valid(m.body)
+            THEN json_extract(m.body, '$.usage') END
+        FROM branch b CROSS JOIN messages m ON m.number = b.number
+    )
+    SELECT count(usage), total((role = 'assistant' OR usage IS NOT NULL) AND usage ->> 'cost' IS NULL), {sums}
+    FROM used"""
+_USAGE_FIELDS = tuple(Usage.model_fields)
 _SELECT_SYSTEM_UP = f"{_SELECT_BRANCH_UP} WHERE m.role = 'system'"
 
 # A child has a larger number than its parent, so the largest number below a message ends a branch: the newest.
@@ -61,6 +76,17 @@ class BranchParts:
     async def load_newest_branch(self, conversation_id: str, message_id: str) -> tuple[Message, ...]:
         """Return the newest of the branches that have this message, oldest message first. Raises WrongUse."""
         return await self._run(lambda db: _load_newest(db, conversation_number(db, conversation_id), message_id))
+
+    async def usage_above(self, place: MessagePlace) -> tuple[Usage | None, bool]:
+        """Return the usage of the messages up to and including a place, and whether the cost of each is known."""
+        sums = ", ".join(f"sum(usage ->> '{name}')" for name in _USAGE_FIELDS)
+
+        def work(db: sqlite3.Connection) -> tuple[Usage | None, bool]:
+            counted, gaps, *values = db.execute(_SUM_USAGE_UP.format(sums=sums), (place.number,)).fetchone()
+            usage = Usage(**dict(zip(_USAGE_FIELDS, values, strict=True))) if counted else None
+            return usage, not gaps
+
+        return await self._run(work)
 
     async def load_system_messages(self, place: MessagePlace) -> tuple[Message, ...]:
         """Return the system messages up to and including a place, newest first: instructions, and summaries."""

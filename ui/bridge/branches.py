@@ -74,8 +74,12 @@ class ConversationBranches(QObject):
         return await self._session.branches.load_tree()
 
     async def plan_deletion(self, message_id: str) -> Deletion:
-        """Return what `delete` would delete; nothing is changed. Raises as that does."""
-        return await self._session.branches.plan_deletion(message_id)
+        """Return what `delete` would delete; nothing is changed, but all messages are loaded. Raises as that does."""
+        lacks_earlier = self._session.history_loader.count > 0
+        deletion = await self._session.branches.plan_deletion(message_id)
+        if lacks_earlier and self._session.checkpoints is not None:
+            await self._session.checkpoints.publish_saved_calls()
+        return deletion
 
     async def delete(self, message_id: str) -> None:
         """Delete a prompt or a whole answer for good, with all that follows it on every branch.

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from PySide6.QtCore import QObject, Signal
 
-from desktop_agent.conversation.history import ConversationUsage
-from desktop_agent.conversation.items import Change, ToolCallItem, Updated, UserItem
+from desktop_agent.conversation.items import Change, Prepended, ToolCallItem, Updated, UserItem
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.engine.connections import DEMO
 from desktop_agent.storage.records import ConversationChanges
@@ -30,6 +29,7 @@ from desktop_agent.types.tool_calls import UntrustedSource
 from ui.bridge.branches import ConversationBranches
 from ui.bridge.event_loop import FrameClock
 from ui.bridge.found_histories import is_found_id
+from ui.bridge.history import ConversationHistory
 from ui.bridge.permissions import Approvals
 from ui.bridge.session_controls import CheckpointUndo, SessionControls
 
@@ -66,7 +66,7 @@ class OpenConversation(QObject):
         self.session_controls = SessionControls(session, self)
         self.checkpoints = CheckpointUndo(session)
         self.branches = ConversationBranches(session, self)
-        self.spending = ConversationUsage(lambda: session.history)
+        self.history = ConversationHistory(session)
         self._waiting: list[Change] = []
         self._pending_updates: set[Updated] = set()
         self._is_attached = True
@@ -161,10 +161,6 @@ class OpenConversation(QObject):
         last = self._session.history[-1:]
         return not last or last[0].role is not Role.ASSISTANT or last[0].stop_reason in _PAUSED
 
-    def has_in_view(self, message_id: str) -> bool:
-        """Return whether the branch that is shown has this message."""
-        return any(message.id == message_id for message in self._session.history)
-
     async def show_branch_of(self, message_id: str) -> None:
         """Show the newest branch that has this message. Raises WrongUse as SessionBranches.show, and StorageFailed."""
         await self.branches.show(message_id)
@@ -245,7 +241,11 @@ class OpenConversation(QObject):
             else:
                 self._pending_updates.add(change)
             self._waiting.append(change)
-        self._clock.request()
+        if any(isinstance(change, Prepended) for change in changes):
+            # Until it is taken in, rows and items have different numbers.
+            self._deliver()
+        else:
+            self._clock.request()
 
     def _deliver(self) -> None:
         if self._waiting:
@@ -256,7 +256,7 @@ class OpenConversation(QObject):
     def _on_event(self, envelope: Envelope) -> None:
         is_below = envelope.parent_run_id is not None
         self.session_controls.on_event(envelope.event)
-        self.spending.take(envelope.event, envelope.run_id if is_below else None)
+        self.history.spending.take(envelope.event, envelope.run_id if is_below else None)
         match envelope.event:
             case ApprovalRequested() | ApprovalResolved() | ToolFinished():
                 self.approvals_changed.emit()

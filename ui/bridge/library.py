@@ -265,7 +265,7 @@ class ConversationLibrary(QObject):
 
     async def _open_stored(self, conversation_id: str, is_wanted: Callable[[], bool]) -> None:
         try:
-            session = await self._engine.session(conversation_id)
+            session = await self._engine.session(conversation_id, whole=False)
         except StorageFailed as error:
             # What cannot be written can be read.
             follower = await self._engine.follow_conversation(conversation_id, error)
@@ -313,7 +313,7 @@ class ConversationLibrary(QObject):
 
     async def _change(self, conversation_id: str, changes: ConversationChanges) -> None:
         _refuse_found(conversation_id)
-        session = await self._engine.session(conversation_id)
+        session = await self._engine.session(conversation_id, whole=False)
         if self._open is not None and session is self._session:
             self._open.change(**changes)
         else:

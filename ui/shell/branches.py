@@ -80,8 +80,16 @@ class BranchesPresenter(QObject):
     def regenerate(self, message_id: str) -> None:
         """Ask anew for the answer that this message is part of."""
         conversation = self._conversation
-        if conversation is not None and self._run(lambda: conversation.branches.regenerate(message_id)):
+        if conversation is not None and not conversation.history.has_turn(message_id):
+            self._start(self._regenerate_long(conversation, message_id))
+        elif conversation is not None and self._run(lambda: conversation.branches.regenerate(message_id)):
             self._transcript.scroller.scroll_to_end()
+
+    async def _regenerate_long(self, conversation: OpenConversation, message_id: str) -> None:
+        """Load the prompt of a long answer first."""
+        await conversation.history.load_turn(message_id)
+        if conversation is self._conversation:
+            self.regenerate(message_id)
 
     def regenerate_here(self) -> None:
         """Ask anew for the focused answer, or the last one."""
@@ -266,6 +274,14 @@ class PromptEditing(QObject):
         prompt = next((item for item in items if isinstance(item, UserItem)), None)
         if prompt is not None:
             self.edit(prompt.message_id)
+        elif self._conversation is not None and self._conversation.history.count:
+            self._tasks.start(self._edit_far(self._conversation))
+
+    async def _edit_far(self, conversation: OpenConversation) -> None:
+        """Load the prompt that a long answer is to, and edit it."""
+        await conversation.history.load_turn("")
+        if conversation is self._conversation:
+            self.edit_last()
 
     def resume(self, message_id: str, text: str, attached: Sequence[Attachment]) -> None:
         """Go on editing: it could not be sent."""

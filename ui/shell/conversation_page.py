@@ -29,7 +29,7 @@ from ui.shell.branches import BranchesPresenter, PromptEditing
 from ui.shell.composer_controls import ModelControls, SessionControlsPresenter
 from ui.shell.context_usage import ContextOverflowCheck, UsageMeter
 from ui.shell.drafts import DraftSync, to_blocks, to_draft, untrusted_sources
-from ui.shell.find_and_caret import TranscriptNavigation
+from ui.shell.find_and_caret import EarlierMessages, TranscriptNavigation
 from ui.shell.layout import PageFrame
 from ui.shell.search import MessageOpener
 from ui.shell.undo import UndoPresenter
@@ -107,6 +107,7 @@ class ConversationPage(QObject):
         self.attachments = AttachmentsPresenter(themes, self.transcript, pictures, tasks, self)
         self.undo = UndoPresenter(themes, self.transcript, self.banners, tasks, frame)
         self.navigation = TranscriptNavigation(themes, self.transcript, self.banners, self)
+        self.earlier = EarlierMessages(self.transcript, tasks, self)
         self.messages = MessageOpener(library, tasks, self)
         self.models = ModelControls(themes, self.composer, library, servers, tasks, self)
         self.model_picker = self.models.picker
@@ -196,6 +197,7 @@ class ConversationPage(QObject):
         self.banners.show_conversation(conversation.id)
         self.branches.show(conversation)
         self.editing.show(conversation)
+        self.earlier.show(conversation)
         self.transcript.set_transcript(conversation.transcript)
         self.composer.set_working(conversation.working)
         self.composer.set_blocked(conversation.held_by)
@@ -370,7 +372,7 @@ class ConversationPage(QObject):
         conversation = self._conversation
         if conversation is not None:
             capabilities = self._servers.capabilities(conversation.endpoint_id, conversation.model)
-            self._usage.show_usage(conversation.usage, conversation.spending, capabilities.context_window)
+            self._usage.show_usage(conversation.usage, conversation.history.spending, capabilities.context_window)
 
 
 def _walk_transcript(transcript: TranscriptView, step: int) -> None:

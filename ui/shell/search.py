@@ -45,7 +45,7 @@ class MessageOpener(QObject):
             self._tasks.start(self._go_to(conversation, wanted[1]))
 
     async def _go_to(self, conversation: OpenConversation, message_id: str) -> None:
-        if not conversation.has_in_view(message_id):
+        if not await conversation.history.load_until(message_id):
             if conversation.held_by is not None:
                 self.refused.emit(
                     conversation,

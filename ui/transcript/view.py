@@ -1,6 +1,6 @@
 """The transcript view: the scroll area that shows a conversation of any length."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QEvent, Qt, Signal
@@ -181,6 +181,10 @@ class TranscriptView(QAbstractScrollArea):
         """
         self._render_context.message_actions = actions
         self.scroller.show_message_actions()
+
+    def set_whole_loader(self, when_whole: Callable[[Callable[[], None]], None]) -> None:
+        """Call this with what needs the whole conversation: it is done when all of it is loaded."""
+        self._render_context.when_whole = when_whole
 
     def mark_edited(self, message_id: str) -> None:
         """Mark the prompt that is being edited elsewhere; an empty id marks none."""

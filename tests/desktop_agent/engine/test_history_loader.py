@@ -268,3 +268,46 @@ async def test_what_two_load_at_once_is_taken_in_once(shaky: Shaky) -> None:
     await asyncio.gather(*(session.history_loader.load() for _ in range(3)))
     await session.history_loader.load_all()
     assert [message.id for message in session.history] == [message.id for message in talk(9)]
+
+
+async def test_a_deletion_and_its_plan_have_all_of_the_branch(shaky: Shaky) -> None:
+    stage = stage_for(shaky)
+    session = await opened(stage, *talk(5))
+    plan = await session.branches.plan_deletion("a1")
+    assert (plan.head, plan.following) == ("p1", 6)
+    session = await opened_again(stage, session.record.id)
+    assert session.history_loader.count
+    assert (await session.branches.load_tree()).deletion("a1") == plan
+    await session.branches.delete("a1")
+    assert session.history_loader.count == 0
+    assert [message.id for message in session.history] == ["p0", "c0", "r0", "a0", "p1"]
+    assert shown(session.transcript)[:-1] == shown(Transcript(session.history))
+    assert await stage.stored() == session.history
+
+
+async def test_the_head_is_known_where_the_first_messages_in_memory_are_left(shaky: Shaky) -> None:
+    stage = stage_for(shaky, "new")
+    session = await opened(stage, *talk(3))
+    above = session._writer.above
+    assert above is not None
+    first = session.history[0]
+    session.branches.edit_prompt(first.id, Message.user("again"))
+    assert session._writer.head == above.id
+    await session.wait_idle()
+    assert session.record.title == "t"
+    tree = await session.branches.load_tree()
+    assert tree.head == session.history[-1].id
+    await session.history_loader.load_all()
+    assert [message.text for message in session.history][-3:] == ["a1", "again", "new"]
+
+
+async def test_no_title_is_asked_for_while_the_first_prompt_is_not_in_memory(shaky: Shaky) -> None:
+    asked: list[object] = []
+    stage = stage_for(shaky, "one", "two", title_model=asked.append)
+    session = await opened(stage, *talk(5), summary("p4"))
+    await stage.say("more")
+    assert session.history_loader.count
+    assert not asked
+    await session.history_loader.load_all()
+    await stage.say("and more")
+    assert asked

@@ -1,10 +1,11 @@
 """A session as the screens see it."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
-from desktop_agent.conversation.items import Added, AnswerItem, Removed, Updated
+from desktop_agent.conversation.items import Added, AnswerItem, Prepended, Removed, Updated
 from desktop_agent.types.engine_events import ApprovalRequested, RunEnd, RunFinished, RunStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
@@ -19,6 +20,7 @@ class Silent:
     """A session that says what the test says."""
 
     history = ()
+    history_loader = SimpleNamespace(count=0)
 
     def subscribe(self, on_changes, on_event, *, pieces):
         self.tell = on_changes
@@ -79,6 +81,13 @@ def test_updates_are_never_joined_across_a_change_of_places(by_hand, change):
     session.tell([Updated(0, "text"), Updated(0, "text")])
     ticks.tick.emit()
     assert heard == [[Updated(0, "text"), change, Updated(0, "text")]]
+
+
+def test_earlier_items_are_told_of_at_once(by_hand):
+    session, _, _, heard = by_hand
+    session.tell([Updated(0, "text")])
+    session.tell([Prepended(2)])
+    assert heard == [[Updated(0, "text"), Prepended(2)]]
 
 
 def test_one_who_is_detached_is_silent(by_hand):

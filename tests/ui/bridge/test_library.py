@@ -87,10 +87,10 @@ def held_back(bridge, conversation_id):
     """Have this one take as long to load as it is wanted."""
     load, may_come = bridge.engine.session, asyncio.Event()
 
-    async def session(wanted):
+    async def session(wanted, *, whole):
         if wanted == conversation_id:
             await may_come.wait()
-        return await load(wanted)
+        return await load(wanted, whole=whole)
 
     bridge.engine.session = session
     return may_come

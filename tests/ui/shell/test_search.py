@@ -137,7 +137,7 @@ def test_while_the_model_works_the_branch_stays_and_it_is_said(in_loop, tmp_path
         opener.open(record.id, OLD.id)
         _, sentence = await refused.next()
         assert "when the answer has ended" in str(sentence)
-        assert bridge.library.current.has_in_view(NEW.id)
+        assert await bridge.library.current.history.load_until(NEW.id)
         ready.set()
         await bridge.idle()
         await bridge.close()

@@ -104,7 +104,9 @@ class BranchTreePresenter(QObject):
 
     def _branch_from(self, entry: "TreeEntry") -> None:
         async def branch(conversation: OpenConversation) -> None:
-            if not entry.is_in_view:
+            if entry.is_in_view:
+                await conversation.history.load_until(entry.last_id)
+            else:
                 await conversation.branches.show(entry.last_id)
             conversation.branches.go_back_to(entry.last_id)
 

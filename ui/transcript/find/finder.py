@@ -8,7 +8,7 @@ from time import perf_counter
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QPainter, QRegion
 
-from desktop_agent.conversation.items import Added, Change, Removed, Updated
+from desktop_agent.conversation.items import Added, Change, Prepended, Removed, Updated
 from ui.transcript.find.highlights import MatchHighlights, paint_highlights
 from ui.transcript.find.matches import MatchCounts, Query, SearchOrigin
 from ui.transcript.find.searchable_text import SearchableTexts, first_lazy_section
@@ -174,6 +174,8 @@ class Finder(QObject):
         self._changed = {moved for changed in self._changed if (moved := index_after(changed, changes)) is not None}
         for position, change in enumerate(changes, start=1):
             match change:
+                case Prepended(count):
+                    self._on_prepended(count)
                 case Added(index):
                     self._counts.insert(index)
                     self._mark_changed(index_after(index, changes[position:]), is_new=True)
@@ -188,6 +190,15 @@ class Finder(QObject):
         if total != self._counts.total:
             self._emit_status()
         self._restart_timer()
+
+    def _on_prepended(self, count: int) -> None:
+        self._counts.prepend(count)
+        self._search_origin.move(count)
+        if self._work is None:
+            self._changed.update(range(count))
+        else:
+            # It goes by the numbers that the rows had.
+            self._work = self._count_all_in_steps()
 
     def _mark_changed(self, index: int | None, *, is_new: bool = False) -> None:
         """Count a row again later, if it still exists."""
@@ -220,12 +231,15 @@ class Finder(QObject):
         self._counts, self._highlights = MatchCounts(query, self._viewport.rows, self._texts), MatchHighlights(query)
         self._changed.clear()
         self._current = self._here = None
-        count = len(self._counts)
-        first = min(self._search_origin.row, count)
-        self._work = self._count_in_steps(chain(range(first, count), reversed(range(first))))
+        self._work = self._count_all_in_steps()
         self._viewport.widget.update()
         self._timer.start(0)
         self._continue()
+
+    def _count_all_in_steps(self) -> Iterator[int]:
+        count = len(self._counts)
+        first = min(self._search_origin.row, count)
+        return self._count_in_steps(chain(range(first, count), reversed(range(first))))
 
     def _count_in_steps(self, indices: Iterable[int]) -> Iterator[int]:
         """Count row by row; parse the row of the search origin down to there before one of its matches is chosen."""

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from desktop_agent.types.hidden_characters import DECEPTIVE_CHARACTERS
@@ -242,6 +242,12 @@ class MatchCounts:
         self._counts.insert(min(index, len(self)))
         self._listed = self._counted = None
 
+    def prepend(self, count: int) -> None:
+        """Insert so many rows without matches at the beginning."""
+        self._final.clear()
+        self._counts.replace(0, 0, [0] * count)
+        self._listed = self._counted = None
+
     def remove(self, first: int, count: int) -> None:
         """Remove rows."""
         self._counts.remove(first, count)
@@ -312,6 +318,12 @@ class SearchOrigin:
         """Start at the beginning of a row, wherever the person reads."""
         self._anchor = ScrollAnchor(row)
         self.on_scrolled_away()
+
+    def move(self, count: int) -> None:
+        """Stay in its row when so many are prepended."""
+        self._anchor = replace(self._anchor, row=self._anchor.row + count)
+        if self._scrolled_to is not None:
+            self._scrolled_to = self._scrolled_to[0] + count, self._scrolled_to[1]
 
     def _current_position(self) -> tuple[int, int]:
         # Not `top` alone: it also changes when heights above become exact.

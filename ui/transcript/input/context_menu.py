@@ -168,7 +168,11 @@ class ContextMenu:
 
     def copy_all(self) -> None:
         """Copy the conversation as Markdown, with the authors."""
-        self._newest_copier().copy_steps(conversation_extracts(self._viewport.rows), markdown=True)
+
+        def copy() -> None:
+            self._newest_copier().copy_steps(conversation_extracts(self._viewport.rows), markdown=True)
+
+        self._viewport.rows.render_context.when_whole(copy)
 
     def popup(self, event: QContextMenuEvent, view: QWidget) -> QMenu:
         """Open the menu for a click of the mouse or for the menu key."""

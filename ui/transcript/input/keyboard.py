@@ -79,7 +79,7 @@ class KeyboardHandler:
         if key in steps:
             self._scroller.scroll_by(steps[key])
         elif key == Qt.Key.Key_Home:
-            self._scroller.scroll_to_start()
+            self._viewport.rows.render_context.when_whole(self._scroller.scroll_to_start)
         elif key == Qt.Key.Key_End:
             self._scroller.scroll_to_end()
         else:
@@ -87,7 +87,10 @@ class KeyboardHandler:
         return True
 
     def select_all(self) -> None:
-        """Select from the first row to the last."""
+        """Select from the first row to the last, once all are loaded."""
+        self._viewport.rows.render_context.when_whole(self._select_all)
+
+    def _select_all(self) -> None:
         count = len(self._viewport.rows)
         if count:
             self._viewport.select(TextPosition(), TextPosition(count - 1, LAST_OFFSET, LAST_OFFSET))

@@ -166,7 +166,9 @@ class RenderContext:
     seconds: SecondTimer | None = None
     large: LargeBlockCache = field(default_factory=LargeBlockCache)
     items: Iterable[Item] = ()
-    """All items of the transcript."""
+    """The items of the transcript."""
+    when_whole: Callable[[Callable[[], None]], None] = lambda then: then()
+    """Does something when the whole conversation is loaded, or at once."""
     message_actions: MessageActions | None = None
     """What can be done with messages; None where nothing is offered below them."""
     edited_message: str = ""

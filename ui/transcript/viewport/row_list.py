@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from desktop_agent.conversation.items import Added, Change, Removed
+from desktop_agent.conversation.items import Added, Change, Prepended, Removed
 from desktop_agent.conversation.transcript import Transcript
 from ui.transcript.blocks.block import BlockReplacement
 from ui.transcript.blocks.message_footer import FOOTER_HEIGHT
@@ -103,9 +103,7 @@ class RowList:
     @property
     def top(self) -> int:
         """The y of the viewport's upper edge."""
-        if self.following:
-            return self.bottom
-        return min(self.bottom, max(0, self._anchor_top() + self._anchor.offset))
+        return self.bottom if self.following else min(self.bottom, max(0, self._anchor_top() + self._anchor.offset))
 
     def _anchor_top(self) -> int:
         index = min(self._anchor.row, self.count - 1)
@@ -121,6 +119,12 @@ class RowList:
                 self._anchor = replace(self._anchor, row=self._anchor.row + 1)
             self._rows = OrderedDict((number + (number >= index), row) for number, row in self._rows.items())
         self._heights.insert(index)
+
+    def prepend(self, count: int) -> None:
+        """Insert so many rows at the beginning; the anchor stays on its text."""
+        self._anchor = replace(self._anchor, row=self._anchor.row + count)
+        self._rows = OrderedDict((number + count, row) for number, row in self._rows.items())
+        self._heights.replace(0, 0, [ESTIMATED_ROW_HEIGHT] * count)
 
     def remove(self, first: int, count: int) -> None:
         """Remove rows; the anchor stays on its text, or moves to the row above."""
@@ -362,6 +366,8 @@ def index_after(index: int, changes: Sequence[Change]) -> int | None:
         match change:
             case Added(added) if added <= index:
                 index += 1
+            case Prepended(count):
+                index += count
             case Removed(first, count) if first <= index:
                 if index < first + count:
                     return None

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, QRect, Signal
 from PySide6.QtWidgets import QScrollBar, QWidget
 
-from desktop_agent.conversation.items import Added, Change, Removed, ThinkingItem, Updated
+from desktop_agent.conversation.items import Added, Change, Prepended, Removed, ThinkingItem, Updated
 from ui.transcript.rows.row import UNFOLDED_KEY
 from ui.transcript.viewport.prefetch import Prefetcher
 from ui.transcript.viewport.row_list import RowList
@@ -18,6 +18,8 @@ class ScrollController(QObject):
 
     following_changed = Signal(bool)
     new_count_changed = Signal(int)
+    start_neared = Signal()
+    """The beginning of what is loaded is near."""
 
     def __init__(self, viewport: RowViewport, bar: QScrollBar, parent: QObject) -> None:
         super().__init__(parent)
@@ -28,6 +30,11 @@ class ScrollController(QObject):
         self._was_following = True
         self._prefetcher = Prefetcher(viewport, self)
         self._prefetcher.moved.connect(self._sync_scroll_bar)
+
+    @property
+    def is_near_start(self) -> bool:
+        """Return whether less than one screen is above the viewport."""
+        return self._rows.top < self._rows.view
 
     def stop(self) -> None:
         """Stop the prefetching."""
@@ -55,6 +62,10 @@ class ScrollController(QObject):
         first: tuple[int, int] = (len(rows), 0)
         for change in changes:
             first = min(first, self._apply_change(change) or first)
+        if any(isinstance(change, Prepended) for change in changes):
+            rows.update_footers()
+            self.show_rows()
+            return
         if not all(isinstance(change, Updated) for change in changes):
             rows.padding = 0
             self._update_footers(first, top)
@@ -98,6 +109,10 @@ class ScrollController(QObject):
                 self._viewport.apply_change(change)
                 self._count(1)
                 return index, 0
+            case Prepended(count):
+                rows.prepend(count)
+                self._viewport.apply_change(change)
+                return None
             case Removed(index, count):
                 rows.remove(index, count)
                 self._viewport.apply_change(change)
@@ -204,6 +219,8 @@ class ScrollController(QObject):
         if rows.following != self._was_following:
             self._was_following = rows.following
             self.following_changed.emit(rows.following)
+        if self.is_near_start:
+            self.start_neared.emit()
 
     def _count(self, more: int) -> None:
         if more > 0 and self._rows.following:

@@ -1,0 +1,223 @@
+"""A long conversation in the window: it opens at its end, and its earlier messages come when they are needed."""
+
+import asyncio
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+
+from desktop_agent.conversation.items import ToolCallItem, UserItem
+from desktop_agent.types.blocks import Text, ToolResult, ToolUse
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import ContentDelta, Usage
+from tests.fakes.qt_loop import Heard, until
+from tests.fakes.scripted_provider import Turn
+
+COUNT = 240
+
+
+def talk():
+    for number in range(COUNT // 2):
+        yield Message.user(f"Question {number:03d}").model_copy(update={"id": f"q{number}"})
+        yield Message.assistant(f"Answer {number:03d}. " * 30).model_copy(update={"usage": Usage(cost=0.5)})
+
+
+def work():
+    """A prompt, an agent that works on it for long, and the answer."""
+    yield Message.user("Do all of it.")
+    for number in range(60):
+        use = ToolUse(id=f"call-{number}", name="look", input={})
+        yield Message(role=Role.ASSISTANT, blocks=(Text(text="I look."), use))
+        yield Message.tool_results([ToolResult(tool_use_id=use.id, content=(Text(text="seen"),))])
+    yield Message.assistant("Done.").model_copy(update={"id": "done"})
+
+
+async def opened(screen, messages):
+    store = screen.engine.store
+    record = await store.create_conversation(title="long", endpoint_id="scripted", model="m")
+    await store.commit(record.id, *messages)
+    screen.desk.library.open(record.id)
+    await until(lambda: screen.conversation is not None and screen.conversation.id == record.id)
+    return screen.window.page.transcript
+
+
+def place(view):
+    """The item at the upper edge of the viewport, and where it begins there."""
+    rows = view.row_viewport.rows
+    index = rows.row_at(rows.top)
+    return rows.row(index).item.id, rows.row_top(index) - rows.top
+
+
+def first_text(view):
+    return view.row_viewport.rows.transcript[0].text
+
+
+async def whole(screen):
+    await until(lambda: screen.conversation.history.count == 0)
+    await screen.idle()
+
+
+def test_it_opens_at_its_end_and_scrolling_up_shows_all_of_it_without_a_jump(on_screen):
+    async def work(screen):
+        view = await opened(screen, talk())
+        await screen.idle()
+        rows, history = view.row_viewport.rows, screen.conversation.history
+        assert rows.following
+        assert history.count > COUNT * 0.8
+        assert not screen.conversation.history.spending.lacks_earlier
+        places = []
+        view.scroller.new_count_changed.connect(pytest.fail)
+        screen.conversation.changed.disconnect(screen.window.page._on_changed)
+
+        def apply(changes):
+            before = place(view)
+            view.apply(changes)
+            places.append((before, place(view)))
+
+        screen.conversation.changed.connect(apply)
+        while rows.top:
+            view.scroller.scroll_by(-300)
+            await asyncio.sleep(0)
+            await screen.idle()
+        assert history.count == 0
+        assert places
+        assert all(before == after for before, after in places)
+        assert first_text(view) == "Question 000"
+        assert len(rows) == len(screen.conversation.transcript) == COUNT
+
+    on_screen(work)
+
+
+def test_home_goes_to_the_first_message_and_end_back(on_screen):
+    async def work(screen):
+        view = await opened(screen, talk())
+        QTest.keyClick(view, Qt.Key.Key_Home)
+        await whole(screen)
+        assert view.row_viewport.rows.top == 0
+        assert first_text(view) == "Question 000"
+        QTest.keyClick(view, Qt.Key.Key_End)
+        assert view.row_viewport.rows.following
+
+    on_screen(work)
+
+
+def test_find_finds_everything(on_screen):
+    async def work(screen):
+        view = await opened(screen, talk())
+        heard = Heard(view.finder.status_changed)
+        screen.window.page.navigation.find_bar.open("Question")
+        await until(lambda: heard and heard[-1].complete and heard[-1].total == COUNT // 2)
+        assert screen.conversation.history.count == 0
+        assert heard[-1].current > COUNT // 2 - 12
+        for _ in range(COUNT // 2 - heard[-1].current + 1):
+            screen.window.page.navigation.find_bar.step(1)
+        assert heard[-1].current == 1
+        await until(lambda: view.row_viewport.rows.top == 0)
+
+    on_screen(work)
+
+
+def test_all_of_it_is_copied(on_screen):
+    async def work(screen):
+        view = await opened(screen, talk())
+        clipboard = QGuiApplication.clipboard()
+        clipboard.clear()
+        screen.action("Copy conversation as Markdown").trigger()
+        await until(lambda: "Question 000" in clipboard.text())
+        assert f"Question {COUNT // 2 - 1:03d}" in clipboard.text()
+        again = await opened(screen, talk())
+        assert again is view
+        assert screen.conversation.history.count
+        QTest.keyClick(view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+        await whole(screen)
+        start, end = view.row_viewport.selection.ordered
+        assert (start.row, end.row) == (0, COUNT - 1)
+
+    on_screen(work)
+
+
+def test_a_message_far_above_is_opened_in_its_place(on_screen):
+    async def work(screen):
+        view = await opened(screen, talk())
+        arrived = Heard(screen.window.page.messages.arrived)
+        screen.window.page.messages.open(screen.conversation.id, "q5")
+        _, index = await arrived.next()
+        item = view.row_viewport.rows.transcript[index]
+        assert isinstance(item, UserItem)
+        assert item.text == "Question 005"
+        assert len(view.row_viewport.rows) == len(screen.conversation.transcript)
+
+    on_screen(work)
+
+
+def test_the_cost_is_that_of_all_messages(on_screen):
+    async def work(screen):
+        await opened(screen, talk())
+        spending = screen.conversation.history.spending
+        assert not spending.is_complete
+        await screen.idle()
+        assert spending.is_complete
+        assert spending.total.cost == COUNT / 4
+        await screen.conversation.history.load_more()
+        await screen.say("And now?")
+        assert spending.total.cost == COUNT / 4
+
+    on_screen(work, Turn(ContentDelta("New.")))
+
+
+def test_another_conversation_gets_its_own_earlier_messages(on_screen, monkeypatch):
+    monkeypatch.setattr("ui.bridge.history._LARGE_PART", 5)
+
+    async def work(screen):
+        view = await opened(screen, talk())
+        other = screen.conversation
+        await opened(screen, talk())
+        QTest.keyClick(view, Qt.Key.Key_Home)
+        left = screen.conversation
+        screen.desk.library.open(other.id)
+        await until(lambda: screen.conversation is not left)
+        await screen.idle()
+        assert left.history.count
+        assert view.row_viewport.rows.following
+        assert screen.conversation.history.count > COUNT * 0.8
+        assert len(view.row_viewport.rows) == len(screen.conversation.transcript)
+
+    on_screen(work)
+
+
+def test_a_long_answer_is_asked_for_anew_from_its_prompt_on(on_screen):
+    async def ask(screen):
+        await opened(screen, work())
+        screen.window.page.branches.regenerate("done")
+        await until(lambda: screen.answers()[-1:] == ["Again."])
+        await screen.idle()
+        assert len(screen.conversation.transcript) == 2
+        assert not any(isinstance(item, ToolCallItem) for item in screen.conversation.transcript)
+
+    on_screen(ask, Turn(ContentDelta("Again.")))
+
+
+def test_the_last_prompt_is_edited_however_far_above_it_is(on_screen):
+    async def edit(screen):
+        await opened(screen, work())
+        assert not any(isinstance(item, UserItem) for item in screen.conversation.transcript)
+        screen.window.page.editing.edit_last()
+        await until(lambda: screen.editor.toPlainText() == "Do all of it.")
+
+    on_screen(edit)
+
+
+def test_from_the_tree_of_branches_one_continues_after_a_message_that_is_not_loaded(on_screen):
+    async def work(screen):
+        await opened(screen, talk())
+        conversation, tree = screen.conversation, screen.window.page.branches.tree
+        await until(lambda: conversation.history.count > 100)
+        tree.open()
+        await until(lambda: tree._dialog.tree.model().rowCount())
+        roots = (await conversation.branches.load_tree()).roots
+        tree._dialog.branch_requested.emit(roots[0].main_child)
+        await until(lambda: len(conversation.transcript) == 2)
+        assert conversation.history.count == 0
+
+    on_screen(work)
