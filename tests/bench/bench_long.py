@@ -1,8 +1,8 @@
-"""Opening a long conversation and sending in it, beside one of ten messages.
+"""Opening a long conversation and sending in it, beside one of ten messages, or of ten tool calls.
 
     python -m tests.bench.bench_long
 
-Each figure is that of the long conversation over that of ten messages, both opened in turn by one process after one
+Each figure is that of the long conversation over that of the short one, both opened in turn by one process after one
 that nobody measures; memory is what the process grew by, of its own. The first send is answered by the demo.
 """
 
@@ -60,10 +60,16 @@ def _figures(kind: str, folder: Path) -> dict[str, float]:
 
 async def _fill(folder: Path) -> None:
     store = await Store.open(folder)
+    await _fill_store(store)
+    await store.close()
+
+
+async def _fill_store(store: Store) -> None:
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     for id_, messages in (
         ("warm", _talk(SHORT)),
-        ("short", _talk(SHORT)),
+        ("short messages", _talk(SHORT)),
+        ("short calls", _calls(SHORT)),
         ("messages", _talk(MESSAGES)),
         ("calls", _calls(CALLS)),
     ):
@@ -74,7 +80,6 @@ async def _fill(folder: Path) -> None:
             id=id_, title=id_, created_at=moment, updated_at=moment, messages=nodes, head=nodes[-1].message.id
         )
         await store.import_tree(tree)
-    await store.close()
 
 
 def _talk(count: int) -> Iterator[Message]:
@@ -110,7 +115,7 @@ async def _measure(kind: str, folder: Path) -> dict[str, dict[str, float]]:
     await engine.connections.start_demo()
     sessions = [await _opened_and_sent(engine, "warm", {})]
     figures: dict[str, dict[str, float]] = {}
-    for size, id_ in (("short", "short"), ("long", kind)):
+    for size, id_ in (("short", f"short {kind}"), ("long", kind)):
         figures[size] = {}
         sessions.append(await _opened_and_sent(engine, id_, figures[size]))
     await engine.close()
