@@ -1,20 +1,17 @@
-"""The list of conversations as far as it is read: of one folder or of the archive, and a page more whenever somebody
-scrolls to its end.
+"""The list of conversations as far as it is read: of one folder, of the archive or of the trash, and a page more
+whenever somebody scrolls to its end.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from desktop_agent.storage.records import TRASH_RETENTION, ListedConversation, ListPlace, ListScope
+from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.folders import FolderLevel
 from ui.bridge.event_loop import BackgroundTasks
-
-if TYPE_CHECKING:
-    from desktop_agent.storage.records import ListedConversation, ListPlace, ListScope
-    from desktop_agent.storage.store import Store
 
 PAGE = 2000
 """So many are read at first, and with each page."""
@@ -87,8 +84,6 @@ class ConversationListing(QObject):
         self._tasks.start(self._find_titles(typed))
 
     async def _find_titles(self, typed: str) -> None:
-        from desktop_agent.storage.records import ListScope
-
         found, _ = await self._store.list_page(PAGE, None, ListScope(title=typed))
         self.titles_found.emit(typed, found)
 
@@ -100,8 +95,6 @@ class ConversationListing(QObject):
 
     @property
     def _scope(self) -> "ListScope":
-        from desktop_agent.storage.records import ListScope
-
         return ListScope(folder=self._folder, archived=self._is_archive)
 
     def _start_anew(self) -> None:
@@ -121,3 +114,80 @@ class ConversationListing(QObject):
         if self._next is after:
             self._rows, self._next = (*self._rows, *page), following
             self.listed.emit(self._rows)
+
+
+_IN_TRASH = ListScope(in_trash=True)
+
+
+class Trash(QObject):
+    """Conversations that were deleted and can be restored."""
+
+    listed = Signal(list, bool)
+    """The ListedConversations as far as they are read, the last deleted first; whether there are more."""
+
+    purged = Signal(list)
+    """The ids of conversations that were deleted for good."""
+
+    def __init__(self, store: Store, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._store = store
+        self._tasks = tasks
+        self._rows: Sequence[ListedConversation] = ()
+        self._next: ListPlace | None = None
+        self._is_reading_on = False
+
+    @property
+    def days(self) -> int:
+        """After so many days it is deleted for good."""
+        return TRASH_RETENTION.days
+
+    def list(self) -> None:
+        """Read the trash; `listed` answers."""
+        self._tasks.start(self.refresh())
+
+    def read_on(self) -> None:
+        """Read a page more, unless there is none or it is on its way; harmless when repeated."""
+        if self._next is not None and not self._is_reading_on:
+            self._is_reading_on = True
+            self._tasks.start(self._read_on())
+
+    def purge(self, conversation_id: str) -> None:
+        """Delete a conversation in the trash for good."""
+        self._tasks.start(self._purge(conversation_id))
+
+    def empty(self) -> None:
+        """Delete everything in the trash for good."""
+        self._tasks.start(self._empty())
+
+    async def refresh(self) -> None:
+        """Read the trash again. Raises StorageFailed."""
+        self._show(*await self._store.list_page(max(PAGE, len(self._rows)), None, _IN_TRASH))
+
+    async def _read_on(self) -> None:
+        after = self._next
+        try:
+            page, following = await self._store.list_page(PAGE, after, _IN_TRASH)
+        finally:
+            self._is_reading_on = False
+        # Read anew meanwhile: whoever is still at the end asks again.
+        if self._next is after:
+            self._show((*self._rows, *page), following)
+
+    def _show(self, rows: Sequence[ListedConversation], following: ListPlace | None) -> None:
+        self._rows, self._next = rows, following
+        self.listed.emit([*rows], following is not None)
+
+    async def _purge(self, conversation_id: str) -> None:
+        try:
+            await self._store.purge_conversation(conversation_id)
+        finally:
+            await self.refresh()
+        self.purged.emit([conversation_id])
+
+    async def _empty(self) -> None:
+        ids = [record.id for record in await self._store.list_conversations(in_trash=True)]
+        try:
+            await self._store.empty_trash()
+        finally:
+            await self.refresh()
+        self.purged.emit(ids)

@@ -24,13 +24,12 @@ from desktop_agent.types.engine_events import (
 )
 from desktop_agent.types.errors import ConversationInUse, Sentence, StorageFailed, WrittenElsewhere, WrongUse
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.conversation_listing import ConversationListing
+from ui.bridge.conversation_listing import ConversationListing, Trash
 from ui.bridge.drafts import DraftStore
 from ui.bridge.event_loop import BackgroundTasks, FrameClock
 from ui.bridge.found_histories import FoundConversations, is_found_id
 from ui.bridge.search import SearchAsYouType
 from ui.bridge.storage import PictureStore
-from ui.bridge.trash import Trash
 from ui.bridge.unstored import UnstoredConversations
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
 from ui.style.widgets import ConfirmBar
 
 if TYPE_CHECKING:
-    from ui.bridge.trash import ListedConversation
+    from ui.bridge.conversation_listing import ListedConversation
 
 _SIZE = (560, 520)
 _MIN_LIST_HEIGHT = 60

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ui.bridge.conversation import OpenConversation
-    from ui.bridge.trash import ListedConversation
+    from ui.bridge.conversation_listing import ListedConversation
     from ui.preferences.trash_dialog import TrashDialog
     from ui.shell.layout import PageFrame
     from ui.sidebar.conversation_list import ConversationList

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QDialog, QFrame, QListWidget, QPushButton
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import WrongUse
 from tests.fakes.qt_loop import until
-from ui.bridge import trash as module
+from ui.bridge import conversation_listing as module
 
 
 async def stored(screen, *titles):
