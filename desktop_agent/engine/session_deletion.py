@@ -91,14 +91,17 @@ class MessageDeletion:
         return replace(deletion, checkpoints=await self._checkpoints.list_unrestored(deletion.ids))
 
     async def delete(self, message_id: str) -> None:
-        """Delete a message and all that follows it. Raises WrongUse and StorageFailed."""
-        while True:
-            head = self._writer.head
-            deletion = await self.plan(message_id)
-            branch = await self._loader.load_branch_to(deletion.head)
-            self._refuse_now()
-            if self._writer.head == head:  # it may have been changed meanwhile
-                break
+        """Delete a message and all that follows it.
+
+        Raises StorageFailed, and WrongUse, also where the conversation went on meanwhile: what was said then would be
+        deleted too.
+        """
+        head = self._writer.head
+        deletion = await self.plan(message_id)
+        branch = await self._loader.load_branch_to(deletion.head)
+        self._refuse_now()
+        if self._writer.head != head:
+            raise WrongUse("The conversation went on meanwhile.", "Look at what was said, then delete again.")
         self._writer.delete_messages(deletion, branch, **self._changed_title(deletion, branch))
         await self._writer.flush()
 

@@ -256,7 +256,8 @@ async def test_a_prompt_that_is_sent_meanwhile_is_not_lost(shaky: Shaky) -> None
     await asyncio.sleep(0)
     session.send(Message.user("b"))
     shaky.gate.set()
-    with pytest.raises(WrongUse, match="still working"):
+    # It still works, or has answered by now.
+    with pytest.raises(WrongUse, match=r"still working|went on meanwhile"):
         await deleting
     await stage.idle()
     assert texts(session) == ["a", "one", "b", "two"]
