@@ -11,15 +11,24 @@ if TYPE_CHECKING:
     import httpx
 
 
-def proxy_address(scheme: str, host: str) -> str | None:
-    """Return the URL of the proxy that the environment or the system names; None for this machine itself."""
-    if is_loopback(host):
-        return None
+def proxy_setting(scheme: str) -> str | None:
+    """Return the URL of the proxy that the environment or the system names for a scheme, whatever its kind."""
     proxies = urllib.request.getproxies()
     url = proxies.get(scheme) or proxies.get("all")
-    if not url or urllib.request.proxy_bypass(host):
+    if not url:
         return None
     return url if "://" in url else f"http://{url}"
+
+
+def is_exempt(host: str) -> bool:
+    """Return whether a host is reached without a proxy: this machine, and what the settings except."""
+    return is_loopback(host) or bool(urllib.request.proxy_bypass(host))
+
+
+def proxy_address(scheme: str, host: str) -> str | None:
+    """Return the URL of the proxy for a host; None where it is reached without one."""
+    address = proxy_setting(scheme)
+    return None if address is None or is_exempt(host) else address
 
 
 def proxy_for(scheme: str, host: str) -> "httpx.URL | None":

@@ -10,7 +10,6 @@ import os
 import re
 import socket
 import ssl
-import urllib.request
 from collections.abc import AsyncIterable, AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import cache
@@ -21,9 +20,10 @@ import httpcore
 import httpx
 
 from desktop_agent.network.fetch import close_failed_handshakes
+from desktop_agent.network.system_proxy import is_exempt, proxy_setting
 from desktop_agent.providers.transport.socket_stream import SocketBackend, SocketStream
 from desktop_agent.types.errors import ConnectionFailed
-from desktop_agent.types.providers import Timeouts, is_loopback
+from desktop_agent.types.providers import Timeouts
 
 _READ_SIZE = 64 * 1024
 # Without extensions and spaces: the library reads other forms.
@@ -328,12 +328,10 @@ class ProxyTransport(httpx.AsyncBaseTransport):
         )
         self._proxied: dict[str, httpx.AsyncHTTPTransport] = {}
         self._unusable: dict[str, str] = {}
-        proxies = urllib.request.getproxies()
         for scheme in ("http", "https"):
-            url = proxies.get(scheme) or proxies.get("all")
-            if not url:
+            address = proxy_setting(scheme)
+            if address is None:
                 continue
-            address = url if "://" in url else f"http://{url}"
             kind = address.partition("://")[0].lower()
             if kind not in ("http", "https"):
                 self._unusable[scheme] = kind
@@ -359,7 +357,7 @@ class ProxyTransport(httpx.AsyncBaseTransport):
 
     def _transport_for(self, url: httpx.URL) -> httpx.AsyncHTTPTransport:
         proxied, unusable = self._proxied.get(url.scheme), self._unusable.get(url.scheme)
-        if proxied is unusable is None or is_loopback(url.host) or urllib.request.proxy_bypass(url.host):
+        if proxied is unusable is None or is_exempt(url.host):
             return self._direct
         if proxied is None:
             # Bypassing a proxy that is set would be wrong, so this fails instead.
