@@ -49,6 +49,7 @@ class FoundConversations(QObject):
         self._engine = engine
         self._tasks = tasks
         self._origins: dict[str, ConversationOrigin] = {}
+        self._copying: set[str] = set()
         engine.on_preferences(lambda _: self._on_preferences())
         self._shown = self.shown
 
@@ -112,8 +113,10 @@ class FoundConversations(QObject):
             show(session, held.sentence)
 
     def continue_here(self, found_id: str, show: Callable[[str], object]) -> None:
-        """Copy a conversation into this program, and call `show` with the id of the copy."""
-        self._tasks.start(self._continue(found_id, show))
+        """Copy a conversation into this program, once however often it is asked; `show` gets the id of the copy."""
+        if found_id not in self._copying:
+            self._copying.add(found_id)
+            self._tasks.start(self._continue(found_id, show))
 
     @cached_property
     def _histories(self) -> "FoundHistories":
@@ -136,8 +139,11 @@ class FoundConversations(QObject):
         self.listed.emit(program, rows)
 
     async def _continue(self, found_id: str, show: Callable[[str], object]) -> None:
-        origin = self._origin(found_id)
-        show(await self._histories.copy(origin.program, origin.id))
+        try:
+            origin = self._origin(found_id)
+            show(await self._histories.copy(origin.program, origin.id))
+        finally:
+            self._copying.discard(found_id)
 
     def _change(self, changes: dict[str, object]) -> None:
         preferences = self._engine.preferences
