@@ -46,6 +46,20 @@ async def at_the_end(desk: Desk) -> None:
     await versions(desk)
 
 
+@scene("branch-tree")
+async def tree(desk: Desk) -> None:
+    await versions(desk)
+    desk.window.page.branches.tree.open()
+    await asyncio.sleep(0.5)
+
+
+@scene("delete-message")
+async def deleting(desk: Desk) -> None:
+    await versions(desk)
+    desk.window.page.branches.deletion.ask(desk.library.current.transcript[0].message_id)
+    await asyncio.sleep(0.5)
+
+
 @scene("versions-hover")
 async def hovered(desk: Desk) -> None:
     await versions(desk)

@@ -68,6 +68,12 @@ def test_the_line_in_view_is_flat_and_other_versions_are_folded_where_they_begin
     assert model.find("more").data().endswith("more\u2069") or model.find("more").data().endswith("more")
 
 
+def test_lines_are_without_the_signs_of_markdown():
+    model = BranchModel()
+    model.show_tree(MessageTree((outline("a", None, U, "---"), outline("b", "a", A, "## **Why** `x`")), "b"))
+    assert words_of(model) == ["You: ---", "Assistant: Why x"]
+
+
 def test_another_branch_in_view_is_the_flat_one():
     model = BranchModel()
     model.show_tree(MessageTree(TALK, "first"))

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from desktop_agent.conversation.message_tree import MessageTree, TreeEntry
+from desktop_agent.markdown.plain_text import without_signs
 from ui.style.list_rows import RowRole
 from ui.style.text import show_hidden
 from ui.style.text_display import isolate, relative_date
@@ -152,7 +153,7 @@ class BranchModel(QAbstractItemModel):
 
     def _line(self, entry: TreeEntry) -> str:
         if entry.line:
-            return isolate(show_hidden(entry.line))
+            return isolate(show_hidden(without_signs(entry.line) or entry.line))
         return self.tr("(a picture)") if entry.kind == "prompt" else self.tr("(no text)")
 
     def _facts(self, row: BranchRow) -> list[str]:
