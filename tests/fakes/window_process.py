@@ -83,6 +83,10 @@ class Screen(Reader):
         """The text of the last of them, or nothing."""
         return (self.texts(name) or [""])[-1]
 
+    def on_bus(self) -> str:
+        """The applications that the accessibility bus knows, for whoever reads a failure."""
+        return self._ask("bus")
+
     def says(self, *words: str) -> str:
         """All showing names and texts, when all these words are among them; else nothing."""
         whole: str = self._ask("words")
@@ -94,6 +98,11 @@ class Screen(Reader):
             return wait_until(f"the screen says {words}", lambda: self.says(*words), seconds)
         except pytest.fail.Exception:
             pytest.fail(f"the screen does not say {words}, but:\n{self.says()}")
+
+    def scroll_to_start(self) -> None:
+        """Show the first messages: how much was answered below them is the machine's affair."""
+        self.focus("Transcript")
+        self.keys("Home")
 
     def wait_gone(self, name: str) -> None:
         """Until nothing of this name is showing."""
@@ -283,6 +292,7 @@ def opened(environment: dict[str, str], data: Path, *arguments: str, **more: Any
     except BaseException:
         # For whoever reads the failure: pytest shows what was printed.
         print(f"the window shows:\n{screen.says()}\n\nthe program said:\n" + "\n".join(running.unexpected))
+        print(f"process {running.process.pid} ended with {running.process.poll()}; on the bus:\n{screen.on_bus()}")
         raise
     finally:
         screen.close()

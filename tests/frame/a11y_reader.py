@@ -1,5 +1,5 @@
 """Runs in the system's Python. Arguments: application (its name, or the id of its process), then one of
-tree | screen | words | find NAME ROLE | texts NAME | press NAME | write NAME TEXT | focus NAME | serve.
+tree | screen | words | find NAME ROLE | texts NAME | press NAME | write NAME TEXT | focus NAME | bus | serve.
 
 `serve` takes such words as one JSON array a line on standard input, and answers each with a line: {"answer": …} or
 {"error": …}. It spares the start of a Python for each question.
@@ -17,7 +17,8 @@ PATIENCE = 30_000  # milliseconds for one answer of the program
 
 def application(name):
     for child in pyatspi.Registry.getDesktop(0):
-        if child is not None and name in {child.name, str(child.get_process_id())}:
+        # The bus itself knows the process: another program on it that does not answer holds up nobody.
+        if child is not None and (name == str(child.get_process_id()) or (not name.isdigit() and name == child.name)):
             return child
     return None
 
@@ -33,20 +34,30 @@ def walk(node, depth=0):
 def walk_showing(node, depth=0):
     """Without what is hidden and all that is in it; each property is a question to the other process."""
     yield node, depth
-    for index in range(min(node.childCount, 500)):
-        try:
-            child = node.getChildAtIndex(index)
-            is_showing = child is not None and child.getState().contains(pyatspi.STATE_SHOWING)
-        except GLib.GError:
-            # It went while the tree is walked, as rows do while text streams.
-            continue
-        if is_showing:
+    for index in range(if_there(lambda: min(node.childCount, 500)) or 0):
+        child = if_there(lambda at=index: node.getChildAtIndex(at))
+        if child is not None and if_there(lambda one=child: one.getState().contains(pyatspi.STATE_SHOWING)):
             yield from walk_showing(child, depth + 1)
+
+
+def if_there(ask):
+    """The answer, or None where what is asked went while the tree is walked, as rows do while text streams."""
+    try:
+        return ask()
+    except GLib.GError as error:
+        if "No such object" not in str(error):
+            raise
+        return None
 
 
 def text_of(node):
     """Asked for by itself: the list of all interfaces takes ten times as long."""
-    return node.queryText().getText(0, -1) if node.get_text_iface() else None
+    return if_there(lambda: node.queryText().getText(0, -1) if node.get_text_iface() else None)
+
+
+def name_of(node):
+    """The accessible name; None where the node went."""
+    return if_there(lambda: node.name)
 
 
 def described(node, depth):
@@ -67,7 +78,7 @@ def described(node, depth):
 def find(root, name, role):
     """The first showing node of this name and this role, where they are not empty; None without one."""
     for node, depth in walk_showing(root):
-        if name in {"", node.name} and role in {"", node.getRoleName()}:
+        if name in {"", name_of(node)} and role in {"", if_there(node.getRoleName)}:
             return described(node, depth)
     return None
 
@@ -77,7 +88,7 @@ def showing(root, name, interface):
     for node, _ in walk_showing(root):
         # Qt's labels have the interface of actions and no action.
         if (
-            node.name == name
+            name_of(node) == name
             and interface in pyatspi.listInterfaces(node)
             and (interface != "Action" or node.queryAction().nActions)
         ):
@@ -89,13 +100,13 @@ def words(root):
     """Names and texts of all that is showing; a look at `screen` costs the program three times as much."""
     parts = []
     for node, _ in walk_showing(root):
-        parts.append(f"{node.name}\n{text_of(node) or ''}")
+        parts.append(f"{name_of(node) or ''}\n{text_of(node) or ''}")
     return "\n".join(parts)
 
 
 def texts(root, name):
     """The texts of all showing nodes of this name; only they are asked for more than their name."""
-    found = [text_of(node) for node, _ in walk_showing(root) if node.name == name]
+    found = [text_of(node) for node, _ in walk_showing(root) if name_of(node) == name]
     return [text for text in found if text is not None]
 
 
@@ -110,7 +121,22 @@ LOOKS = {
 NOTHING = {"tree": [], "screen": [], "words": "", "find": None, "texts": []}
 
 
+def on_bus():
+    """For whoever reads a failure: each application that is registered, and whether it answers."""
+    desktop = pyatspi.Registry.getDesktop(0)
+    lines = []
+    for index in range(desktop.childCount):
+        try:
+            child = desktop.getChildAtIndex(index)
+            lines.append(f"{child.name!r}, process {child.get_process_id()}, {child.childCount} windows")
+        except (GLib.GError, AttributeError) as error:
+            lines.append(f"application {index} does not answer: {error}")
+    return "\n".join(lines)
+
+
 def main(app_name, what, *arguments):
+    if what == "bus":
+        return on_bus()
     root = application(app_name)
     if root is None:
         if what in NOTHING:

@@ -32,11 +32,12 @@ def idle(screen: Screen) -> None:
 def test_a_prompt_is_answered_while_one_looks_on(demo: Desk) -> None:
     _, screen = demo
     screen.send("Hello there")
-    screen.wait_last("You said", "Hello there")
-    screen.wait_for("Thinking")
     wait_until("the answer is there", lambda: "def greet(name: str) -> str:" in screen.last("Assistant said"))
     idle(screen)
     assert "I am the demo model" in screen.last("Assistant said")
+    screen.scroll_to_start()
+    screen.wait_last("You said", "Hello there")
+    screen.wait_for("Thinking")
 
 
 def test_text_is_shown_as_it_arrives(real_display: dict[str, str], tmp_path: Path) -> None:
@@ -134,6 +135,7 @@ def test_stop_keeps_what_came_and_a_restart_shows_it(real_display: dict[str, str
     with opened(real_display, data) as (_, screen):
         screen.wait_for("Assistant said")
         screen.wait_last("Assistant said", kept)
+        screen.scroll_to_start()
         screen.wait_last("You said", "tell me a long story")
 
 

@@ -87,10 +87,11 @@ def shown_after_restart(environment: dict[str, str], data: Path, prompt: str) ->
     """The broken answer, without the mark that it must have."""
     with opened(environment, data) as (running, screen):
         screen.wait_for("Assistant said")
-        screen.wait_last("You said", prompt)
         text = screen.last("Assistant said")
         assert text.endswith(MARK), text[-200:]
         assert screen.find("Stop") is None
+        screen.scroll_to_start()
+        screen.wait_last("You said", prompt)
         assert running.end() == 0
     return text.removesuffix(MARK).strip()
 
