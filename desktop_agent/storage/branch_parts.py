@@ -11,7 +11,7 @@ from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import Usage
 
 # Rows come as they are walked to: whoever stops asking reads no further. A parent's number is smaller than its child's
-# (schema); it is asked for all the same, so that the walk ends also where a number is damaged.
+# (`migrations`); it is asked for all the same, so that the walk ends also where a number is damaged.
 _SELECT_BRANCH_UP = """
     WITH RECURSIVE branch (number, parent) AS (
         SELECT number, parent FROM messages WHERE number = ?

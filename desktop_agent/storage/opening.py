@@ -29,6 +29,7 @@ from desktop_agent.storage.content_files import BlobFiles, PictureFiles
 from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.conversation_rows import has_misplaced_messages
 from desktop_agent.storage.files import file_error, make_private_folder, missing_error
+from desktop_agent.storage.migrations import MIGRATIONS, apply_migrations, migrate, refuse_newer, schema_version
 from desktop_agent.storage.open_files import (
     OpenFiles,
     OtherProcesses,
@@ -38,7 +39,6 @@ from desktop_agent.storage.open_files import (
 )
 from desktop_agent.storage.records import TRASH_RETENTION
 from desktop_agent.storage.rescue import PageReader, copy_rows, create_database, read_rows, rebuild_database
-from desktop_agent.storage.schema import MIGRATIONS, apply_migrations, migrate, refuse_newer, schema_version
 from desktop_agent.types.errors import (
     DatabaseBusy,
     DatabaseReplaced,

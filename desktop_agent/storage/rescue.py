@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple, Self
 from desktop_agent.storage.connection import PAGE_SIZE, connect, transaction
 from desktop_agent.storage.files import free_name, sync_folder
 from desktop_agent.storage.folder_rows import REPAIRS as FOLDER_REPAIRS
-from desktop_agent.storage.schema import TABLES_BY_MARK, migrate
+from desktop_agent.storage.migrations import TABLES_BY_MARK, migrate
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import new_id
 

@@ -12,7 +12,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from desktop_agent.storage.schema import MIGRATIONS, apply_migrations
+from desktop_agent.storage.migrations import MIGRATIONS, apply_migrations
 
 FOLDER = Path(__file__).parent / "kept_schemas"
 VERSIONS = sorted(int(path.stem.removeprefix("version_")) for path in FOLDER.glob("version_*.sql"))

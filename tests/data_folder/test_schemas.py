@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from desktop_agent.storage.migrations import MIGRATIONS, schema_version
 from desktop_agent.storage.opening import DATABASE_NAME
-from desktop_agent.storage.schema import MIGRATIONS, schema_version
 from desktop_agent.storage.store import Store
 from tests.data_folder.reading import opening
 from tests.data_folder.schemas import VERSIONS, write_database

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from desktop_agent.storage.connection import connect
+from desktop_agent.storage.migrations import MIGRATIONS, migrate, schema_version
 from desktop_agent.storage.opening import DATABASE_NAME, open_database
 from desktop_agent.storage.records import ConversationState, Draft
-from desktop_agent.storage.schema import MIGRATIONS, migrate, schema_version
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Text, ToolUse
 from desktop_agent.types.engine_events import RunStarted, TurnStarted

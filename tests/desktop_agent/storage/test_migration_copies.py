@@ -9,8 +9,8 @@ from desktop_agent.storage.backups.migration_copies import (
     note_program,
     open_migration_copy,
 )
+from desktop_agent.storage.migrations import MIGRATIONS
 from desktop_agent.storage.opening import open_database
-from desktop_agent.storage.schema import MIGRATIONS
 from desktop_agent.storage.store import DATABASE_NAME, Store
 from desktop_agent.types.messages import Message
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.storage.migrations import MIGRATIONS, schema_version
 from desktop_agent.storage.opening import DATABASE_NAME, open_database
-from desktop_agent.storage.schema import MIGRATIONS, schema_version
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import DatabaseTooNew, StorageFailed
 from desktop_agent.types.messages import Message

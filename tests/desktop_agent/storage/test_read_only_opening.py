@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.storage import database_thread
+from desktop_agent.storage.migrations import MIGRATIONS
 from desktop_agent.storage.records import Draft
-from desktop_agent.storage.schema import MIGRATIONS
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import DiskFull, StorageFailed
 from desktop_agent.types.messages import Message

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.storage.migrations import TABLES_BY_MARK
 from desktop_agent.storage.records import Draft
 from desktop_agent.storage.rescue import read_rows, rebuild_database
-from desktop_agent.storage.schema import TABLES_BY_MARK
 from desktop_agent.storage.store import Store
 from desktop_agent.types.engine_events import Envelope
 from desktop_agent.types.errors import DatabaseDamaged, DatabaseTooNew

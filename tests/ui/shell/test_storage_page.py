@@ -8,7 +8,7 @@ from PySide6.QtCore import QProcess
 from PySide6.QtWidgets import QListWidget, QPushButton
 
 from desktop_agent.storage.backups.backup import list_backups
-from desktop_agent.storage.schema import MIGRATIONS, apply_migrations
+from desktop_agent.storage.migrations import MIGRATIONS, apply_migrations
 from desktop_agent.storage.store import DATABASE_NAME, Store
 from desktop_agent.types.errors import DiskFull
 from desktop_agent.types.preferences import StoragePreferences
