@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Protocol
 
-from desktop_agent.agent.continuation import Guards, SteeringQueue
+from desktop_agent.agent.guards import Guards
 from desktop_agent.agent.model_request import PictureReader, PreparedHistory
 from desktop_agent.agent.modes import ModeSwitch, PromptPolicies
 from desktop_agent.agent.retry import RetryPolicy
+from desktop_agent.agent.steering_queue import SteeringQueue
 from desktop_agent.conversation.picture_preparation import PictureFitter
 from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.policy import PermissionPolicy

@@ -9,10 +9,11 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from desktop_agent.agent.continuation import Guards, SteeringQueue
+from desktop_agent.agent.guards import Guards
 from desktop_agent.agent.model_request import PreparedHistory, RunSettings
 from desktop_agent.agent.modes import PromptPolicies
 from desktop_agent.agent.run_context import Budget, Recorder, RunContext
+from desktop_agent.agent.steering_queue import SteeringQueue
 from desktop_agent.permissions.policy import ToolNamePolicy
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool, ToolSubset
 from desktop_agent.types.blocks import JsonObject, Outcome, Text

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
-from desktop_agent.agent.continuation import Guards, SteeringQueue
+from desktop_agent.agent.guards import Guards
 from desktop_agent.agent.model_request import PictureReader
 from desktop_agent.agent.modes import ModeSwitch, PromptPolicies
 from desktop_agent.agent.questions import QuestionBroker
+from desktop_agent.agent.steering_queue import SteeringQueue
 from desktop_agent.engine.permission_records import RuleBook
 from desktop_agent.engine.session_permissions import SessionPolicyStore
 from desktop_agent.engine.session_writer import SessionWriter

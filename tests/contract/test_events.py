@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from desktop_agent.agent import provider_stream
-from desktop_agent.agent.continuation import Guards
+from desktop_agent.agent.guards import Guards
 from desktop_agent.agent.modes import PromptPolicies
 from desktop_agent.api.client import Client
 from desktop_agent.api.provider import Provider

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.continuation import Guards
+from desktop_agent.agent.guards import Guards
 from desktop_agent.api.provider import Provider
 from desktop_agent.conversation.history import compacted_view, normalised_history
 from desktop_agent.types.blocks import Summary, Text, Thinking, ToolResult

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.continuation import Guards
+from desktop_agent.agent.guards import Guards
 from desktop_agent.api.client import Client
 from desktop_agent.conversation.history import compacted_view
 from desktop_agent.tools.decorator import tool as made_tool

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.agent.continuation import Guards
+from desktop_agent.agent.guards import Guards
 from desktop_agent.agent.modes import PromptPolicies
 from desktop_agent.agent.questions import QuestionBroker, ask_user
 from desktop_agent.engine.session_opening import reopen_session

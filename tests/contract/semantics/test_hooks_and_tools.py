@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from desktop_agent.agent.continuation import Guards
+from desktop_agent.agent.guards import Guards
 from desktop_agent.api.client import Client
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import read_event

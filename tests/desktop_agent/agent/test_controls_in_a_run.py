@@ -2,10 +2,11 @@
 
 import asyncio
 
-from desktop_agent.agent.continuation import Guards, SteeringQueue
+from desktop_agent.agent.guards import Guards
 from desktop_agent.agent.modes import PromptPolicies, change_mode
 from desktop_agent.agent.questions import QuestionBroker, ask_user
 from desktop_agent.agent.run import Run
+from desktop_agent.agent.steering_queue import SteeringQueue
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.engine_events import (

@@ -10,8 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from desktop_agent.agent import continuation as module
-from desktop_agent.agent.continuation import GuardOutcome, Guards
+from desktop_agent.agent import guards as module
+from desktop_agent.agent.guards import GuardOutcome, Guards
 from desktop_agent.processes.foreign_code import read_only_copy
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.engine_events import ContinuationInjected, EngineEvent, GuardAborted

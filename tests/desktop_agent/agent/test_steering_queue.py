@@ -5,7 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from desktop_agent.agent.continuation import SteeringQueue
+from desktop_agent.agent.steering_queue import SteeringQueue
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message

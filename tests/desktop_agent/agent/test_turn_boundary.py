@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from desktop_agent.agent.continuation import Guards, SteeringQueue
+from desktop_agent.agent.guards import Guards
 from desktop_agent.agent.modes import PromptPolicies
 from desktop_agent.agent.run import Run
+from desktop_agent.agent.steering_queue import SteeringQueue
 from desktop_agent.providers.provider import Provider
 from desktop_agent.types.blocks import Summary
 from desktop_agent.types.engine_events import (

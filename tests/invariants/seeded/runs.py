@@ -3,10 +3,11 @@
 from typing import Any
 
 from desktop_agent.agent import agent_loop
-from desktop_agent.agent.continuation import Guards, SteeringQueue
+from desktop_agent.agent.guards import Guards
 from desktop_agent.agent.modes import ModeSwitch
 from desktop_agent.agent.run import Run
 from desktop_agent.agent.run_context import NO_PRIOR_USE, Budget, PriorUse
+from desktop_agent.agent.steering_queue import SteeringQueue
 from desktop_agent.engine import session_controls
 from desktop_agent.engine.session_controls import RuntimeControls
 from desktop_agent.engine.session_runs import RunFactory, RunRecorder
