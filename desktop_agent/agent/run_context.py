@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 from desktop_agent.agent.guards import Guards
 from desktop_agent.agent.model_request import PictureReader, PreparedHistory
-from desktop_agent.agent.modes import ModeSwitch, PromptPolicies
+from desktop_agent.agent.modes import ModeSwitch
+from desktop_agent.agent.prompt_policies import PromptPolicies
 from desktop_agent.agent.retry import RetryPolicy
 from desktop_agent.agent.steering_queue import SteeringQueue
 from desktop_agent.conversation.picture_preparation import PictureFitter

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from desktop_agent.agent.guards import Guards
 from desktop_agent.agent.model_request import PreparedHistory, RunSettings
-from desktop_agent.agent.modes import PromptPolicies
+from desktop_agent.agent.prompt_policies import PromptPolicies
 from desktop_agent.agent.run_context import Budget, Recorder, RunContext
 from desktop_agent.agent.steering_queue import SteeringQueue
 from desktop_agent.permissions.policy import ToolNamePolicy

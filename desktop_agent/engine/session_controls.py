@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from desktop_agent.agent.guards import Guards
 from desktop_agent.agent.model_request import PictureReader
-from desktop_agent.agent.modes import ModeSwitch, PromptPolicies
+from desktop_agent.agent.modes import ModeSwitch
+from desktop_agent.agent.prompt_policies import PromptPolicies
 from desktop_agent.agent.questions import QuestionBroker
 from desktop_agent.agent.steering_queue import SteeringQueue
 from desktop_agent.engine.permission_records import RuleBook

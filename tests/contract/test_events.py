@@ -9,7 +9,7 @@ import pytest
 
 from desktop_agent.agent import provider_stream
 from desktop_agent.agent.guards import Guards
-from desktop_agent.agent.modes import PromptPolicies
+from desktop_agent.agent.prompt_policies import PromptPolicies
 from desktop_agent.api.client import Client
 from desktop_agent.api.provider import Provider
 from desktop_agent.types import engine_events as engine

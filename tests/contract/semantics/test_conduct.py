@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.agent.guards import Guards
-from desktop_agent.agent.modes import PromptPolicies
+from desktop_agent.agent.prompt_policies import PromptPolicies
 from desktop_agent.agent.questions import QuestionBroker, ask_user
 from desktop_agent.engine.session_opening import reopen_session
 from desktop_agent.types.blocks import Outcome, Text, ToolUse

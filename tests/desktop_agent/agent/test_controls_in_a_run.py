@@ -3,7 +3,8 @@
 import asyncio
 
 from desktop_agent.agent.guards import Guards
-from desktop_agent.agent.modes import PromptPolicies, change_mode
+from desktop_agent.agent.modes import change_mode
+from desktop_agent.agent.prompt_policies import PromptPolicies
 from desktop_agent.agent.questions import QuestionBroker, ask_user
 from desktop_agent.agent.run import Run
 from desktop_agent.agent.steering_queue import SteeringQueue

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from desktop_agent.agent.modes import PromptPolicies
+from desktop_agent.agent.prompt_policies import PromptPolicies
 from desktop_agent.types.engine_events import EngineEvent, PolicyApplied, PolicyInstalled, PolicyRemoved
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.policies import PolicyScope, PolicyTrigger, PromptPolicy

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from desktop_agent.agent.guards import Guards
-from desktop_agent.agent.modes import PromptPolicies
+from desktop_agent.agent.prompt_policies import PromptPolicies
 from desktop_agent.agent.run import Run
 from desktop_agent.agent.steering_queue import SteeringQueue
 from desktop_agent.providers.provider import Provider
