@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from desktop_agent.engine.connections import DEMO, Connections
 from desktop_agent.engine.model_listings import ModelListingsFile, load_model_overrides
-from desktop_agent.engine.permission_records import AuditTrail, RuleBook, unreadable_rule_notices
+from desktop_agent.engine.permission_records import AuditLog, RuleBook, unreadable_rule_notices
 from desktop_agent.engine.price_overrides import PriceOverrides
 from desktop_agent.engine.session_lifecycle import DatabaseReplacement, IdleSessions, close_and_flush
 from desktop_agent.processes.worker_threads import wait_for_all
@@ -78,9 +78,9 @@ class PermissionInspector:
         call = ToolUse(id="", name=tool, input=arguments)
         return await session.permission_policy.verdict(call, tools.get(tool), tools.names)
 
-    def audit(self) -> AuditTrail:
+    def audit_log(self) -> AuditLog:
         """Return what was decided about every call so far, to be read page by page."""
-        return AuditTrail(self._store)
+        return AuditLog(self._store)
 
 
 _REVOKE_AGAIN = "Check the disk and its free space, then revoke the rule again."

@@ -190,7 +190,7 @@ PAGE_SIZE = 1_000
 """Events that are read at once; a call has two to five."""
 
 
-class AuditTrail:
+class AuditLog:
     """The entries read so far, newest first. Conversations in the trash are left out."""
 
     def __init__(self, store: Store) -> None:

@@ -1,4 +1,4 @@
-"""Permission rules, permission modes, and the audit record of decided calls."""
+"""Permission rules, permission modes, and the audit log of decided calls."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -264,7 +264,7 @@ DecisionSource = Literal["", "person", "rule", "mode", "default", "program"]
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One call in the audit record. `at` is when it was made, `decided_at` when it was decided.
+    """One call in the audit log. `at` is when it was made, `decided_at` when it was decided.
 
     `input` is what ran, or would have run. `decision` is the person's decision, where one decided. `reason` is why it
     was asked about, `message` what the person said to the model. `by` program: it was refused before anybody was asked,

@@ -1,4 +1,4 @@
-"""Approvals, permission rules and the audit trail, for the screens."""
+"""Approvals, permission rules and the audit log, for the screens."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.engine.permission_records import AuditTrail, to_json_lines
+from desktop_agent.engine.permission_records import AuditLog, to_json_lines
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import AgentError, Sentence, ToolFailed
 from desktop_agent.types.permissions import (
@@ -263,7 +263,7 @@ class RuleSummary:
 
 
 class PermissionRules(QObject):
-    """`changed`: read the rules again. `dry_run_finished` answers a dry run, `read` a page of the audit trail."""
+    """`changed`: read the rules again. `dry_run_finished` answers a dry run, `read` a page of the audit log."""
 
     changed = Signal()
     tools_found = Signal(object)
@@ -277,7 +277,7 @@ class PermissionRules(QObject):
         super().__init__(parent)
         self._engine = engine
         self._tasks = tasks
-        self._trail: AuditTrail | None = None
+        self._log: AuditLog | None = None
 
     def all(self) -> tuple[RuleSummary, ...]:
         """Return the rules, newest first."""
@@ -296,14 +296,14 @@ class PermissionRules(QObject):
         self._tasks.start(self._dry_run(conversation_id, tool, arguments))
 
     def read_newest(self) -> None:
-        """Read the newest page of the audit trail."""
-        self._trail = self._engine.permission_inspector.audit()
+        """Read the newest page of the audit log."""
+        self._log = self._engine.permission_inspector.audit_log()
         self.read_more()
 
     def read_more(self) -> None:
         """Read the next page."""
-        if self._trail is not None:
-            self._tasks.start(self._read(self._trail))
+        if self._log is not None:
+            self._tasks.start(self._read(self._log))
 
     def as_json_lines(self) -> str:
         """Return all pages read so far as JSON lines."""
@@ -311,7 +311,7 @@ class PermissionRules(QObject):
 
     @property
     def _entries(self) -> tuple[AuditEntry, ...]:
-        return () if self._trail is None else self._trail.entries
+        return () if self._log is None else self._log.entries
 
     async def _find_tools(self, conversation_id: str) -> None:
         self.tools_found.emit(await self._engine.permission_inspector.tool_names(conversation_id))
@@ -347,10 +347,10 @@ class PermissionRules(QObject):
                 sentence = Sentence("You would be asked.")
         self.dry_run_finished.emit(sentence)
 
-    async def _read(self, trail: AuditTrail) -> None:
-        await trail.load_more()
-        if trail is self._trail:
-            self.read.emit(trail.entries, trail.is_complete)
+    async def _read(self, log: AuditLog) -> None:
+        await log.load_more()
+        if log is self._log:
+            self.read.emit(log.entries, log.is_complete)
 
     def _summary(self, rule: Rule) -> RuleSummary:
         from desktop_agent.permissions.rule_proposals import describe_rule

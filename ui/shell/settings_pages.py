@@ -25,7 +25,7 @@ from ui.style.text import show_hidden, translate_sentence
 
 
 class RulesPresenter(QObject):
-    """Shows the rules and the audit trail. `open_conversation` returns the conversation for a dry run."""
+    """Shows the rules and the audit log. `open_conversation` returns the conversation for a dry run."""
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.engine import permission_records
-from desktop_agent.engine.permission_records import AuditTrail, to_json_lines
+from desktop_agent.engine.permission_records import AuditLog, to_json_lines
 from desktop_agent.engine.session import Session
 from desktop_agent.permissions.gate import Allowed, Ask, Denied
 from desktop_agent.types.blocks import Outcome, ToolUse
@@ -25,8 +25,8 @@ async def decided(session: Session, decision: Decision) -> None:
     await session.wait_idle()
 
 
-async def trail(office: Office) -> AuditTrail:
-    read = office.engine.permission_inspector.audit()
+async def log(office: Office) -> AuditLog:
+    read = office.engine.permission_inspector.audit_log()
     while not read.is_complete:
         await read.load_more()
     return read
@@ -47,7 +47,7 @@ class TestAudit:
         async with Office(tmp_path, Turn(write("1", "one")), Turn()) as office:
             session = office.new_session()
             await decided(session, decision)
-            (entry,) = (await trail(office)).entries
+            (entry,) = (await log(office)).entries
 
         assert (entry.tool, entry.state, entry.by, entry.decision) == ("write_file", state, "person", word)
         assert entry.outcome is outcome
@@ -60,7 +60,7 @@ class TestAudit:
         edited = {"path": "note.txt", "content": "better"}
         async with Office(tmp_path, Turn(write("1", "one")), Turn()) as office:
             await decided(office.new_session(), AllowOnce(edited_input=edited))
-            (entry,) = (await trail(office)).entries
+            (entry,) = (await log(office)).entries
 
         assert (entry.input, entry.was_edited) == (edited, True)
 
@@ -77,7 +77,7 @@ class TestAudit:
             session.permission_policy.add(denies)
             session.send(Message.user("again"))
             await session.wait_idle()
-            newest_first = (await trail(office)).entries
+            newest_first = (await log(office)).entries
 
         told = [(each.tool, each.state, each.by, each.rule_id) for each in newest_first]
         assert told == [
@@ -94,9 +94,9 @@ class TestAudit:
             session = office.new_session()
             for _ in range(4):
                 await decided(session, AllowOnce())
-            whole = (await trail(office)).entries
+            whole = (await log(office)).entries
             monkeypatch.setattr(permission_records, "PAGE_SIZE", 3)
-            paged = await trail(office)
+            paged = await log(office)
 
         assert len(whole) == 4
         assert paged.entries == whole
@@ -108,9 +108,9 @@ class TestAudit:
             session.send(Message.user("go"))
             await session.wait_idle()
             everything = repr(rows := await office.engine.store.load_call_entries(None, limit=500))
-            lines = list(to_json_lines((await trail(office)).entries))
+            lines = list(to_json_lines((await log(office)).entries))
             await office.engine.delete_conversation(session.record.id)
-            gone = (await trail(office)).entries
+            gone = (await log(office)).entries
 
         assert rows[0][0].title == "go"
         assert "secret words" not in everything
