@@ -1,6 +1,5 @@
 """Diagnostics of an MCP server: its log without secrets, and errors of the library as sentences with a remedy."""
 
-import re
 import socket
 import ssl
 from collections import deque
@@ -11,13 +10,13 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from desktop_agent.network.hosts import PrivateHost
+from desktop_agent.network.redaction import Redactor
 from desktop_agent.types.errors import AgentError, Sentence, ToolFailed
 from desktop_agent.types.mcp import HttpConnection, McpLogLine, McpServer
 from desktop_agent.types.messages import now
 
 MAX_LINES = 1_000
 MAX_LOG_LINE_LENGTH = 2_000
-_MAX_SECRETS = 200
 _MAX_LAST_LINE_LENGTH = 300
 
 
@@ -29,8 +28,7 @@ class ServerLog:
 
     def __init__(self, listener: Callable[[McpLogLine], None] = lambda _: None) -> None:
         self._lines: deque[McpLogLine] = deque(maxlen=MAX_LINES)
-        self._secrets: tuple[str, ...] = ()
-        self._secret_pattern: re.Pattern[str] | None = None
+        self._redactor = Redactor()
         self._listener = listener
         self._last_line = ""
         self.stray_output = ""
@@ -59,12 +57,8 @@ class ServerLog:
         self.stray_output = self._last_line[:_MAX_LAST_LINE_LENGTH]
 
     def add_secrets(self, secrets: tuple[str, ...]) -> None:
-        """Remove these too from later lines. Short ones are ignored: they would hide common words."""
-        ordered = dict.fromkeys((*secrets, *self._secrets))
-        self._secrets = tuple(secret for secret in ordered if len(secret) >= 6)[:_MAX_SECRETS]
-        # The longest first: a secret that begins with another one is hidden whole.
-        longest_first = sorted(self._secrets, key=len, reverse=True)
-        self._secret_pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+        """Remove these too from later lines."""
+        self._redactor.add(secrets)
 
     def add(self, text: str, level: str = "") -> None:
         """Add a line, cut to a length that can be shown."""
@@ -77,21 +71,8 @@ class ServerLog:
         self._listener(line)
 
     def redact(self, text: str, limit: int | None = None) -> str:
-        """Return the text, or `limit` characters of it, without the secrets. No secret is cut before it is found."""
-        if self._secret_pattern is None:
-            return text[:limit]
-        limit = len(text) if limit is None else limit
-        longest = max(map(len, self._secrets))
-        pieces: list[str] = []
-        length, offset = 0, 0
-        while offset < len(text) and length < limit:
-            remaining = limit - length
-            # Searched no further than what is shown: a line may be very long.
-            match = self._secret_pattern.search(text, offset, offset + remaining + longest)
-            piece = f"{text[offset : match.start()]}•••" if match else text[offset : offset + remaining]
-            pieces.append(piece)
-            length, offset = length + len(piece), match.end() if match else len(text)
-        return "".join(pieces)[:limit]
+        """Return the text, or `limit` characters of it, without the secrets."""
+        return self._redactor.redact(text, limit)
 
 
 MAX_REASON_LENGTH = 2_000

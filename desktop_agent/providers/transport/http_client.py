@@ -5,7 +5,6 @@ carry the HTTP library's own exception, because its frames hold headers.
 """
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from desktop_agent.network.decompression import decompress
+from desktop_agent.network.redaction import redact_key
 from desktop_agent.providers.transport import connection_errors, error_responses
 from desktop_agent.types.errors import AgentError, TimedOut, TooLarge, Truncated, UnreadableAnswer, WrongUse
 from desktop_agent.types.providers import FIRST_EVENT_TIMEOUT, HEADERS_TIMEOUT, Timeouts
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 ERROR_BODY_LIMIT = 64 * 1024
 ERROR_BODY_TIMEOUT = 10.0
-# Shorter ones are placeholders for a key, such as “ollama” or “lm-studio”.
-_MIN_KEY_LENGTH = 10
 # Seconds to the first event, and from one piece of an answer to the next, however often a server sends keepalives.
 # The longest known, DeepSeek under load, gives up after ten minutes
 # (https://api-docs.deepseek.com/quick_start/rate_limit).
@@ -55,22 +53,8 @@ class SecretHeader:
         return cls("Authorization", key, "Bearer ")
 
     def redact(self, body: bytes) -> bytes:
-        """Remove the key from what a server wrote about a call, in case it echoes it, plain or with JSON's escapes.
-
-        Short keys stay: they are dummies, and ordinary words of errors. Never use it on the stream of an answer: a
-        model may write text equal to the key, and the bytes may be cut within it.
-        """
-        if len(self.value) < _MIN_KEY_LENGTH:
-            return body
-        letters = self.value.get_secret_value().encode()
-        # Escapes may be escaped again, if an error quotes another error's body.
-        pattern = b"".join(rb"(?:%s|\\+u00%02x)" % (_plain_or_escaped(letter), letter) for letter in letters)
-        return re.sub(pattern, b"[key]", body, flags=re.IGNORECASE)
-
-
-def _plain_or_escaped(letter: int) -> bytes:
-    written = re.escape(bytes((letter,)))
-    return rb"\\*" + written if letter in b'"\\/' else written
+        """Remove the key from what a server wrote about a call."""
+        return redact_key(body, self.value.get_secret_value())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 import asyncio
 import gzip
-import json
 import logging
 import shutil
 import socket
@@ -275,13 +274,6 @@ async def test_what_an_exchange_gives_back_lacks_the_key(http: HttpClient, statu
     assert "bad key [key]" in shown
     assert KEY not in shown
     assert escaped not in shown
-
-
-@pytest.mark.parametrize("key", ['sk-"quoted"-0123', "sk-back\\slash-0123", "sk/slash/0123456"])
-def test_a_key_is_found_as_json_writes_it(key: str) -> None:
-    secret = SecretHeader.bearer(SecretStr(key))
-    for written in (key, json.dumps(key)[1:-1], json.dumps(json.dumps(key))[3:-3], key.replace("/", "\\/")):
-        assert secret.redact(f'{{"a": "<{written}>"}}'.encode()) == b'{"a": "<[key]>"}'
 
 
 @pytest.mark.parametrize("key", ["sk-\nsecret", "sk-ключ", "", "sk-\x00secret"])
