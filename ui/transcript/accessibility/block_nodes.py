@@ -15,7 +15,7 @@ from ui.transcript.blocks.math.math_block import MathBlock
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import MarkdownTextBlock, RuleBlock, TextBlock
 from ui.transcript.markdown.inline import Line
-from ui.transcript.markdown.links import link_tooltip
+from ui.transcript.markdown.misleading_links import link_tooltip
 from ui.transcript.viewport.positions import Link, links_of
 
 _Role = QAccessible.Role

@@ -31,7 +31,7 @@ from ui.transcript.blocks.image_store import (
 )
 from ui.transcript.blocks.text_layout import TextLayout, selection_overlay_color
 from ui.transcript.markdown.inline import LINE_BREAK, Line, RemoteImage, parse_inline, slice_utf16
-from ui.transcript.markdown.links import display_host, link_tooltip
+from ui.transcript.markdown.misleading_links import display_host, link_tooltip
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
 

@@ -12,7 +12,7 @@ from ui.style.text import one_line
 from ui.transcript.blocks.block import WHOLE_TEXT, Control, ItemListBlock, PaintContext
 from ui.transcript.blocks.buttons import paint_focus_ring
 from ui.transcript.markdown.inline import Line, Span, SpanStyle
-from ui.transcript.markdown.links import display_host, link_tooltip
+from ui.transcript.markdown.misleading_links import display_host, link_tooltip
 from ui.transcript.markdown.serializer import line_to_html, line_to_markdown
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle

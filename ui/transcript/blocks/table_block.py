@@ -14,7 +14,7 @@ from ui.transcript.blocks.table_cells import TableCellLayouts, TableCells
 from ui.transcript.blocks.text_layout import TextLayout
 from ui.transcript.markdown.elements import Leaf
 from ui.transcript.markdown.inline import Line
-from ui.transcript.markdown.links import link_tooltip
+from ui.transcript.markdown.misleading_links import link_tooltip
 from ui.transcript.markdown.parser import References
 from ui.transcript.markdown.serializer import line_to_html, line_to_markdown, table_html, table_markdown, table_rule
 from ui.transcript.markdown.text_units import utf16_length

@@ -14,7 +14,7 @@ from ui.transcript.blocks.text_layout import TextLayout
 from ui.transcript.markdown.elements import Container, Leaf
 from ui.transcript.markdown.inline import OBJECT, Line, SpanStyle, parse_inline
 from ui.transcript.markdown.inline import Span as InlineSpan
-from ui.transcript.markdown.links import link_tooltip
+from ui.transcript.markdown.misleading_links import link_tooltip
 from ui.transcript.markdown.parser import References
 from ui.transcript.markdown.serializer import RULE_TEXT, leaf_markdown, line_to_html, line_to_markdown, slice_line
 from ui.transcript.markdown.text_units import utf16_length

@@ -22,7 +22,7 @@ from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import BACK_TARGET
 from ui.transcript.clipboard import ClipboardWriter, table_to_csv
 from ui.transcript.input.links import LinkNavigator
-from ui.transcript.markdown.links import link_tooltip
+from ui.transcript.markdown.misleading_links import link_tooltip
 from ui.transcript.rows.message_actions import carrier_of, commands_at, copy_name, regenerate_with
 from ui.transcript.rows.render_context import AlternativeGroup
 from ui.transcript.rows.row import Row, table_pieces_at

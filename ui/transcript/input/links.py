@@ -10,7 +10,7 @@ from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import BACK_TARGET, MarkdownTextBlock
 from ui.transcript.markdown.elements import Container
 from ui.transcript.markdown.inline import FOOTNOTE_TARGET
-from ui.transcript.markdown.links import link_tooltip
+from ui.transcript.markdown.misleading_links import link_tooltip
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.rows.block_factory import LazySection
 from ui.transcript.rows.row import Row

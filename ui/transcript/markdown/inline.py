@@ -15,7 +15,7 @@ from desktop_agent.markdown.long_text import PIECE
 from desktop_agent.markdown.parser import make_parser
 from desktop_agent.types.hidden_characters import DECEPTIVE_CHARACTERS, find_deceptive
 from ui.style.text import code_point_text
-from ui.transcript.markdown.links import misleading_link_note
+from ui.transcript.markdown.misleading_links import misleading_link_note
 from ui.transcript.markdown.parser import References
 from ui.transcript.markdown.text_units import utf16_length
 

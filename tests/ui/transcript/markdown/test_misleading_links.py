@@ -6,7 +6,7 @@ import pytest
 
 from desktop_agent.markdown.link_targets import safe_target
 from ui.transcript.markdown.inline import SpanStyle, parse_inline, slice_utf16
-from ui.transcript.markdown.links import (
+from ui.transcript.markdown.misleading_links import (
     display_host,
     is_top_level_domain,
     link_tooltip,
