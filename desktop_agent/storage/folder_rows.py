@@ -118,14 +118,14 @@ class FolderRows:
 
     async def rename(self, folder: str, name: str, colour: FolderColour) -> Folder:
         """Give it this name and this colour. Raises WrongUse too for an empty name. Return it as it was."""
-        return await self._run(lambda db: _rename(db, folder, name, colour))
+        return await self._run(lambda db: _rename_folder(db, folder, name, colour))
 
     async def move(self, folder: str, parent: str | None) -> Folder:
         """Move it into another one, or to the top. Return it as it was.
 
         Raises WrongUse too for one that would be within itself, and for one that would be too deep.
         """
-        return await self._run(lambda db: _move(db, folder, parent))
+        return await self._run(lambda db: _move_folder(db, folder, parent))
 
     async def delete(self, folder: str) -> None:
         """Delete it. What is in it moves up into the folder above: nothing else is deleted."""
@@ -208,9 +208,9 @@ def create_folder(connection: sqlite3.Connection, name: str, colour: FolderColou
     """Create a folder. Raises WrongUse for an empty name, an unknown parent, and where it would be too deep."""
     folder = Folder(new_id(), _checked_name(name), colour, parent)
     with transaction(connection):
-        if parent is not None and _depth(connection, parent) >= MAX_FOLDER_DEPTH:
+        if parent is not None and _folder_depth(connection, parent) >= MAX_FOLDER_DEPTH:
             raise WrongUse(_TOO_DEEP, "Put it somewhere else.")
-        _insert(connection, folder, folder_number(connection, parent))
+        _insert_folder(connection, folder, folder_number(connection, parent))
     return folder
 
 
@@ -221,7 +221,7 @@ def find_or_create_path(connection: sqlite3.Connection, names: Iterable[str]) ->
         row = connection.execute(
             "SELECT number FROM folders WHERE parent IS ? AND name = ? ORDER BY number", (number, name)
         ).fetchone()
-        number = int(row[0]) if row else _insert(connection, Folder(new_id(), name), number)
+        number = int(row[0]) if row else _insert_folder(connection, Folder(new_id(), name), number)
     return number
 
 
@@ -237,7 +237,7 @@ def set_tags(connection: sqlite3.Connection, conversation: int, names: Iterable[
         connection.execute("INSERT OR IGNORE INTO tags (conversation, name) VALUES (?, ?)", row)
 
 
-def _insert(connection: sqlite3.Connection, folder: Folder, parent: int | None) -> int:
+def _insert_folder(connection: sqlite3.Connection, folder: Folder, parent: int | None) -> int:
     sql = "INSERT INTO folders (id, name, colour, parent) VALUES (?, ?, ?, ?)"
     number = connection.execute(sql, (folder.id, folder.name, folder.colour.value, parent)).lastrowid
     assert number is not None  # noqa: S101  an INSERT of one row has a number
@@ -266,11 +266,11 @@ def _checked_name(name: str) -> str:
     return clean
 
 
-def _depth(connection: sqlite3.Connection, folder: str) -> int:
+def _folder_depth(connection: sqlite3.Connection, folder: str) -> int:
     return len(connection.execute(_SELECT_PATH, (folder,)).fetchall())
 
 
-def _rename(connection: sqlite3.Connection, folder: str, name: str, colour: FolderColour) -> Folder:
+def _rename_folder(connection: sqlite3.Connection, folder: str, name: str, colour: FolderColour) -> Folder:
     clean = _checked_name(name)
     with transaction(connection):
         number = folder_number(connection, folder)
@@ -279,7 +279,7 @@ def _rename(connection: sqlite3.Connection, folder: str, name: str, colour: Fold
     return before
 
 
-def _move(connection: sqlite3.Connection, folder: str, parent: str | None) -> Folder:
+def _move_folder(connection: sqlite3.Connection, folder: str, parent: str | None) -> Folder:
     with transaction(connection):
         number, above = folder_number(connection, folder), folder_number(connection, parent)
         before = _folder_at(connection, number)
