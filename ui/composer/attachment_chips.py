@@ -204,7 +204,7 @@ class AttachmentRow(QScrollArea):
             if entry.fetch is not None:
                 several.append(entry.fetch)
                 entry.fetch = None
-                self._drop_entry(entry)
+                self._discard_entry(entry)
         self.changed.emit()
         return several
 
@@ -220,7 +220,7 @@ class AttachmentRow(QScrollArea):
         """Remove all attachments and cancel the fetches under way."""
         self._prompt_sources.clear()
         for entry in tuple(self._entries):
-            self._drop_entry(entry)
+            self._discard_entry(entry)
         self.changed.emit()
 
     def _add_entry(self, entry: AttachmentEntry) -> AttachmentEntry:
@@ -233,13 +233,13 @@ class AttachmentRow(QScrollArea):
 
     def _remove_entry(self, entry: AttachmentEntry) -> None:
         index = self._entries.index(entry)
-        self._drop_entry(entry)
+        self._discard_entry(entry)
         self.lost.emit()
         if self._entries:
             self._entries[min(index, len(self._entries) - 1)].chip.setFocus()
         self.changed.emit()
 
-    def _drop_entry(self, entry: AttachmentEntry) -> None:
+    def _discard_entry(self, entry: AttachmentEntry) -> None:
         if entry not in self._entries:
             return
         self._entries.remove(entry)

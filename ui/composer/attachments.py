@@ -163,8 +163,8 @@ class Attachments(AttachmentRow):
             if entry.is_picture and fetched.items and isinstance(picture := fetched.items[0], PendingPicture):
                 entry.picture = picture
             else:
-                entry.task = None  # the current task: dropping must not cancel it
-                self._drop_entry(entry)
+                entry.task = None  # the current task: discarding must not cancel it
+                self._discard_entry(entry)
             self.changed.emit()
         for problem in fetched.problems:
             announce(self, translate_sentence(problem.sentence))

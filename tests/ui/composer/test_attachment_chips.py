@@ -21,7 +21,7 @@ def test_work_that_comes_too_early_is_done_once_there_is_a_loop(qtbot, in_loop):
 
     row._start_task(first, work("first"))
     row._start_task(gone, work("gone"))
-    row._drop_entry(gone)
+    row._discard_entry(gone)
     qtbot.wait(50)
     assert done == []
 
