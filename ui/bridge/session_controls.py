@@ -201,7 +201,7 @@ class SessionControls(QObject):
         """The queued messages in order of delivery."""
         return tuple(_waiting_message(entry) for entry in self._session.queue.entries)
 
-    def edit_message(self, message_id: str, text: str) -> None:
+    def edit_queued_message(self, message_id: str, text: str) -> None:
         """Replace the text; pictures stay. Raises WrongUse when it is no longer queued, or would be empty."""
         entry = self._entry(message_id)
         others: list[Block] = [block for block in entry.message.blocks if not isinstance(block, Text)] if entry else []

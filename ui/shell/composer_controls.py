@@ -207,9 +207,9 @@ class SessionControlsPresenter(QObject):
         self._run(SessionControls.reject_mode)
 
     @Slot(str, str)
-    def _edit_message(self, message_id: str, text: str) -> None:
+    def _edit_queued_message(self, message_id: str, text: str) -> None:
         # It may have been delivered while it was being edited: keep the text.
-        if not self._run(lambda session_controls: session_controls.edit_message(message_id, text)):
+        if not self._run(lambda session_controls: session_controls.edit_queued_message(message_id, text)):
             self._composer.restore_message(text)
 
     @Slot(str, str)
@@ -274,7 +274,7 @@ class SessionControlsPresenter(QObject):
         self.picker.request_refused.connect(self._reject_mode)
         self.request.accepted.connect(self._set_mode)
         self.request.refused.connect(self._reject_mode)
-        self.waiting.text_edited.connect(self._edit_message)
+        self.waiting.text_edited.connect(self._edit_queued_message)
         self.waiting.moved.connect(self._move)
         self.waiting.when_chosen.connect(self._set_when)
         self.waiting.removed.connect(self._remove)

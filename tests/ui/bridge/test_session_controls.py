@@ -58,14 +58,14 @@ def test_other_words_keep_the_pictures_and_no_words_at_all_are_refused(working):
         conversation.send(Message.user_with_blocks([Text(text="one"), PICTURE]))
         conversation.send(Message.user("two"))
         first, second = (each.id for each in conduct.waiting)
-        conduct.edit_message(first, "other")
+        conduct.edit_queued_message(first, "other")
         assert waiting(conversation) == [("other", "soon", 1), ("two", "soon", 0)]
-        conduct.edit_message(first, " ")
+        conduct.edit_queued_message(first, " ")
         assert waiting(conversation)[0] == ("", "soon", 1)
         with pytest.raises(WrongUse):
-            conduct.edit_message(second, " ")
+            conduct.edit_queued_message(second, " ")
         with pytest.raises(WrongUse):
-            conduct.edit_message("gone", "x")
+            conduct.edit_queued_message("gone", "x")
 
     working(work)
 

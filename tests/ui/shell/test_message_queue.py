@@ -261,7 +261,7 @@ def test_what_was_not_changed_is_delivered_and_not_handed_back(on_screen, held):
         # The editor has another space than the message.
         await steer(screen, "one")
         (entry,) = screen.conversation.session_controls._session.queue.entries
-        screen.conversation.session_controls.edit_message(entry.id, "10\xa0%")
+        screen.conversation.session_controls.edit_queued_message(entry.id, "10\xa0%")
         (row,) = screen.window.page.session_controls.waiting.rows
         QTest.keyClick(row, Qt.Key.Key_Return)
         QTest.keyClicks(editor_in(screen), "s")
