@@ -91,8 +91,8 @@ class SessionBranches:
 
         self._start(take)
 
-    def go_back_to(self, message_id: str) -> None:
-        """Continue after this message and the results of its calls.
+    def branch_from(self, message_id: str) -> None:
+        """Begin a branch after this message and the results of its calls.
 
         Raises WrongUse while a run is active, when closed, and for a message that is not in the branch in view.
         """

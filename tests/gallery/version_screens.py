@@ -109,7 +109,7 @@ async def context_menu(desk: Desk) -> None:
 async def gone_back(desk: Desk) -> None:
     await versions(desk)
     session = desk.engine._sessions[desk.library.current.id]
-    desk.library.current.branches.go_back_to(session.history[1].id)
+    desk.library.current.branches.branch_from(session.history[1].id)
     await asyncio.sleep(0.3)
 
 

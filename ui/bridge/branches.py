@@ -57,9 +57,9 @@ class ConversationBranches(QObject):
         """Ask anew for the answer that this message is part of. Raises WrongUse also for a prompt."""
         self._change(lambda: self._session.branches.regenerate(message_id))
 
-    def go_back_to(self, message_id: str) -> None:
-        """Continue after this message."""
-        self._change(lambda: self._session.branches.go_back_to(message_id))
+    def branch_from(self, message_id: str) -> None:
+        """Begin a branch after this message."""
+        self._change(lambda: self._session.branches.branch_from(message_id))
 
     async def show(self, message_id: str) -> None:
         """Continue with the newest branch that has this message. Raises StorageFailed too."""

@@ -1,4 +1,4 @@
-"""What the person does with a message: edit it, ask anew, go back, go to another version; what is said of files."""
+"""What the person does with a message: edit it, ask anew, branch from it, go to another version; what is said of files."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
@@ -59,7 +59,7 @@ class BranchesPresenter(QObject):
         self.tree = BranchTreePresenter(themes, self.deletion, tasks, page)
         transcript.delete_requested.connect(self.deletion.ask)
         transcript.regenerate_requested.connect(self.regenerate)
-        transcript.branch_requested.connect(self._go_back_to)
+        transcript.branch_requested.connect(self._branch_from)
         transcript.version_requested.connect(self.show_version)
 
     def show(self, conversation: OpenConversation) -> None:
@@ -127,9 +127,9 @@ class BranchesPresenter(QObject):
             words = self.tr("Version {0} of {1}").format(place.index + 1, len(place.ids))
             announce(self._transcript, words)
 
-    def _go_back_to(self, message_id: str) -> None:
+    def _branch_from(self, message_id: str) -> None:
         conversation = self._conversation
-        if conversation is not None and self._run(lambda: conversation.branches.go_back_to(message_id)):
+        if conversation is not None and self._run(lambda: conversation.branches.branch_from(message_id)):
             self._composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _run(self, command: Callable[[], None]) -> bool:

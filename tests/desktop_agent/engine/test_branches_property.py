@@ -146,7 +146,7 @@ class World:
             self.model.go_to(self.model.end_of(wanted))
         elif choice == "back":
             end = self.chance.choice([text for text in view if not text.startswith("call")])
-            self.session.branches.go_back_to(self.ids[end])
+            self.session.branches.branch_from(self.ids[end])
             self.model.go_to(end)
         elif choice == "delete":
             wanted = self.chance.choice(everything)

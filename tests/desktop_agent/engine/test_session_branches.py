@@ -118,7 +118,7 @@ async def test_one_goes_back_and_on_from_there(shaky: Shaky) -> None:
     await stage.say("a")
     await stage.say("b")
     first = session.history
-    session.branches.go_back_to(first[1].id)  # the call: its result stays with it
+    session.branches.branch_from(first[1].id)  # the call: its result stays with it
     assert session.history == first[:3]
     assert session.branches.continuations == (first[3].id,)
     await stage.say("c")
@@ -132,7 +132,7 @@ async def test_what_came_after_is_found_again_where_one_went_back(shaky: Shaky) 
     await stage.say("a")
     await stage.say("b")
     first = stage.session.history
-    stage.session.branches.go_back_to(first[1].id)
+    stage.session.branches.branch_from(first[1].id)
     session = await reopened(stage)
     assert session.history == first[:2]
     assert session.branches.continuations == (first[2].id,)
@@ -213,7 +213,7 @@ async def test_nothing_is_changed_while_a_run_is_active_and_by_what_is_wrong(sha
         lambda: branches.edit_prompt(prompt.id, prompt),
         lambda: branches.regenerate(prompt.id),
         lambda: branches.regenerate("nothing"),
-        lambda: branches.go_back_to("nothing"),
+        lambda: branches.branch_from("nothing"),
     ]
     for act in wrong:
         with pytest.raises(WrongUse):
@@ -222,7 +222,7 @@ async def test_nothing_is_changed_while_a_run_is_active_and_by_what_is_wrong(sha
         await branches.show("nothing")
     session.send(Message.user("b"))
     await wait.reached.wait()  # type: ignore[union-attr]
-    for act in (lambda: branches.regenerate(answer.id), lambda: branches.go_back_to(prompt.id)):
+    for act in (lambda: branches.regenerate(answer.id), lambda: branches.branch_from(prompt.id)):
         with pytest.raises(WrongUse, match="still working"):
             act()
     with pytest.raises(WrongUse, match="still working"):

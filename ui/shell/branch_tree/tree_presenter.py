@@ -108,7 +108,7 @@ class BranchTreePresenter(QObject):
                 await conversation.history.load_until(entry.last_id)
             else:
                 await conversation.branches.show(entry.last_id)
-            conversation.branches.go_back_to(entry.last_id)
+            conversation.branches.branch_from(entry.last_id)
 
         self._run(branch)
 
