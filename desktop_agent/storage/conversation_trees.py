@@ -15,7 +15,7 @@ from desktop_agent.storage.conversation_rows import (
     moment_of_every_zone,
     to_microseconds,
 )
-from desktop_agent.storage.folder_rows import find_or_create_path, folder_path, set_tags
+from desktop_agent.storage.folder_rows import copy_place, find_or_create_path, folder_path, set_tags
 from desktop_agent.storage.records import (
     ConversationChanges,
     ConversationState,
@@ -114,17 +114,21 @@ def insert_tree(
     tree: ConversationTree,
     storing: Callable[[int], Callable[[Message], Message]],
     get_changes: Callable[[int], ConversationChanges] = lambda _: ConversationChanges(),
+    beside: str | None = None,
 ) -> bool:
     """Write a conversation, all or nothing; return False, and write nothing, where its id is there already.
 
     `storing` returns what makes files of a message's pictures, and `get_changes` what no tree has; both are given the
-    number of the conversation.
+    number of the conversation. `beside`: the id of a conversation whose folder and tags it gets. Raises WrongUse for an
+    unknown one.
     """
     with transaction(connection):
         # Within: another process may import the same.
         if connection.execute("SELECT 1 FROM conversations WHERE id = ?", (tree.id,)).fetchone() is not None:
             return False
-        number = _insert_conversation(connection, tree)
+        number = _insert_conversation(connection, tree if beside is None else _without_place(tree))
+        if beside is not None:
+            copy_place(connection, conversation_number(connection, beside), number)
         _update_conversation(connection, number, get_changes(number))
         store_message = storing(number)
         places: dict[str | None, tuple[int | None, int]] = {None: (None, 0)}
@@ -137,6 +141,10 @@ def insert_tree(
             "UPDATE conversations SET head = ?, message_count = ? WHERE number = ?", (*places[tree.head], number)
         )
     return True
+
+
+def _without_place(tree: ConversationTree) -> ConversationTree:
+    return tree.model_copy(update={"folder": (), "tags": ()})
 
 
 def _with_plain_moment(message: Message) -> Message:

@@ -225,6 +225,14 @@ def find_or_create_path(connection: sqlite3.Connection, names: Iterable[str]) ->
     return number
 
 
+def copy_place(connection: sqlite3.Connection, source: int, target: int) -> None:
+    """Give a conversation the folder and the tags of another one, inside the caller's transaction."""
+    folder = "UPDATE conversations SET folder = (SELECT folder FROM conversations WHERE number = ?) WHERE number = ?"
+    connection.execute(folder, (source, target))
+    tags = "INSERT INTO tags (conversation, name) SELECT ?, name FROM tags WHERE conversation = ?"
+    connection.execute(tags, (target, source))
+
+
 def set_tags(connection: sqlite3.Connection, conversation: int, names: Iterable[str]) -> None:
     """Give a conversation these tags and no others, inside the caller's transaction."""
     rows: list[tuple[int, str]] = []

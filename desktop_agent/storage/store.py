@@ -250,13 +250,15 @@ class Store:
         """Return a conversation with all its branches. Raises WrongUse for an unknown one."""
         return await self._run(lambda db: load_tree(db, conversation_id))
 
-    async def import_tree(self, tree: ConversationTree, **more: Unpack[ConversationChanges]) -> bool:
+    async def import_tree(
+        self, tree: ConversationTree, *, beside: str | None = None, **more: Unpack[ConversationChanges]
+    ) -> bool:
         """Store a conversation with all its branches, all or nothing; return False where its id is there already.
 
-        `more` is what no tree has. Without a `state` it counts as brought in from outside.
+        `beside`: the id of a conversation whose folder and tags it gets, instead of those of the tree. `more` is what
+        no tree has. Without a `state` it counts as brought in from outside. Raises WrongUse for an unknown `beside`.
         """
-
-        return await self._change(lambda db: _import_tree(db, self.pictures, tree, more))
+        return await self._change(lambda db: _import_tree(db, self.pictures, tree, beside, more))
 
     async def begin_following(self, id_: str) -> tuple[LoadedConversation, journal_rows.ReadPosition]:
         """Load a conversation that another process may write, and the position to read on from. Raises WrongUse."""
@@ -411,7 +413,11 @@ def _write_copy(path: Path, target: Path, copying: list[DatabaseConnection]) -> 
 
 
 def _import_tree(
-    db: DatabaseConnection, pictures: PictureFiles, tree: ConversationTree, more: ConversationChanges
+    db: DatabaseConnection,
+    pictures: PictureFiles,
+    tree: ConversationTree,
+    beside: str | None,
+    more: ConversationChanges,
 ) -> bool:
     def storing(number: int) -> Callable[[Message], Message]:
         return PictureStorer(db, pictures, number).store_message
@@ -419,7 +425,7 @@ def _import_tree(
     def get_changes(number: int) -> ConversationChanges:
         return _with_stored_pictures(more, PictureStorer(db, pictures, number))
 
-    return insert_tree(db, tree, storing, get_changes)
+    return insert_tree(db, tree, storing, get_changes, beside)
 
 
 @contextmanager

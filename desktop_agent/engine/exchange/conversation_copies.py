@@ -64,8 +64,6 @@ async def merge_conversations(engine: Engine, ids: Sequence[str], heading: Calla
         ],
         head=messages[-1].id,
         title_is_automatic=False,
-        model=records[-1].model,
-        workspace=records[-1].workspace,
     )
     latest = max(records, key=lambda record: record.updated_at)
     return await _store(engine, merged, latest, _joined_state(records))
@@ -87,18 +85,13 @@ def _joined_state(records: Sequence[ConversationRecord]) -> ConversationState:
 
 
 async def _store(engine: Engine, tree: ConversationTree, like: ConversationRecord, state: ConversationState) -> str:
-    store = engine.store
-    await store.import_tree(tree)
-    await store.update_conversation(
-        tree.id,
+    await engine.store.import_tree(
+        tree.model_copy(update={"model": like.model, "workspace": like.workspace}),
+        # An open session does not learn that its conversation was moved or tagged: the stored place is read.
+        beside=like.id,
         endpoint_id=like.endpoint_id,
-        model=like.model,
-        workspace=like.workspace,
         reasoning=like.reasoning,
         parameters=like.parameters,
         state=state,
     )
-    # An open session does not learn that its conversation was moved or tagged.
-    (place,) = await store.placements.of([like.id])
-    await store.placements.change([tree.id], folder=place.folder, add_tags=place.tags)
     return tree.id

@@ -103,8 +103,7 @@ class FoundHistories:
         new = self._engine.new_session().record
         # The other program's models are not this one's: what is in use here applies until the person chooses.
         tree = tree.model_copy(update={"id": new_id(), "model": new.model, "updated_at": now()})
-        await self._engine.store.import_tree(tree)
-        await self._engine.store.update_conversation(tree.id, endpoint_id=new.endpoint_id)
+        await self._engine.store.import_tree(tree, endpoint_id=new.endpoint_id)
         return tree.id
 
     def _setup(self) -> SessionSetup:

@@ -93,3 +93,15 @@ async def test_merged_conversations_stand_behind_one_another_with_a_note_before_
     with pytest.raises(WrongUse):
         await merge_conversations(engine, [one, one], str)
     await engine.close()
+
+
+async def test_a_copy_is_stored_in_one_transaction(tmp_path: Path) -> None:
+    engine = await opened(tmp_path)
+    ids = [await written(engine, title, Message.user(title)) for title in ("One", "Two")]
+    statements: list[str] = []
+    await engine.store.run(lambda db: db.set_trace_callback(statements.append))
+    await duplicate_conversation(engine, ids[0], str)
+    assert statements.count("COMMIT") == 1
+    await merge_conversations(engine, ids, str)
+    assert statements.count("COMMIT") == 2
+    await engine.close()
