@@ -6,7 +6,7 @@ The format is described in docs/exchange.md, and as a JSON Schema, made from the
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Literal, cast
@@ -64,7 +64,7 @@ def _tree_json(tree: ConversationTree) -> bytes:
     try:
         text = _dumps(data)
     except ValueError:
-        text = _dumps(_without_infinities(to_jsonable_python(data, inf_nan_mode="constants")))
+        text = _dumps(_without_infinities(data))
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -84,8 +84,8 @@ def _without_infinities(value: Any) -> Any:
         clean = value if math.isfinite(value) else None
     elif isinstance(value, dict):
         clean = {key: _without_infinities(inner) for key, inner in cast("dict[str, Any]", value).items()}
-    elif isinstance(value, list):
-        clean = [_without_infinities(inner) for inner in cast("list[Any]", value)]
+    elif isinstance(value, list | tuple):
+        clean = [_without_infinities(inner) for inner in cast("Sequence[Any]", value)]
     return clean
 
 

@@ -66,12 +66,14 @@ def test_halves_of_a_pair_side_by_side_are_one_character() -> None:
 
 
 def test_no_number_that_json_does_not_have_is_written() -> None:
-    result = ToolResult(tool_use_id="t", content=[Json(value={"a": [float("nan"), float("inf"), 1.0]})])
+    result = ToolResult(
+        tool_use_id="t", content=[Json(value={"a": [float("nan"), float("inf"), 1.0], "\ud83d": "\udc00"})]
+    )
     tree = long_tree(0).model_copy(
         update={"messages": (TreeMessage(message=message("m", Role.TOOL, result)),), "head": "m"}
     )
     block = json.loads(exported(tree), parse_constant=pytest.fail)["conversations"][0]["messages"][0]["message"]
-    assert block["blocks"][0]["content"][0]["value"] == {"a": [None, None, 1.0]}
+    assert block["blocks"][0]["content"][0]["value"] == {"a": [None, None, 1.0], "\ud83d": "\udc00"}
 
 
 def test_the_committed_schema_is_that_of_the_models() -> None:
