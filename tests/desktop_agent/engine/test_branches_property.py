@@ -1,4 +1,4 @@
-"""Prompts, edits, answers asked for anew, other versions and deletions in any order, against a plain model of the tree.
+"""What is said and changed, deleted, restored and imported in any order, against a plain model of the tree.
 
 More of it: python -m tests.desktop_agent.engine.test_branches_property --worlds 200
 """
@@ -12,13 +12,19 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.engine.exchange.conversation_exchange import ConversationExchange, ExportFormat
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_opening import in_memory_session, reopen_session
+from desktop_agent.storage.backups.backup import restore_backup, write_backup
+from desktop_agent.storage.store import Store
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.agent_run import call, tool
 from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import Stage, shaky_store
+
+CHOICES = ["say", "say", "say", "edit", "anew", "show", "show", "back", "delete", "delete"]
+BETWEEN_SESSIONS = ["reopen", "back up", "restore", "trash", "import"]
 
 
 @dataclass
@@ -45,6 +51,10 @@ class Model:
         for text in texts:
             self.parents[text] = self.head
             self.head = text
+
+    def copy(self) -> "Model":
+        """Return it as it is found when it is opened the next time."""
+        return Model(dict(self.parents), self.head)
 
     def path(self, end: str | None) -> list[str]:
         texts: list[str] = []
@@ -98,7 +108,7 @@ def name_of(message: Message) -> str:
 class World:
     """A real session and the model of it."""
 
-    def __init__(self, stage: Stage, chance: random.Random, *, is_stored: bool) -> None:
+    def __init__(self, stage: Stage, chance: random.Random, folder: Path, *, is_stored: bool) -> None:
         self.stage = stage
         self.chance = chance
         self.is_stored = is_stored
@@ -107,6 +117,10 @@ class World:
         self.model = Model()
         self.ids: dict[str, str] = {}
         self.prompts = 0
+        self.store = stage.shaky.store
+        self.data = folder / "data"
+        self.folder = folder
+        self.backups: list[tuple[Path, Model]] = []
 
     async def settle(self, *, prompt: str | None = None) -> None:
         """Take into the model what the run wrote behind what was kept."""
@@ -123,9 +137,7 @@ class World:
         prompts = [text for text in view if text.startswith("prompt")]
         answers = [text for text in view if not text.startswith("prompt")]
         everything = list(self.model.parents)
-        choice = self.chance.choice(
-            ["say", "say", "edit", "anew", "show", "show", "back", "delete", "delete", "reopen"]
-        )
+        choice = self.chance.choice([*CHOICES, *BETWEEN_SESSIONS])
         self.prompts += 1
         if choice == "say" or not view:
             self.session.send(Message.user(f"prompt {self.prompts}"))
@@ -152,11 +164,48 @@ class World:
             wanted = self.chance.choice(everything)
             await self.session.branches.delete(self.ids[wanted])
             self.model.delete(wanted)
-        elif self.is_stored:
-            await self.session.close()
-            store, setup = self.stage.shaky.store, self.session._runs._setup
-            self.model.seen = {}
-            self.session = await reopen_session(store, self.session.record.id, setup)
+        elif self.is_stored and choice in BETWEEN_SESSIONS:
+            await self.between_sessions(choice)
+
+    async def between_sessions(self, choice: str) -> None:
+        """Close the conversation, do something with what is stored of it, and open it again."""
+        await self.session.close()
+        self.model = self.model.copy()
+        id_ = self.session.record.id
+        if choice == "back up":
+            backup = await write_backup(self.store, self.data, self.folder / "backups")
+            self.backups.append((backup.folder, self.model.copy()))
+        elif choice == "restore" and self.backups:
+            await self.restore(*self.chance.choice(self.backups))
+        elif choice == "trash":
+            await self.store.delete_conversation(id_)
+            await self.store.restore_conversation(id_)
+        elif choice == "import":
+            await self.export_and_import(id_)
+        setup = replace(self.session._runs._setup, store=self.store)
+        self.session = await reopen_session(self.store, id_, setup)
+
+    async def restore(self, backup: Path, model: Model) -> None:
+        """Go on in a data folder that is restored from a backup."""
+        folder = self.folder / f"restored {self.prompts}"
+        before, after = await restore_backup(backup, folder)
+        assert before == after
+        await self.close_restored()
+        self.store, self.data, self.model = await Store.open(folder), folder, model.copy()
+
+    async def close_restored(self) -> None:
+        if self.store is not self.stage.shaky.store:
+            await self.store.close()
+
+    async def export_and_import(self, id_: str) -> None:
+        """Delete it for good, and take it from its export."""
+        path = self.folder / f"{self.prompts}.json"
+        exchange = ConversationExchange(self.store)
+        await exchange.export([id_], path, ExportFormat.JSON)
+        await self.store.delete_conversation(id_)
+        await self.store.purge_conversation(id_)
+        assert (await exchange.import_file(path)).added == [id_]
+        assert (await exchange.import_file(path)).present == 1
 
     async def check(self) -> None:
         names = {id_: name for name, id_ in self.ids.items()}
@@ -167,7 +216,7 @@ class World:
         assert {names[id_] for id_ in session.branches.continuations} == set(self.model.children(self.model.head))
         if self.is_stored:
             await session.flush()
-            tree = await self.stage.shaky.store.load_tree(session.record.id)
+            tree = await self.store.load_tree(session.record.id)
             stored = {names[node.message.id]: node.parent and names[node.parent] for node in tree.messages}
             assert list(stored.items()) == list(self.model.parents.items())
             assert tree.head == session._writer.head
@@ -187,12 +236,13 @@ async def live(folder: Path, seed: int, steps: int) -> None:
     ]
     async with shaky_store(folder) as shaky:
         stage = Stage(shaky, *turns, tools=(tool("look", read_only=True),), setup={"store": shaky.store}, title="")
-        world = World(stage, chance, is_stored=bool(seed % 4))
+        world = World(stage, chance, folder.parent, is_stored=bool(seed % 4))
         for _ in range(steps):
             await world.step()
             await world.check()
-        assert await shaky.store.integrity_checker.run(full=True) is not None
+        assert await world.store.integrity_checker.run(full=True) is not None
         await world.session.close()
+        await world.close_restored()
         await stage.session.close()
 
 
