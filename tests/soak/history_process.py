@@ -22,7 +22,8 @@ from typing import Any
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.types.providers import Endpoint
 from desktop_agent.types.search import SearchQuery
-from tests.soak.history_actions import ACTIONS, ENDPOINT, MODEL, World, observe, tidy
+from tests.soak.history_actions import ACTIONS
+from tests.soak.history_world import ENDPOINT, MODEL, World, observe, tidy
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ def say(line: dict[str, Any]) -> None:
 async def open_world(life: Life) -> World:
     """Open the data folder as the window does."""
     endpoint = Endpoint(id=ENDPOINT, title="Loopback", base_url=life.server)
-    engine = await Engine.open(Path(life.data), RunDefaults(endpoint=endpoint, model=MODEL, toolset="none"))
+    defaults = RunDefaults(endpoint=endpoint, model=MODEL, toolset="none", titles=True)
+    engine = await Engine.open(Path(life.data), defaults)
     world = World(engine, Path(life.place), random.Random(life.seed), say)
     for interrupted in await engine.interrupted_conversations():
         await (await world.session(interrupted.conversation_id)).flush()

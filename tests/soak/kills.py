@@ -16,40 +16,32 @@ import asyncio
 import json
 import os
 import random
-import re
 import shutil
 import signal
-import sqlite3
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from desktop_agent.storage.opening import DATABASE_NAME
-from desktop_agent.storage.search.index_file import INDEX_NAME
+from desktop_agent.engine.titles import INSTRUCTIONS
 from tests.fakes.http_server import Loopback, Reply, Request, chunk, sse
-from tests.soak.history_actions import ACTIONS, ANYTHING
+from tests.soak.answer_actions import TITLE_END
+from tests.soak.history_actions import ACTIONS
 from tests.soak.history_process import Life
+from tests.soak.history_world import ANYTHING, WORD
+from tests.soak.stored_files import find_damage, find_words
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS_IN_A_FOLDER = 25
 LIMIT = 240.0
 """Seconds until a process that says nothing is a fault; the machine may be loaded."""
 
-_WORD = re.compile(r"\b[a-z]{14}\b")
 _FIRST_GUESS = 0.05
-_LEFT_OVER = """
-    SELECT (SELECT count(*) FROM messages WHERE conversation NOT IN (SELECT number FROM conversations)),
-        (SELECT count(*) FROM runs WHERE conversation NOT IN (SELECT number FROM conversations)),
-        (SELECT count(*) FROM journal WHERE number >> 32 NOT IN (SELECT number FROM runs)),
-        (SELECT count(*) FROM picture_uses WHERE conversation <> 0
-            AND conversation NOT IN (SELECT number FROM conversations)),
-        (SELECT count(*) FROM drafts WHERE number <> 0 AND number NOT IN (SELECT number FROM conversations))"""
 
 
 @dataclass
@@ -75,6 +67,9 @@ class Server:
         if request.method == "GET":
             return Reply(json.dumps({"object": "list", "data": [{"id": "m"}]}).encode(), framing="length")
         word = "".join(self._chance.choices("abcdefghijklmnopqrstuvwxyz", k=14))
+        if INSTRUCTIONS.encode()[:20] in request.body:
+            body = [sse(chunk({"content": f"{word} {TITLE_END}"}), chunk(finish="stop"))]
+            return Reply(body)
         pieces = [f"{word} ", *(f"leaf{number} " for number in range(self._chance.randrange(30)))]
         hold = asyncio.Event()
         asyncio.get_running_loop().call_later(self._chance.choice((0.0, 0.01, 0.1)), hold.set)
@@ -92,12 +87,22 @@ class Ledger:
         """Words that were deleted for good."""
         self.words: dict[str, set[str]] = {"list": set(), "trash": set()}
         self._observed: dict[str, str | None] = {}
+        self._deleted: set[str | None] = set()
+        """Texts of messages that were deleted since the last look; other messages may have the same."""
+        self._together: dict[str, str | None] = {}
+        self._announced: tuple[str, ...] = ()
+        self._copied: Counter[str] = Counter()
 
     def note(self, line: dict[str, Any]) -> None:
         for name, value in line.get("intend", {}).items():
             self._allowed.setdefault(name, {None}).add(value)
         for name, value in line.get("confirm", {}).items():
+            if value is None and name.startswith("message/"):
+                self._deleted |= self._allowed.get(name, set())
             self._allowed[name] = {value}
+        self._together = line.get("together", self._together)
+        self._announced = tuple(line.get("announced", self._announced))
+        self._copied.update(line.get("copied", {}))
         if "begun" in line:
             self._begun = line["begun"] and (line["begun"][0], line["begun"][1])
 
@@ -108,11 +113,14 @@ class Ledger:
         for name, allowed in self._allowed.items():
             kind, id_, *_ = name.split("/")
             value = facts.get(name)
-            if id_ in dead and kind in {"title", "head", "draft", "message"}:
+            if id_ in dead and kind in {"title", "head", "draft", "message", "placed"}:
                 continue
             if value not in allowed and not (ANYTHING in allowed and value != "broken"):
                 yield f"{name} is {value!r}, not one of {sorted(map(str, allowed))}"
         yield from self._judge_begun(facts, dead)
+        yield from self._judge_new(facts)
+        if 0 < sum(facts.get(name) == value for name, value in self._together.items()) < len(self._together):
+            yield f"of {self._together} there is a part: { {name: facts.get(name) for name in self._together} }"
         yield from self._judge_words(facts)
         self._go_on_from(facts, dead)
 
@@ -127,30 +135,48 @@ class Ledger:
         if not any(answer.startswith(text.rstrip()) for answer in answers):
             yield f"the answer that had begun with {text!r} is gone"
 
+    def _judge_new(self, facts: dict[str, str | None]) -> Iterator[str]:
+        """What came with an id that nobody knew before, or was never acknowledged, is whole."""
+        for name, value in facts.items():
+            kind, id_, *_ = name.split("/")
+            is_known = None not in self._allowed.get(name, {None})
+            if kind == "folder" and not is_known and str(value).split("|")[0] not in self._announced:
+                yield f"{name} is {value!r}, which nobody made"
+            if kind != "place" or is_known or (name in self._allowed and not self._announced):
+                continue
+            if facts.get(f"whole/{id_}") not in self._announced:
+                yield f"{id_} is {facts.get(f'whole/{id_}')!r}, none of {self._announced}"
+
+    def _note_gone(self, values: set[str | None]) -> None:
+        self.gone |= {word for value in values for word in WORD.findall(value or "")}
+
     def _judge_words(self, facts: dict[str, str | None]) -> Iterator[str]:
         texts = {name: value or "" for name, value in facts.items() if name.startswith("message/")}
-        uses = Counter(word for text in texts.values() for word in set(_WORD.findall(text)))
-        yield from (f"{word} was said {count} times" for word, count in uses.items() if count > 1)
+        uses = Counter(word for text in texts.values() for word in set(WORD.findall(text)))
+        for word, count in uses.items():
+            if count > 1 + self._copied[word]:
+                yield f"{word} was said {count} times"
         yield from (f"{word} is back" for word in self.gone & uses.keys())
 
     def _go_on_from(self, facts: dict[str, str | None], dead: set[str]) -> None:
         for name, allowed in self._allowed.items():
-            if name.split("/")[1] in dead:
-                said = {str(value) for value in allowed if value is not None}
-                self.gone |= {word for text in said for word in _WORD.findall(text)}
+            is_message = name.startswith("message/") and facts.get(name) is None
+            if is_message or (name.split("/")[1] in dead and not name.startswith("placed/")):
+                self._note_gone(allowed)
+        self._note_gone(self._deleted)
         for name, text in self._observed.items():
             if name.startswith("message/") and facts.get(name) is None:
-                self.gone |= set(_WORD.findall(text or ""))
+                self._note_gone({text})
         self._observed = facts
-        outside = ("export/", "restored/")
+        outside = ("export/", "restored/", "whole/")
         self._allowed = {name: {value} for name, value in facts.items() if not name.startswith(outside)}
         self._allowed |= {f"place/{id_}": {None} for id_ in dead}
-        self._begun = None
+        self._begun, self._together, self._announced, self._deleted = None, {}, (), set()
         places = {name.split("/")[1]: value for name, value in facts.items() if value and "place/" in name}
         self.words = {"list": set(), "trash": set()}
         for name, value in facts.items():
             if name.startswith(("message/", "title/")):
-                self.words[places[name.split("/")[1]]] |= set(_WORD.findall(value or ""))
+                self.words[places[name.split("/")[1]]] |= set(WORD.findall(value or ""))
         # A word of a title that was given up is not deleted for good.
         self.gone -= self.words["list"] | self.words["trash"]
 
@@ -200,6 +226,7 @@ class Lives:
 
     async def _start(self) -> Any:
         places = {f"XDG_{name}_HOME": str(self._home / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")}
+        places["TMPDIR"] = str(self._home)
         keys = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
         return await asyncio.create_subprocess_exec(
             sys.executable,
@@ -245,7 +272,8 @@ class Folder:
             self._told.in_time += 1
             return False
         self._told.kills[action] += 1
-        self._judge_files()
+        for fault in find_damage(self._data):
+            self._fault(fault)
         return True
 
     async def close(self) -> None:
@@ -255,13 +283,10 @@ class Folder:
             await self._lives.line()
             if await self._live(0, ""):
                 self._fault("the last process did not close")
-        self._judge_files()
-        for path in sorted(self._data.rglob("*")):
-            if path.is_file():
-                data = path.read_bytes()
-                left = [word for word in self._ledger.gone if word.encode() in data]
-                if left:
-                    self._fault(f"of what was deleted for good {len(left)} words are in {path.name}: {left[:3]}")
+        for fault in find_damage(self._data):
+            self._fault(fault)
+        for fault in find_words(self._data, self._ledger.gone):
+            self._fault(fault)
         self._told.folders += 1
 
     def _life(self, plan: tuple[str, ...]) -> Life:
@@ -311,30 +336,6 @@ class Folder:
             self._fault(f"said at the start: {notice}")
         self._told.messages += sum(name.startswith("message/") for name in facts)
         self._told.searched += len(line["found"])
-
-    def _judge_files(self) -> None:
-        """By SQLite's own check, in copies: a look at a file that a killed process left would change it."""
-        look = self._place / "look"
-        look.mkdir()
-        try:
-            for name in (DATABASE_NAME, INDEX_NAME):
-                for path in self._data.glob(f"{name}*"):
-                    shutil.copyfile(path, look / path.name)
-                if (look / name).exists():
-                    self._judge_database(look / name)
-        finally:
-            shutil.rmtree(look)
-
-    def _judge_database(self, path: Path) -> None:
-        with closing(sqlite3.connect(path)) as database:
-            result = database.execute("PRAGMA integrity_check").fetchall()
-            if result != [("ok",)]:
-                self._fault(f"{path.name}: {result[:3]}")
-            has_tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            if path.name == DATABASE_NAME and has_tables:
-                left = database.execute(_LEFT_OVER).fetchone()
-                if any(left):
-                    self._fault(f"rows of what is gone: {left}")
 
     def _fault(self, words: str) -> None:
         self._told.faults.append(f"{sum(self._told.kills.values())} kills: {words}")

@@ -25,9 +25,13 @@ from desktop_agent.storage import database_thread, write_behind
 from desktop_agent.types.errors import AgentError
 from tests.fakes.http_server import Loopback
 from tests.frame.disks import fill
-from tests.soak.history_actions import ACTIONS, World, back_up, begin, observe, search, trash
+from tests.soak.answer_actions import begin
+from tests.soak.exchange_actions import back_up
+from tests.soak.history_actions import ACTIONS
 from tests.soak.history_process import Life, open_world
+from tests.soak.history_world import World, observe
 from tests.soak.kills import ROOT, Ledger, Server
+from tests.soak.list_actions import search, trash
 
 FULL, READ_ONLY, FROM_THE_START = "full", "read-only", "read-only from the start"
 CONDITIONS = (FULL, READ_ONLY, FROM_THE_START)
