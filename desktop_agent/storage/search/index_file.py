@@ -43,6 +43,8 @@ HAS_IMAGE, HAS_TOOL_CALL, HAS_FILE_WRITTEN = 1, 2, 4
 _SHARD_BITS = 13
 _PAGE_SIZE = 8192
 """Compressed texts fill larger pages better: 5 % less than with 4,096."""
+_AUTOMERGE = 4
+"""So many segments of a level are merged into one: FTS5's usual number."""
 _TITLES = -1
 """In the place of a shard: the table of titles."""
 
@@ -239,14 +241,23 @@ class IndexWriter:
     def _insert_text(self, number: int, text: SearchableText) -> int | None:
         shard = number >> _SHARD_BITS
         if shard not in self._shards:
-            self._connection.execute(_SHARD.format(shard=shard, tokenizer=TOKENIZER))
-            self._connection.execute("INSERT OR IGNORE INTO shards VALUES (?)", (shard,))
+            self._create_table(shard)
             self._shards.add(shard)
             # Those beside it are full: one segment is looked through more quickly than several.
             self._mark_for_compaction(self._shards & {shard - 1, shard + 1})
         sql = f"INSERT INTO words_{shard} (rowid, text, calls, attachments, files) VALUES (?, ?, ?, ?, ?)"  # noqa: S608  a number
         self._connection.execute(sql, (number, *map(to_index_words, text.parts)))
         return self._connection.execute("INSERT INTO texts (body) VALUES (?)", (text.to_blob(),)).lastrowid
+
+    def _create_table(self, shard: int) -> None:
+        self._connection.execute(_SHARD.format(shard=shard, tokenizer=TOKENIZER))
+        self._connection.execute("INSERT OR IGNORE INTO shards VALUES (?)", (shard,))
+        if any(self.rest()):
+            # It is filled at once and compacted then: merging its segments before would be done for nothing.
+            self._set_automerge(f"words_{shard}", 0)
+
+    def _set_automerge(self, table: str, segments: int) -> None:
+        self._connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', ?)", (segments,))  # noqa: S608  a number
 
     def _remove_messages(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -317,6 +328,7 @@ class IndexWriter:
             return True
         table = "titles" if row[0] == _TITLES else f"words_{row[0]}"
         self._connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")  # noqa: S608  a number
+        self._set_automerge(table, _AUTOMERGE)
         if self._connection.execute("SELECT count(*) FROM compactions").fetchone()[0] == 1:
             rewrite_if_small(self._connection)
         if self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:

@@ -13,7 +13,9 @@ A query is rewritten in the same way, hence finds what a text has in any of thes
 """
 
 import re
+import string
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 # Thai to Lao, Myanmar, Khmer, CJK with kana, bopomofo and Hangul: Unicode 15.0, Blocks.txt.
@@ -22,10 +24,12 @@ _UNSPACED = (
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
-# Begins only where a name does: data of one long word would be gone through again from each of its letters.
-_CAMEL_NAME = re.compile(
-    r"(?<![A-Za-z0-9])(?=[A-Za-z0-9]{1,64}(?![A-Za-z0-9]))(?=[A-Za-z0-9]*?(?:[a-z0-9][A-Z]|[A-Z]{2}[a-z]{2}))[A-Za-z0-9]+"
-)
+_ALPHANUMERIC = frozenset(string.ascii_letters + string.digits)
+_ALPHANUMERIC_RUN = re.compile("[A-Za-z0-9]+")
+# From a capital on, since few characters are: seven times as fast as from any.
+_HUMP_LETTER = re.compile(r"[A-Z](?:(?<=[a-z0-9][A-Z])|[A-Z][a-z]{2})")
+_MAX_NAME = 64
+"""Characters. What is longer is no name but data, such as base64."""
 # Two small letters after capitals: URLs is one word.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 # Marks of Latin, Greek and Cyrillic, Hebrew points and Arabic vowels: what people leave out when they type.
@@ -52,12 +56,26 @@ def fold(text: str) -> str:
 
 def to_index_words(text: str) -> str:
     """Return the text as the index takes it."""
-    # Names of more than 64 characters are no names but data, such as base64.
-    parts = [_HUMP.sub(" ", name) for name in _CAMEL_NAME.findall(text)]
+    parts = [_HUMP.sub(" ", name) for name in _camel_names(text)]
     words = fold(" ".join((text, *parts)))
     if words.isascii():
         return words
     return _UNSPACED_RUN.sub(_to_pairs, _SEPARATORS.sub(" ", words))
+
+
+def _camel_names(text: str) -> Iterator[str]:
+    end = 0
+    for hump in _HUMP_LETTER.finditer(text):
+        begin = hump.start()
+        run = _ALPHANUMERIC_RUN.match(text, begin) if begin >= end else None
+        if run is None:
+            continue
+        end = run.end()
+        # Not back through all of a long word, which others may follow.
+        while begin > max(0, end - _MAX_NAME - 1) and text[begin - 1] in _ALPHANUMERIC:
+            begin -= 1
+        if end - begin <= _MAX_NAME:
+            yield text[begin:end]
 
 
 def _to_pairs(run: re.Match[str]) -> str:

@@ -84,6 +84,15 @@ async def test_what_is_written_is_found_without_being_asked_for(tmp_path: Path) 
     await store.close()
 
 
+async def test_segments_are_merged_as_usual_once_the_older_messages_are_there(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    await talk(store, "before")
+    assert await indexed_titles(store, "before") == ["A talk"]
+    await store.close()
+    with closing(sqlite3.connect(tmp_path / INDEX_NAME)) as db:
+        assert db.execute("SELECT v FROM words_0_config WHERE k = 'automerge'").fetchone() == (4,)
+
+
 async def test_what_another_loop_writes_does_not_touch_this_one(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     store.search.start_indexing()

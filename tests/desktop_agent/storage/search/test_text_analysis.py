@@ -41,6 +41,8 @@ def test_case_width_and_diacritics_are_folded(text: str, folded: str) -> None:
         ("URLs and IDs", "urls and ids"),
         ("snake_case a/b.py", "snake_case a/b.py"),
         ("aB" * 40, "ab" * 40),
+        ("aB" * 40 + " éaB", "ab" * 40 + " eab a b"),
+        ("a" * 63 + "B", "a" * 63 + "b " + "a" * 63 + " b"),
     ],
 )
 def test_names_are_there_whole_and_in_parts(text: str, words: str) -> None:
