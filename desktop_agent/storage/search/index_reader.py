@@ -230,18 +230,15 @@ class _Search:
             yield from self._shard_rows(f"words_{shard}", plan)
 
     def _shard_rows(self, table: str, plan: MatchPlan) -> Iterator[tuple[int, int, int, float]]:
-        if plan.gate is not None:
-            # Preparing a beginning of a word costs the same whether the other words are there or not.
-            gate = f"SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT 1"  # noqa: S608  a number
-            if self._connection.execute(gate, (plan.gate,)).fetchone() is None:
-                return
         rank = f"bm25({table}, {_WEIGHTS})" if plan.is_ranked else "-1.0"
+        # All words with a beginning are gathered at once, and only where the rest matches. "+": not for each message.
+        also = f" AND +{table}.rowid IN (SELECT rowid FROM {table} WHERE {table} MATCH ?)" if plan.also else ""  # noqa: S608
         yield from self._connection.execute(
             f"SELECT {table}.rowid, d.conversation, d.at, {rank} FROM {table}"  # noqa: S608  numbers and constants
             f" CROSS JOIN documents d ON d.number = {table}.rowid"
             " CROSS JOIN conversations c ON c.number = d.conversation"
-            f" WHERE {table} MATCH ? AND {self._filter} ORDER BY {table}.rowid DESC",
-            (plan.match, *self._values),
+            f" WHERE {table} MATCH ?{also} AND {self._filter} ORDER BY {table}.rowid DESC",
+            (plan.match, *((plan.also,) if plan.also else ()), *self._values),
         )
 
     def _titles(self) -> Iterator[tuple[int, float]]:

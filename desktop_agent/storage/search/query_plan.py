@@ -22,10 +22,10 @@ _COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class MatchPlan:
-    """What FTS5 is asked. `gate`: what must match as well, asked before where that saves time."""
+    """What FTS5 is asked: what is ranked, and what must match as well but says nothing about the rank."""
 
     match: str
-    gate: str | None
+    also: str | None
     is_ranked: bool
 
     @classmethod
@@ -33,20 +33,17 @@ class MatchPlan:
         """Return the plan for some terms; no places: all of them."""
         columns = " ".join(dict.fromkeys(name for place in _COLUMNS if place in places for name in _COLUMNS[place]))
         within = f"{{{columns}}} : " if columns else ""
+        match = f"{within}({' AND '.join(map(match_of, terms))})"
         *others, last = terms
-        is_short = last.is_open and len(last.tokens[-1]) <= _SHORT and not is_unspaced(last.pieces[-1])
-        if is_short and (others or len(last.pieces) > 1):
-            return cls._with_short_end(others, last, within)
-        match = " AND ".join(map(match_of, terms))
-        gate = f"{within}({' AND '.join(map(match_of, others))})" if others and last.is_open else None
-        return cls(f"{within}({match})", gate, is_ranked=not is_short)
-
-    @classmethod
-    def _with_short_end(cls, others: Sequence[Term], last: Term, within: str) -> "MatchPlan":
-        """Take the short end as a word that need not be there, but counts where it is."""
+        is_open_word = last.is_open and not is_unspaced(last.pieces[-1])
+        is_short = is_open_word and len(last.tokens[-1]) <= _SHORT
         begun = [Term(last.pieces[:-1])] if len(last.pieces) > 1 else []
+        if not last.is_open or not (others or begun):
+            return cls(match, None, is_ranked=not is_short)
+        # To rank by a beginning FTS5 gathers all words with it once more; the word itself says more and costs nothing.
         needed = " AND ".join(map(match_of, (*others, *begun)))
-        return cls(f"{within}(({needed}) OR ({needed} AND {match_of(Term(last.pieces))}))", None, is_ranked=True)
+        ranked = f"({needed}) OR ({needed} AND {match_of(Term(last.pieces))})" if is_open_word else needed
+        return cls(f"{within}({ranked})", None if is_short else match, is_ranked=True)
 
 
 def match_of(term: Term) -> str:

@@ -305,6 +305,15 @@ async def test_a_short_beginning_beside_other_words_counts_only_as_a_word(store:
     assert sorted(await conversations(store, "with_c")) == ["c", "cream"]
 
 
+async def test_a_longer_beginning_beside_other_words_must_be_there_and_counts_where_it_is_a_word(store: Store) -> None:
+    await talk(store, Message.user("vitamin pla, with words that say nothing of it"), title="the word")
+    await talk(store, Message.user("vitamin plants plants plants"), title="begun so")
+    await talk(store, Message.user("vitamin tablets"), title="none")
+    assert await conversations(store, "vitamin pla") == ["the word", "begun so"]
+    assert await conversations(store, "vitamin_pla") == ["the word", "begun so"]
+    assert await conversations(store, "tablets pla") == []
+
+
 async def test_more_than_can_be_shown_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(4):
         await talk(store, Message.user("word"), title=f"talk {number}")
