@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from desktop_agent.conversation.history import is_own_prompt, summary_of
+from desktop_agent.conversation.history import is_own_prompt, newest_summary, summary_of
 from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.storage.records import MessagePlace
 from desktop_agent.storage.store import Store
@@ -12,6 +12,8 @@ from desktop_agent.types.provider_events import Usage
 FIRST_PART = 24
 """Messages that fill a window: so many at least are loaded first."""
 NEXT_PART = 200
+_LARGE_PART = 1000
+"""Where all is wanted: in between the window answers, and others read and write."""
 
 
 class HistoryLoader:
@@ -31,8 +33,8 @@ class HistoryLoader:
         """Return how many messages are not in memory."""
         return 0 if self._writer.above is None else self._writer.above.position
 
-    async def load(self, at_least: int | None = NEXT_PART) -> None:
-        """Load about so many more messages, or all."""
+    async def load(self, at_least: int = NEXT_PART) -> None:
+        """Load about so many more messages."""
         place = self._writer.above
         if place is None or self._store is None:
             return
@@ -43,7 +45,7 @@ class HistoryLoader:
     async def load_all(self) -> None:
         """Load all messages."""
         while self.count:
-            await self.load(None)
+            await self.load(_LARGE_PART)
 
     async def load_until(self, message_id: str) -> bool:
         """Load until this message is in the history; return whether it is. Without it, all are loaded."""
@@ -74,7 +76,8 @@ class HistoryLoader:
         while (place := self._writer.above) is not None and self._store is not None:
             if place != self._without_instructions:
                 system = await self._store.branch_parts.load_system_messages(place)
-                if not all(map(_is_summary_alone, system)):
+                has_summary = bool(system) or newest_summary(self._writer.history()) is not None
+                if not has_summary or not all(map(_is_summary_alone, system)):
                     await self.load_all()
                     return
             if _has_what_is_sent(self._writer.history()):

@@ -237,7 +237,8 @@ def results_after(messages: tuple[Message, ...], index: int) -> dict[str, ToolRe
 
     Ids that a server repeats belong to the message that they follow. The first result counts.
     """
-    return first_results(messages[index + 1 :])
+    # No slice: each answer of a long history would copy all that follows.
+    return first_results(messages[place] for place in range(index + 1, len(messages)))
 
 
 def first_results(messages: Iterable[Message]) -> dict[str, ToolResult]:

@@ -12,6 +12,7 @@ from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.engine import history_loader
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_opening import reopen_session
+from desktop_agent.storage.records import BranchPart, MessagePlace
 from desktop_agent.types.blocks import Summary, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import RunStarted, TurnStarted
 from desktop_agent.types.errors import WrongUse
@@ -143,6 +144,26 @@ async def test_the_prompt_of_summarised_work_is_read_too(shaky: Shaky) -> None:
         requests.append([(message.role, message.text) for message in stage.provider.requests[0].messages])
     assert requests[0] == requests[1]
     assert (Role.USER, "work") in requests[0]
+
+
+async def test_where_nothing_was_summarised_all_is_read_in_large_parts(
+    shaky: Shaky, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history_loader, "_LARGE_PART", 12)
+    stage = stage_for(shaky, "new")
+    await opened(stage, *talk(10))
+    parts: list[int] = []
+    load_above = shaky.store.branch_parts.load_above
+
+    async def load(id_: str, place: MessagePlace, at_least: int | None) -> BranchPart:
+        part = await load_above(id_, place, at_least)
+        parts.append(len(part.messages))
+        return part
+
+    monkeypatch.setattr(shaky.store.branch_parts, "load_above", load)
+    await stage.say("go")
+    assert parts == [12, 12, 12]
+    assert len(stage.provider.requests[0].messages) == 41
 
 
 INSTRUCTION = Message(id="i", role=Role.SYSTEM, blocks=(Text(text="Be brief."),))

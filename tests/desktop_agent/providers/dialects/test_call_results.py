@@ -1,3 +1,5 @@
+from typing import Any
+
 from desktop_agent.providers.dialects.request_building import results_after
 from desktop_agent.types.blocks import Text, ToolResult, ToolUse
 from desktop_agent.types.messages import Message, Role
@@ -21,3 +23,20 @@ def test_the_first_result_counts_wherever_it_stands_before_the_next_answer() -> 
     history = (CALLS, Message.tool_results([result("first")]), Message.user("hi"), late)
     assert results_after(history, 0) == {"a": result("first"), "b": result("b", "b")}
     assert results_after(history[:1], 0) == {}
+
+
+class Read(tuple[Message, ...]):
+    """A history that notes which messages are read."""
+
+    def __init__(self, _: object) -> None:
+        self.places: list[Any] = []
+
+    def __getitem__(self, place: Any) -> Any:
+        self.places.append(place)
+        return super().__getitem__(place)
+
+
+def test_nothing_is_read_behind_the_next_answer() -> None:
+    history = Read((CALLS, Message.tool_results([result("1")]), CALLS, Message.user("much more")))
+    assert results_after(history, 0) == {"a": result("1")}
+    assert history.places == [1, 2]
