@@ -14,11 +14,9 @@ from pydantic import SecretStr
 from desktop_agent.engine.connections import DEMO, Connections
 from desktop_agent.engine.model_listings import ModelListingsFile, load_model_overrides
 from desktop_agent.engine.permission_records import AuditLog, RuleBook, unreadable_rule_notices
-from desktop_agent.engine.price_overrides import PriceOverrides
 from desktop_agent.engine.session_lifecycle import DatabaseReplacement, IdleSessions, close_and_flush
 from desktop_agent.processes.worker_threads import wait_for_all
 from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.storage.content_files import PictureFiles
 from desktop_agent.storage.conversation_locks import ConversationLock, ConversationLocks, Program
@@ -41,6 +39,7 @@ from desktop_agent.types.tool_calls import ToolClass
 
 if TYPE_CHECKING:
     from desktop_agent.engine.mcp_servers import McpServers
+    from desktop_agent.engine.price_overrides import PriceOverrides
     from desktop_agent.engine.session import Session
     from desktop_agent.engine.session_controls import SessionSetup
     from desktop_agent.engine.session_opening import ConversationFollower
@@ -128,6 +127,7 @@ class Engine:
         self._preferences_file = preferences_file
         self._preferences = preferences
         self._defaults = defaults
+        self._catalogue = catalogue
         self._rule_book = rule_book
         # A session lives while somebody holds it, and in `_busy` while something of it is under way or unwritten.
         self._sessions: WeakValueDictionary[str, Session] = WeakValueDictionary()
@@ -148,7 +148,6 @@ class Engine:
             saved=ModelListingsFile(folder),
         )
         self._private_hosts = lambda: self._preferences.network.private_host_names
-        self.prices = PriceOverrides(folder, catalogue, self.connections)
         self.permission_inspector = PermissionInspector(store, self.record, self.session, self._tools_for)
         self.notices: tuple[Sentence, ...] = store.report.notices
 
@@ -176,6 +175,13 @@ class Engine:
     def mcp(self) -> "McpServers":
         """The MCP servers. Made late: a prompt without any loads nothing of them."""
         return _make_mcp_servers(self, self._defaults, self._tools_changed)
+
+    @cached_property
+    def prices(self) -> "PriceOverrides":
+        """The prices of models, which the person may change."""
+        from desktop_agent.engine.price_overrides import PriceOverrides
+
+        return PriceOverrides(self.folder, self._catalogue, self.connections)
 
     @property
     def _mcp_in_use(self) -> "McpServers | None":
@@ -236,7 +242,7 @@ class Engine:
         for an unknown one, ConversationInUse for one that another process has open, and StorageFailed.
         """
         # One opening of a conversation at a time: two would both put it in order.
-        async with self._opening_lock(conversation_id):
+        async with self._opening.setdefault(conversation_id, asyncio.Lock()):
             session = self._sessions.get(conversation_id)
             self._idle_sessions.keep_open(session)
             if session is not None and session.is_closed:
@@ -247,9 +253,6 @@ class Engine:
             if whole:
                 await session.history_loader.load_all()
             return session
-
-    def _opening_lock(self, conversation_id: str) -> asyncio.Lock:
-        return self._opening.setdefault(conversation_id, asyncio.Lock())
 
     async def _reopen(self, conversation_id: str) -> "Session":
         from desktop_agent.engine.session_opening import reopen_session
@@ -318,7 +321,7 @@ class Engine:
         One with unwritten content is not deleted: that would be lost.
         """
         # As in `session`: who opens it meanwhile would meet our own lock.
-        async with self._opening_lock(conversation_id):
+        async with self._opening.setdefault(conversation_id, asyncio.Lock()):
             session = self._sessions.get(conversation_id)
             if session is not None:
                 await session.close()
@@ -363,7 +366,7 @@ class Engine:
         from desktop_agent.engine.titles import title_model
 
         return SessionSetup(
-            open_provider=self._open_provider,
+            open_provider=lambda record, model: self.connections.provider(_endpoint_for(record, model)),
             require_endpoint=lambda record: self.connections.require_endpoint(record.endpoint_id),
             tools_ready=self._tools_ready,
             read_picture=self.pictures.get,
@@ -382,17 +385,15 @@ class Engine:
             ),
         )
 
-    async def _open_provider(self, record: ConversationRecord, model: str) -> Provider:
-        return await self.connections.provider(_endpoint_for(record, model))
-
     async def _tools_ready(self, record: ConversationRecord) -> None:
         if self._defaults.toolset != "none" and self._mcp_in_use is not None:
             await self._mcp_in_use.ready(_workspace_of(record))
 
     def _tools_for(self, record: ConversationRecord) -> ToolRegistry:
         folder, which = _workspace_of(record), self._defaults.toolset
+        if which == "none":
+            return ToolRegistry(())
         workspace = Workspace(folder) if folder else None
-        # Late: nothing of the tools is needed before the first question.
         from desktop_agent.permissions.shell.git_checkout import is_checkout
         from desktop_agent.tools.builtin_tools import builtin_tools
 

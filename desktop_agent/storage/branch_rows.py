@@ -9,7 +9,6 @@ from typing import Any, Unpack
 
 from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, text_of, text_or_none, transaction
 from desktop_agent.storage.conversation_rows import conversation_number, update_conversation
-from desktop_agent.storage.conversation_trees import load_outlines, message_numbers
 from desktop_agent.storage.records import ConversationChanges, read_event
 from desktop_agent.types.conversation_tree import MessageOutline
 from desktop_agent.types.engine_events import RunStarted, ToolStarted, TurnStarted
@@ -52,6 +51,8 @@ class BranchRows:
 
         It is read in parts, between which others use the database.
         """
+        from desktop_agent.storage.conversation_trees import load_outlines, message_numbers
+
         numbers = await self._run(partial(message_numbers, id_=conversation_id))
         outlines: list[MessageOutline] = []
         while numbers:

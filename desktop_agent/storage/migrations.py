@@ -5,12 +5,15 @@ program uses are columns. `mark` is the same in every row of a table: a rescue t
 surroundings knows by it to which table the row belongs.
 """
 
+import os
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from desktop_agent.storage import content_files, conversation_rows, folder_rows
-from desktop_agent.storage.connection import transaction, write_verified_copy
+from desktop_agent.storage.connection import connect, transaction, write_verified_copy
+from desktop_agent.storage.files import sync_folder
 from desktop_agent.storage.search import outbox
 from desktop_agent.types.errors import DatabaseTooNew, Sentence
 
@@ -152,6 +155,24 @@ def refuse_newer(connection: sqlite3.Connection, path: Path, steps: Sequence[str
             Sentence("The conversations in “{path}” were saved by a newer version.", {"path": str(path)}),
             detail=f"schema {version}, known up to {len(steps)}",
         )
+
+
+def create_database(path: Path) -> None:
+    """Make a new, empty database; the name appears only when it is complete. Raises sqlite3.Error and OSError."""
+    unfinished = create_unfinished(path)
+    unfinished.replace(path)
+    sync_folder(path.parent)
+
+
+def create_unfinished(path: Path) -> Path:
+    """Make a new, empty database beside where it belongs. Raises sqlite3.Error and OSError."""
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    for suffix in ("", "-wal", "-shm"):
+        unfinished.with_name(unfinished.name + suffix).unlink(missing_ok=True)
+    os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    with closing(connect(unfinished)) as connection:
+        migrate(connection, unfinished)
+    return unfinished
 
 
 def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[str] = MIGRATIONS) -> Path | None:

@@ -29,7 +29,14 @@ from desktop_agent.storage.content_files import BlobFiles, PictureFiles
 from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.conversation_rows import has_misplaced_messages
 from desktop_agent.storage.files import file_error, make_private_folder, missing_error
-from desktop_agent.storage.migrations import MIGRATIONS, apply_migrations, migrate, refuse_newer, schema_version
+from desktop_agent.storage.migrations import (
+    MIGRATIONS,
+    apply_migrations,
+    create_database,
+    migrate,
+    refuse_newer,
+    schema_version,
+)
 from desktop_agent.storage.open_files import (
     OpenFiles,
     OtherProcesses,
@@ -38,7 +45,6 @@ from desktop_agent.storage.open_files import (
     set_orphan_log_aside,
 )
 from desktop_agent.storage.records import TRASH_RETENTION
-from desktop_agent.storage.rescue import PageReader, copy_rows, create_database, read_rows, rebuild_database
 from desktop_agent.types.errors import (
     DatabaseBusy,
     DatabaseReplaced,
@@ -131,6 +137,8 @@ def _open_in_place(path: Path) -> DatabaseConnection | None:
 
 def _open_in_memory(path: Path) -> DatabaseConnection:
     """Return all that was committed, file and log together."""
+    from desktop_agent.storage.rescue import PageReader
+
     with PageReader(path) as pages:
         data = bytearray().join(pages.page(number).ljust(PAGE_SIZE, b"\0") for number in range(1, pages.count + 1))
     data[_HEADER_FORMAT] = b"\x01\x01"
@@ -140,6 +148,8 @@ def _open_in_memory(path: Path) -> DatabaseConnection:
 
 
 def _open_rescued(path: Path, steps: Sequence[str]) -> tuple[DatabaseConnection, tuple[Sentence, ...]]:
+    from desktop_agent.storage.rescue import copy_rows, read_rows
+
     connection = _connect_read_only(":memory:")
     apply_migrations(connection, steps)
     counts = copy_rows(read_rows(path), connection)
@@ -296,6 +306,8 @@ def _open_connection(
         if is_live:
             raise DatabaseReplaced(Sentence(_NOT_READABLE, {"path": str(path)}), _RETRY_REMEDY)
         others.refuse()
+        from desktop_agent.storage.rescue import rebuild_database
+
         notices = (rebuild_database(path),)
         _damage_mark(path).unlink(missing_ok=True)
     connection = connect(path)

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple, Self
 from desktop_agent.storage.connection import PAGE_SIZE, connect, transaction
 from desktop_agent.storage.files import free_name, sync_folder
 from desktop_agent.storage.folder_rows import REPAIRS as FOLDER_REPAIRS
-from desktop_agent.storage.migrations import TABLES_BY_MARK, migrate
+from desktop_agent.storage.migrations import TABLES_BY_MARK, create_unfinished
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import new_id
 
@@ -245,20 +245,13 @@ _LOST_CONVERSATIONS = """
     WHERE conversation NOT IN (SELECT number FROM conversations) GROUP BY conversation"""
 
 
-def create_database(path: Path) -> None:
-    """Make a new, empty database; the name appears only when it is complete. Raises sqlite3.Error and OSError."""
-    unfinished = _create_unfinished(path)
-    unfinished.replace(path)
-    sync_folder(path.parent)
-
-
 def rebuild_database(path: Path) -> Sentence:
     """Replace the damaged database by a new one with all readable rows; return what was done, in words.
 
     The damaged file is kept beside it as `NAME.damaged-YYYYMMDD-HHMMSS`, its log and log index likewise. Raises
     sqlite3.Error and OSError; the damaged file is then where it was.
     """
-    unfinished = _create_unfinished(path)
+    unfinished = create_unfinished(path)
     with closing(connect(unfinished)) as connection:
         counts = copy_rows(read_rows(path), connection)
     aside = _set_damaged_aside(path)
@@ -273,16 +266,6 @@ def rebuild_database(path: Path) -> Sentence:
             "messages": str(counts["messages"]),
         },
     )
-
-
-def _create_unfinished(path: Path) -> Path:
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    for suffix in ("", "-wal", "-shm"):
-        unfinished.with_name(unfinished.name + suffix).unlink(missing_ok=True)
-    os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    with closing(connect(unfinished)) as connection:
-        migrate(connection, unfinished)
-    return unfinished
 
 
 def copy_rows(rows: Iterator[SalvagedRow], connection: sqlite3.Connection) -> Counter[str]:

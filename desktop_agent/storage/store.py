@@ -36,7 +36,6 @@ from desktop_agent.storage.content_files import (
 from desktop_agent.storage.conversation_lists import list_conversations, list_page
 from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.conversation_rows import RuleRows
-from desktop_agent.storage.conversation_trees import insert_tree, load_tree
 from desktop_agent.storage.database_thread import DatabaseThread, DiskWatch
 from desktop_agent.storage.files import file_error as file_failure_of
 from desktop_agent.storage.folder_rows import FolderRows, PlacementRows
@@ -248,7 +247,7 @@ class Store:
 
     async def load_tree(self, conversation_id: str) -> ConversationTree:
         """Return a conversation with all its branches. Raises WrongUse for an unknown one."""
-        return await self._run(lambda db: load_tree(db, conversation_id))
+        return await self._run(lambda db: _load_tree(db, conversation_id))
 
     async def import_tree(
         self, tree: ConversationTree, *, beside: str | None = None, **more: Unpack[ConversationChanges]
@@ -412,6 +411,12 @@ def _write_copy(path: Path, target: Path, copying: list[DatabaseConnection]) -> 
         raise file_failure_of(error, target) from error
 
 
+def _load_tree(db: DatabaseConnection, conversation_id: str) -> ConversationTree:
+    from desktop_agent.storage.conversation_trees import load_tree
+
+    return load_tree(db, conversation_id)
+
+
 def _import_tree(
     db: DatabaseConnection,
     pictures: PictureFiles,
@@ -419,6 +424,8 @@ def _import_tree(
     beside: str | None,
     more: ConversationChanges,
 ) -> bool:
+    from desktop_agent.storage.conversation_trees import insert_tree
+
     def storing(number: int) -> Callable[[Message], Message]:
         return PictureStorer(db, pictures, number).store_message
 

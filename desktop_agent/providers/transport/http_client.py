@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from desktop_agent.network.decompression import decompress
 from desktop_agent.network.redaction import redact_key
 from desktop_agent.providers.transport import connection_errors, error_responses
 from desktop_agent.types.errors import AgentError, TimedOut, TooLarge, Truncated, UnreadableAnswer, WrongUse
@@ -83,6 +82,12 @@ class HttpRequest:
         return self.secret.redact(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
+def _decompressed(body: AsyncIterator[bytes], encoding: str) -> AsyncGenerator[bytes, None]:
+    from desktop_agent.network.decompression import decompress
+
+    return decompress(body, encoding)
+
+
 class HttpResponse:
     """A response whose head has arrived. Closing it closes the connection unless the body was read to its end."""
 
@@ -98,7 +103,7 @@ class HttpResponse:
         self._stream.limits.silence = call.timeouts.idle
         self._raw = aiter(self._stream)
         encoding = self.headers.get("content-encoding", "").strip().lower()
-        self._plain = None if encoding in ("", "identity") else decompress(self._raw, encoding)
+        self._plain = None if encoding in ("", "identity") else _decompressed(self._raw, encoding)
         self._source: AsyncIterator[bytes] = self._plain or self._raw
         self._seen: list[bytes] = []
         self._call = call
