@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from desktop_agent.agent.provider_stream import AnswerSize, validated_events
@@ -161,10 +162,13 @@ class TitleMaker:
         if self._writer.above is not None:  # then the first prompt is not in memory
             return
         model = self._model()
-        prompts = _prompts(self._writer.history())
-        if model is None or self._task is not None or not 0 < len(prompts) <= _MAX_PROMPTS:
+        if model is None or self._task is not None:
             return
-        answer = _first_answer(self._writer.history())
+        history = self._writer.history()
+        prompts = list(islice(_prompts(history), _MAX_PROMPTS + 1))
+        if not 0 < len(prompts) <= _MAX_PROMPTS:
+            return
+        answer = _first_answer(history)
         if not answer or not self._has_local_title(prompts[0]):
             return
         self._task = asyncio.create_task(self._make(model, prompts[0], answer))
@@ -236,8 +240,8 @@ async def _ask(provider: Provider, request: ModelRequest, answer: AnswerBuilder)
     return clean_title(message.text)
 
 
-def _prompts(history: Sequence[Message]) -> list[Message]:
-    return [message for message in history if message.role is Role.USER and message.injected_by is None]
+def _prompts(history: Sequence[Message]) -> Iterator[Message]:
+    return (message for message in history if message.role is Role.USER and message.injected_by is None)
 
 
 def _first_answer(history: Sequence[Message]) -> str:
