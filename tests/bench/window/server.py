@@ -21,6 +21,8 @@ LENGTH = 5
 """Characters of a piece."""
 WARMING = 100
 """Pieces of the answer to a prompt that asks for a short one."""
+_TITLE = 5
+"""Pieces of the answer to everything else: the title of the conversation."""
 _PARAGRAPH = 60
 """Words."""
 _WORDS = [
@@ -109,7 +111,8 @@ async def _answer(count: int, reader: asyncio.StreamReader, writer: asyncio.Stre
         else:
             length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
             asked = json.loads(await reader.readexactly(int(length.partition(b":")[2])))
-            pieces = pieces_of(WARMING if asked["messages"][-1]["content"] == "short" else count)
+            sizes = {"short": WARMING, "long": count}
+            pieces = pieces_of(sizes.get(asked["messages"][-1]["content"], _TITLE))
             writer.write(_HEAD)
             await _write_evenly(
                 writer, [b"%x\r\n%s\r\n" % (len(event), event) for event in said("openai-chat", pieces)]
