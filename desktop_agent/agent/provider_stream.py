@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any, cast, get_args
 
 from desktop_agent.processes.foreign_code import Fault
-from desktop_agent.providers.event_batches import ready_events
+from desktop_agent.providers.event_batches import EventBatches, ready_events
 from desktop_agent.types.blocks import Citation, ServerStep, ToolUse, Unknown
 from desktop_agent.types.engine_events import AnswerAwaited, Event
 from desktop_agent.types.errors import AgentError, Sentence
@@ -224,7 +224,8 @@ async def validated_events(
     come yet. Raises AnswerTooLong, InvalidProviderEvent, and what the provider raises. The provider's stream is closed
     however this ends.
     """
-    timer, is_waiting, slices = _WaitTimer(emit), True, _Slices()
+    timer, is_waiting = _WaitTimer(emit), True
+    slices = None if isinstance(events, EventBatches) and events.gives_way else _Slices()
     take_ready = ready_events(events)
     try:
         async for event in events:
@@ -244,7 +245,7 @@ async def validated_events(
                 if type(whole) is Done:
                     await _drain(events)
                     return
-            if monotonic() > slices.until:
+            if slices is not None and monotonic() > slices.until:
                 await slices.pause()
     finally:
         timer.stop()

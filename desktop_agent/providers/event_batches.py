@@ -8,9 +8,13 @@ from desktop_agent.types.provider_events import ProviderEvent
 
 
 class EventBatches(AsyncGenerator[ProviderEvent, None]):
-    """Yields single events out of batches; who can use more than one takes the rest of a batch with `take_ready`."""
+    """Yields single events out of batches; who can use more than one takes the rest of a batch with `take_ready`.
 
-    def __init__(self, batches: AsyncGenerator[Sequence[ProviderEvent], None]) -> None:
+    `gives_way`: other tasks of the loop have their turn before each batch, also where batches come without any waiting.
+    """
+
+    def __init__(self, batches: AsyncGenerator[Sequence[ProviderEvent], None], *, gives_way: bool = False) -> None:
+        self.gives_way = gives_way
         self._batches = batches
         self._ready = deque[ProviderEvent]()
 

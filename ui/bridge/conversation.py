@@ -241,7 +241,7 @@ class OpenConversation(QObject):
             else:
                 self._pending_updates.add(change)
             self._waiting.append(change)
-        if any(isinstance(change, Prepended) for change in changes):
+        if Prepended in map(type, changes):
             # Until it is taken in, rows and items have different numbers.
             self._deliver()
         else:

@@ -20,7 +20,7 @@ from heapq import heapify, heappop, heappush
 from math import ceil
 from time import monotonic
 from types import FrameType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import qasync  # pyright: ignore[reportMissingTypeStubs] - it ships none; only the loop class is used
 from PySide6.QtCore import QEvent, QObject, QSocketNotifier, Qt, QTimer, QTimerEvent, Signal, SignalInstance
@@ -28,6 +28,9 @@ from PySide6.QtGui import QWindow
 from PySide6.QtWidgets import QApplication
 
 from desktop_agent.types.errors import AgentError, Sentence
+
+if TYPE_CHECKING:
+    from _typeshed import HasFileno
 
 _MAX_THREADS = 10
 _MIN_CANCELLED = 100
@@ -43,6 +46,7 @@ class EventLoop(qasync.QEventLoop):  # pyright: ignore[reportUntypedBaseClass]
 
     def __init__(self, app: QApplication) -> None:
         self._callbacks = _Callbacks()
+        self._readers: dict[int, tuple[QSocketNotifier, asyncio.Handle]] = {}
         super().__init__(app)  # pyright: ignore[reportUnknownMemberType]
         # qasync's own starts ten threads at once, whatever there is to do.
         self.set_default_executor(ThreadPoolExecutor(_MAX_THREADS, "background"))  # pyright: ignore[reportUnknownMemberType]
@@ -69,12 +73,41 @@ class EventLoop(qasync.QEventLoop):  # pyright: ignore[reportUntypedBaseClass]
         """Call it after so many seconds."""
         return self.call_at(monotonic() + delay, callback, *args, context=context)
 
+    def _add_reader(  # pyright: ignore[reportIncompatibleMethodOverride]  # asyncio wants the handle
+        self, fd: "int | HasFileno", callback: Callable[..., object], *args: Any
+    ) -> asyncio.Handle:
+        """asyncio's transports call this. A socket is watched until they say otherwise.
+
+        qasync stops watching it for each read, which it makes in the next turn of the loop.
+        """
+        self._remove_reader(fd)
+        handle = asyncio.Handle(callback, args, cast("asyncio.AbstractEventLoop", self))
+        number = fd if isinstance(fd, int) else fd.fileno()
+        notifier = QSocketNotifier(number, QSocketNotifier.Type.Read, self._callbacks)
+        self._readers[number] = notifier, handle
+        notifier.activated.connect(handle._run)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001  asyncio's loops do so
+        return handle
+
+    def _remove_reader(self, fd: "int | HasFileno") -> bool:
+        """asyncio's transports call this. Return whether the socket was watched."""
+        number = fd if isinstance(fd, int) else fd.fileno()
+        if number not in self._readers:
+            return False
+        notifier, handle = self._readers.pop(number)
+        handle.cancel()
+        notifier.setEnabled(False)
+        # Not at once: it may be telling at this moment that there is something to read.
+        notifier.deleteLater()
+        return True
+
     def _timer_handle_cancelled(self, _: asyncio.TimerHandle) -> None:
         """asyncio's handles call this."""
         self._callbacks.on_timer_cancelled()
 
     def close(self) -> None:
         """Release everything. The loop cannot be used again."""
+        for fd in tuple(self._readers):
+            self._remove_reader(fd)
         super().close()
         self._callbacks.stop()
 

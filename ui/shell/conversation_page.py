@@ -10,7 +10,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QApplication, QWidget
 
-from desktop_agent.conversation.items import Change
+from desktop_agent.conversation.items import Change, Updated
 from desktop_agent.types.errors import AgentError, RemedyAction, Sentence, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import When
@@ -256,7 +256,8 @@ class ConversationPage(QObject):
     def _on_changed(self, changes: Sequence[Change]) -> None:
         if self.sender() is self._conversation:
             self.transcript.apply(changes)
-            self._update_starters()
+            if not {*map(type, changes)} <= {Updated}:
+                self._update_starters()
 
     def _on_working(self, working: bool) -> None:  # noqa: FBT001 - a slot
         conversation = self._conversation

@@ -137,7 +137,8 @@ class OpenedStream:
 
 def stream_events(opening: Callable[[], Awaitable[OpenedStream]], state: ProviderState) -> EventBatches:
     """Ask, and yield canonical events as they arrive. Raises what `opening` raises, and ProviderError."""
-    return EventBatches(_read_batches(opening, state))
+    # Each read of a socket gives way.
+    return EventBatches(_read_batches(opening, state), gives_way=True)
 
 
 async def _read_batches(

@@ -138,9 +138,11 @@ class _Reader(asyncio.Protocol):
         if self._size > _HIGH_WATER and not self.is_paused:
             self.is_paused = True
             self.transport.pause_reading()
+        if self.reading is None:
+            return
         if self.is_ready:
             _wake(self.reading)
-        elif self.reading is not None and len(self.pieces) == 1:
+        elif len(self.pieces) == 1:
             self._loop.call_at(self._next_read, _wake, self.reading)
 
     def eof_received(self) -> bool:

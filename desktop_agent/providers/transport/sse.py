@@ -298,7 +298,9 @@ def _parse_simple_event(event: bytes) -> Frame | None:
     if event.startswith(b"event: "):
         head, _, event = event.partition(b"\n")
         name = head[7:].decode("utf-8", "replace")
-    if not event.startswith(b"data: {") or b"\n" in event or _holds_too_much(event):
+    if not event.startswith(b"data: {") or b"\n" in event:
+        return None
+    if len(event) >= _MAX_CONTAINERS and _holds_too_much(event):
         return None
     try:
         return (name, orjson.loads(event[6:]))

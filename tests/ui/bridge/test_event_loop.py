@@ -100,3 +100,25 @@ def test_a_reader_may_stop_itself_and_begin_again(in_loop):
         return seen
 
     assert in_loop(work()) == [b"a", b"b", b"c"]
+
+
+def test_a_reader_is_called_as_long_as_there_is_something_to_read(in_loop):
+    async def work() -> tuple[list[bytes], list[str], bool, bool]:
+        loop, seen, told, done = asyncio.get_running_loop(), [], [], asyncio.Event()
+        loop.set_exception_handler(lambda _, context: told.append(str(context["exception"])))
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+
+            def read() -> None:
+                seen.append(ours.recv(1))
+                if len(seen) == 1:
+                    raise ValueError("the first one")
+                if len(seen) == 3:
+                    done.set()
+
+            loop.add_reader(ours, read)
+            theirs.send(b"abc")
+            await done.wait()
+            return seen, told, loop.remove_reader(ours), loop.remove_reader(ours)
+
+    assert in_loop(work()) == ([b"a", b"b", b"c"], ["the first one"], True, False)

@@ -198,11 +198,12 @@ class RowList:
 
     def between(self, top: int, bottom: int) -> Iterator[tuple[int, Row, int]]:
         """Yield index, row and y of the rows between two y."""
-        if not self.count:
+        count = self.count
+        if not count:
             return
         index = self.row_at(top)
         y = self.row_top(index)
-        while index < self.count and y < bottom:
+        while index < count and y < bottom:
             row = self.row(index)
             yield index, row, y
             y += self._heights[index]
@@ -277,11 +278,11 @@ class RowList:
                 break
 
     def _layout_between(self, top: int, bottom: int) -> bool:
-        changed = False
-        if not self.count:
+        changed, count = False, self.count
+        if not count:
             return changed
         index = self.row_at(top)
-        while index < self.count and (y := self.row_top(index)) < bottom:
+        while index < count and (y := self.row_top(index)) < bottom:
             before = self._heights[index]
             stack = self.row(index).stack
             changed |= stack.layout_between(top - y, bottom - y)
@@ -292,9 +293,10 @@ class RowList:
 
     def anchor_at(self, y: int) -> ScrollAnchor:
         """Return the anchor at y."""
-        if not self.count:
+        count = self.count
+        if not count:
             return ScrollAnchor()
-        index = min(self.row_at(y), self.count - 1)
+        index = min(self.row_at(y), count - 1)
         return anchor_in_row(index, self.row(index).stack, y - self.row_top(index))
 
     def scroll_by(self, pixels: int) -> int:
@@ -332,10 +334,11 @@ class RowList:
 
     def nearby_rows(self) -> list[int]:
         """Return the rows that are made: those in the viewport, then those one screen above and below."""
-        if not self.count:
+        count = self.count
+        if not count:
             return []
         top = self.top
-        first, last = self.row_at(top - self.view), min(self.row_at(top + 2 * self.view), self.count - 1)
+        first, last = self.row_at(top - self.view), min(self.row_at(top + 2 * self.view), count - 1)
         visible = range(self.row_at(top), self.row_at(top + self.view) + 1)
         made = (index for index in range(first, last + 1) if self.existing_row(index))
         return sorted(made, key=lambda index: index not in visible)
