@@ -125,6 +125,7 @@ def _run_window(options: "LaunchOptions", early: "EarlySignals") -> int:
         if early.received:
             return 0
         run_until_painted(startup)
+        instance.listen()
         from ui.bridge.event_loop import run_event_loop
 
         return run_event_loop(app, lambda: _run_behind_window(startup, options, folder, early))

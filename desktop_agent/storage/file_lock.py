@@ -14,9 +14,9 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
+from typing import NamedTuple
 from weakref import WeakSet
 
 from desktop_agent.storage.files import file_error, make_private_folder
@@ -28,8 +28,7 @@ _MAX_HOLDER_BYTES = 4096
 _LOCKED_BYTE = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(NamedTuple):
     """The holder of a lock. `since` is in seconds since 1970; `address` is where the holder can be reached, or ""."""
 
     program: str
@@ -117,8 +116,14 @@ class FileLock:
             if self._handle is None:
                 self._handle = self._open_locked()
                 if self._handle is not None and holder is not None:
-                    _write(self._handle, json.dumps(asdict(holder)).encode())
+                    _write(self._handle, _encode(holder))
             return self._handle is not None
+
+    def rename_holder(self, holder: Holder) -> None:
+        """Write another name of the holder into the file. Nothing happens when it is not held."""
+        with self._mutex:
+            if self._handle is not None:
+                _write(self._handle, _encode(holder))
 
     def retake(self, holder: Holder) -> RetakeResult:
         """Take the lock anew where its file was removed: others lock another file then. Harmless when it is not held.
@@ -136,7 +141,7 @@ class FileLock:
                 return RetakeResult.REFUSED
             os.close(self._handle)
             self._handle = handle
-            _write(handle, json.dumps(asdict(holder)).encode())
+            _write(handle, _encode(holder))
             return RetakeResult.DONE
 
     def release(self) -> None:
@@ -203,6 +208,10 @@ def _close_all_after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_close_all_after_fork)
+
+
+def _encode(holder: Holder) -> bytes:
+    return json.dumps(holder._asdict()).encode()
 
 
 def _write(handle: int, data: bytes) -> None:

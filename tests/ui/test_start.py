@@ -25,10 +25,16 @@ class After(importlib.abc.MetaPathFinder):
         def exec_module(module):
             run(module)
             run_first = module.run_until_painted
+            painted = module.StartupWindow._on_painted
+            seen = []
+            def note(front):
+                seen.extend(sys.modules)
+                painted(front)
+            module.StartupWindow._on_painted = note
             def and_tell(front):
                 run_first(front)
                 widgets = sorted(vars(sys.modules["PySide6.QtWidgets"]))
-                found = {"modules": sorted(sys.modules), "sources": sorted(linecache.cache), "widgets": widgets}
+                found = {"modules": sorted(seen), "sources": sorted(linecache.cache), "widgets": widgets}
                 sys.stdout.write(json.dumps(found))
                 sys.stdout.flush()
                 os._exit(0)
@@ -77,6 +83,7 @@ FOREIGN = (
     "platformdirs",
     "pydantic",
     "qasync",
+    "socket",
     "sqlite3",
     "ssl",
 )

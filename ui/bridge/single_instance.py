@@ -5,15 +5,23 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QDir, QObject, QSocketNotifier, Signal
 
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 from desktop_agent.types.errors import Sentence, StorageFailed
 
+if TYPE_CHECKING:
+    import socket
+
 # A running window answers within milliseconds; the socket of a dead one refuses at once.
 CONNECT_TIMEOUT_MS = 500
+# From the lock to the first paint; then it listens.
+START_TIMEOUT_MS = 10_000
 _PREFIX = "desktop-agent-"
+_STARTING = "starting"
+"""The address of a window that does not listen yet."""
 
 
 class SingleInstance(QObject):
@@ -38,19 +46,22 @@ class SingleInstance(QObject):
         If nothing can be locked, this is the first: opening the engine then reports the problem.
         """
         old_holder = self._lock.holder()
-        # Listen before publishing the name: whoever reads it can connect.
-        address = self._server.listen(f"{_PREFIX}{os.getpid()}-{time.time_ns():x}")
         try:
-            is_first = self._lock.acquire(Holder.this_process("window", address))
+            is_first = self._lock.acquire(Holder.this_process("window", _STARTING))
         except StorageFailed:
             return True
         if not is_first:
-            self._server.close()
             self.is_raised = self._is_raised()
         elif old_holder is not None and Path(old_holder.address).name.startswith(_PREFIX):
             # A crash leaves a dead socket file behind.
             _remove_socket(old_holder.address)
         return is_first
+
+    def listen(self) -> None:
+        """Listen to later starts. Not before the window is painted: what is needed for it takes a while to load."""
+        # Before the name is published: whoever reads it can connect.
+        address = self._server.listen(f"{_PREFIX}{os.getpid()}-{time.time_ns():x}")
+        self._lock.rename_holder(Holder.this_process("window", address))
 
     @property
     def sentence(self) -> Sentence:
@@ -77,10 +88,14 @@ class SingleInstance(QObject):
         self._lock.release()
 
     def _is_raised(self) -> bool:
-        holder = self._lock.holder()
-        if holder is None or holder.is_elsewhere:
-            return False
-        return _can_connect(holder.address)
+        until = time.monotonic() + START_TIMEOUT_MS / 1000
+        while (holder := self._lock.holder()) is not None and not holder.is_elsewhere:
+            if holder.address != _STARTING:
+                return _can_connect(holder.address)
+            if holder.is_gone or time.monotonic() > until:
+                break
+            time.sleep(0.02)
+        return False
 
 
 if sys.platform == "win32":
@@ -122,8 +137,7 @@ if sys.platform == "win32":
         QLocalServer.removeServer(address)
 
 else:
-    # Not QtNetwork, which does the same: it takes 11 ms before the first paint and 3 MB as long as the program runs.
-    import socket
+    # Not QtNetwork, which does the same: it takes 3 MB as long as the program runs.
 
     class _SocketServer(QObject):
         """A socket in the folder for temporary files that only the same user may open."""
@@ -138,6 +152,8 @@ else:
 
         def listen(self, name: str) -> str:
             """Return the address; "" if there can be none."""
+            import socket
+
             address = f"{QDir.tempPath()}/{name}"
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             listener.setblocking(False)
@@ -169,6 +185,8 @@ else:
             self.connected.emit()
 
     def _can_connect(address: str) -> bool:
+        import socket
+
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
             client.settimeout(CONNECT_TIMEOUT_MS / 1000)
             try:

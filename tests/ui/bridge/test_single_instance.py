@@ -31,6 +31,7 @@ def test_the_second_start_raises_the_first(qtbot, tmp_path):
     names = ("data", "link", "data/.", "elsewhere")
     first, by_link, again, elsewhere = (SingleInstance(tmp_path / name) for name in names)
     assert first.is_first()
+    first.listen()
     assert lock_path(tmp_path / "data", "window").exists()
     with qtbot.waitSignal(first.raise_requested):
         assert not by_link.is_first()
@@ -47,6 +48,7 @@ def test_the_second_start_raises_the_first(qtbot, tmp_path):
 def test_where_the_folder_for_temporary_files_is_lies_nothing_that_counts(qtbot, tmp_path, monkeypatch):
     first, second = SingleInstance(tmp_path), SingleInstance(tmp_path)
     assert first.is_first()
+    first.listen()
     (tmp_path / "other").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "other"))
     with qtbot.waitSignal(first.raise_requested):
@@ -62,6 +64,7 @@ def test_only_the_same_user_reaches_the_window_and_nothing_is_left_of_its_socket
         monkeypatch.setenv("TMPDIR", short)
         first = SingleInstance(tmp_path)
         assert first.is_first()
+        first.listen()
         [socket] = Path(short).iterdir()
         assert socket.name.startswith("desktop-agent-")
         assert socket.stat().st_mode & 0o777 == 0o600
@@ -76,10 +79,31 @@ def test_where_a_socket_cannot_be_it_is_the_first_window_all_the_same(qtbot, tmp
     monkeypatch.setenv("TMPDIR", str(far))
     first, second = SingleInstance(tmp_path), SingleInstance(tmp_path)
     assert first.is_first()
+    first.listen()
     assert not second.is_first()
     assert not second.is_raised
     for each in (first, second):
         each.close()
+
+
+def test_a_start_while_the_first_window_is_not_painted_waits_for_its_address(qtbot, tmp_path, monkeypatch):
+    first, second = SingleInstance(tmp_path), SingleInstance(tmp_path)
+    assert first.is_first()
+    monkeypatch.setattr(single_instance.time, "sleep", lambda _: first.listen())
+    with qtbot.waitSignal(first.raise_requested):
+        assert not second.is_first()
+    assert second.is_raised
+    for each in (first, second):
+        each.close()
+
+
+def test_one_that_ends_before_its_window_is_painted_is_not_waited_for(qtbot, tmp_path, monkeypatch):
+    first, second = SingleInstance(tmp_path), SingleInstance(tmp_path)
+    assert first.is_first()
+    monkeypatch.setattr(single_instance.time, "sleep", lambda _: first.close())
+    assert not second.is_first()
+    assert not second.is_raised
+    second.close()
 
 
 def test_one_that_does_not_answer_is_named_and_no_second_window_opens(qtbot, tmp_path):
@@ -119,6 +143,7 @@ def test_where_nothing_can_be_locked_the_engine_says_so(qtbot, tmp_path, monkeyp
     monkeypatch.setattr(fcntl, "flock", flock)
     first = SingleInstance(tmp_path)
     assert first.is_first()
+    first.listen()
     first.close()
 
 
