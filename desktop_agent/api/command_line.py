@@ -4,9 +4,8 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from urllib.parse import SplitResult, urlsplit
 
 from desktop_agent.types.dialects import (
@@ -25,8 +24,7 @@ COMMAND_LINE_ENDPOINT = "command-line"
 _MAX_TIMEOUT_SECONDS = 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchOptions:
+class LaunchOptions(NamedTuple):
     """The data folder and the server that was named for this run."""
 
     data_dir: Path | None
@@ -35,8 +33,7 @@ class LaunchOptions:
     demo: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AskArguments:
+class AskArguments(NamedTuple):
     """The arguments of `ask`."""
 
     launch: LaunchOptions

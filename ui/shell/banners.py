@@ -1,8 +1,7 @@
 """Banners above the page: errors with a remedy, remarks, undo. In place, never modal."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
@@ -21,8 +20,7 @@ UNDO_MS = 12_000
 IN_USE_MS = 20_000
 
 
-@dataclass(frozen=True)
-class BannerButton:
+class BannerButton(NamedTuple):
     """A button and its action. Pressing it removes the banner, unless `keeps_banner`."""
 
     text: str
@@ -30,8 +28,7 @@ class BannerButton:
     keeps_banner: bool = False
 
 
-@dataclass(frozen=True)
-class Banner:
+class Banner(NamedTuple):
     """The content of a banner. It replaces a shown one with the same key. `duration_ms` is in milliseconds.
 
     `conversation` is the id of the conversation that it belongs to: over another it is hidden.

@@ -126,10 +126,9 @@ def _unscaled_sizes(zoom: int) -> dict[str, object]:
     return {"line_x": room - in_line, "line_x_focus": room - in_line - 1, "beside": room - around_box}
 
 
-def _colours(theme: Theme) -> dict[str, object]:
-    names = [name for name, value in theme.__dataclass_fields__.items() if value.type is str and name != "name"]
-    colours: dict[str, object] = {name: getattr(theme, name) for name in names}
-    return colours | {
+def _colours(theme: Theme) -> dict[str, str]:
+    texts = {name: value for name, value in theme._asdict().items() if isinstance(value, str)}
+    return texts | {
         "pressed": selected_background(theme),
         "edge": mix_colours(theme.border, theme.text, 0.25 if theme.is_dark else 0.1),
         "scroll": mix_colours(theme.window, theme.muted, 0.45),

@@ -1,8 +1,7 @@
 """The theme: every colour, size, font and icon that a screen may use; light, dark, and strong contrast."""
 
-from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, Qt, Signal
 from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication, QIcon, QPainter, QPixmap, QStyleHints
@@ -17,9 +16,11 @@ READING_WIDTH = 760
 BODY_SIZE = 10.5
 
 
-@dataclass(frozen=True, slots=True)
-class Theme:
-    """Colours as #rrggbb. Text on its background reaches at least 4.5:1 (WCAG 2.2, 1.4.3)."""
+class Theme(NamedTuple):
+    """Colours as #rrggbb. Text on its background reaches at least 4.5:1 (WCAG 2.2, 1.4.3).
+
+    A named tuple, as all records of the first paint: a dataclass compiles its functions at each start (ADR 0012).
+    """
 
     name: str
     is_dark: bool
@@ -124,8 +125,7 @@ def folder_tint(theme: Theme, colour: str) -> str:
     return theme.muted if tints is None else tints[theme.is_dark]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingStyle:
+class ReadingStyle(NamedTuple):
     """The typography of conversations. Sizes are for 100 % zoom: `size` in points, `line_width` in pixels.
 
     `font` is a family; empty for the system's.
@@ -186,8 +186,8 @@ class ThemeSource(QObject):
 
 ThemeChoice = Literal["system", "light", "dark"]
 
-STRONG_LIGHT = replace(LIGHT, name="light, strong contrast", border="#6b6b68", text="#000000", muted="#3d3d3a")
-STRONG_DARK = replace(DARK, name="dark, strong contrast", border="#8f9399", text="#ffffff", muted="#d2d3d6")
+STRONG_LIGHT = LIGHT._replace(name="light, strong contrast", border="#6b6b68", text="#000000", muted="#3d3d3a")
+STRONG_DARK = DARK._replace(name="dark, strong contrast", border="#8f9399", text="#ffffff", muted="#d2d3d6")
 
 
 def theme_for(choice: ThemeChoice, *, system_dark: bool, strong_contrast: bool = False) -> Theme:
