@@ -70,9 +70,11 @@ class PageFrame(QWidget):
         _set_tab_order([self.title, meter, find_bar, transcript, *above, self.composer])
 
     def event(self, event: QEvent) -> bool:
-        """Fit the heading after a change of layout."""
+        """Fit the heading after a change of layout, and the composer after one of the style."""
         if event.type() in {QEvent.Type.LayoutRequest, QEvent.Type.Resize}:
             self._fit_heading()
+        elif event.type() == QEvent.Type.StyleChange:
+            self._fit_to_scroll_bar()
         return super().event(event)
 
     def add_before_title(self, button: QWidget) -> None:
@@ -120,12 +122,16 @@ class PageFrame(QWidget):
         self._layout_timer.timeout.connect(self._show_composer)
         self.composer.notice_shown.connect(self._show_notice)
         self.composer.editor.textChanged.connect(self._clear_notice)
-        # The transcript has a scroll bar; the composer is right below its text.
-        bar = self._room.verticalScrollBar().sizeHint().width()
-        centred = hbox(margins=(SPACE_L, 0, SPACE_L + bar, SPACE_L), start_stretch=True, end_stretch=True)
-        centred.insertWidget(1, self._composer_scroll, 1000)
-        self._column.addLayout(centred)
+        self._centred = hbox(start_stretch=True, end_stretch=True)
+        self._centred.insertWidget(1, self._composer_scroll, 1000)
+        self._column.addLayout(self._centred)
+        self._fit_to_scroll_bar()
         self._fit()
+
+    def _fit_to_scroll_bar(self) -> None:
+        """Put the composer right below the transcript's text, which has a scroll bar beside it."""
+        bar = self._composer_scroll.verticalScrollBar().sizeHint().width()
+        self._centred.setContentsMargins(SPACE_L, 0, SPACE_L + bar, SPACE_L)
 
     def _fit(self) -> None:
         """Make the composer as wide as the transcript's text. Larger text needs a wider title."""

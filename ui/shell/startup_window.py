@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from ui.composer.message_editor import MessageEditor
 from ui.shell.window import MainWindow, WindowStateFile, load_appearance, load_enter_sends
-from ui.style.style_sheet import ThemeApplier, create_application
+from ui.style.style_sheet import ThemeApplier, apply_palette_and_font, create_application
 from ui.style.theme import ColourSchemeFollower, ThemeSource
 
 NO_DISPLAY = (
@@ -117,8 +117,10 @@ class StartupWindow(QObject):
         choice, zoom, reading = load_appearance(self.state_file)
         themes.set_reading_style(reading)
         self.scheme.choose(choice, zoom)
-        self._style = ThemeApplier(app, themes, self)
+        apply_palette_and_font(app, themes)
         self.window = MainWindow(themes)
+        # After the window is built: under a sheet, each part would be styled anew whenever it gets another parent.
+        self._style = ThemeApplier(app, themes, self)
         # Before the preferences are read, Enter must not send what was meant to continue in a new line.
         self.window.frame.composer.set_enter_sends(load_enter_sends(self.state_file))
         self.is_ended = False

@@ -83,13 +83,17 @@ def _scaled(pixels: int, zoom: int) -> int:
 
 def apply_theme(app: QApplication, source: ThemeSource) -> None:
     """Apply the source's current theme to the whole application."""
-    theme, zoom = source.theme, source.zoom
     # A sheet wraps the style in its own; so the style is set once, before the first sheet.
     if not app.styleSheet() and not app.property(_HAS_STYLE):
         app.setStyle("Fusion")
-    app.setPalette(palette_for(theme))
-    app.setFont(body_font(theme, zoom))
-    app.setStyleSheet(style_sheet(theme, zoom))
+    apply_palette_and_font(app, source)
+    app.setStyleSheet(style_sheet(source.theme, source.zoom))
+
+
+def apply_palette_and_font(app: QApplication, source: ThemeSource) -> None:
+    """Apply all of the source's theme but the sheet."""
+    app.setPalette(palette_for(source.theme))
+    app.setFont(body_font(source.theme, source.zoom))
 
 
 def create_application(arguments: Sequence[str]) -> QApplication:
