@@ -1,4 +1,4 @@
-"""What the person does with a message: edit it, ask anew, branch from it, show another version; what became of files."""
+"""What the person does with a message: edit it, ask anew, branch from it, show a version; what became of files."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
