@@ -15,8 +15,8 @@ import pytest
 
 from desktop_agent.storage import opening
 from desktop_agent.storage.connection import connect
+from desktop_agent.storage.migrations import create_database
 from desktop_agent.storage.opening import DATABASE_NAME, mark_damaged
-from desktop_agent.storage.schema import create_database
 from desktop_agent.storage.search import indexer
 from desktop_agent.storage.search.index_file import INDEX_NAME, IndexWriter
 from desktop_agent.storage.store import Store
