@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 # A running window answers within milliseconds; the socket of a dead one refuses at once.
 CONNECT_TIMEOUT_MS = 500
-# From the lock to the first paint; then it listens.
-START_TIMEOUT_MS = 10_000
 _PREFIX = "desktop-agent-"
 _STARTING = "starting"
 """The address of a window that does not listen yet."""
@@ -88,14 +86,11 @@ class SingleInstance(QObject):
         self._lock.release()
 
     def _is_raised(self) -> bool:
-        until = time.monotonic() + START_TIMEOUT_MS / 1000
-        while (holder := self._lock.holder()) is not None and not holder.is_elsewhere:
-            if holder.address != _STARTING:
-                return _can_connect(holder.address)
-            if holder.is_gone or time.monotonic() > until:
-                break
-            time.sleep(0.02)
-        return False
+        holder = self._lock.holder()
+        if holder is None or holder.is_elsewhere or holder.is_gone:
+            return False
+        # The window of a process that starts comes to the front by itself.
+        return holder.address == _STARTING or _can_connect(holder.address)
 
 
 if sys.platform == "win32":

@@ -86,24 +86,13 @@ def test_where_a_socket_cannot_be_it_is_the_first_window_all_the_same(qtbot, tmp
         each.close()
 
 
-def test_a_start_while_the_first_window_is_not_painted_waits_for_its_address(qtbot, tmp_path, monkeypatch):
+def test_a_window_that_is_not_painted_yet_comes_to_the_front_by_itself(qtbot, tmp_path):
     first, second = SingleInstance(tmp_path), SingleInstance(tmp_path)
     assert first.is_first()
-    monkeypatch.setattr(single_instance.time, "sleep", lambda _: first.listen())
-    with qtbot.waitSignal(first.raise_requested):
-        assert not second.is_first()
+    assert not second.is_first()
     assert second.is_raised
     for each in (first, second):
         each.close()
-
-
-def test_one_that_ends_before_its_window_is_painted_is_not_waited_for(qtbot, tmp_path, monkeypatch):
-    first, second = SingleInstance(tmp_path), SingleInstance(tmp_path)
-    assert first.is_first()
-    monkeypatch.setattr(single_instance.time, "sleep", lambda _: first.close())
-    assert not second.is_first()
-    assert not second.is_raised
-    second.close()
 
 
 def test_one_that_does_not_answer_is_named_and_no_second_window_opens(qtbot, tmp_path):

@@ -293,10 +293,9 @@ class RowList:
 
     def anchor_at(self, y: int) -> ScrollAnchor:
         """Return the anchor at y."""
-        count = self.count
-        if not count:
+        if not self.count:
             return ScrollAnchor()
-        index = min(self.row_at(y), count - 1)
+        index = min(self.row_at(y), self.count - 1)
         return anchor_in_row(index, self.row(index).stack, y - self.row_top(index))
 
     def scroll_by(self, pixels: int) -> int:
@@ -334,11 +333,10 @@ class RowList:
 
     def nearby_rows(self) -> list[int]:
         """Return the rows that are made: those in the viewport, then those one screen above and below."""
-        count = self.count
-        if not count:
+        if not self.count:
             return []
         top = self.top
-        first, last = self.row_at(top - self.view), min(self.row_at(top + 2 * self.view), count - 1)
+        first, last = self.row_at(top - self.view), min(self.row_at(top + 2 * self.view), self.count - 1)
         visible = range(self.row_at(top), self.row_at(top + self.view) + 1)
         made = (index for index in range(first, last + 1) if self.existing_row(index))
         return sorted(made, key=lambda index: index not in visible)
