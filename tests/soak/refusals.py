@@ -10,6 +10,7 @@ that was acknowledged is there, and it is there when the data folder is opened a
 import argparse
 import asyncio
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -185,7 +186,10 @@ def can_mount() -> bool:
 def run_in_namespace(*arguments: str) -> Told:
     """Run the trials in a process that may mount, and return what came of them. Raises CalledProcessError."""
     command = ["unshare", "-Urm", sys.executable, "-m", "tests.soak.refusals", *arguments]
-    process = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    with tempfile.TemporaryDirectory() as home:
+        # In which actions put what other assistants leave there.
+        environment = {**os.environ, "HOME": home}
+        process = subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE)
     return Told(**json.loads(process.stdout.splitlines()[-1]))
 
 
