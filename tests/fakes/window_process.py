@@ -138,6 +138,10 @@ class Screen(Reader):
         """Press keys of the keyboard."""
         self._hands("key", "--clearmodifiers", *keys)
 
+    def type_text(self, text: str) -> None:
+        """Press the keys of a text, also where the editor of a row has the focus, which no reader is shown."""
+        self._hands("type", text)
+
     def close_by_key(self, is_taken: Callable[[], Any]) -> None:
         """Alt+F4. The window manager lets go of its keys for a moment now and then; the program then gets this one."""
         until = time.monotonic() + PATIENCE
