@@ -28,7 +28,7 @@ EXPECTED = re.compile(
 _NOT_YET = ("No such object", "nothing showing", "no application")
 NO_TITLES = {"chat": {"titles": "local"}}
 """Preferences with which no model is asked for a title."""
-GLANCES: dict[str, Any] = {"screen": [], "words": "", "texts": [], "find": None}
+GLANCES: dict[str, Any] = {"screen": [], "words": "", "focused": [], "texts": [], "find": None}
 """Verbs that only look, and what they answer when there is nothing."""
 
 
@@ -103,6 +103,26 @@ class Screen(Reader):
         """Show the first messages: how much was answered below them is the machine's affair."""
         self.focus("Transcript")
         self.keys("Home")
+
+    def wait_focus(self, name: str) -> None:
+        """Until the keyboard, or the current row of a list, is at what has this name; a failure tells where it is."""
+        try:
+            wait_until(f"the keyboard is at {name!r}", lambda: name in self._ask("focused"))
+        except pytest.fail.Exception:
+            pytest.fail(f"the keyboard is not at {name!r}, but at {self._ask('focused')}")
+
+    def wait_line(self, beginning: str) -> str:
+        """A whole name or line of a text that begins so, waiting."""
+
+        def line() -> str:
+            lines = self.says().splitlines()
+            return next((line for line in lines if line.startswith(beginning)), "")
+
+        return wait_until(f"something begins with {beginning!r}", line)
+
+    def type(self, text: str) -> None:
+        """Type a text on the keyboard."""
+        self._hands("type", "--delay", "1", text)
 
     def wait_gone(self, name: str) -> None:
         """Until nothing of this name is showing."""

@@ -1,5 +1,6 @@
 """Runs in the system's Python. Arguments: application (its name, or the id of its process), then one of
-tree | screen | words | find NAME ROLE | texts NAME | press NAME | write NAME TEXT | focus NAME | bus | serve.
+tree | screen | words | focused | find NAME ROLE | texts NAME | press NAME | write NAME TEXT | focus NAME | bus |
+serve.
 
 `serve` takes such words as one JSON array a line on standard input, and answers each with a line: {"answer": …} or
 {"error": …}. It spares the start of a Python for each question.
@@ -110,15 +111,21 @@ def texts(root, name):
     return [text for text in found if text is not None]
 
 
+def focused(root):
+    """The names of all that is showing and has the keyboard, or is the current row of a list."""
+    return [node.name for node, _ in walk_showing(root) if node.getState().contains(pyatspi.STATE_FOCUSED)]
+
+
 LOOKS = {
     "tree": lambda root: [described(node, depth) for node, depth in walk(root)],
     "screen": lambda root: [described(node, depth) for node, depth in walk_showing(root)],
     "words": words,
+    "focused": focused,
     "find": find,
     "texts": texts,
 }
 # While the application is not on the bus yet.
-NOTHING = {"tree": [], "screen": [], "words": "", "find": None, "texts": []}
+NOTHING = {"tree": [], "screen": [], "words": "", "focused": [], "find": None, "texts": []}
 
 
 def on_bus():

@@ -10,6 +10,7 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QWidget
 
 from desktop_agent.types.errors import Sentence
+from ui.style.accessibility import choose_toggled_row
 from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
@@ -165,6 +166,7 @@ class TrashDialog(QDialog):
         self._confirm.confirmed.connect(self._on_confirmed)
         self._confirm.declined.connect(self._on_declined)
         self._list.itemActivated.connect(self._restore_selected)
+        choose_toggled_row(self._list, self._list.setCurrentIndex)
         self._list.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         self._list.itemSelectionChanged.connect(self._refresh)
         keys = QKeySequence(QKeySequence.StandardKey.Delete)

@@ -149,9 +149,7 @@ class ConversationList(QWidget):
         rows = self._list
         footer = SidebarFooter(self._themes, settings, trash, commands, helping)
         self._column.addWidget(footer)
-        QWidget.setTabOrder(rows, footer.tab_stops[0])
-        for previous, following in pairwise(footer.tab_stops):
-            QWidget.setTabOrder(previous, following)
+        _set_tab_order(rows, *footer.tab_stops)
         footer.show()
 
     def add_section(self, section: QWidget) -> None:
@@ -320,8 +318,7 @@ class ConversationList(QWidget):
     def put_above_list(self, line: QWidget, *tab_stops: QWidget) -> None:
         """Show a line above the list; `tab_stops` are its widgets in tab order."""
         self._column.insertWidget(self._column.indexOf(self._list), line)
-        for previous, following in pairwise((self._search, *tab_stops, self._list)):
-            QWidget.setTabOrder(previous, following)
+        _set_tab_order(self._search, *tab_stops, self._list)
 
     @cached_property
     def _filters(self) -> "SearchFilters":
@@ -332,7 +329,7 @@ class ConversationList(QWidget):
         filters.changed.connect(self._on_typed)
         filters.choices_wanted.connect(self.filter_choices_wanted)
         self._column.insertWidget(self._column.indexOf(self._search) + 1, filters)
-        QWidget.setTabOrder(self._search, filters)
+        _set_tab_order(self._search, *filters.tab_stops)
         app = QApplication.instance()
         if isinstance(app, QApplication):
             app.focusChanged.connect(self._show_filters)
@@ -350,8 +347,7 @@ class ConversationList(QWidget):
         view.left_at_top.connect(self.focus_search)
         view.escape_pressed.connect(self._leave_search)
         self._column.insertWidget(self._column.indexOf(self._list), view, 1)
-        QWidget.setTabOrder(self._search, view)
-        QWidget.setTabOrder(view, self._list)
+        _set_tab_order(self._search, *self._filters.tab_stops, view, self._list)
         return view
 
     @property
@@ -377,3 +373,8 @@ class _SearchField(ClearableField):
             self.down_pressed.emit()
         else:
             super().keyPressEvent(event)
+
+
+def _set_tab_order(*stops: QWidget) -> None:
+    for previous, following in pairwise(stops):
+        QWidget.setTabOrder(previous, following)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import (
     QEvent,
+    QItemSelectionModel,
     QModelIndex,
     QPersistentModelIndex,
     QPoint,
@@ -138,6 +139,11 @@ class ConversationView(QListView):
         row = self.rows.nearest_row(index.row(), 1 if is_down or index.row() == 0 else -1)
         return self.rows.index(row)
 
+    def selectionCommand(self, index: Index, event: QEvent | None = None) -> QItemSelectionModel.SelectionFlag:
+        # The open conversation is selected, not what keys and clicks choose, and what assistive technology does.
+        del index, event
+        return QItemSelectionModel.SelectionFlag.NoUpdate
+
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Mark with Ctrl and Shift; everything else as usual."""
         index = self.indexAt(event.position().toPoint())
@@ -160,15 +166,11 @@ class ConversationView(QListView):
             super().keyPressEvent(event)
 
     def startDrag(self, supportedActions: Qt.DropAction) -> None:  # noqa: N803  Qt's name
-        """Drag the row under the pointer, and with it all that are marked with it."""
         index = self.currentIndex()
         if not index.isValid():
             return
-        if self.rows.place_at(index.row()) is not None:
-            self.selectionModel().select(index, self.selectionModel().SelectionFlag.ClearAndSelect)
-        else:
-            self.marks.select(set(self.marks.ids_with(self.rows.id_at(index.row()))))
         # Qt drags what is selected.
+        self.marks.select_dragged(index)
         super().startDrag(supportedActions)
         self.marks.update()
         self._show_target(_NO_INDEX)
@@ -203,8 +205,7 @@ class ConversationView(QListView):
         self.setAccessibleName(self.tr("Conversations"))
         self.setUniformItemSizes(True)
         self.setMouseTracking(True)
-        # The open conversation is selected, not what keys and clicks choose.
-        self.setSelectionMode(QListView.SelectionMode.NoSelection)
+        self.setSelectionMode(QListView.SelectionMode.SingleSelection)
         self.setDragEnabled(True)
         self.setAcceptDrops(True)
         self.setDragDropMode(QListView.DragDropMode.DragDrop)
@@ -218,11 +219,11 @@ class ConversationView(QListView):
         self.customContextMenuRequested.connect(self._open_menu_at)
         self.clicked.connect(self._choose)
         self.activated.connect(self._choose)
+        self.marks.watch(self._choose)
         self.entered.connect(self._hover)
         self.viewportEntered.connect(lambda: self._hover(_NO_INDEX))
-        self.rows.layoutChanged.connect(self._place_button)
-        self.rows.dataChanged.connect(self._place_button)
-        self.verticalScrollBar().valueChanged.connect(self._place_button)
+        for changed in (self.rows.layoutChanged, self.rows.dataChanged, self.verticalScrollBar().valueChanged):
+            changed.connect(self._place_button)
         self.verticalScrollBar().valueChanged.connect(self._check_end)
         self._menu.aboutToHide.connect(self._place_button, Qt.ConnectionType.QueuedConnection)
         self._button.clicked.connect(self._open_menu_below_button)

@@ -10,6 +10,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QListView, QSizePolicy, QWidget
 
 from ui.sidebar.conversation_model import Conversation
+from ui.style.accessibility import choose_toggled_row
 from ui.style.list_rows import Index, ResultModel, ResultRow, RowDelegate
 from ui.style.text import show_hidden
 from ui.style.text_display import relative_date
@@ -76,6 +77,7 @@ class FoundSection(QListView):
         self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.clicked.connect(self._choose)
+        choose_toggled_row(self, self._choose)
         self.hide()
 
     def show_folders(self, folders: Sequence[FoundFolder]) -> None:

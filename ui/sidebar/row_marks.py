@@ -1,6 +1,9 @@
 """Which rows of the sidebar are selected: the open conversation, or those that the person marked."""
 
-from PySide6.QtCore import QItemSelection, Qt
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QItemSelection, QModelIndex, QPersistentModelIndex, Qt, QTimer
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QListView
 
@@ -16,6 +19,23 @@ class RowMarks:
         self._open = ""
         self._ids: set[str] = set()
         self._anchor = ""
+        self._is_selecting = False
+
+    def watch(self, choose: Callable[[QModelIndex], object]) -> None:
+        """Call this with a row that assistive technology selects; nobody else does without this class."""
+
+        def take(index: QPersistentModelIndex) -> None:
+            self.update()
+            if index.isValid():
+                choose(self._rows.index(index.row()))
+
+        def take_later(selected: QItemSelection) -> None:
+            if not self._is_selecting:
+                indexes = selected.indexes()
+                chosen = QPersistentModelIndex(indexes[0] if indexes else QModelIndex())
+                QTimer.singleShot(0, self._view, partial(take, chosen))
+
+        self._view.selectionModel().selectionChanged.connect(take_later)
 
     @property
     def ids(self) -> list[str]:
@@ -89,10 +109,9 @@ class RowMarks:
 
     def update(self) -> None:
         """Select the rows where they are now."""
-        self.select(self._ids or {self._open})
+        self._select(self._ids or {self._open})
 
-    def select(self, ids: set[str]) -> None:
-        """Select the rows of these, until the next update."""
+    def _select(self, ids: set[str]) -> None:
         selection = QItemSelection()
         rows = self._rows.rows_of(ids)
         begin = 0
@@ -100,5 +119,17 @@ class RowMarks:
             if number + 1 == len(rows) or rows[number + 1] != row + 1:
                 selection.select(self._rows.index(rows[begin]), self._rows.index(row))
                 begin = number + 1
+        self._apply(selection)
+
+    def select_dragged(self, index: QModelIndex) -> None:
+        """Select this row and all that are marked with it, until the next update."""
+        if self._rows.place_at(index.row()) is None:
+            self._select(set(self.ids_with(self._rows.id_at(index.row()))))
+        else:
+            self._apply(QItemSelection(index, index))
+
+    def _apply(self, selection: QItemSelection) -> None:
         model = self._view.selectionModel()
+        self._is_selecting = True
         model.select(selection, model.SelectionFlag.ClearAndSelect)
+        self._is_selecting = False

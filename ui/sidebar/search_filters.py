@@ -102,6 +102,11 @@ class SearchFilters(QWidget):
         """Return whether the keyboard or the menu is here."""
         return self._menu.isVisible() or any(item.hasFocus() for item in (*self._chips.values(), self._button))
 
+    @property
+    def tab_stops(self) -> Sequence[QWidget]:
+        """Return what Tab stops at, in order."""
+        return (*self._chips.values(), self._button)
+
     def set_choices(self, choices: SearchChoices) -> None:
         """Offer these models and folders from the next opening of the menu on."""
         self._choices = choices

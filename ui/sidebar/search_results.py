@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QListView, QStyle, QStyleOptionViewItem, QWidget
 
 from desktop_agent.types.messages import Role
 from desktop_agent.types.search import ConversationHits, MatchRange, SearchHit, SearchPlace, SearchQuery, SearchResults
+from ui.style.accessibility import choose_toggled_row
 from ui.style.list_rows import Index, ResultModel, ResultRow, RowDelegate
 from ui.style.style_sheet import mix_colours
 from ui.style.text import show_hidden, translate_sentence
@@ -177,6 +178,7 @@ class SearchResultsView(QListView):
         self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
         self.clicked.connect(self._choose)
         self.activated.connect(self._choose)
+        choose_toggled_row(self, self._choose)
 
     @property
     def query(self) -> SearchQuery:

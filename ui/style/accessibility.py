@@ -4,11 +4,14 @@ Qt's own root leaves out every window of the type Popup (`topLevelObjects` in qa
 leaves out the windows that belong to it: an open menu is announced when its rows get the focus, but is nowhere in the
 tree. The root here lists them too. A combo box is named after its value where Qt runs on Unix
 (`QAccessibleComboBox::text` in complexwidgets.cpp), so that its purpose is not announced: here it has its own name.
+The only action of a row is Qt's `toggle`, which selects it: it neither opens it nor makes it current, and does nothing
+at all in a list without selection (`QAccessibleTableCell` in itemviews.cpp of 6.11).
 """
 
+from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QObject, QRect
+from PySide6.QtCore import QCoreApplication, QItemSelection, QModelIndex, QObject, QPersistentModelIndex, QRect, QTimer
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleActionInterface,
@@ -18,7 +21,7 @@ from PySide6.QtGui import (
     QKeySequence,
     QWindow,
 )
-from PySide6.QtWidgets import QAccessibleWidget, QApplication, QComboBox, QMenu, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QAccessibleWidget, QApplication, QComboBox, QMenu, QWidget
 
 _SHOW = QAccessibleActionInterface.showMenuAction()
 _PRESS = QAccessibleActionInterface.pressAction()
@@ -34,6 +37,23 @@ def install_accessibility(app: QApplication) -> None:
     _root[:] = [_AccessibleApplication(app)]
     QAccessible.registerAccessibleInterface(_root[0])
     QAccessible.installFactory(_create_interface)
+
+
+def choose_toggled_row(view: QAbstractItemView, choose: Callable[[QModelIndex], object]) -> None:
+    """Call this with a row that assistive technology toggles. Keys and clicks must select what they make current."""
+    model = view.selectionModel()
+
+    def check(index: QPersistentModelIndex) -> None:
+        row = view.model().index(index.row(), index.column(), index.parent())
+        if index.isValid() and model.isSelected(row) != (row == view.currentIndex()):
+            choose(row)
+
+    def check_later(selected: QItemSelection, deselected: QItemSelection) -> None:
+        # Of a row that keys or clicks choose Qt selects it first, and then makes it current.
+        for index in (selected.indexes() or deselected.indexes())[:1]:
+            QTimer.singleShot(0, view, partial(check, QPersistentModelIndex(index)))
+
+    model.selectionChanged.connect(check_later)
 
 
 _root: list["_AccessibleApplication"] = []

@@ -8,6 +8,7 @@ from PySide6.QtGui import (
     QAccessible,
     QContextMenuEvent,
     QCursor,
+    QFocusEvent,
     QKeyEvent,
     QPainter,
     QPaintEvent,
@@ -306,6 +307,14 @@ class TranscriptView(QAbstractScrollArea):
             self.caret.paint(painter)
             paint_link_focus(painter, self.row_viewport)
             painter.end()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.row_viewport.repaint_row(self.row_viewport.focused[0])
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.row_viewport.repaint_row(self.row_viewport.focused[0])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         before = self.row_viewport.focused

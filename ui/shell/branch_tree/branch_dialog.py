@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QAbstractItemView, QDialog, QMenu, QStyle, QStyleO
 from desktop_agent.conversation.message_tree import MessageTree, TreeEntry
 from desktop_agent.types.errors import Sentence
 from ui.shell.branch_tree.branch_model import BranchModel, Index
+from ui.style.accessibility import choose_toggled_row
 from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
@@ -134,6 +135,7 @@ class BranchDialog(QDialog):
         self.resize(min(_SIZE[0], room.width()), min(_SIZE[1], room.height()))
         parts = (label(title, "heading"), self._hint, self.tree, self._problem)
         vbox(*parts, foot, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=self.tree)
+        choose_toggled_row(self.tree, self.tree.setCurrentIndex)
         self.tree.activated.connect(lambda: self._emit(self.show_requested))
         self.tree.selectionModel().currentChanged.connect(self._refresh)
         self.tree.customContextMenuRequested.connect(self._open_menu)

@@ -170,12 +170,12 @@ class BranchModel(QAbstractItemModel):
 
     def _spoken(self, row: BranchRow) -> str:
         entry = row.entry
-        words = [f"{self._speaker(entry)}: {self._line(entry)}", *self._facts(row)]
+        words = [f"{self._speaker(entry)}: {self._line(entry)}".rstrip("."), *self._facts(row)]
         if self._ends_view(row):
             words.append(self.tr("end of what is shown"))
         elif entry.is_in_view:
             words.append(self.tr("shown"))
-        return ". ".join([*words, relative_date(entry.created_at, self._now)])
+        return ", ".join([*words, relative_date(entry.created_at, self._now)])
 
     def _ends_view(self, row: BranchRow) -> bool:
         return row.entry.is_in_view and not any(child.is_in_view for child in row.entry.children)

@@ -56,7 +56,7 @@ class BlockNode(AccessibleNode):
         if isinstance(block, CodeBlock):
             return _code_name(block)
         if self.role in {_Role.Separator, _Role.Grouping}:
-            return ""
+            return block.group_name if block else ""
         if block is None or isinstance(block, TableBlock):
             return QCoreApplication.translate("Transcript", "Table") if block else ""
         marker = block.containers[-1].marker if block.containers else ""

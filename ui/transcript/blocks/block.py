@@ -80,6 +80,8 @@ class Block:
     """Pixels at 100 % of a block that is always as high."""
     spans_row = False
     """Whether it is as wide as the row, whatever the margins at its sides."""
+    group_name = ""
+    """What assistive technology calls it where it has buttons and no text of its own."""
 
     def set_gap(self, style: RenderStyle, pixels: float, *, is_fixed: bool = False) -> None:
         """Set the space above it, in pixels at 100 %. A compact view makes it smaller unless it is fixed."""

@@ -51,9 +51,10 @@ def flat_button_width(style: RenderStyle, text: str, *, icon: bool = False) -> i
     return int(width) + (style.px(18) if icon else 0)
 
 
-def paint_focus_ring(painter: QPainter, style: RenderStyle, box: QRect) -> None:
-    """Paint the keyboard focus."""
-    style.paint_box(painter, QRectF(box).adjusted(1, 1, -1, -1), 6, border="accent", width=2)
+def paint_focus_ring(painter: QPainter, style: RenderStyle, box: QRect, *, is_quiet: bool = False) -> None:
+    """Paint the keyboard focus, or quietly the place to which it comes back."""
+    border, width = ("border", 1) if is_quiet else ("accent", 2)
+    style.paint_box(painter, QRectF(box).adjusted(1, 1, -1, -1), 6, border=border, width=width)
 
 
 def paint_framed_button(context: PaintContext, control: Control, text: str, *, primary: bool = False) -> None:

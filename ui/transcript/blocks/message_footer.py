@@ -54,6 +54,7 @@ class MessageFooter(Block):
 
     def __init__(self, leading: Sequence[FooterPart], trailing: Sequence[FooterPart]) -> None:
         self.is_shown = False
+        self.group_name = " ".join(part for part in (*leading, *trailing) if isinstance(part, str))
         self._leading, self._trailing = leading, trailing
         self._placed: list[tuple[FooterPart, QRect]] = []
 

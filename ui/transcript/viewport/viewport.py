@@ -108,8 +108,11 @@ class RowViewport:
         return hovered, self.focused[1] if self.focused[0] == index else ""
 
     def _paint_focus(self, painter: QPainter, row: Row) -> None:
+        """Paint it quietly while the keyboard is elsewhere: commands are for this message all the same."""
         box = QRect(-8, 1, row.stack.width + 16, row.stack.height - 2)
-        paint_focus_ring(painter, self.rows.render_context.style, box)
+        view = self.widget.parentWidget()
+        has_keyboard = view is None or view.hasFocus()
+        paint_focus_ring(painter, self.rows.render_context.style, box, is_quiet=not has_keyboard)
 
     def hit(self, point: QPoint) -> Hit | None:
         """Return what is under a point of the viewport, if it is laid out."""

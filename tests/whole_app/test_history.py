@@ -1,0 +1,101 @@
+"""The history by keys alone and by assistive technology alone: prompts are changed, versions walked, words found."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fakes.window_process import Program, Screen, opened, wait_until
+
+Desk = tuple[Program, Screen]
+
+FIRST, SECOND = "What is 6 * 7?", "What is 7 * 8?"
+
+
+@pytest.fixture(scope="module")
+def desk(real_display: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    data = tmp_path_factory.mktemp("history") / "data"
+    with opened(real_display, data, "--demo") as desk:
+        desk[1].wait_for("Message")
+        yield desk
+
+
+def wait_title(screen: Screen, title: str) -> None:
+    screen.wait_for(f"{title} — Desktop Agent", "frame")
+
+
+def wait_answered(screen: Screen, answer: str) -> None:
+    wait_until(f"the answer is {answer!r}", lambda: answer in screen.last("Assistant said"))
+    screen.wait_for("Send")
+
+
+def test_a_prompt_is_edited_and_its_versions_are_walked_by_keys(desk: Desk) -> None:
+    _, screen = desk
+    screen.focus("Message")
+    screen.type(FIRST)
+    screen.keys("Return")
+    wait_answered(screen, "6 * 7 = 42")
+    screen.keys("Up")
+    wait_until("the last prompt is edited", lambda: screen.last("Message") == FIRST)
+    screen.keys("ctrl+a")
+    screen.type(SECOND)
+    screen.keys("Return")
+    wait_answered(screen, "7 * 8 = 56")
+    screen.wait_for("2 of 2", "panel")
+    # From the answer up to the prompt: thinking, a text and a call are between them.
+    screen.keys("ctrl+Up", "ctrl+Up", "ctrl+Up", "ctrl+Up", "ctrl+Up")
+    screen.wait_focus("You said")
+    screen.keys("alt+Left")
+    wait_answered(screen, "6 * 7 = 42")
+    screen.wait_for("1 of 2", "panel")
+    screen.wait_focus("You said")
+
+
+def test_the_tree_of_branches_by_keys(desk: Desk) -> None:
+    _, screen = desk
+    screen.keys("ctrl+shift+b")
+    screen.wait_focus("Branches of this conversation")
+    first = screen.wait_line(f"You: {FIRST}, 1 other version, shown")
+    screen.keys("Home", "Right")
+    screen.wait_focus(first)
+    screen.wait_line(f"You: {SECOND}")
+    screen.keys("Down", "Return")
+    wait_answered(screen, "7 * 8 = 56")
+    # It stays open, to go on to another one.
+    screen.wait_focus("Branches of this conversation")
+    screen.keys("Escape")
+    screen.wait_gone("Branches of this conversation")
+    screen.wait_focus("Transcript")
+
+
+def test_the_search_by_keys_opens_the_very_place(desk: Desk) -> None:
+    _, screen = desk
+    screen.keys("ctrl+n", "ctrl+shift+f")
+    screen.wait_focus("Search conversations")
+    screen.type("calculate")
+    screen.wait_line("Assistant, ")
+    screen.keys("Tab")
+    screen.wait_focus("Filters")
+    screen.keys("Tab")
+    screen.wait_focus("Search results")
+    screen.keys("Down", "Return")
+    wait_title(screen, SECOND)
+    screen.keys("ctrl+shift+f", "Escape")
+    screen.wait_focus("Message")
+
+
+def test_a_conversation_is_opened_changed_and_found_by_the_accessible_tree(desk: Desk) -> None:
+    _, screen = desk
+    screen.new_conversation()
+    screen.press(screen.wait_line(SECOND))
+    wait_title(screen, SECOND)
+    screen.press("Previous version")
+    wait_answered(screen, "6 * 7 = 42")
+    screen.press("Edit")
+    wait_until("the prompt is edited", lambda: screen.last("Message") == FIRST)
+    screen.send("What is 2 * 3?")
+    wait_answered(screen, "2 * 3 = 6")
+    screen.wait_for("3 of 3", "panel")
+    screen.write("Search conversations", "7 * 8")
+    screen.press(screen.wait_line("Assistant, "))
+    wait_answered(screen, "7 * 8 = 56")
+    screen.write("Search conversations", "")
