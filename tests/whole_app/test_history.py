@@ -1,9 +1,13 @@
 """The history by keys alone and by assistive technology alone: prompts are changed, versions walked, words found."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
+from desktop_agent.storage.opening import DATABASE_NAME
 from tests.fakes.window_process import Program, Screen, opened, wait_until
 
 Desk = tuple[Program, Screen]
@@ -99,3 +103,40 @@ def test_a_conversation_is_opened_changed_and_found_by_the_accessible_tree(desk:
     screen.press(screen.wait_line("Assistant, "))
     wait_answered(screen, "7 * 8 = 56")
     screen.write("Search conversations", "")
+
+
+def test_a_database_of_a_newer_version_leads_to_another_folder(real_display: dict[str, str], tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    with closing(sqlite3.connect(data / DATABASE_NAME)) as database:
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("PRAGMA user_version=999")
+    before = (data / DATABASE_NAME).read_bytes()
+    running = Program(real_display, data)
+    screen = Screen(real_display, running.process.pid)
+    try:
+        screen.wait_says("were saved by a newer version.", "Install the newest version")
+        screen.press("Choose another data folder…")
+        screen.wait_for("Choose another data folder — Desktop Agent", "dialog")
+        screen.wait_focus("Directory:")
+        screen.keys("Escape")
+        screen.wait_gone("Directory:")
+        assert running.end() == 1
+    finally:
+        screen.close()
+        running.kill()
+    assert (data / DATABASE_NAME).read_bytes() == before
+
+
+def test_keys_that_are_pressed_during_the_start_stay_where_they_went(
+    real_display: dict[str, str], tmp_path: Path
+) -> None:
+    with opened(real_display, tmp_path / "data", "--demo") as (_, screen):
+        screen.keys("ctrl+k")
+        screen.wait_for("Commands", "list")
+        wait_title(screen, "New conversation")
+        screen.type("keyb")
+        screen.wait_line("Keyboard shortcuts")
+        screen.keys("Escape")
+        screen.wait_focus("Message")
+        assert screen.last("Message") == ""

@@ -1,12 +1,11 @@
 """Backups for the screens: written by hand and by the program itself, restored; and copies made before an upgrade."""
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QProcess, Signal
+from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
 from desktop_agent.storage.backups.backup import (
@@ -32,6 +31,7 @@ from desktop_agent.storage.backups.migration_copies import (
 )
 from desktop_agent.storage.compaction import compact
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed, join_remedy
+from ui.bridge.desktop import start_program
 from ui.bridge.event_loop import BackgroundTasks
 
 __all__ = ["Backup", "Backups", "MigrationCopy", "StoredCounts"]
@@ -111,7 +111,7 @@ class Backups(QObject):
 
     def open_program(self, folder: Path) -> None:
         """Start the program once more, with this data folder."""
-        QProcess.startDetached(*_command(folder))
+        start_program(folder)
 
     async def note_program(self, version: str) -> None:
         """Note which version has the database open; copies of it name that one."""
@@ -213,9 +213,3 @@ class Backups(QObject):
 
 def _megabytes(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
-
-
-def _command(folder: Path) -> tuple[str, list[str]]:
-    """Return the program and its arguments; a packaged one is its own interpreter."""
-    module = [] if getattr(sys, "frozen", False) else ["-m", "ui"]
-    return sys.executable, [*module, "--data-dir", str(folder)]

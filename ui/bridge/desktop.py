@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QTimer, QUrl, Signal
+from PySide6.QtCore import QObject, QProcess, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
 from desktop_agent.types.errors import Sentence
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 _SOON_MS, _LATER_MS, _OFTEN = 250, 30_000, 60
 """A program that cannot open an address exits soon; one that stays is the browser itself."""
+
+
+def start_program(folder: Path) -> None:
+    """Start the program once more, with this data folder. A packaged one is its own interpreter."""
+    module = [] if getattr(sys, "frozen", False) else ["-m", "ui"]
+    QProcess.startDetached(sys.executable, [*module, "--data-dir", str(folder)])
 
 
 class AddressOpener(QObject):

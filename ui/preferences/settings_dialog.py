@@ -32,6 +32,7 @@ from ui.preferences.prices_form import PriceSettings
 from ui.preferences.providers_form import ProviderSettings
 from ui.preferences.specialists_form import SpecialistSettings
 from ui.preferences.storage_form import StorageSettings
+from ui.style.accessibility import choose_toggled_row
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, button, label
 from ui.style.layouts import FlowRows
@@ -234,6 +235,7 @@ class SettingsDialog(QDialog):
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setMouseTracking(True)
         self._list.currentRowChanged.connect(self._on_page_selected)
+        choose_toggled_row(self._list, self._list.setCurrentIndex)
         self._menu.setModel(self._list.model())
         self._menu.setAccessibleName(self.tr("Section"))
         self._menu.activated.connect(self._list.setCurrentRow)

@@ -99,9 +99,10 @@ class BannerArea(QWidget):
         """Put a button on every later error with this remedy."""
         self._remedies[action] = BannerButton(text, command)
 
-    def show_error(self, error: AgentError, conversation: str = "") -> None:
-        """Show an error and its remedy. The same error again replaces the first."""
+    def show_error(self, error: AgentError, conversation: str = "", *more: BannerButton) -> None:
+        """Show an error and its remedy, with more buttons. The same error again replaces the first."""
         buttons = [self._remedies[error.action]] if error.action in self._remedies else []
+        buttons += more
         if error.detail:
             detail = error.detail
             buttons.append(BannerButton(self.tr("Copy details"), lambda: _copy_to_clipboard(detail), keeps_banner=True))

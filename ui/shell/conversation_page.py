@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from desktop_agent.conversation.items import Change, Updated
 from desktop_agent.types.errors import AgentError, RemedyAction, Sentence, StorageFailed, WrongUse
@@ -179,6 +179,7 @@ class ConversationPage(QObject):
     def show_conversation(self, conversation: OpenConversation) -> None:
         """Show this conversation; the one before goes on in the background."""
         self.editing.leave()
+        keeps_focus = self._conversation is None and _is_typing_beside(self.composer)
         if self._conversation is not None and self._conversation.id != conversation.id:
             self.composer.leave_conversation()
             _close_popups(self.composer.window())
@@ -215,7 +216,8 @@ class ConversationPage(QObject):
                 self._send(text, attached, when)
             else:
                 self.composer.restore_message(text, attached)
-        self.composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
+        if not keeps_focus:
+            self.composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def compact(self) -> None:
         """Have older messages summarised."""
@@ -387,3 +389,8 @@ def _close_popups(window: QWidget) -> None:
         owner = popup.parentWidget()
         if popup.windowType() is Qt.WindowType.Popup and owner is not None and owner.window() is window:
             popup.close()
+
+
+def _is_typing_beside(composer: QWidget) -> bool:
+    """Return whether the keyboard is in another field: at the start somebody may use the search or the palette."""
+    return composer.isVisible() and isinstance(QApplication.focusWidget(), QLineEdit)

@@ -25,6 +25,7 @@ from resources import resource_path
 from ui.bridge.desktop import AddressOpener
 from ui.bridge.storage import PictureStore
 from ui.shell.command_palette import listed_actions, numbered_actions, shortcut_text
+from ui.style.accessibility import choose_toggled_row
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, announce, button, label
 from ui.style.layouts import ScrollColumn
@@ -201,6 +202,7 @@ class HelpDialog(QDialog):
         self._list.setItemDelegate(RowDelegate(self._themes, self._list))
         self._list.setMouseTracking(True)
         self._list.currentRowChanged.connect(self._pages.setCurrentIndex)
+        choose_toggled_row(self._list, self._list.setCurrentIndex)
         self._list.currentRowChanged.connect(self._menu.setCurrentIndex)
         self._menu.setModel(self._list.model())
         self._menu.setAccessibleName(self.tr("Page"))

@@ -4,9 +4,18 @@ import asyncio
 import gc
 import importlib
 from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtWidgets import QFileDialog
 
 from desktop_agent.types.errors import AgentError
+from ui.bridge.desktop import start_program
+from ui.shell.banners import BannerButton
 from ui.shell.startup_window import StartupWindow
+
+translate = QCoreApplication.translate
 
 
 async def import_in_thread(module: str) -> None:
@@ -45,7 +54,29 @@ async def show_startup_error(startup: StartupWindow, error: AgentError) -> None:
     if not startup.is_ended:
         startup.window.frame.return_messages()
         # Show the banner again if it was closed.
-        startup.window.frame.composer.send_requested.connect(lambda: startup.window.show_problem(error))
-        startup.window.show_problem(error)
+        startup.window.frame.composer.send_requested.connect(lambda: _show(startup, error))
+        _show(startup, error)
         await ended
     startup.close_window()
+
+
+def _show(startup: StartupWindow, error: AgentError) -> None:
+    choose = translate("StartupError", "Choose another data folder…")
+    button = BannerButton(choose, partial(_choose_folder, startup), keeps_banner=True)
+    startup.window.banners.show_error(error, "", button)
+
+
+def _choose_folder(startup: StartupWindow) -> None:
+    """Go on with another data folder, in a process of its own: nothing of this one is left behind in it."""
+    words = translate("StartupError", "Choose another data folder")
+    dialog = QFileDialog(startup.window, words, str(Path.home()))
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.setFileMode(QFileDialog.FileMode.Directory)
+    dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+
+    def start(folder: str) -> None:
+        start_program(Path(folder))
+        startup.end()
+
+    dialog.fileSelected.connect(start)
+    dialog.open()

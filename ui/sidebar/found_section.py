@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QListView, QSizePolicy, QWidget
+from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtWidgets import QListView, QSizePolicy, QStyle, QStyleOptionViewItem, QWidget
 
 from ui.sidebar.conversation_model import Conversation
 from ui.style.accessibility import choose_toggled_row
@@ -68,7 +68,7 @@ class FoundSection(QListView):
         self._current = ""
         self.rows = ResultModel(self)
         self.setModel(self.rows)
-        self.setItemDelegate(RowDelegate(themes, self))
+        self.setItemDelegate(_FoundRowDelegate(themes, self))
         self.setAccessibleName(self.tr("Conversations of other programs"))
         self.setMouseTracking(True)
         self.setUniformItemSizes(True)
@@ -189,3 +189,13 @@ class FoundSection(QListView):
                     program=folder.program,
                     conversation_id=entry.id,
                 )
+
+
+class _FoundRowDelegate(RowDelegate):
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """Paint a folder as any other row: only the open conversation looks chosen."""
+        model = index.model()
+        row = model.row(index.row()) if isinstance(model, ResultModel) else None
+        if isinstance(row, _Row) and not row.conversation_id:
+            option.state &= ~QStyle.StateFlag.State_Selected
+        super().paint(painter, option, index)

@@ -43,15 +43,19 @@ def choose_toggled_row(view: QAbstractItemView, choose: Callable[[QModelIndex], 
     """Call this with a row that assistive technology toggles. Keys and clicks must select what they make current."""
     model = view.selectionModel()
 
-    def check(index: QPersistentModelIndex) -> None:
-        row = view.model().index(index.row(), index.column(), index.parent())
-        if index.isValid() and model.isSelected(row) != (row == view.currentIndex()):
-            choose(row)
+    def check(before: QPersistentModelIndex) -> None:
+        selected = model.selectedIndexes()
+        if selected and view.currentIndex() not in selected:
+            choose(selected[0])
+        elif not selected and before.isValid() and before == view.currentIndex():
+            choose(view.currentIndex())
 
     def check_later(selected: QItemSelection, deselected: QItemSelection) -> None:
-        # Of a row that keys or clicks choose Qt selects it first, and then makes it current.
-        for index in (selected.indexes() or deselected.indexes())[:1]:
-            QTimer.singleShot(0, view, partial(check, QPersistentModelIndex(index)))
+        # Keys and clicks select a row and then make it current; assistive technology deselects all rows first.
+        if not selected.isEmpty():
+            QTimer.singleShot(0, view, partial(check, QPersistentModelIndex()))
+        elif not deselected.isEmpty():
+            QTimer.singleShot(0, view, partial(check, QPersistentModelIndex(deselected.indexes()[0])))
 
     model.selectionChanged.connect(check_later)
 

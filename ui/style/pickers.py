@@ -8,6 +8,7 @@ from PySide6.QtGui import QActionGroup, QColor, QGuiApplication, QHideEvent, QKe
 from PySide6.QtWidgets import QFrame, QListView, QMenu, QWidget
 
 from desktop_agent.types.permissions import BREADTHS, BUILT_IN_MODES, DEFAULT_MODE, Mode, RuleEffect
+from ui.style.accessibility import choose_toggled_row
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, IconButton, announce, button, line
 from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
@@ -46,6 +47,7 @@ class SearchPanel(QWidget):
         self.field.installEventFilter(self)
         self._list.clicked.connect(self.choose)
         self._list.activated.connect(self.choose)
+        choose_toggled_row(self._list, self.choose)
 
     def set_label(self, name: str, hint: str = "") -> None:
         """Set the accessible label, and the placeholder of the empty field if it says more."""
