@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from desktop_agent.engine.connections import DEMO, Connections
 from desktop_agent.engine.model_listings import ModelListingsFile, load_model_overrides
 from desktop_agent.engine.permission_records import AuditLog, RuleBook, unreadable_rule_notices
-from desktop_agent.engine.session_lifecycle import DatabaseReplacement, IdleSessions, close_and_flush
+from desktop_agent.engine.session_lifecycle import DatabaseReplacement, IdleSessions, close_and_flush, flush_if_owned
 from desktop_agent.processes.worker_threads import wait_for_all
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.transport.http_client import HttpClient
@@ -318,12 +318,14 @@ class Engine:
     async def delete_conversation(self, conversation_id: str) -> None:
         """Stop it and put it into the trash. Raises ConversationInUse, and StorageFailed.
 
-        One with unwritten content is not deleted: that would be lost.
+        One with unwritten content is not deleted, and stays open: nothing else shows that content.
         """
         # As in `session`: who opens it meanwhile would meet our own lock.
         async with self._opening.setdefault(conversation_id, asyncio.Lock()):
             session = self._sessions.get(conversation_id)
             if session is not None:
+                if not session.is_new:
+                    await flush_if_owned(session)
                 await session.close()
                 if session.is_new:
                     self._sessions.pop(conversation_id, None)

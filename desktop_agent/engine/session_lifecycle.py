@@ -27,6 +27,11 @@ async def close_and_flush(session: "Session") -> None:
     Raises StorageFailed.
     """
     await session.close()
+    await flush_if_owned(session)
+
+
+async def flush_if_owned(session: "Session") -> None:
+    """Return when everything so far is on the disk, unless somebody else writes there. Raises StorageFailed."""
     with suppress(*OVERTAKEN):
         await session.flush()
 

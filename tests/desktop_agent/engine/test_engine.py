@@ -473,6 +473,29 @@ async def test_a_session_with_something_unwritten_lives_until_it_is_written(
     await engine.close()
 
 
+async def test_what_has_something_unwritten_is_not_deleted_and_stays_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, _ = await opened(tmp_path, Turn(ContentDelta("one")))
+    session = engine.new_session()
+    session.send(Message.user("p"))
+    await session.wait_idle()
+
+    async def refuse(*_: object, **__: object) -> None:
+        raise StorageFailed("the disk refuses")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "update_conversation", refuse)
+        session.change_record(title="Mine")
+        with pytest.raises(StorageFailed, match="the disk refuses"):
+            await engine.delete_conversation(session.record.id)
+    assert not session.is_closed
+    assert await engine.session(session.record.id) is session
+    await engine.delete_conversation(session.record.id)
+    assert [each.title for each in await engine.store.list_conversations(in_trash=True)] == ["Mine"]
+    await engine.close()
+
+
 async def test_rules_are_shared_by_conversations_and_outlast_the_program(tmp_path: Path) -> None:
     engine, _ = await opened(tmp_path)
     rule = Rule(effect=RuleEffect.DENY, tool="write_file", scope=RuleScope.ALWAYS)
