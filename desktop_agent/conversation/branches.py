@@ -37,20 +37,42 @@ class Branches:
         self.above = above
         self._is_stored = stored
         self._left: dict[str, TreeMessage] = {}
-        self._last_heads: dict[str, str] = {}
-        """Of messages that are in view no more, the end of the branch in which they were seen last."""
+        self._times_left = 0
+        self._last_heads: dict[str, tuple[int, str]] = {}
+        """Of messages that were left, when that was, and the end of the branch in which they were seen last."""
+        self._last_heads_below: dict[str, tuple[int, str]] = {}
+        """The same for all messages up to each of these, which were not in memory; what was left last comes last."""
 
     def leave(self, branch: Sequence[Message], count: int) -> None:
         """Note that only so many messages of this branch, and not all of them, stay in view."""
         parent = branch[count - 1].id if count else self.above
         self._children.setdefault(parent, [branch[count].id])
-        self._last_heads |= dict.fromkeys((message.id for message in branch[count:]), branch[-1].id)
+        self._note_left(branch[count:])
         if not self._is_stored:
             self._left |= {node.message.id: node for node in _tree_messages(branch)}
 
-    def last_head(self, message_id: str) -> str:
-        """Return the end of the branch in which a message was seen last, or the message itself."""
-        return self._last_heads.get(message_id, message_id)
+    def leave_all(self, branch: Sequence[Message]) -> None:
+        """Note that another branch comes in view, which parts from this one where nothing is in memory."""
+        self._note_left(branch)
+        if self.above is not None:
+            self._last_heads_below.pop(self.above, None)
+            self._last_heads_below[self.above] = (self._times_left, branch[-1].id)
+
+    def _note_left(self, messages: Sequence[Message]) -> None:
+        self._times_left += 1
+        last = (self._times_left, messages[-1].id)
+        self._last_heads |= dict.fromkeys((message.id for message in messages), last)
+
+    def last_heads(self, message_id: str) -> Iterator[tuple[str | None, str]]:
+        """Yield what may be the end of the branch in which a message was seen last; the message itself at the end.
+
+        Each comes with another message: it is that one if the message is above the other, or is the other. None: it is.
+        """
+        time, head = self._last_heads.get(message_id, (0, message_id))
+        for below, (left_at, last) in reversed(self._last_heads_below.items()):
+            if left_at > time:
+                yield below, last
+        yield None, head
 
     def newest_branch(self, message_id: str, in_view: Sequence[Message]) -> Sequence[Message]:
         """Return the newest of the branches that have this message, of a conversation that is not stored.
@@ -88,7 +110,8 @@ class Branches:
         for id_ in ids:
             self._children.pop(id_, None)
             self._left.pop(id_, None)
-        self._last_heads = {id_: head for id_, head in self._last_heads.items() if id_ not in ids and head not in ids}
+        self._last_heads = _without(self._last_heads, ids)
+        self._last_heads_below = _without(self._last_heads_below, ids)
         for parent, children in self._children.items():
             self._children[parent] = [child for child in children if child not in ids]
 
@@ -124,6 +147,10 @@ class Branches:
                 yield message.id, versions
                 versions = None
             parent = message.id
+
+
+def _without(heads: Mapping[str, tuple[int, str]], ids: Collection[str]) -> dict[str, tuple[int, str]]:
+    return {id_: last for id_, last in heads.items() if id_ not in ids and last[1] not in ids}
 
 
 def _tree_messages(branch: Sequence[Message]) -> Iterator[TreeMessage]:

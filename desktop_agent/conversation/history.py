@@ -235,6 +235,10 @@ class ConversationUsage:
         is_known = not self._has_gaps and not self.lacks_earlier
         return is_known and (self._open is None or self._open.cost is not None)
 
+    def count_branch(self) -> None:
+        """Take in which branch is in view now."""
+        self._count_new()
+
     def add_earlier(self, used: Usage | None, *, is_complete: bool) -> None:
         """Take in what the messages used that were not in memory when counting began."""
         self._earlier, self.lacks_earlier = used, False

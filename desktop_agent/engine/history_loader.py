@@ -48,8 +48,8 @@ class HistoryLoader:
             await self.load(_LARGE_PART)
 
     async def load_until(self, message_id: str) -> bool:
-        """Load until this message is in the history; return whether it is. Without it, all are loaded."""
-        while not self._has(message_id) and self.count:
+        """Load until this message is in the history; return whether it is. Nothing is loaded where it is not above."""
+        while not self._has(message_id) and await self._is_above(message_id):
             await self.load()
         return self._has(message_id)
 
@@ -85,6 +85,12 @@ class HistoryLoader:
                 return
             await self.load()
             self._without_instructions = self._writer.above
+
+    async def _is_above(self, message_id: str) -> bool:
+        place = self._writer.above
+        if place is None or self._store is None:
+            return False
+        return await self._store.branch_parts.is_above(self._writer.record.id, message_id, place.id)
 
     def _has(self, message_id: str) -> bool:
         return any(message.id == message_id for message in reversed(self._writer.history()))

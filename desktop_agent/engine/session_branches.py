@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping
 from desktop_agent.conversation.branches import Versions
 from desktop_agent.conversation.history import is_own_prompt
 from desktop_agent.conversation.message_tree import Deletion, MessageTree
+from desktop_agent.engine.history_loader import FIRST_PART
 from desktop_agent.engine.session_controls import RuntimeControls
 from desktop_agent.engine.session_deletion import BranchLoader, MessageDeletion
 from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import WrongUse
-from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.messages import Message, Role, now
 
 StartRun = Callable[[Callable[[], Message | None]], None]
 """Begins a run, with a prompt that is taken when nothing can be refused any more. Raises WrongUse."""
@@ -52,7 +53,18 @@ class SessionBranches:
     @property
     def tree(self) -> ConversationTree:
         """Return a conversation in memory with all its branches."""
-        return self._writer.tree
+        record, messages = self._writer.record, self._writer.history()
+        return ConversationTree(
+            id=record.id,
+            title=record.title,
+            created_at=record.created_at,
+            updated_at=now(),
+            messages=self._writer.branches.nodes(messages),
+            head=messages[-1].id if messages else None,
+            model=record.model,
+            workspace=record.workspace,
+            title_is_automatic=record.title_is_automatic,
+        )
 
     @property
     def continuations(self) -> tuple[str, ...]:
@@ -104,17 +116,30 @@ class SessionBranches:
             end += 1
         self._keep(end)
 
-    async def show(self, message_id: str) -> None:
+    async def show(self, message_id: str, *, whole: bool = True) -> None:
         """Continue with a branch that has this message, which may be anywhere in the conversation.
 
-        That is the one in which it was seen last since the conversation was opened, or else the newest.
-        Raises WrongUse while a run is active, when closed, and for an unknown message; StorageFailed.
+        That is the one in which it was seen last since the conversation was opened, or else the newest. Unless it is
+        wanted `whole`, messages above this one may be left on the disk: see Session.history_loader. Raises WrongUse
+        while a run is active, when closed, and for an unknown message; StorageFailed.
         """
         self._refuse()
         self._close_calls()
-        messages = await self._loader.load_newest_branch(self._writer.last_head(message_id))
+        part = await self._loader.load_branch(message_id, None if whole else FIRST_PART)
         self._refuse()
-        self._writer.show_branch(messages)
+        self._writer.show_branch(part)
+
+    @property
+    def head(self) -> str | None:
+        """Return the id of the message that ends the branch in view."""
+        return self._writer.head
+
+    async def list_checkpoints_left(self, head: str) -> tuple[str, ...]:
+        """Return the checkpoints, not restored, of calls on the branch with this end that is in view no more.
+
+        Raises StorageFailed.
+        """
+        return await self._deletion.list_checkpoints(await self._loader.load_ids_left(head))
 
     async def load_tree(self) -> MessageTree:
         """Return the tree of all branches. Raises StorageFailed."""

@@ -1,7 +1,7 @@
 """Deleting a message of a conversation for good, and what is read of its branches for that."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from desktop_agent.conversation.history import is_own_prompt, unanswered_calls
@@ -9,7 +9,7 @@ from desktop_agent.conversation.message_tree import Deletion, MessageTree
 from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.engine.history_loader import HistoryLoader
 from desktop_agent.engine.session_writer import SessionWriter
-from desktop_agent.storage.records import ConversationChanges
+from desktop_agent.storage.records import BranchPart, ConversationChanges
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message
@@ -36,16 +36,43 @@ class BranchLoader:
         """Load all of the branch in view."""
         await self._history_loader.load_all()
 
-    async def load_newest_branch(self, message_id: str) -> Sequence[Message]:
-        """Return the newest of the branches that have this message, with all of the one in view in memory.
+    async def load_branch(self, message_id: str, at_least: int | None) -> BranchPart:
+        """Return the branch that has this message: where it was seen last, or else the newest. Raises WrongUse.
 
-        Raises WrongUse.
+        With `at_least`, about so many messages from its end, and as many as are needed to have this message.
         """
-        if self._store is None:
-            return self._writer.branches.newest_branch(message_id, self._writer.history())
-        await self.load_in_view()
         await self._writer.flush()
-        return await self._store.branch_parts.load_newest_branch(self._writer.record.id, message_id)
+        return await self._load_newest(await self._last_head(message_id), message_id, at_least)
+
+    async def _load_newest(self, head: str, message_id: str, at_least: int | None) -> BranchPart:
+        if self._store is None:
+            return BranchPart(tuple(self._writer.branches.newest_branch(head, self._writer.history())))
+        return await self._store.branch_parts.load_newest_branch(
+            self._writer.record.id, head, message_id=message_id, at_least=at_least
+        )
+
+    async def _last_head(self, message_id: str) -> str:
+        """Return the end of the branch in which a message was seen last; the message itself where that is unknown.
+
+        So it is for what is in view.
+        """
+        if any(message.id == message_id for message in self._writer.history()):
+            return message_id
+        for below, head in self._writer.branches.last_heads(message_id):
+            if below is None or await self._is_above(message_id, below):
+                return head
+        return message_id
+
+    async def _is_above(self, message_id: str, below: str) -> bool:
+        store, conversation = self._store, self._writer.record.id
+        return store is not None and await store.branch_parts.is_above(conversation, message_id, below)
+
+    async def load_ids_left(self, head: str) -> frozenset[str]:
+        """Return the ids of the messages of the branch with this end that are in view no more."""
+        if self._store is None or self._writer.head is None:
+            return frozenset()
+        await self._writer.flush()
+        return await self._store.branch_parts.ids_apart(self._writer.record.id, head, self._writer.head)
 
     async def load_branch_to(self, head: str | None) -> Sequence[Message]:
         """Return the messages up to the end of a branch; None is before all of them. Raises WrongUse.
@@ -56,7 +83,10 @@ class BranchLoader:
         if head is None:
             return ()
         end = next((index for index, message in enumerate(history, 1) if message.id == head), None)
-        return await self.load_newest_branch(head) if end is None else history[:end]
+        if end is not None:
+            return history[:end]
+        await self._writer.flush()
+        return (await self._load_newest(head, head, None)).messages
 
 
 class MessageDeletion:
@@ -86,9 +116,11 @@ class MessageDeletion:
         await self._loader.load_in_view()
         tree = await self._loader.load_tree()
         deletion = await asyncio.to_thread(tree.deletion, message_id)
-        if self._checkpoints is None:
-            return deletion
-        return replace(deletion, checkpoints=await self._checkpoints.list_unrestored(deletion.ids))
+        return replace(deletion, checkpoints=await self.list_checkpoints(deletion.ids))
+
+    async def list_checkpoints(self, message_ids: Collection[str]) -> tuple[str, ...]:
+        """Return the ids of the checkpoints of these messages' calls that are not restored. Raises StorageFailed."""
+        return () if self._checkpoints is None else await self._checkpoints.list_unrestored(message_ids)
 
     async def delete(self, message_id: str) -> None:
         """Delete a message and all that follows it.

@@ -13,7 +13,7 @@ from desktop_agent.processes.foreign_code import deep_copy, notify
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.records import BranchPart, ConversationChanges, ConversationRecord, MessagePlace
 from desktop_agent.types.blocks import Block, Summary
-from desktop_agent.types.conversation_tree import BranchPoints, ConversationTree
+from desktop_agent.types.conversation_tree import BranchPoints
 from desktop_agent.types.engine_events import EngineEvent, Envelope, Event, RunEnd, RunFinished
 from desktop_agent.types.errors import DatabaseReplaced, RemedyAction, Sentence, StorageFailed, WrittenElsewhere
 from desktop_agent.types.messages import Message, MessageState, Role, new_id, now
@@ -202,11 +202,21 @@ class SessionWriter:
             self.journal_queue.add_messages(*new)
         self._show_instead(same, new)
 
-    def show_branch(self, messages: Sequence[Message]) -> None:
-        """Continue from another branch, which is on the disk as it is."""
-        self.journal_queue.change_record(head_message_id=messages[-1].id)
-        same = _common_prefix_length(self._messages, messages)
-        self._show_instead(same, messages[same:])
+    def show_branch(self, part: BranchPart) -> None:
+        """Continue from another branch, which is on the disk as it is; `part` is its end, or all of it."""
+        self.journal_queue.change_record(head_message_id=part.messages[-1].id)
+        first = _first_in_memory(part, self._messages)
+        if first is not None:
+            self.prepend(replace(part, messages=part.messages[:first]))
+        messages = _join(self._messages, self.branches.above, part)
+        if messages is None:
+            self.branches.leave_all(self._messages)
+            self.branches.prepend(part.branch_points, None if part.above is None else part.above.id)
+            self.above = part.above
+            self._replace(0, part.messages)
+        else:
+            same = _common_prefix_length(self._messages, messages)
+            self._show_instead(same, messages[same:])
         self._offer_continue()
 
     def delete_messages(
@@ -222,15 +232,13 @@ class SessionWriter:
         self.branches.forget(deletion.ids)
         self._offer_continue()
 
-    def last_head(self, message_id: str) -> str:
-        """Return the end of the branch in which a message was seen last, or the message itself while it is in view."""
-        is_in_view = any(message.id == message_id for message in self._messages)
-        return message_id if is_in_view else self.branches.last_head(message_id)
-
     def _show_instead(self, same: int, messages: Sequence[Message]) -> None:
         """Keep so many messages, and go on with these."""
         if same < len(self._messages):
             self.branches.leave(self._messages, same)
+        self._replace(same, messages)
+
+    def _replace(self, same: int, messages: Sequence[Message]) -> None:
         saved = self.transcript.saved_calls
         unchanged = same
         # The result of a call is shown with the call.
@@ -253,22 +261,6 @@ class SessionWriter:
         """Write what is left; later writes raise WrongUse."""
         await self.journal_queue.close()
         await self.rule_queue.close()
-
-    @property
-    def tree(self) -> ConversationTree:
-        """Return a conversation in memory with all its branches."""
-        record, messages = self.record, self._messages
-        return ConversationTree(
-            id=record.id,
-            title=record.title,
-            created_at=record.created_at,
-            updated_at=now(),
-            messages=self.branches.nodes(messages),
-            head=messages[-1].id if messages else None,
-            model=record.model,
-            workspace=record.workspace,
-            title_is_automatic=record.title_is_automatic,
-        )
 
     def _remember(self, messages: Sequence[Message]) -> None:
         for message in messages:
@@ -356,6 +348,26 @@ def _with_new_reference(block: Block, ids: Mapping[str, str]) -> Block:
     if not isinstance(block, Summary):
         return block
     return block.model_copy(update={"first_kept_id": ids.get(block.first_kept_id, block.first_kept_id)})
+
+
+def _first_in_memory(part: BranchPart, history: Sequence[Message]) -> int | None:
+    """Return the index in a part of the first message of the history."""
+    first = history[0].id if history else ""
+    return next((index for index, message in enumerate(part.messages) if message.id == first), None)
+
+
+def _join(history: Sequence[Message], above: str | None, part: BranchPart) -> Sequence[Message] | None:
+    """Return the end of another branch behind what the history has above it; None where they do not meet there.
+
+    `above` is the id of the message before the history.
+    """
+    meeting = None if part.above is None else part.above.id
+    if meeting == above:
+        return part.messages
+    for index, message in enumerate(history, 1):
+        if message.id == meeting:
+            return (*history[:index], *part.messages)
+    return None
 
 
 def _common_prefix_length(before: Sequence[Message], after: Sequence[Message]) -> int:

@@ -33,6 +33,28 @@ _SUM_USAGE_UP = """
     )
     SELECT count(usage), total((role = 'assistant' OR usage IS NOT NULL) AND usage ->> 'cost' IS NULL), {sums}
     FROM used"""
+# No bodies are read, and nothing above the message.
+_SELECT_IS_ABOVE = """
+    WITH RECURSIVE wanted (number) AS (
+        SELECT number FROM messages WHERE conversation = :conversation AND id = :id
+    ), branch (number, parent) AS (
+        SELECT number, parent FROM messages WHERE conversation = :conversation AND id = :below
+        UNION ALL
+        SELECT m.number, m.parent FROM branch b JOIN messages m ON m.number = b.parent AND m.number < b.number
+        WHERE m.number >= (SELECT number FROM wanted)
+    )
+    SELECT count(*) FROM branch WHERE number = (SELECT number FROM wanted)"""
+_SELECT_APART = """
+    WITH RECURSIVE branch (number, parent) AS (
+        SELECT number, parent FROM messages WHERE conversation = :conversation AND id = :head
+        UNION ALL
+        SELECT m.number, m.parent FROM branch b JOIN messages m ON m.number = b.parent AND m.number < b.number
+    ), other (number, parent) AS (
+        SELECT number, parent FROM messages WHERE conversation = :conversation AND id = :other
+        UNION ALL
+        SELECT m.number, m.parent FROM other o JOIN messages m ON m.number = o.parent AND m.number < o.number
+    )
+    SELECT id FROM messages WHERE number IN (SELECT number FROM branch EXCEPT SELECT number FROM other)"""
 _USAGE_FIELDS = tuple(Usage.model_fields)
 _SELECT_SYSTEM_UP = f"{_SELECT_BRANCH_UP} WHERE m.role = 'system'"
 
@@ -73,9 +95,30 @@ class BranchParts:
         """Return the messages up to and including a place, about `at_least` of them, or all. Raises WrongUse."""
         return await self._run(lambda db: _load_above(db, conversation_number(db, conversation_id), place, at_least))
 
-    async def load_newest_branch(self, conversation_id: str, message_id: str) -> tuple[Message, ...]:
-        """Return the newest of the branches that have this message, oldest message first. Raises WrongUse."""
-        return await self._run(lambda db: _load_newest(db, conversation_number(db, conversation_id), message_id))
+    async def load_newest_branch(
+        self, conversation_id: str, head: str, *, message_id: str = "", at_least: int | None = None
+    ) -> BranchPart:
+        """Return the newest of the branches that have the message `head`. Raises WrongUse.
+
+        With `at_least`, about so many messages from its end, and as many as are needed to have this message.
+        """
+        return await self._run(
+            lambda db: _load_newest(db, conversation_number(db, conversation_id), head, message_id or head, at_least)
+        )
+
+    async def is_above(self, conversation_id: str, message_id: str, below: str) -> bool:
+        """Return whether a message is `below` itself, or before it on its branch. Raises WrongUse."""
+        return await self._run(lambda db: _is_above(db, conversation_number(db, conversation_id), message_id, below))
+
+    async def ids_apart(self, conversation_id: str, head: str, other_head: str) -> frozenset[str]:
+        """Return the ids of the messages of the branch with this end that another branch does not have."""
+
+        def work(db: sqlite3.Connection) -> frozenset[str]:
+            conversation = conversation_number(db, conversation_id)
+            rows = db.execute(_SELECT_APART, {"conversation": conversation, "head": head, "other": other_head})
+            return frozenset(text_of(id_) for (id_,) in rows)
+
+        return await self._run(work)
 
     async def usage_above(self, place: MessagePlace) -> tuple[Usage | None, bool]:
         """Return the usage of the messages up to and including a place, and whether the cost of each is known."""
@@ -95,15 +138,17 @@ class BranchParts:
         )
 
 
-def load_branch_end(connection: sqlite3.Connection, conversation: int, at_least: int | None) -> BranchPart:
+def load_branch_end(
+    connection: sqlite3.Connection, conversation: int, at_least: int | None, until: int = _END
+) -> BranchPart:
     """Return the end of the branch in view, about `at_least` messages, or all of it.
 
-    Raises InconsistentData where a part of it cannot be reached.
+    It has the row `until` too, if that is on the branch. Raises InconsistentData where a part of it cannot be reached.
     """
     head, count = connection.execute(
         "SELECT head, message_count FROM conversations WHERE number = ?", (conversation,)
     ).fetchone()
-    messages, above = _read_up(connection, conversation, head, count, at_least)
+    messages, above = _read_up(connection, conversation, head, count, at_least, until)
     return BranchPart(messages, above, _load_branch_points(connection, conversation, above, _END))
 
 
@@ -114,30 +159,55 @@ def _load_above(
     return BranchPart(messages, above, _load_branch_points(connection, conversation, above, place.number))
 
 
-def _load_newest(connection: sqlite3.Connection, conversation: int, message_id: str) -> tuple[Message, ...]:
-    (head,) = connection.execute(_SELECT_NEWEST_BELOW, {"conversation": conversation, "id": message_id}).fetchone()
-    if head is None:
+def _load_newest(
+    connection: sqlite3.Connection, conversation: int, below: str, message_id: str, at_least: int | None
+) -> BranchPart:
+    (head,) = connection.execute(_SELECT_NEWEST_BELOW, {"conversation": conversation, "id": below}).fetchone()
+    until = _number_of(connection, conversation, message_id)
+    if head is None or until is None:
         raise no_message_error(message_id)
     (count,) = connection.execute("SELECT position FROM messages WHERE number = ?", (head,)).fetchone()
-    messages, _ = _read_up(connection, conversation, head, count, None)
-    return messages
+    messages, above = _read_up(connection, conversation, head, count, at_least, until)
+    return BranchPart(messages, above, _load_branch_points(connection, conversation, above, _END))
+
+
+def _number_of(connection: sqlite3.Connection, conversation: int, message_id: str) -> int | None:
+    sql = "SELECT number FROM messages WHERE conversation = ? AND id = ?"
+    row = connection.execute(sql, (conversation, message_id)).fetchone()
+    return None if row is None else row[0]
+
+
+def _is_above(connection: sqlite3.Connection, conversation: int, message_id: str, below: str) -> bool:
+    values = {"conversation": conversation, "id": message_id, "below": below}
+    (count,) = connection.execute(_SELECT_IS_ABOVE, values).fetchone()
+    return count > 0
 
 
 def _read_up(
-    connection: sqlite3.Connection, conversation: int, number: int | None, count: int, at_least: int | None
+    connection: sqlite3.Connection,
+    conversation: int,
+    number: int | None,
+    count: int,
+    at_least: int | None,
+    until: int = _END,
 ) -> tuple[tuple[Message, ...], MessagePlace | None]:
-    """Return messages that end in this row, the one at position `count`, and the place above them."""
+    """Return messages that end in this row, the one at position `count`, and the place above them.
+
+    They are about `at_least`, or all, and go up to the row `until`.
+    """
     messages: list[Message] = []
     above: MessagePlace | None = None
+    last = _END
     with closing(connection.execute(_SELECT_BRANCH_UP, (number,))) as rows:
         for row in rows:
             if (row[4], row[5]) != (conversation, count - len(messages)):
                 raise InconsistentData(NOT_A_BRANCH)
-            is_enough = at_least is not None and len(messages) >= at_least
+            is_enough = at_least is not None and len(messages) >= at_least and last <= until
             if is_enough and messages and _begins_part(messages[-1].role, text_of(row[2])):
                 above = _place_of(row)
                 break
             messages.append(_message_of(row))
+            last = row[0]
     if above is None and len(messages) != count:
         raise InconsistentData(NOT_A_BRANCH)
     messages.reverse()

@@ -62,10 +62,14 @@ class ConversationBranches(QObject):
         self._change(lambda: self._session.branches.branch_from(message_id))
 
     async def show(self, message_id: str) -> None:
-        """Continue with the newest branch that has this message. Raises StorageFailed too."""
-        before = self._open_checkpoints()
-        await self._session.branches.show(message_id)
-        self._report(before)
+        """Continue with the branch in which this message was seen last, or the newest. Raises StorageFailed too."""
+        before, head, was_part = self._open_checkpoints(), self._session.branches.head, self._is_part
+        await self._session.branches.show(message_id, whole=False)
+        if head is not None and (was_part or self._is_part):
+            self.changed.emit()
+            self._report_files(await self._session.branches.list_checkpoints_left(head))
+        else:
+            self._report(before)
         if self._session.checkpoints is not None:
             await self._session.checkpoints.publish_saved_calls()
 
@@ -75,7 +79,7 @@ class ConversationBranches(QObject):
 
     async def plan_deletion(self, message_id: str) -> Deletion:
         """Return what `delete` would delete; nothing is changed, but all messages are loaded. Raises as that does."""
-        lacks_earlier = self._session.history_loader.count > 0
+        lacks_earlier = self._is_part
         deletion = await self._session.branches.plan_deletion(message_id)
         if lacks_earlier and self._session.checkpoints is not None:
             await self._session.checkpoints.publish_saved_calls()
@@ -101,8 +105,16 @@ class ConversationBranches(QObject):
     def _report(self, before: Mapping[str, None]) -> None:
         left = tuple(before.keys() - self._open_checkpoints().keys())
         self.changed.emit()
-        if left:
-            self.files_left.emit(left)
+        self._report_files(left)
+
+    def _report_files(self, checkpoint_ids: tuple[str, ...]) -> None:
+        if checkpoint_ids:
+            self.files_left.emit(checkpoint_ids)
+
+    @property
+    def _is_part(self) -> bool:
+        """Whether earlier messages of the branch are not loaded."""
+        return self._session.history_loader.count > 0
 
     def _open_checkpoints(self) -> Mapping[str, None]:
         """Return the checkpoints of the calls in view that were not restored."""

@@ -264,9 +264,21 @@ class EarlierMessages(QObject):
 
     def show(self, conversation: OpenConversation) -> None:
         """Load messages of this conversation."""
+        if self._conversation is not None:
+            self._conversation.branches.changed.disconnect(self._on_branch_changed)
         self._conversation = conversation
+        conversation.branches.changed.connect(self._on_branch_changed)
         self._waiting.clear()
         if conversation.history.count:
+            self._tasks.start(self._count_usage(conversation))
+
+    def _on_branch_changed(self) -> None:
+        conversation = self._conversation
+        if conversation is None:
+            return
+        conversation.history.spending.count_branch()
+        conversation.usage_changed.emit()
+        if conversation.history.spending.lacks_earlier:
             self._tasks.start(self._count_usage(conversation))
 
     async def _count_usage(self, conversation: OpenConversation) -> None:

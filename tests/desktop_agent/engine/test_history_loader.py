@@ -32,6 +32,7 @@ async def shaky(tmp_path: Path) -> AsyncIterator[Shaky]:
 @pytest.fixture(autouse=True)
 def _short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("desktop_agent.engine.session_opening.FIRST_PART", 4)
+    monkeypatch.setattr("desktop_agent.engine.session_branches.FIRST_PART", 4)
     monkeypatch.setattr(history_loader.HistoryLoader.load, "__defaults__", (6,))
 
 
@@ -243,6 +244,79 @@ async def test_versions_are_known_for_what_is_loaded_and_any_can_be_shown(shaky:
     assert third.history_loader.count == 0
 
 
+async def two_long_branches(stage: Stage) -> tuple[str, list[Message], list[Message]]:
+    """Return the id of a stored conversation, and its branches, of which the second is in view."""
+    shared, first, second = list(talk(2)), list(talk(10, 2)), list(talk(9, 20))
+    record = await stage.shaky.store.create_conversation(title="t", model="m")
+    await stage.shaky.store.commit(record.id, *shared, *first)
+    await stage.shaky.store.update_conversation(record.id, head_message_id=shared[-1].id)
+    await stage.shaky.store.commit(record.id, *second)
+    return record.id, [*shared, *first], [*shared, *second]
+
+
+async def test_another_branch_is_loaded_by_its_end(shaky: Shaky) -> None:
+    stage = stage_for(shaky)
+    id_, first, second = await two_long_branches(stage)
+    session = await opened_again(stage, id_)
+    await session.branches.show("a10", whole=False)
+    assert first[: session.history_loader.count] + list(session.history) == first
+    assert session.history_loader.count > 30
+    assert shown(session.transcript) == shown(Transcript(session.history))
+    assert not session.branches.versions
+    await session.branches.show("p23", whole=False)
+    assert session.history[0].id == "p23"
+    assert second[: session.history_loader.count] + list(session.history) == second
+    while session.history_loader.count:
+        await session.history_loader.load()
+    assert list(session.history) == second
+    assert session.branches.versions["p20"].ids == ("p2", "p20")
+    assert shown(session.transcript) == shown(Transcript(session.history))
+    await session.branches.show("p2", whole=False)
+    assert list(session.history) == first
+    await session.flush()
+    assert await stage.stored() == tuple(first)
+
+
+async def test_another_branch_meets_what_is_in_memory(shaky: Shaky) -> None:
+    stage = stage_for(shaky)
+    id_, first, second = await two_long_branches(stage)
+    session = await opened_again(stage, id_)
+    assert await session.history_loader.load_until("p1")
+    above = session.history_loader.count
+    assert above
+    await session.branches.show("p2", whole=False)
+    assert list(session.history) == first[above:]
+    session = await opened_again(stage, id_)
+    # From its part on, the branch that is asked for has all that is in memory.
+    await session.branches.show("p2", whole=False)
+    await session.branches.show("p1", whole=False)
+    assert list(session.history) == second[second.index(session.history[0]) :]
+    assert session.history[0].id == "p1"
+
+
+async def test_the_branch_that_was_seen_last_comes_back_where_it_was_left_in_part(shaky: Shaky) -> None:
+    stage = stage_for(shaky, "new")
+    id_, first, second = await two_long_branches(stage)
+    session = await opened_again(stage, id_)
+    await session.branches.show("p10", whole=False)
+    session.branches.edit_prompt("p10", Message.user("newer"))
+    await stage.idle()
+    await session.branches.show("a11", whole=False)
+    await session.branches.show("a28", whole=False)
+    assert session.history[-1].id == "a28"
+    assert not {"p5", "a11"} & {message.id for message in session.history}
+    await session.branches.show("p5", whole=False)
+    assert list(session.history) == first[first.index(session.history[0]) :]
+    await session.branches.show("p25", whole=False)
+    assert session.history[-1] == second[-1]
+
+
+async def test_the_ids_of_a_branch_that_is_left_are_those_it_has_alone(shaky: Shaky) -> None:
+    id_, first, second = await two_long_branches(stage_for(shaky))
+    left = await shaky.store.branch_parts.ids_apart(id_, first[-1].id, second[-1].id)
+    assert left == {message.id for message in first[8:]}
+
+
 async def test_an_answer_whose_prompt_is_not_loaded_is_asked_for_anew_once_it_is(shaky: Shaky) -> None:
     stage = stage_for(shaky, "again")
     session = await opened(stage, *talk(2), *work(20))
@@ -264,8 +338,9 @@ async def test_a_message_is_found_far_above(shaky: Shaky) -> None:
     session = await opened(stage_for(shaky), *talk(9))
     assert await session.history_loader.load_until("c3")
     assert 0 < session.history_loader.count <= 13
+    above = session.history_loader.count
     assert not await session.history_loader.load_until("nowhere")
-    assert session.history_loader.count == 0
+    assert session.history_loader.count == above
 
 
 async def test_after_a_crash_all_of_it_is_loaded(shaky: Shaky) -> None:

@@ -64,7 +64,8 @@ async def test_what_was_written_is_read_again(store: Store) -> None:
     assert loaded.messages == TREE.branch()
     assert loaded.part.branch_points == {None: ("a", "f"), "a": ("b", "e")}
     assert await store.integrity_checker.run(full=True) is not None
-    assert [item.id for item in await store.branch_parts.load_newest_branch("imported", "e")] == ["a", "e"]
+    part = await store.branch_parts.load_newest_branch("imported", "e")
+    assert ([item.id for item in part.messages], part.above) == (["a", "e"], None)
 
 
 async def test_importing_twice_adds_nothing(store: Store) -> None:

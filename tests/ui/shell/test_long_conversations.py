@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 
-from desktop_agent.conversation.items import ToolCallItem, UserItem
+from desktop_agent.conversation.items import AnswerItem, ToolCallItem, UserItem
 from desktop_agent.types.blocks import Text, ToolResult, ToolUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta, Usage
@@ -219,5 +219,35 @@ def test_from_the_tree_of_branches_one_continues_after_a_message_that_is_not_loa
         tree._dialog.branch_requested.emit(roots[0].main_child)
         await until(lambda: len(conversation.transcript) == 2)
         assert conversation.history.count == 0
+
+    on_screen(work)
+
+
+def test_a_hit_on_another_branch_is_opened_without_all_that_is_above(on_screen):
+    async def work(screen):
+        store = screen.engine.store
+        view = await opened(screen, talk())
+        conversation = screen.conversation
+        loaded = await store.load(conversation.id, 24)
+        record = await store.update_conversation(conversation.id, head_message_id=loaded.messages[0].id)
+        other = [Message.user(f"Other {number}").model_copy(update={"id": f"o{number}"}) for number in range(100)]
+        await store.commit(record.id, *other)
+        arrived = Heard(screen.window.page.messages.arrived)
+        screen.window.page.messages.open(conversation.id, "o90")
+        _, index = await arrived.next()
+        await screen.idle()
+        assert view.row_viewport.rows.transcript[index].text == "Other 90"
+        assert conversation.history.count > COUNT / 2
+        assert len(view.row_viewport.rows) == len(conversation.transcript)
+        rows = view.row_viewport.rows
+        while rows.top:
+            view.scroller.scroll_by(-300)
+            await asyncio.sleep(0)
+            await screen.idle()
+        assert conversation.history.count == 0
+        assert first_text(view) == "Question 000"
+        assert conversation.history.spending.is_complete
+        answers = [item for item in conversation.transcript if isinstance(item, AnswerItem)]
+        assert conversation.history.spending.total.cost == len(answers) / 2
 
     on_screen(work)
