@@ -199,12 +199,17 @@ class ConversationUsage:
     """Sums up the committed messages, each once, and the current answer.
 
     `history` returns the committed messages that are in memory, oldest first, `count_above` how many there are above
-    them; messages that are added at the beginning are no news. The usage of specialists and of a title while the
-    conversation is open is added, and that of failed attempts, as for a summary; no message of the conversation has
-    it, so it is lost when that is closed.
+    them; messages that are added at the beginning are no news. `beside` is what titles used that no message has. The
+    usage of specialists and of a title while the conversation is open is added, and that of failed attempts, as for a
+    summary; no message has it, so but for the title it is lost when the conversation is closed.
     """
 
-    def __init__(self, history: Callable[[], Sequence[Message]], count_above: Callable[[], int] = lambda: 0) -> None:
+    def __init__(
+        self,
+        history: Callable[[], Sequence[Message]],
+        count_above: Callable[[], int] = lambda: 0,
+        beside: Usage | None = None,
+    ) -> None:
         self._history = history
         self._count_above = count_above
         self.lacks_earlier = count_above() > 0
@@ -219,6 +224,8 @@ class ConversationUsage:
         self._before_run = 0.0
         self._run_cost = 0.0
         self._wasted_cost = 0.0
+        if beside is not None:
+            self._add_beside(beside)
         self._count_new()
 
     @property

@@ -184,6 +184,7 @@ class Session:
         self.is_in_memory = not writer.journal_queue.is_stored and held is None
         self._active_run = ActiveRun(writer, TitleMaker(writer, setup), self._update_busy)
         self._controls = RuntimeControls(writer, setup, self._active_run.emit)
+        self._active_run.titles.on_usage = self._controls.add_title_usage
         self.approvals = self._controls.approvals
         self.questions = self._controls.questions
         self.queue = self._controls.queue

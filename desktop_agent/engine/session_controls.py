@@ -40,6 +40,7 @@ from desktop_agent.types.permissions import (
     fallback_mode,
 )
 from desktop_agent.types.policies import Guard, Hooks, Limits, PromptPolicy, QueuedMessage, Specialist, When
+from desktop_agent.types.provider_events import Usage
 from desktop_agent.types.providers import ProviderConfig
 
 
@@ -194,6 +195,12 @@ class RuntimeControls:
     def save_state_soon(self) -> None:
         """Save the state after the current step: a message is taken out and then committed."""
         asyncio.get_running_loop().call_soon(self.save_state)
+
+    def add_title_usage(self, used: Usage) -> None:
+        """Save what a model used for a title."""
+        before = self._state.title_usage
+        self._state = self._state.model_copy(update={"title_usage": used if before is None else before + used})
+        self.save_state()
 
     def save_state(self) -> None:
         """Save the state, if it has changed."""

@@ -21,7 +21,7 @@ from desktop_agent.types.errors import AgentError, WrongUse
 from desktop_agent.types.hidden_characters import find_deceptive
 from desktop_agent.types.messages import Message, MessageState, Role, new_id, now
 from desktop_agent.types.preferences import ChatPreferences
-from desktop_agent.types.provider_events import StopReason
+from desktop_agent.types.provider_events import StopReason, Usage
 from desktop_agent.types.providers import Capabilities, ModelRequest, PromptCaching, ProviderConfig, ReasoningDisabled
 
 if TYPE_CHECKING:
@@ -143,13 +143,14 @@ class TitleMaker:
     """Asks a model for the title of one conversation, after an answer and never beside a run.
 
     It is no turn: no hook, no policy, no message, nothing in the journal. Whatever fails, the title that was made from
-    the first prompt stays. `on_change` is called when it begins and when it is done.
+    the first prompt stays. `on_change` is called when it begins and when it is done, `on_usage` with what it used.
     """
 
     def __init__(self, writer: "SessionWriter", setup: "SessionSetup") -> None:
         self._writer = writer
         self._setup = setup
         self.on_change: Callable[[], None] = lambda: None
+        self.on_usage: Callable[[Usage], None] = lambda _: None
         self._task: asyncio.Task[None] | None = None
         self._is_done = False
 
@@ -224,6 +225,8 @@ class TitleMaker:
             is_the_same = self._has_local_title(prompt) and _first_answer(self._writer.history()) == answer
             if title and is_the_same:
                 self._writer.journal_queue.change_record(title=title, title_is_automatic=True)
+            if text.total_usage is not None:
+                self.on_usage(text.total_usage)
             if title or text.total_usage is not None:
                 self._writer.emit_between_runs(ConversationTitled(self._writer.record.title, text.total_usage))
 

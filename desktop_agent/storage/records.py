@@ -22,6 +22,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.permissions import Mode, Rule, RuleEffect, RuleScope
 from desktop_agent.types.policies import PromptPolicy, QueuedMessage
+from desktop_agent.types.provider_events import Usage
 from desktop_agent.types.providers import ConversationParameters, Reasoning
 from desktop_agent.types.tool_calls import UntrustedSource
 
@@ -37,7 +38,7 @@ class ConversationState(BaseModel):
     ones, in the order of installation. `queue` are messages that wait, those whose hooks have not decided yet among
     them. `stopped_run` is the run that the person last stopped: after a crash before its end, nothing of it is
     resumed. `outside` are the sources of untrusted content since the person last let such pass, `trusted` the sources
-    before.
+    before. `title_usage` is what models used for its titles, which no message has.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -50,6 +51,7 @@ class ConversationState(BaseModel):
     stopped_run: str | None = None
     outside: tuple[UntrustedSource, ...] = ()
     trusted: tuple[UntrustedSource, ...] = ()
+    title_usage: Usage | None = None
 
     if TYPE_CHECKING:
 

@@ -19,7 +19,9 @@ class ConversationHistory:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
-        self.spending = ConversationUsage(lambda: session.history, lambda: session.history_loader.count)
+        self.spending = ConversationUsage(
+            lambda: session.history, lambda: session.history_loader.count, session.record.state.title_usage
+        )
 
     @property
     def count(self) -> int:

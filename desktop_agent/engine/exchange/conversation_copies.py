@@ -34,7 +34,7 @@ async def duplicate_conversation(engine: Engine, conversation_id: str, title: Ca
         "archived_at": None,
         "updated_at": now(),
     }
-    state = record.state.model_copy(update={"queue": (), "stopped_run": None})
+    state = record.state.model_copy(update={"queue": (), "stopped_run": None, "title_usage": None})
     return await _store(engine, tree.model_copy(update=changes), record, state)
 
 

@@ -107,3 +107,13 @@ def test_what_a_title_cost_counts_beside_the_answers() -> None:
     assert spending.is_complete
     spending.take(ConversationTitled("About cats", Usage(input_tokens=4)))
     assert not spending.is_complete
+
+
+def test_what_a_title_used_before_it_was_opened_is_counted_and_stays_on_every_branch() -> None:
+    history = [answered(input_tokens=5, cost=1)]
+    spending = ConversationUsage(lambda: history, beside=Usage(cost=0.25))
+    assert spending.total is not None
+    assert spending.total.cost == 1.25
+    history[:] = [answered(input_tokens=5, cost=2)]
+    spending.count_branch()
+    assert spending.total.cost == 2.25

@@ -12,6 +12,7 @@ from desktop_agent.engine import titles as module
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.titles import TITLE_LENGTH, clean_title, title_of
+from desktop_agent.storage.records import read_state, state_to_json
 from desktop_agent.types.engine_events import ConversationTitled, ErrorOccurred
 from desktop_agent.types.messages import Message
 from desktop_agent.types.preferences import ChatPreferences, Preferences, ProviderPreferences
@@ -130,6 +131,10 @@ async def test_a_model_names_a_conversation_once(tmp_path: Path) -> None:
         [titled] = at.titled
         assert titled.usage is not None
         assert titled.usage.total_tokens == 95
+        # It is the conversation's, and stays so when that is closed.
+        record = await at.engine.store.record(at.session.record.id)
+        assert record.state.title_usage == titled.usage
+        assert read_state(state_to_json(record.state)) == record.state
         request = asked(server)[1].json
         assert request["model"] == "m"
         assert "tools" not in request

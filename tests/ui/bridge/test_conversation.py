@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from desktop_agent.conversation.items import Added, AnswerItem, Prepended, Removed, Updated
+from desktop_agent.storage.records import ConversationState
 from desktop_agent.types.engine_events import ApprovalRequested, RunEnd, RunFinished, RunStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
@@ -21,6 +22,7 @@ class Silent:
 
     history = ()
     history_loader = SimpleNamespace(count=0)
+    record = SimpleNamespace(state=ConversationState())
 
     def subscribe(self, on_changes, on_event, *, pieces):
         self.tell = on_changes
