@@ -15,6 +15,10 @@ class OneLine:
     """Marks a text that has no lines: a name, a path."""
 
 
+class FolderField:
+    """Marks a text as the path of a folder, which can be chosen in a dialog too."""
+
+
 class FontFamilyField:
     """Marks a text as the name of a font family; empty is the system's."""
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from desktop_agent.types.form_hints import FontFamilyField, NumberFormat, OneLine
+from desktop_agent.types.form_hints import FolderField, FontFamilyField, NumberFormat, OneLine
 from desktop_agent.types.mcp import McpServer
 from desktop_agent.types.permissions import BUILT_IN_MODES, Mode
 from desktop_agent.types.policies import Specialist
@@ -271,7 +271,7 @@ class StoragePreferences(_Section):
         title="Automatic backups to keep",
         description="Older ones are deleted; those that you asked for stay.",
     )
-    backup_folder: Annotated[str, OneLine()] = Field(
+    backup_folder: Annotated[str, FolderField()] = Field(
         default="",
         max_length=4096,
         title="Folder for backups",

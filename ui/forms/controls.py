@@ -1,7 +1,7 @@
 """The controls of a form: each edits one value."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, SignalInstance
@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
+    QFileDialog,
     QLineEdit,
     QPlainTextEdit,
     QRadioButton,
@@ -19,8 +20,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ui.style.boxes import vbox
-from ui.style.controls import ComboBox
+from ui.style.boxes import hbox, vbox
+from ui.style.controls import ComboBox, button
 from ui.style.layouts import FlowRows
 from ui.style.theme import BODY_SIZE, SPACE_M, SPACE_S, SPACE_XS
 from ui.style.widgets import WrappedChoice
@@ -64,6 +65,25 @@ def text_line(*, max_length: int = 0, placeholder: str = "", is_exact: bool = Fa
 
     read = line.text if is_exact else lambda: line.text().strip()
     return Control(widget=line, read=read, show=show, changed=line.textChanged)
+
+
+def folder_line(title: str, browse: str) -> Control[QLineEdit]:
+    """Create a line for the path of a folder, and a button `browse` that opens a dialog with this title."""
+    control = text_line()
+    line, view = control.widget, QWidget()
+    chooser = button(browse, lambda: _choose_folder(line, title), name=f"{browse} {title}")
+    hbox(line, chooser, parent=view, spacing=SPACE_S, margins=0, grow=line)
+    return replace(control, view=view)
+
+
+def _choose_folder(line: QLineEdit, title: str) -> None:
+    """Open a folder dialog, without waiting for it."""
+    dialog = QFileDialog(line.window(), title, line.text().strip())
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.setFileMode(QFileDialog.FileMode.Directory)
+    dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+    dialog.fileSelected.connect(line.setText)
+    dialog.open()
 
 
 def text_area(
@@ -141,8 +161,8 @@ def radio_buttons(choices: Choices, chosen: object) -> Control[QWidget]:
     buttons: list[QAbstractButton] = [QRadioButton() for _ in choices]
     view = _column_of(buttons, choices, "")
     group = QButtonGroup(view)
-    for index, button in enumerate(buttons):
-        group.addButton(button, index)
+    for index, choice in enumerate(buttons):
+        group.addButton(choice, index)
     values = [value for value, _ in choices]
 
     def show(value: object) -> None:
@@ -156,10 +176,10 @@ def radio_buttons(choices: Choices, chosen: object) -> Control[QWidget]:
 def _column_of(buttons: Sequence[QAbstractButton], choices: Choices, name: str) -> QWidget:
     view = QWidget()
     column = vbox(parent=view, spacing=SPACE_XS, margins=0)
-    for button, (_, words) in zip(buttons, choices, strict=True):
-        column.addWidget(WrappedChoice(button, words))
+    for choice, (_, words) in zip(buttons, choices, strict=True):
+        column.addWidget(WrappedChoice(choice, words))
         if name:
-            button.setAccessibleName(f"{name}: {words}")
+            choice.setAccessibleName(f"{name}: {words}")
     return view
 
 

@@ -12,8 +12,8 @@ from PySide6.QtCore import QCoreApplication, QTimer
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QWidget
 
-from desktop_agent.types.form_hints import FontFamilyField, NumberFormat, OneLine, OptionalNumber
-from ui.forms.controls import Control, check_box, menu, number_box, text_area, text_line
+from desktop_agent.types.form_hints import FolderField, FontFamilyField, NumberFormat, OneLine, OptionalNumber
+from ui.forms.controls import Control, check_box, folder_line, menu, number_box, text_area, text_line
 from ui.forms.form import Form
 
 _T = TypeVar("_T")
@@ -59,6 +59,9 @@ def control_for(field: FieldInfo) -> Control[QWidget]:
     if _hint(field, FontFamilyField) is not None:
         return _font_menu()
     if kind is str:
+        if _hint(field, FolderField) is not None:
+            browse = QCoreApplication.translate("Preferences", "Browse…")
+            return _delayed(folder_line(translate_preference(field.title or ""), browse))
         is_line = _hint(field, OneLine) is not None
         return _delayed(text_line() if is_line else text_area(0, margin=TEXT_HEIGHT, is_exact=True))
     if kind == str | None:
@@ -107,8 +110,11 @@ def _delayed(control: Control[QWidget]) -> Control[QWidget]:
         if control.read() != text and not delay_timer.isActive():
             control.show(text)
 
+    def wait(*_: object) -> None:  # `start` itself would be given the text where another signal sets it
+        delay_timer.start()
+
     if control.changed is not None:
-        control.changed.connect(delay_timer.start)
+        control.changed.connect(wait)
     return replace(control, show=show, changed=delay_timer.timeout)
 
 

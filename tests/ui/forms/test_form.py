@@ -2,9 +2,12 @@
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QPushButton
 
+from desktop_agent.types.preferences import StoragePreferences
 from ui.forms.controls import check_box, check_boxes, menu, number_box, radio_buttons, text_area, text_line
 from ui.forms.form import Form
+from ui.forms.model_fields import add_model_fields
 from ui.style.style_sheet import apply_theme
 from ui.style.theme import ThemeSource
 
@@ -134,3 +137,22 @@ def test_a_warning_is_said_with_the_field(qtbot):
     row = form.add_field("a", "A", text_line(), is_optional=True)
     row.show_warning("It is kept in a file.")
     assert row.control.widget.accessibleDescription() == "Optional. It is kept in a file."
+
+
+def test_a_folder_is_typed_or_chosen_in_a_dialog(qtbot, tmp_path):
+    form = Form()
+    qtbot.addWidget(form)
+    add_model_fields(form, StoragePreferences, ["backup_folder"])
+    form.show_values({"backup_folder": str(tmp_path)})
+    form.show()
+    browse = form.findChild(QPushButton)
+    assert browse.accessibleName() == "Browse… Folder for backups"
+    assert browse.focusPolicy() != Qt.FocusPolicy.NoFocus
+    browse.click()
+    dialog = form.findChild(QFileDialog)
+    assert dialog.fileMode() == QFileDialog.FileMode.Directory
+    assert dialog.directory().absolutePath() == str(tmp_path)
+    with qtbot.waitSignal(form.changed):
+        dialog.fileSelected.emit(str(tmp_path / "other"))
+        dialog.close()
+    assert form.values == {"backup_folder": str(tmp_path / "other")}
