@@ -234,7 +234,7 @@ def _read_equal_chunks(data: bytes, position: int, header: int, size: int, piece
     pattern = data[position : position + header] + bytes(size) + b"\r\n"
     fixed = [*range(header), header + size, header + size + 1]
     count = _FIRST_RUN
-    while position + count * stride <= len(data):
+    while count := min(count, (len(data) - position) // stride):
         part = data[position : position + count * stride]
         if any(part[offset::stride] != pattern[offset : offset + 1] * count for offset in fixed):
             break
@@ -243,7 +243,7 @@ def _read_equal_chunks(data: bytes, position: int, header: int, size: int, piece
             payload[offset::size] = part[header + offset :: stride]
         pieces.append(bytes(payload))
         position += len(part)
-        count *= 2
+        count *= 16
     return position
 
 
