@@ -14,6 +14,7 @@ from ui.composer.attachment_items import (
     PendingResource,
     PromptSource,
     UnreadablePicture,
+    picture_notices,
 )
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import IconButton, label
@@ -23,6 +24,8 @@ from ui.style.theme import RADIUS_S, SPACE_S, SPACE_XS, ThemeSource, pixmap
 
 if TYPE_CHECKING:
     import asyncio
+
+    from desktop_agent.types.providers import ImageLimits
 
 
 THUMBNAIL_SIZE = 36
@@ -192,6 +195,15 @@ class AttachmentRow(QScrollArea):
         """Return the attachments that are ready, in order."""
         ready = [entry.picture or entry.unreadable or entry.resource or entry.text for entry in self._entries]
         return [*(attachment for attachment in ready if attachment is not None), *self._prompt_sources]
+
+    def items_beside(self, text: str) -> list[Attachment]:
+        """Return what goes with this text. Prompts are for none, but kept: an undo may bring their text back."""
+        has_words = bool(text or self.texts)
+        return [item for item in self.items if has_words or not isinstance(item, PromptSource)]
+
+    def notices(self, limits: "ImageLimits | None", *, can_see: bool | None) -> list[str]:
+        """Return what will be changed about the pictures, as `picture_notices` does; nothing without any."""
+        return picture_notices(self.pictures, limits, can_see=can_see) if self.has_pictures else []
 
     @property
     def chips(self) -> list[AttachmentChip]:

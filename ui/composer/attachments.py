@@ -2,10 +2,12 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
 
 from desktop_agent.types.errors import AgentError, ImageRefused
 from ui.composer.attachment_chips import (
@@ -17,6 +19,7 @@ from ui.composer.attachment_chips import (
     PastedText,
 )
 from ui.composer.attachment_items import (
+    SUFFIXES,
     AttachmentFetch,
     FetchResult,
     PendingPicture,
@@ -33,6 +36,9 @@ from ui.style.controls import announce
 from ui.style.text import format_bytes, show_hidden, translate_sentence
 from ui.style.theme import ThemeSource
 
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QFileDialog
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -47,6 +53,24 @@ class Attachments(AttachmentRow):
         super().__init__(parent)
         self._themes = themes
         self._intake = intake
+        self._file_dialog: QFileDialog | None = None
+
+    def choose_files(self, title: str, attach: Callable[[Sequence[str]], object]) -> None:
+        """Open a file dialog for pictures, without waiting for it; `attach` gets the paths."""
+        from PySide6.QtWidgets import QFileDialog
+
+        dialog = self._file_dialog = QFileDialog(self.parentWidget(), title)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.setNameFilters([self.tr("Pictures") + f" (*{' *'.join(SUFFIXES)})", self.tr("All files") + " (*)"])
+        dialog.filesSelected.connect(attach)
+        dialog.open()
+
+    def close_file_dialog(self) -> None:
+        """Close the file dialog, if it is open."""
+        dialog, self._file_dialog = self._file_dialog, None
+        if dialog is not None and isValid(dialog):
+            dialog.close()
 
     def add_files(self, paths: Sequence[Path]) -> None:
         """Attach picture files."""

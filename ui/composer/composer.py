@@ -1,28 +1,29 @@
 """The composer: the message being written, its attachments, and Send or Stop."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QFrame, QWidget
 
-from ui.composer.attachment_chips import Attachment
-from ui.composer.attachment_items import SUFFIXES, PictureIntake, PromptSource, picture_notices
-from ui.composer.attachments import Attachments
 from ui.composer.control_bar import ControlBar, SendStopButton
 from ui.composer.message_editor import MessageEditor, is_too_long
 from ui.style.boxes import vbox
-from ui.style.controls import IconButton, announce, label, set_style_property
+from ui.style.controls import IconButton, announce, label, set_by_name, set_style_property
 from ui.style.text import native_shortcut, translate_sentence
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 
 if TYPE_CHECKING:
-    from PySide6.QtWidgets import QFileDialog
+    from PySide6.QtGui import QImage
 
     from desktop_agent.types.errors import Sentence
     from desktop_agent.types.providers import ImageLimits
+    from ui.composer.attachment_chips import Attachment
+    from ui.composer.attachment_items import PictureIntake
+    from ui.composer.attachments import Attachments
 
 DRAFT_DELAY_MS = 400
 
@@ -66,50 +67,64 @@ class Composer(QWidget):
     draft_replaced = Signal()
     """Emitted by `set_draft`, not by typing."""
 
-    def __init__(
-        self, themes: ThemeSource, intake: PictureIntake, parent: QWidget | None = None, *, opens_focused: bool = False
-    ) -> None:
+    def __init__(self, themes: ThemeSource, intake: "PictureIntake", *, opens_focused: bool = False) -> None:
         """`opens_focused`: it will have the focus when it is shown, and is painted so from the start."""
-        super().__init__(parent)
+        super().__init__()
+        self._themes = themes
+        self._intake = intake
         self._supports_images: bool | None = None
         self._limits: ImageLimits | None = None
         self._blocked_reason = ""
-        self._file_dialog: QFileDialog | None = None
         self._pending_send: Literal["now", "later"] | None = None
         """It is to be sent when it is ready, and when."""
         self._checks: list[Callable[[str, Sequence[Attachment]], bool]] = []
         self.set_aside: tuple[str, list[Attachment]] | None = None
         """The draft, while another message is in its place."""
         self.frame = _ComposerFrame(themes, is_focused=opens_focused)
-        self.attachments = Attachments(themes, intake)
         self._editor = MessageEditor(themes)
         self._notice = label(kind="warning", wrap=True)
         self._problems = label(kind="error", wrap=True)
         self._attach = IconButton(themes, "attach", self.tr("Attach image"))
         self._send_or_stop = SendStopButton(themes)
-        self._controls = ControlBar(self._send_or_stop, self._send_or_stop.max_width)
+        self._controls = ControlBar(self._send_or_stop, self._send_or_stop.max_width, self._attach)
         self._draft_timer = QTimer(self, singleShot=True, interval=DRAFT_DELAY_MS)
         self._build_layout()
         self._connect_signals()
-        self._refresh()
+        self._send_or_stop.set_can_send(can_send=False)
+
+    @cached_property
+    def attachments(self) -> "Attachments":
+        """The row of attachments, made when it is first asked for: after the window's first paint."""
+        from PySide6.QtCore import Qt
+
+        from ui.composer.attachments import Attachments
+
+        attachments = Attachments(self._themes, self._intake)
+        self.frame.column.insertWidget(0, attachments)
+        # Among the children too, whose order is that of assistive technology.
+        attachments.lower()
+        attachments.changed.connect(self._on_changed)
+        attachments.lost.connect(self._cancel_pending_send)
+        # Queued: an item is attached a moment after it was fetched.
+        attachments.changed.connect(self._send_when_ready, Qt.ConnectionType.QueuedConnection)
+        attachments.problem.connect(self.show_problem)
+        return attachments
 
     @property
     def editor(self) -> MessageEditor:
         """The widget that takes the focus."""
         return self._editor
 
-    def draft(self) -> tuple[str, list[Attachment]]:
+    def draft(self) -> "tuple[str, list[Attachment]]":
         """Return the text and the attachments of the message being written, or of the draft that is set aside."""
         return self.written() if self.set_aside is None else self.set_aside
 
-    def written(self) -> tuple[str, list[Attachment]]:
+    def written(self) -> "tuple[str, list[Attachment]]":
         """Return the text and the attachments that are in the composer."""
         text = self._editor.toPlainText()
-        # Prompt sources are kept while the text is empty: an undo can restore the text.
-        has_words = bool(text or self.attachments.texts)
-        return text, [item for item in self.attachments.items if has_words or not isinstance(item, PromptSource)]
+        return text, self.attachments.items_beside(text)
 
-    def set_draft(self, text: str, attached: Sequence[Attachment] = ()) -> None:
+    def set_draft(self, text: str, attached: "Sequence[Attachment]" = ()) -> None:
         """Replace what is being written. A text too long for the editor becomes an attachment."""
         self.attachments.clear()
         self._clear_problems()
@@ -125,7 +140,7 @@ class Composer(QWidget):
         if not self._notice.isHidden():
             self.notice_shown.emit(self._notice)
 
-    def restore_message(self, text: str, attached: Sequence[Attachment] = ()) -> None:
+    def restore_message(self, text: str, attached: "Sequence[Attachment]" = ()) -> None:
         """Put back a message that was not delivered, after an empty line if something is written."""
         written = self._editor.toPlainText()
         gap = "\n\n" if text and written.strip() else ""
@@ -199,7 +214,7 @@ class Composer(QWidget):
         self._supports_images, self._limits = can_see, limits
         self._refresh()
 
-    def ask_before_sending(self, may_send: Callable[[str, Sequence[Attachment]], bool]) -> None:
+    def ask_before_sending(self, may_send: "Callable[[str, Sequence[Attachment]], bool]") -> None:
         """Add a check for each message; if it returns False, the message is not sent and stays."""
         self._checks.append(may_send)
 
@@ -241,34 +256,23 @@ class Composer(QWidget):
 
     def choose_files(self) -> None:
         """Open a file dialog for pictures, without waiting for it."""
-        from PySide6.QtWidgets import QFileDialog
-
-        dialog = self._file_dialog = QFileDialog(self, self.tr("Attach image"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.setNameFilters([self.tr("Pictures") + f" (*{' *'.join(SUFFIXES)})", self.tr("All files") + " (*)"])
-        dialog.filesSelected.connect(self.attach_files)
-        dialog.open()
+        self.attachments.choose_files(self.tr("Attach image"), self.attach_files)
 
     def leave_conversation(self) -> None:
         """Cancel a pending send and an open file dialog: what is written next belongs to another conversation."""
-        from shiboken6 import isValid
-
         self._cancel_pending_send()
-        choosing, self._file_dialog = self._file_dialog, None
-        if choosing is not None and isValid(choosing):
-            choosing.close()
+        self.attachments.close_file_dialog()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape cancels a pending send, or stops the agent."""
-        if event.key() == Qt.Key.Key_Escape and self._pending_send is not None:
-            self._cancel_pending_send()
-        elif event.key() == Qt.Key.Key_Escape and self._send_or_stop.is_working:
-            self.stop()
-        elif event.key() == Qt.Key.Key_Escape:
-            self.escape_pressed.emit()
-        else:
+        if not event.matches(QKeySequence.StandardKey.Cancel):
             super().keyPressEvent(event)
+        elif self._pending_send is not None:
+            self._cancel_pending_send()
+        elif self._send_or_stop.is_working:
+            self.stop()
+        else:
+            self.escape_pressed.emit()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Whatever the editor accepts can be dropped anywhere on the composer."""
@@ -279,6 +283,12 @@ class Composer(QWidget):
         self._editor.insertFromMimeData(event.mimeData())
         event.acceptProposedAction()
 
+    def _attach_pasted(self, picture: "bytes | QImage") -> None:
+        self.attachments.add_pasted(picture)
+
+    def _attach_text(self, text: str) -> None:
+        self.attachments.add_text(text)
+
     def _clear_problems(self) -> None:
         self._problems.clear()
         self._problems.hide()
@@ -288,9 +298,7 @@ class Composer(QWidget):
         self._draft_timer.start()
 
     def _refresh(self) -> None:
-        pictures = self.attachments.pictures
-        has_any = self.attachments.has_pictures
-        notices = picture_notices(pictures, self._limits, can_see=self._supports_images) if has_any else []
+        notices = self.attachments.notices(self._limits, can_see=self._supports_images)
         pending = self.tr("It is sent when what you attached is ready. Escape takes that back.")
         words = "\n".join(filter(None, (self._blocked_reason, pending if self._pending_send else "", *notices)))
         is_new = bool(words) and words != self._notice.text()
@@ -303,7 +311,7 @@ class Composer(QWidget):
         self._send_or_stop.set_can_send(can_send=not (empty or self.attachments.is_preparing or self._blocked_reason))
 
     def _connect_signals(self) -> None:
-        editor, attachments = self._editor, self.attachments
+        editor = self._editor
 
         def send_with_control() -> None:
             # Where Enter sends, Ctrl+Enter queues.
@@ -313,17 +321,12 @@ class Composer(QWidget):
         editor.control_send_pressed.connect(send_with_control)
         editor.edit_last_pressed.connect(self.edit_last_requested)
         editor.files_inserted.connect(self.attach_files)
-        editor.picture_inserted.connect(attachments.add_pasted)
-        editor.long_text_inserted.connect(attachments.add_text)
+        editor.picture_inserted.connect(self._attach_pasted)
+        editor.long_text_inserted.connect(self._attach_text)
         editor.textChanged.connect(self._on_changed)
         editor.focus_changed.connect(lambda: self.frame.mark_focus(focused=editor.hasFocus()))
-        attachments.changed.connect(self._on_changed)
         editor.textChanged.connect(self._clear_problems)
         editor.textChanged.connect(self._cancel_pending_send)
-        attachments.lost.connect(self._cancel_pending_send)
-        # Queued: an item is attached a moment after it was fetched.
-        attachments.changed.connect(self._send_when_ready, Qt.ConnectionType.QueuedConnection)
-        attachments.problem.connect(self.show_problem)
         self._attach.clicked.connect(self.choose_files)
         self._send_or_stop.send_pressed.connect(self.send)
         self._send_or_stop.queue_pressed.connect(lambda: self.send(later=True))
@@ -331,21 +334,19 @@ class Composer(QWidget):
         self._draft_timer.timeout.connect(self.draft_changed)
         for keys in ("Ctrl+Return", "Ctrl+Enter"):
             # Inside the composer only: elsewhere Ctrl+Enter may mean something else.
-            QShortcut(
-                QKeySequence(keys), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
-            ).activated.connect(send_with_control)
+            shortcut = QShortcut(QKeySequence(keys), self)
+            set_by_name(shortcut, context="WidgetWithChildrenShortcut")
+            shortcut.activated.connect(send_with_control)
 
     def _build_layout(self) -> None:
         self.setAcceptDrops(True)
         self._attach.setToolTip(self.tr("Attach image") + f" ({native_shortcut('Ctrl+Shift+A')})")
-        # Where the text of the message begins.
-        self._notice.setContentsMargins(SPACE_S, 0, SPACE_S, 0)
-        self._controls.add(self._attach)
-        inside = self.frame.column
-        self._problems.setContentsMargins(SPACE_S, 0, SPACE_S, 0)
-        self._problems.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._problems.hide()
-        for widget in (self.attachments, self._problems, self._notice, self._editor, self._controls):
-            inside.addWidget(widget)
+        set_by_name(self._problems, textInteractionFlags="TextSelectableByMouse")
+        for words in (self._problems, self._notice):
+            # Where the text of the message begins.
+            words.setContentsMargins(SPACE_S, 0, SPACE_S, 0)
+            words.hide()
+        for widget in (self._problems, self._notice, self._editor, self._controls):
+            self.frame.column.addWidget(widget)
         vbox(self.frame, parent=self, margins=0)
         self.setFocusProxy(self._editor)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
 
-from PySide6.QtCore import QPoint, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QSize, Signal
 from PySide6.QtWidgets import QAbstractButton, QMenu, QPushButton, QSizePolicy, QWidget
 
 from ui.style.boxes import hbox
@@ -23,18 +23,25 @@ class ControlBar(WrappingRows):
     `reserved` returns the width that it may come to need, so that nothing moves when it does.
     """
 
-    def __init__(self, end: QWidget, reserved: Callable[[], int]) -> None:
+    def __init__(self, end: QWidget, reserved: Callable[[], int], *items: QWidget) -> None:
         super().__init__(_GAP)
         self._end = end
         self._reserved_width = reserved
         end.setParent(self)
+        for item in items:
+            self._append(item)
 
     def add(self, item: QWidget) -> None:
         """Add a control behind the others and before the end."""
-        item.setParent(self)
+        from PySide6.QtCore import Qt
+
+        self._append(item)
         # A visible parent does not show new children. One that was hidden on purpose stays hidden.
         if not item.testAttribute(Qt.WidgetAttribute.WA_WState_ExplicitShowHide):
             item.show()
+
+    def _append(self, item: QWidget) -> None:
+        item.setParent(self)
         # The order of children is that of assistive technology; the Tab order follows below.
         self._end.raise_()
         for one, next_one in pairwise([*self._items[-1:], item, *self._end.findChildren(QAbstractButton)]):

@@ -1,25 +1,24 @@
 """The editor of a message: it grows with its text, and turns pictures and very long texts into attachments."""
 
+from functools import cache
 from math import ceil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QMimeData, Qt, Signal
+from PySide6.QtCore import QMimeData, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QTextLayout
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
-from ui.composer.attachment_items import looks_like_picture, picture_from_mime
+from ui.style.controls import set_by_name
 from ui.style.theme import SPACE_S, ThemeSource, body_font
+
+if TYPE_CHECKING:
+    from PySide6.QtCore import Qt
 
 MAX_LINES = 10
 # Beyond either, layout takes too long for typing: the text becomes an attachment.
 MAX_TEXT_LENGTH = 1_000_000
 MAX_LINE_LENGTH = 50_000
-# With one of these, Up is another command. The number pad's own modifier is none.
-_CONTROL = Qt.KeyboardModifier.ControlModifier
-_MODIFIERS = (
-    _CONTROL | Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.MetaModifier
-)
-_NAVIGATION_STEPS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
 
 
 def is_too_long(text: str) -> bool:
@@ -54,7 +53,7 @@ class MessageEditor(QPlainTextEdit):
         self.setProperty("kind", "bare")
         self.setTabChangesFocus(True)
         self.setFrameShape(QPlainTextEdit.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        set_by_name(self, horizontalScrollBarPolicy="ScrollBarAlwaysOff")
         self.document().setDocumentMargin(0)
         self.textChanged.connect(self._update_height)
         themes.changed.connect(self._apply_theme)
@@ -69,11 +68,15 @@ class MessageEditor(QPlainTextEdit):
         self._enter_sends = enter_sends
 
     def keyPressEvent(self, e: QKeyEvent) -> None:
+        from PySide6.QtCore import Qt
+
+        steps = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
+        modifiers = e.modifiers() & _modifiers()
         if e.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             self._on_enter(e.modifiers())
-        elif e.key() in _NAVIGATION_STEPS and self.document().isEmpty() and e.modifiers() & _MODIFIERS == _CONTROL:
-            self.navigate_pressed.emit(_NAVIGATION_STEPS[Qt.Key(e.key())])
-        elif e.key() == Qt.Key.Key_Up and self.document().isEmpty() and not e.modifiers() & _MODIFIERS:
+        elif e.key() in steps and self.document().isEmpty() and modifiers == Qt.KeyboardModifier.ControlModifier:
+            self.navigate_pressed.emit(steps[Qt.Key(e.key())])
+        elif e.key() == Qt.Key.Key_Up and self.document().isEmpty() and not modifiers:
             self.edit_last_pressed.emit()
         elif e.key() == Qt.Key.Key_Escape:
             e.ignore()
@@ -93,6 +96,8 @@ class MessageEditor(QPlainTextEdit):
         if text:
             self.insert_text(text)
             return
+        from ui.composer.attachment_items import picture_from_mime
+
         picture = picture_from_mime(source)
         if picture is not None:
             self.picture_inserted.emit(picture)
@@ -118,6 +123,8 @@ class MessageEditor(QPlainTextEdit):
         self._update_height()
 
     def _insert_files(self, files: list[Path]) -> None:
+        from ui.composer.attachment_items import looks_like_picture
+
         pictures = [path for path in files if looks_like_picture(path)]
         others = [str(path) for path in files if not looks_like_picture(path)]
         if others:
@@ -125,7 +132,9 @@ class MessageEditor(QPlainTextEdit):
         if pictures:
             self.files_inserted.emit(pictures)
 
-    def _on_enter(self, modifiers: Qt.KeyboardModifier) -> None:
+    def _on_enter(self, modifiers: "Qt.KeyboardModifier") -> None:
+        from PySide6.QtCore import Qt
+
         control = bool(modifiers & Qt.KeyboardModifier.ControlModifier)
         shift = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
         if control:
@@ -144,8 +153,7 @@ class MessageEditor(QPlainTextEdit):
         margins = self.viewportMargins()
         # A scroll bar that appears only until the height follows would make the text jump.
         scrolls = self.document().size().height() > MAX_LINES
-        always, never = Qt.ScrollBarPolicy.ScrollBarAsNeeded, Qt.ScrollBarPolicy.ScrollBarAlwaysOff
-        self.setVerticalScrollBarPolicy(always if scrolls else never)
+        set_by_name(self, verticalScrollBarPolicy="ScrollBarAsNeeded" if scrolls else "ScrollBarAlwaysOff")
         # A pixel more, or it could be scrolled past the last line.
         height = lines * self._line_height() + 1
         self.setFixedHeight(height + margins.top() + margins.bottom())
@@ -165,3 +173,12 @@ class MessageEditor(QPlainTextEdit):
         # Around the viewport: document margins scroll away and would show a sliver of the next line.
         self.setViewportMargins(SPACE_S, room, SPACE_S, 2 * room - 2)
         self._update_height()
+
+
+@cache
+def _modifiers() -> "Qt.KeyboardModifier":
+    """Return those that make another command of Up. The number pad's own modifier is none."""
+    from PySide6.QtCore import Qt
+
+    modifier = Qt.KeyboardModifier
+    return modifier.ControlModifier | modifier.AltModifier | modifier.ShiftModifier | modifier.MetaModifier

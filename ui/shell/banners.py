@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
@@ -213,6 +213,8 @@ class BannerFrame(QFrame):
         words = vbox(spacing=2)
         # With several lines, the icon and the close button, which is higher than a line, are beside the first.
         is_long = self.banner.remedy is not None
+        from PySide6.QtCore import Qt
+
         top = Qt.AlignmentFlag.AlignTop if is_long else Qt.AlignmentFlag.AlignVCenter
         if is_long:
             words.setContentsMargins(0, SPACE_XS, 0, 0)

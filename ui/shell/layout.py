@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QEvent, QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QEvent, QPoint, QTimer, Signal
 from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QScrollArea, QSplitter, QStackedWidget, QWidget
 
@@ -11,7 +11,7 @@ from ui.composer.composer import Composer
 from ui.shell.banners import BannerArea
 from ui.sidebar.conversation_list import ConversationList
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ElidedLabel
+from ui.style.controls import ElidedLabel, set_by_name
 from ui.style.layouts import ScrollColumn
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 
@@ -115,8 +115,8 @@ class PageFrame(QWidget):
     def _build(self) -> None:
         self.title.setProperty("kind", "strong")
         # A right-to-left title is on the left too, not at the other end beside the meter.
-        self.title.setAlignment(Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignLeft)
-        self._room.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        set_by_name(self.title, alignment="AlignAbsolute|AlignLeft")
+        set_by_name(self._room, focusPolicy="NoFocus")
         self._composer_column.addWidget(self.composer)
         self._composer_scroll.verticalScrollBar().rangeChanged.connect(self._show_composer)
         self._layout_timer.timeout.connect(self._show_composer)
@@ -200,6 +200,8 @@ def _set_tab_order(parts: list[QWidget]) -> None:
 
 
 def _takes_focus(widget: QWidget, window: QWidget) -> bool:
+    from PySide6.QtCore import Qt
+
     # No popup, and no widget with a focus proxy: Qt would use that one instead.
     has_policy = widget.focusPolicy() != Qt.FocusPolicy.NoFocus
     return has_policy and widget.focusProxy() is None and widget.window() is window
@@ -225,7 +227,7 @@ class WindowLayout(QWidget):
         self._banners = banners
         self.pages = QStackedWidget()
         self._page_side = QWidget()
-        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._splitter = QSplitter()
         self._list_buttons: list[QWidget] = []
         self._is_narrow = False
         self._shows_list = True
@@ -246,7 +248,7 @@ class WindowLayout(QWidget):
         if self._shows_list:
             self._sidebar.focus_list()
         elif (page := self.pages.currentWidget()) is not None:
-            page.setFocus(Qt.FocusReason.OtherFocusReason)
+            page.setFocus()
 
     def show_list(self) -> None:
         """Show the list of conversations."""

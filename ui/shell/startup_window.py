@@ -9,7 +9,6 @@ from PySide6.QtCore import (
     QEventLoop,
     QMessageLogContext,
     QObject,
-    Qt,
     QTimer,
     QtMsgType,
     Signal,
@@ -116,7 +115,7 @@ class StartupWindow(QObject):
         self.scheme = ColourSchemeFollower(themes, app.styleHints(), self)
         choice, zoom, reading = load_appearance(self.state_file)
         themes.set_reading_style(reading)
-        self.scheme.choose(choice, zoom)
+        self.scheme.guess(choice, zoom)
         apply_palette_and_font(app, themes)
         self.window = MainWindow(themes)
         # After the window is built: under a sheet, each part would be styled anew whenever it gets another parent.
@@ -135,7 +134,7 @@ class StartupWindow(QObject):
         self.window.restore_window_geometry(self.state_file)
         paint = _PaintProbe(self.window)
         paint.painted.connect(self._on_painted)
-        self._editor.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._editor.setFocus()
         self.window.show()
 
     def end(self) -> None:
@@ -166,6 +165,8 @@ class StartupWindow(QObject):
 
     def raise_window(self) -> None:
         """Raise the window: the program was started again."""
+        from PySide6.QtCore import Qt
+
         self.window.setWindowState(self.window.windowState() & ~Qt.WindowState.WindowMinimized)
         self.window.show()
         self.window.raise_()
@@ -176,6 +177,9 @@ class StartupWindow(QObject):
         return self.window.frame.composer.editor
 
     def _on_painted(self) -> None:
+        from PySide6.QtCore import Qt
+
+        self.scheme.apply()
         if self._editor.hasFocus():
             self.ready.emit()
         else:

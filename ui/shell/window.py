@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, QSettings, QSize, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMainWindow
 
@@ -204,7 +204,7 @@ class MainWindow(QMainWindow):
         # Hide the banners of conversations.
         self.banners.show_conversation("")
         self.panes.show_page(self._welcome.welcome)
-        self._welcome.welcome.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._welcome.welcome.setFocus()
 
     def show_demo(self) -> None:
         """Begin a conversation with the scripted model."""

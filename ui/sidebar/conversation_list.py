@@ -5,9 +5,9 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
-from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QPushButton, QWidget
 
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, IconButton, announce
@@ -58,8 +58,8 @@ class _ResultAnnouncer(QObject):
         announce(self._search, self._search.accessibleDescription())
 
 
-class ConversationList(QWidget):
-    """Emits what the person wants to do with conversations."""
+class ConversationList(QFrame):
+    """Emits what the person wants to do with conversations. A frame draws its background by itself."""
 
     conversation_chosen = Signal(str)
     new_requested = Signal()
@@ -177,6 +177,8 @@ class ConversationList(QWidget):
 
     def focus_search(self) -> None:
         """Focus the search."""
+        from PySide6.QtCore import Qt
+
         self._search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self._search.selectAll()
 
@@ -285,7 +287,6 @@ class ConversationList(QWidget):
 
     def _build(self) -> None:
         self.setProperty("kind", "sidebar")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._new.setAccessibleName(self.tr("New conversation"))
         self._new.setToolTip(self.tr("New conversation") + " (Ctrl+N)")
         self._new_unstored.setToolTip(self._new_unstored.accessibleName() + " (Ctrl+Shift+N)")
@@ -367,6 +368,8 @@ class _SearchField(ClearableField):
         self.focused.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        from PySide6.QtCore import Qt
+
         if event.key() == Qt.Key.Key_Escape:
             self.escape_pressed.emit()
         elif event.key() == Qt.Key.Key_Down:

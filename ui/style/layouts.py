@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtCore import QEvent, QSize
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
 from ui.style.boxes import vbox
+from ui.style.controls import set_by_name
 from ui.style.theme import SPACE_M, SPACE_S
 
 # Show too: changes of items while hidden are missed, and the size may stay the same.
@@ -180,8 +181,7 @@ class ScrollColumn(QScrollArea):
         self.setWidget(inside)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        set_by_name(self, focusPolicy="NoFocus", horizontalScrollBarPolicy="ScrollBarAlwaysOff")
         self.verticalScrollBar().rangeChanged.connect(self._keep_from_bar)
         # After setWidget, which turns the background on.
         inside.setAutoFillBackground(False)

@@ -3,8 +3,8 @@
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from PySide6.QtCore import QByteArray, QObject, QRectF, Qt, Signal
-from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication, QIcon, QPainter, QPixmap, QStyleHints
+from PySide6.QtCore import QByteArray, QObject, QRectF, Signal
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPainter, QPixmap, QStyleHints
 from PySide6.QtSvg import QSvgRenderer
 
 from resources import resource_path
@@ -199,7 +199,10 @@ def theme_for(choice: ThemeChoice, *, system_dark: bool, strong_contrast: bool =
 
 
 class ColourSchemeFollower(QObject):
-    """Keeps a theme source on the person's choice, and on the system's scheme while the choice is "system"."""
+    """Keeps a theme source on the person's choice, and on the system's scheme while the choice is "system".
+
+    Nothing is applied before `choose` or `guess`.
+    """
 
     def __init__(self, source: ThemeSource, hints: QStyleHints, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -207,15 +210,29 @@ class ColourSchemeFollower(QObject):
         self._hints = hints
         self._choice: ThemeChoice = "system"
         self._zoom = source.zoom
-        hints.colorSchemeChanged.connect(self._apply)
-        hints.accessibility().contrastPreferenceChanged.connect(self._apply)
+        hints.colorSchemeChanged.connect(self.apply)
+        hints.accessibility().contrastPreferenceChanged.connect(self.apply)
 
     def choose(self, choice: ThemeChoice, zoom: int) -> None:
         """Use this theme and zoom (percent) from now on."""
         self._choice, self._zoom = choice, zoom
-        self._apply()
+        self.apply()
 
-    def _apply(self) -> None:
+    def guess(self, choice: ThemeChoice, zoom: int) -> None:
+        """Use this theme and zoom for the first paint; `apply` corrects it.
+
+        Whether the system is dark is taken from its palette, before ours replaces it: the hints would answer in values
+        of `Qt` (see `set_by_name`).
+        """
+        self._choice, self._zoom = choice, zoom
+        palette = QGuiApplication.palette()
+        is_dark = palette.windowText().color().lightness() > palette.window().color().lightness()
+        self._source.use(theme_for(choice, system_dark=is_dark), zoom)
+
+    def apply(self) -> None:
+        """Use what the system says now."""
+        from PySide6.QtCore import Qt
+
         theme = theme_for(
             self._choice,
             system_dark=self._hints.colorScheme() == Qt.ColorScheme.Dark,
@@ -292,7 +309,7 @@ def app_icon() -> QIcon:
 def pixmap(name: str, colour: str, size: int, ratio: int = 1) -> QPixmap:
     """Render one icon of `size` device-independent pixels, `ratio` device pixels each. Raises FileNotFoundError."""
     drawing = QPixmap(size * ratio, size * ratio)
-    drawing.fill(Qt.GlobalColor.transparent)
+    drawing.fill(QColor(0, 0, 0, 0))
     painter = QPainter(drawing)
     _renderer(name, colour).render(painter, QRectF(0, 0, size * ratio, size * ratio))
     painter.end()

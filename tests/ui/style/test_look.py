@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QLabel, QStyle, QStyleOptionComboBox
 
 import resources
 from desktop_agent.types.errors import Sentence
-from ui.style.controls import ComboBox, ElidedLabel, IconButton, button, label
+from ui.style.controls import ComboBox, ElidedLabel, IconButton, button, label, set_by_name
 from ui.style.server_fields import ApiKeyField, Status, StatusLine
 from ui.style.style_sheet import ThemeApplier, mix_colours, palette_for, selected_background, style_sheet
 from ui.style.text import escape_mnemonics, format_bytes, native_shortcut, plain_tooltip, translate_sentence
@@ -150,6 +150,35 @@ def test_the_system_scheme_is_followed_until_the_person_chooses(qapp):
     finally:
         hints.unsetColorScheme()
         follower.deleteLater()
+
+
+@pytest.mark.parametrize("dark", [True, False])
+def test_the_first_paint_takes_the_systems_scheme_from_its_palette(qapp, dark):
+    before, themes = qapp.palette(), ThemeSource()
+    follower = ColourSchemeFollower(themes, qapp.styleHints())
+    palette = QPalette(QColor("#202020" if dark else "#f0f0f0"))
+    palette.setColor(QPalette.ColorRole.WindowText, QColor("#eeeeee" if dark else "#111111"))
+    qapp.setPalette(palette)
+    try:
+        follower.guess("system", 100)
+        assert themes.theme == (DARK if dark else LIGHT)
+        follower.guess("light" if dark else "dark", 120)
+        assert (themes.theme, themes.zoom) == (LIGHT if dark else DARK, 120)
+        follower.apply()
+        assert (themes.theme, themes.zoom) == (LIGHT if dark else DARK, 120)
+    finally:
+        qapp.setPalette(before)
+        follower.deleteLater()
+
+
+def test_values_of_enumerations_go_by_name_and_wrong_ones_are_refused(qapp):
+    widget = QLabel()
+    set_by_name(widget, alignment="AlignAbsolute|AlignRight", focusPolicy="TabFocus")
+    assert widget.alignment() == Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignRight
+    assert widget.focusPolicy() == Qt.FocusPolicy.TabFocus
+    for wrong in ({"focusPolicy": "Tab"}, {"focus": "TabFocus"}):
+        with pytest.raises(ValueError, match="Tab"):
+            set_by_name(widget, **wrong)
 
 
 def test_code_is_in_a_fixed_pitch_font(qapp):
