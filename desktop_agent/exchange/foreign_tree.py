@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.types.blocks import Block, Text, ToolResult, ToolUse
-from desktop_agent.types.conversation_tree import ConversationOrigin, ConversationTree, TreeMessage
+from desktop_agent.types.conversation_tree import FOUND_PREFIX, ConversationOrigin, ConversationTree, TreeMessage
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.provider_events import StopReason, Usage
 
@@ -26,6 +26,11 @@ def derived_id(program: str, *foreign: str) -> str:
     """Return our id of what a program calls so: the same at every import. Equal names of two programs differ."""
     text = "\0".join((program, *foreign))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def found_id(program: str, conversation_id: str) -> str:
+    """Return the id by which screens and searches name a conversation that another program has on this disk."""
+    return FOUND_PREFIX + derived_id(program, conversation_id)
 
 
 @dataclass(slots=True)

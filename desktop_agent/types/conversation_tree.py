@@ -11,6 +11,9 @@ from desktop_agent.types.blocks import Text
 from desktop_agent.types.frozen_model import FrozenModel
 from desktop_agent.types.messages import Message, Role
 
+FOUND_PREFIX = "found-"
+"""Of the ids by which screens and searches name what is in the files of another program."""
+
 MAX_OUTLINE_LENGTH = 200
 """Characters of a line."""
 

@@ -51,6 +51,8 @@ class CherryStudioReader:
         self._home = machine.home
         self._limits = limits
         self.report = ImportReport()
+        self._last: tuple[tuple[Path, int, int, int], dict[str, Any]] | None = None
+        """A backup has all topics: it is read once for them, for as long as it stays as it is."""
 
     def locations(self) -> tuple[Path, ...]:
         """Return the folders in which people keep backups."""
@@ -121,6 +123,13 @@ class CherryStudioReader:
         if path is None:
             reason = "there is no backup"
             raise NotReadable(reason)
+        status = path.lstat()
+        state = path, status.st_ino, status.st_size, status.st_mtime_ns
+        if self._last is None or self._last[0] != state:
+            self._last = state, self._read_file(path)
+        return self._last[1]
+
+    def _read_file(self, path: Path) -> dict[str, Any]:
         try:
             with open_file(path) as file, zipfile.ZipFile(file) as archive, archive.open(_ENTRY) as entry:
                 data = entry.read(self._limits.document + 1)

@@ -5,6 +5,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -199,12 +200,19 @@ def describe_files(
         seen.add(conversation_id)
         try:
             with open_file(path) as file:
+                # First: what is written meanwhile is a change.
+                state = _state_of(file)
                 found = describe(conversation_id, file)
         except (NotReadable, OSError):
             report.omit(Omission.UNREADABLE_FILE)
             continue
         if found is not None:
-            yield found
+            yield replace(found, file_state=state)
+
+
+def _state_of(file: BinaryIO) -> str:
+    status = os.fstat(file.fileno())
+    return f"{status.st_ino}-{status.st_size}-{status.st_mtime_ns}"
 
 
 def read_head_objects(file: BinaryIO, size: int) -> Iterator[dict[str, Any]]:

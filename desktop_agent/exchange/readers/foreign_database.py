@@ -9,6 +9,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ _IS_WRITTEN = "its program is writing to it"
 
 Result = TypeVar("Result")
 Row = dict[str, Any]
+_Stamps = list[tuple[int, int, int] | None]
 
 
 class ForeignDatabase:
@@ -77,8 +79,8 @@ def read_database(path: Path, limits: Limits, work: Callable[[ForeignDatabase], 
     raise NotReadable(_IS_WRITTEN)
 
 
-def _stamps(path: Path) -> list[tuple[int, int, int] | None]:
-    stamps: list[tuple[int, int, int] | None] = []
+def _stamps(path: Path) -> _Stamps:
+    stamps: _Stamps = []
     for suffix in ("", *_SIDE_FILES):
         try:
             status = os.lstat(f"{path}{suffix}")
@@ -86,6 +88,17 @@ def _stamps(path: Path) -> list[tuple[int, int, int] | None]:
         except OSError:
             stamps.append(None)
     return stamps
+
+
+@contextmanager
+def shared_copies() -> Generator[None]:
+    """Let this thread read a copy again for as long as its database stays as it is, until the end of the block."""
+    with tempfile.TemporaryDirectory(prefix="desktop-agent-", ignore_cleanup_errors=True) as folder:
+        _shared.copies = _Copies(Path(folder))
+        try:
+            yield
+        finally:
+            _shared.copies = None
 
 
 @contextmanager
@@ -102,16 +115,56 @@ def _open_database(path: Path, limits: Limits) -> Generator[ForeignDatabase]:
     if sum(stamp[1] for stamp in stamps if stamp is not None) > limits.database_copy:
         reason = "its program is running, and its database is too large to be copied"
         raise NotReadable(reason)
+    if _shared.copies is not None:
+        with _connect(f"{_shared.copies.copy_of(path, stamps).as_uri()}?mode=rw", limits) as database:
+            yield database
+        return
     with tempfile.TemporaryDirectory(prefix="desktop-agent-", ignore_cleanup_errors=True) as folder:
         copy = Path(folder) / "copy.sqlite"
-        for suffix, stamp in zip(("", *_SIDE_FILES), stamps, strict=True):
-            if stamp is not None:
-                with open_file(Path(f"{path}{suffix}")) as source, Path(f"{copy}{suffix}").open("wb") as target:
-                    shutil.copyfileobj(source, target, 1_000_000)
-        if _stamps(path) != stamps:
-            raise NotReadable(_IS_WRITTEN)
+        _copy_files(path, stamps, copy)
         with _connect(f"{copy.as_uri()}?mode=rw", limits) as database:
             yield database
+
+
+def _copy_files(path: Path, stamps: _Stamps, copy: Path) -> None:
+    """Copy a database with its log. Raises NotReadable where it is not as the stamps say."""
+    for suffix, stamp in zip(("", *_SIDE_FILES), stamps, strict=True):
+        if stamp is not None:
+            with open_file(Path(f"{path}{suffix}")) as source, Path(f"{copy}{suffix}").open("wb") as target:
+                shutil.copyfileobj(source, target, 1_000_000)
+    if _stamps(path) != stamps:
+        raise NotReadable(_IS_WRITTEN)
+
+
+class _Copies:
+    """The newest copy of each database, in a folder of our own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._copies: dict[Path, tuple[_Stamps, Path]] = {}
+        self._count = 0
+
+    def copy_of(self, path: Path, stamps: _Stamps) -> Path:
+        """Return a copy of the state that the stamps are of. Raises NotReadable."""
+        known, copy = self._copies.pop(path, (None, None))
+        if copy is not None:
+            if known == stamps:
+                self._copies[path] = stamps, copy
+                return copy
+            for suffix in ("", "-shm", *_SIDE_FILES):
+                Path(f"{copy}{suffix}").unlink(missing_ok=True)
+        self._count += 1
+        copy = self._folder / f"copy-{self._count}.sqlite"
+        _copy_files(path, stamps, copy)
+        self._copies[path] = stamps, copy
+        return copy
+
+
+class _Shared(threading.local):
+    copies: _Copies | None = None
+
+
+_shared = _Shared()
 
 
 @contextmanager

@@ -71,7 +71,10 @@ LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class FoundConversation:
-    """A conversation in a list. `id` is stable and unique in its program; `message_count` is None where it costs."""
+    """A conversation in a list. `id` is stable and unique in its program; `message_count` is None where it costs.
+
+    `file_state` differs after each change of the file that is its own; empty where `updated_at` alone tells.
+    """
 
     id: str
     title: str
@@ -80,6 +83,7 @@ class FoundConversation:
     workspace: str | None = None
     model: str | None = None
     message_count: int | None = None
+    file_state: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
