@@ -19,6 +19,7 @@ from desktop_agent.storage.backups.backup import BACKUP_FOLDER, Backup, StoredCo
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.types.errors import AgentError, WrongUse
 from desktop_agent.types.folders import folder_paths
+from desktop_agent.types.search import ConversationHits
 
 _Arguments = argparse.Namespace
 _MAX_FOUND = 30
@@ -70,10 +71,12 @@ async def _search(arguments: _Arguments) -> int:
     async with _history(arguments) as history:
         results = await history.search(" ".join(arguments.words), arguments.limit or _MAX_FOUND)
     if arguments.json:
-        _print_json([asdict(conversation) for conversation in results.conversations])
+        _print_json([_found(conversation) for conversation in results.conversations])
         return DONE
     for conversation in results.conversations:
-        _print(f"{conversation.conversation_id}  {conversation.title}")
+        origin = conversation.origin
+        id_ = conversation.conversation_id if origin is None else f"{conversation.program_title}: {origin.id}"
+        _print(f"{id_}  {conversation.title}")
         for hit in conversation.hits:
             _print(f"    {hit.at.astimezone():%Y-%m-%d}  {hit.role}: {hit.snippet}")
     if results.obstacle is not None:
@@ -224,6 +227,11 @@ _COMMANDS: dict[str, Callable[[_Arguments], Coroutine[Any, Any, int]]] = {
 
 def _history(arguments: _Arguments) -> History:
     return History(chosen_data_folder(arguments.data_dir))
+
+
+def _found(conversation: ConversationHits) -> dict[str, Any]:
+    origin = conversation.origin
+    return asdict(conversation) | {"origin": None if origin is None else origin.model_dump()}
 
 
 def _listed(record: ConversationRecord, paths: Mapping[str, Sequence[str]]) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """The stored conversations, for programs and for the command line."""
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,17 +14,21 @@ from desktop_agent.engine.exchange.conversation_exchange import (
     FoundProgram,
     ImportResult,
 )
+from desktop_agent.engine.exchange.found_histories import FoundHistorySource
 from desktop_agent.exchange.readers.reader import FoundConversation
 from desktop_agent.storage.backups.backup import BACKUP_FOLDER, Backup, write_backup
 from desktop_agent.storage.compaction import Compaction, compact
 from desktop_agent.storage.files import data_folder
 from desktop_agent.storage.opening import DATABASE_NAME
+from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.storage.records import ConversationRecord, ListScope
 from desktop_agent.storage.store import Store
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
 from desktop_agent.types.folders import Folder, folder_paths
 from desktop_agent.types.search import SearchQuery, SearchResults
+
+_MAX_INDEXING_SECONDS = 30.0
 
 
 class History:
@@ -91,8 +97,16 @@ class History:
         return await self._store.import_tree(conversation)
 
     async def search(self, query: str | SearchQuery, limit: int = 30) -> SearchResults:
-        """Find messages and titles; see SearchQuery. What is not in the index yet is put there first."""
+        """Find messages and titles; see SearchQuery. What is not in the index yet is put there first.
+
+        Conversations of other assistants that the preferences show are found too: such results have an `origin`. What
+        is new of these is indexed for half a minute at most; `is_complete` says whether that was enough.
+        """
         await self._store.search.index_all()
+        histories = (await PreferencesFile(self.folder).load()).histories
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_MAX_INDEXING_SECONDS):
+                await self._store.search.found.index_all(FoundHistorySource(histories.shown))
         wanted = SearchQuery(text=query) if isinstance(query, str) else query
         return await self._store.search.find(wanted, limit) or SearchResults()
 

@@ -1,4 +1,4 @@
-"""Making the database and the index of the search as small as their content."""
+"""Making the database and the indexes of the search as small as their content."""
 
 import asyncio
 import shutil
@@ -11,7 +11,7 @@ from desktop_agent.processes.worker_threads import CancelToken, wait_to_end
 from desktop_agent.storage.connection import DatabaseConnection, connect, result_code
 from desktop_agent.storage.open_files import find_other_processes
 from desktop_agent.storage.opening import DATABASE_NAME
-from desktop_agent.storage.search.index_file import INDEX_NAME
+from desktop_agent.storage.search.index_file import FOUND_INDEX_NAME, INDEX_NAME
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import DatabaseBusy, DiskFull, Sentence
 
@@ -19,20 +19,21 @@ from desktop_agent.types.errors import DatabaseBusy, DiskFull, Sentence
 _MAX_IN_MEMORY = 256 * 1024 * 1024
 # The new content is written to the log, and from there into the database.
 _ROOM = 2.2
+_INDEXES = INDEX_NAME, FOUND_INDEX_NAME
 _STEPS = 20_000
 """Steps of SQLite's machine between two looks at whether it is cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """Bytes of the database and the index of the search, before and after."""
+    """Bytes of the database and the indexes of the search, before and after."""
 
     before: int
     after: int
 
 
 async def compact(store: Store, folder: Path) -> Compaction:
-    """Compact the database of a store and its search index; other work on the database waits meanwhile.
+    """Compact the database of a store and its search indexes; other work on the database waits meanwhile.
 
     When it is cancelled everything stays as it was. Raises DatabaseBusy while another process has the folder open,
     DiskFull where there is no room for it, and StorageFailed.
@@ -56,7 +57,8 @@ async def compact(store: Store, folder: Path) -> Compaction:
             db.set_progress_handler(None, 0)
 
     await wait_to_end(asyncio.ensure_future(store.run(work)), token.cancel)
-    await asyncio.to_thread(_compact_index, folder / INDEX_NAME)
+    for name in _INDEXES:
+        await asyncio.to_thread(_compact_index, folder / name)
     return Compaction(before, await asyncio.to_thread(_size, folder))
 
 
@@ -96,7 +98,7 @@ def _compact_index(path: Path) -> None:
 
 def _size(folder: Path) -> int:
     size = 0
-    for name in DATABASE_NAME, INDEX_NAME:
+    for name in DATABASE_NAME, *_INDEXES:
         for suffix in "", "-wal":
             with suppress(OSError):
                 size += folder.joinpath(name + suffix).stat().st_size

@@ -283,7 +283,9 @@ class HistoryPreferences(_Section):
     """Conversations that other assistants left on this computer. Programs are the words of their readers."""
 
     shown: tuple[str, ...] = Field(
-        default=(), title="Programs", description="Their conversations are shown below your own."
+        default=(),
+        title="Programs",
+        description="Their conversations are shown below your own, and found by the search.",
     )
     offered: tuple[str, ...] = Field(default=(), title="Offered", description="Programs that were offered once.")
     offers: bool = Field(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Role
 
@@ -34,7 +35,8 @@ class SearchQuery:
     there, but counts where it is a word. Every other field narrows the search, and empty ones do not; without `text`
     the newest messages that pass are found, in FILES alone those that wrote any. `since` is included, `until` is not.
     `model` is the one that answered or, for other messages, that of the conversation. `workspace` is exact. `folder` is
-    the id of one; what is in folders within it is found, too.
+    the id of one; what is in folders within it is found, too. `program`: only what that other assistant left on this
+    disk, by its stable word. Conversations of other programs are in no folder, and have no tags.
     """
 
     text: str = ""
@@ -49,6 +51,7 @@ class SearchQuery:
     has_tool_call: bool = False
     folder: str | None = None
     tag: str | None = None
+    program: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class ConversationHits:
     """A conversation with its best hits, the best first, of `hit_count` messages that were found in it.
 
     Where only the title was found there are none. No more than 50 are counted, unless the search is within it.
+    One that another program has on this disk has an `origin`, and the name of that program for people.
     """
 
     conversation_id: str
@@ -75,6 +79,8 @@ class ConversationHits:
     title_matches: tuple[MatchRange, ...] = ()
     hits: tuple[SearchHit, ...] = ()
     hit_count: int = 0
+    origin: ConversationOrigin | None = None
+    program_title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +99,15 @@ class SearchResults:
 
 @dataclass(frozen=True, slots=True)
 class SearchChoices:
-    """What a search can be narrowed to: models and workspaces, the last used first; tags; and folders of conversations.
+    """What a search can be narrowed to: models and workspaces, the last used first; tags; folders of conversations;
+    and other assistants.
 
-    `folders` has the id and the path of each, in the order of the paths.
+    `folders` has the id and the path of each, in the order of the paths. `programs` has the stable word and the name of
+    each assistant whose conversations are searched.
     """
 
     models: tuple[str, ...] = ()
     workspaces: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     folders: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    programs: tuple[tuple[str, str], ...] = ()

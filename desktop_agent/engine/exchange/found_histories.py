@@ -1,29 +1,45 @@
 """Conversations that other assistants left on this disk: listed, read where they are, and continued as copies."""
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from desktop_agent.engine.session_controls import SessionSetup
 from desktop_agent.engine.session_opening import read_only_session
+from desktop_agent.exchange.foreign_tree import found_id
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers import HISTORY_READERS
-from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, LoadedConversation, Machine
+from desktop_agent.exchange.readers.foreign_database import shared_copies
+from desktop_agent.exchange.readers.reader import (
+    FoundConversation,
+    HistoryReader,
+    HistoryUnreadable,
+    Limits,
+    LoadedConversation,
+    Machine,
+)
 from desktop_agent.processes.worker_threads import WorkerThread, wait_to_end
 from desktop_agent.providers.provider import Provider
 from desktop_agent.storage.records import ConversationRecord
+from desktop_agent.storage.search.found_index import FoundEntry
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
-from desktop_agent.types.messages import new_id, now
+from desktop_agent.types.messages import Message, new_id, now
 from desktop_agent.types.providers import ProviderConfig
 
 if TYPE_CHECKING:
     from desktop_agent.engine.engine import Engine
     from desktop_agent.engine.session import Session
 
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
+
+_INDEX_LIMITS = Limits(line=8_000_000, file=64_000_000, database_copy=500_000_000)
+"""Of one conversation so much is indexed: nobody waits for it, but others need the processor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +82,60 @@ def load_found(reader: HistoryReader, conversation_id: str) -> LoadedConversatio
     if workspace is None or Path(workspace).is_dir():
         return loaded
     return replace(loaded, tree=loaded.tree.model_copy(update={"workspace": None}))
+
+
+class FoundHistorySource:
+    """What the search indexes of these programs: the branch that each conversation shows. Unknown ones are passed over.
+
+    Blocking, and for one thread. See FoundSource of `desktop_agent.storage.search.found_indexer`.
+    """
+
+    def __init__(self, programs: Iterable[str]) -> None:
+        wanted = set(programs)
+        self._readers = [reader for reader in HISTORY_READERS if reader.program in wanted]
+        self.titles = {reader.program: reader.title for reader in self._readers}
+
+    def entries(self) -> tuple[Sequence[FoundEntry], Collection[str]]:
+        """Return what the programs left, and which of them could not be listed whole just now."""
+        entries: list[FoundEntry] = []
+        unclear: set[str] = set()
+        for reader_class in self._readers:
+            reader = reader_class(Machine.current(), _INDEX_LIMITS)
+            found = list(reader.list_conversations())
+            entries += [_entry_of(reader.program, one) for one in found]
+            # A database that is being written: all of it is missing, not one file of many.
+            if not found and reader.report.count(Omission.UNREADABLE_FILE) and reader.is_present():
+                unclear.add(reader.program)
+        return entries, unclear
+
+    def load(self, entries: Iterable[FoundEntry]) -> Generator[tuple[FoundEntry, Sequence[Message] | None]]:
+        """Yield the messages in view of each; None for what cannot be read."""
+        readers = {reader.program: reader(Machine.current(), _INDEX_LIMITS) for reader in self._readers}
+        with shared_copies():
+            for entry in entries:
+                program, id_ = entry.origin
+                messages: Sequence[Message] | None = None
+                try:
+                    messages = readers[program].load(id_).tree.branch()
+                except HistoryUnreadable:
+                    pass
+                except Exception:  # noqa: BLE001 - what one file does must not keep the others from being found
+                    _log.exception("a conversation of %s could not be indexed", program)
+                yield entry, messages
+
+
+def _entry_of(program: str, found: FoundConversation) -> FoundEntry:
+    changed = f"{found.updated_at.isoformat()} {found.file_state} {found.title}"
+    return FoundEntry(
+        (program, found.id),
+        found_id(program, found.id),
+        found.title,
+        found.created_at,
+        found.updated_at,
+        changed.encode("utf-8", "replace").decode(),
+        found.workspace,
+        found.model,
+    )
 
 
 class FoundHistories:

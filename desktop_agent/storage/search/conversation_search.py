@@ -4,17 +4,20 @@ import asyncio
 import logging
 import sqlite3
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from desktop_agent.processes.worker_threads import WorkerThread
 from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, is_damage, text_of
 from desktop_agent.storage.conversation_rows import to_microseconds
 from desktop_agent.storage.folder_rows import conversations_in, read_folders, read_tags
 from desktop_agent.storage.search import outbox
-from desktop_agent.storage.search.index_file import INDEX_NAME
+from desktop_agent.storage.search.found_index import FoundHits, find_hits
+from desktop_agent.storage.search.found_indexer import FoundIndexer
+from desktop_agent.storage.search.index_file import FOUND_INDEX_NAME, INDEX_NAME
 from desktop_agent.storage.search.index_reader import (
     Found,
     FoundConversation,
@@ -30,6 +33,7 @@ from desktop_agent.types.messages import Role
 from desktop_agent.types.search import ConversationHits, SearchChoices, SearchHit, SearchQuery, SearchResults
 
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 _MAX_CHOICES = 40
 
 
@@ -41,6 +45,9 @@ class ConversationSearch:
         self._path = folder / INDEX_NAME
         self._reader = IndexReader(self._path)
         self._indexer = Indexer(folder, run)
+        self._found_reader = IndexReader(folder / FOUND_INDEX_NAME)
+        self.found = FoundIndexer(folder, self._close_found_reader)
+        """What of other programs' conversations is found."""
         self._worker: WorkerThread | None = None
         self._newest = 0
         """The number of the newest search; older ones stop."""
@@ -70,52 +77,87 @@ class ConversationSearch:
         """
         self._newest += 1
         number = self._newest
-        self._reader.interrupt()
+        self._interrupt()
         self._indexer.start()
         self._indexer.wake()
+        self.found.notice_search()
         try:
-            found = await self._find(query, limit, number)
-        except (SearchStopped, sqlite3.Error, ValueError, zlib.error) as error:
-            if number == self._newest:
-                _log.warning("the search index could not be read: %s", type(error).__name__)
-                self._distrust(error)
-            found = Found()
+            own = await self._find(query, limit, number)
+            others = await self._find_others(query, limit, number, own.relevance)
         except asyncio.CancelledError:
             self._newest += number == self._newest
-            self._reader.interrupt()
+            self._interrupt()
             raise
         if number != self._newest:
             return None
-        results = await self._run(lambda db: _resolve(db, found, query))
-        return results if results.is_complete else replace(results, obstacle=self._indexer.obstacle)
+        results = await self._run(lambda db: _resolve(db, own, others, query, limit))
+        if results.is_complete:
+            return results
+        return replace(results, obstacle=self._indexer.obstacle or self.found.obstacle)
 
     async def choices(self) -> SearchChoices:
         """Return what a search can be narrowed to. Raises StorageFailed."""
-        return await self._run(_read_choices)
+        choices = await self._run(_read_choices)
+        return replace(choices, programs=tuple(self.found.titles.items()))
 
     async def close(self) -> None:
         """Stop searching and indexing. Harmless when repeated."""
         self._newest += 1
-        self._reader.interrupt()
+        self._interrupt()
         if self._worker is not None:
             await self._worker.run(self._reader.close)
+            await self._close_found_reader()
             self._worker.stop()
             self._worker = None
         # Last: whoever only reads cannot delete the log.
         await self._indexer.close()
+        await self.found.close()
 
-    def _distrust(self, error: Exception) -> None:
-        if not isinstance(error, sqlite3.Error) or is_damage(error):
-            self._indexer.distrust()
+    async def _close_found_reader(self) -> None:
+        if self._worker is not None:
+            await self._worker.run(self._found_reader.close)
+
+    def _interrupt(self) -> None:
+        self._reader.interrupt()
+        self._found_reader.interrupt()
 
     async def _find(self, query: SearchQuery, limit: int, number: int) -> Found:
+        placed: tuple[int, ...] = ()
+        if query.program is None and is_placed(query):
+            placed = await self._run(lambda db: conversations_in(db, query.folder, query.tag))
+        return await self._read(
+            lambda: self._reader.find(query, limit, lambda: number != self._newest, placed),
+            Found(),
+            number,
+            self._indexer.distrust,
+        )
+
+    async def _find_others(self, query: SearchQuery, limit: int, number: int, relevance: float) -> FoundHits:
+        titles = self.found.titles
+        if not titles or query.folder is not None or query.tag is not None:
+            return FoundHits(is_complete=True)
+
+        def find() -> FoundHits | None:
+            return self._found_reader.read(
+                lambda connection: find_hits(
+                    connection, query, limit, lambda: number != self._newest, titles, relevance
+                )
+            )
+
+        return await self._read(find, None, number, self.found.distrust) or FoundHits()
+
+    async def _read(self, work: Callable[[], T], otherwise: T, number: int, distrust: Callable[[], None]) -> T:
+        """Return what is read from an index in its thread, or `otherwise`, whatever is wrong with it."""
         if self._worker is None:
             self._worker = WorkerThread("search")
-        worker = self._worker
-        placed: tuple[int, ...] = ()
-        if is_placed(query):
-            placed = await self._run(lambda db: conversations_in(db, query.folder, query.tag))
-        return await worker.run(lambda: self._reader.find(query, limit, lambda: number != self._newest, placed))
+        try:
+            return await self._worker.run(work)
+        except (SearchStopped, sqlite3.Error, ValueError, zlib.error) as error:
+            if number == self._newest:
+                _log.warning("a search index could not be read: %s", type(error).__name__)
+                if not isinstance(error, sqlite3.Error) or is_damage(error):
+                    distrust()
+            return otherwise
 
 
 def _read_choices(connection: DatabaseConnection) -> SearchChoices:
@@ -133,16 +175,22 @@ def _last_used(connection: DatabaseConnection, column: Literal["model", "workspa
     return tuple(text_of(row[0]) for row in connection.execute(sql))
 
 
-def _resolve(connection: DatabaseConnection, found: Found, query: SearchQuery) -> SearchResults:
-    """Return what was found as it is now in the database; what is deleted by now, or another's, is left out."""
+def _resolve(
+    connection: DatabaseConnection, own: Found, others: FoundHits, query: SearchQuery, limit: int
+) -> SearchResults:
+    """Return the best of both, own ones as they are now in the database; what is deleted by now is left out."""
+    scored, is_complete, has_more = list(others.hits), others.is_complete, own.has_more or others.has_more
     token = outbox.read_token(connection)
-    if token is None or token not in found.tokens:
-        return SearchResults(is_complete=False)
-    is_behind = connection.execute("SELECT 1 FROM search_changes LIMIT 1").fetchone() is not None
-    hits = (_conversation_hits(connection, conversation, query) for conversation in found.conversations)
-    return SearchResults(
-        tuple(hit for hit in hits if hit is not None), found.is_complete and not is_behind, found.has_more
-    )
+    if token is None or token not in own.tokens:
+        # Of another database.
+        is_complete, has_more = False, others.has_more
+    else:
+        is_behind = connection.execute("SELECT 1 FROM search_changes LIMIT 1").fetchone() is not None
+        is_complete = is_complete and own.is_complete and not is_behind
+        found = ((entry.score, _conversation_hits(connection, entry, query)) for entry in own.conversations)
+        scored += [(score, hits) for score, hits in found if hits is not None]
+    scored.sort(key=lambda entry: -entry[0])
+    return SearchResults(tuple(hits for _, hits in scored[:limit]), is_complete, has_more or len(scored) > limit)
 
 
 def _conversation_hits(

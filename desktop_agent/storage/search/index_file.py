@@ -35,8 +35,11 @@ from desktop_agent.storage.search.searchable_text import (
     searchable_text,
 )
 from desktop_agent.storage.search.text_analysis import TOKENIZER, to_index_words
+from desktop_agent.types.messages import Message
 
 INDEX_NAME = "search.sqlite3"
+FOUND_INDEX_NAME = "search-found.sqlite3"
+"""Of conversations that other programs have on this disk; see `found_index`."""
 FORMAT = 2
 """One more with every change of the tables or of how texts are split. An index of another format is made anew."""
 HAS_IMAGE, HAS_TOOL_CALL, HAS_FILE_WRITTEN = 1, 2, 4
@@ -133,7 +136,8 @@ class IndexWriter:
         self._path = path
         self._connection = self._open()
         self._identity = file_identity(path)
-        self._shards = {row[0] for row in self._connection.execute("SELECT number FROM shards")}
+        self._shards: set[int] = set()
+        self.read_shards()
 
     def _open(self) -> sqlite3.Connection:
         with suppress(FileExistsError):
@@ -156,9 +160,18 @@ class IndexWriter:
         self._connection.close()
 
     @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection, for tables beside those of the index."""
+        return self._connection
+
+    @property
     def has_its_name(self) -> bool:
         """Return whether the file that has the name is still this one."""
         return file_identity(self._path) == self._identity
+
+    def read_shards(self) -> None:
+        """Know which tables of words there are; again after a transaction that was rolled back."""
+        self._shards = {row[0] for row in self._connection.execute("SELECT number FROM shards")}
 
     def belongs_to(self, token: str | None) -> bool:
         """Return whether the index is of the state of the database that has this token."""
@@ -187,7 +200,7 @@ class IndexWriter:
         with transaction(self._connection):
             self._connection.execute("UPDATE state SET conversations_below = ?", (below,))
             for row in reversed(rows):
-                self._put_conversation(row)
+                self.put_conversation(row)
 
     def add_messages(self, rows: Sequence[MessageRow]) -> None:
         """Add the next messages, newest first; none: all are added."""
@@ -197,7 +210,7 @@ class IndexWriter:
             # FTS5 writes a segment of its own for each number that is smaller than the one before.
             self._put_messages(reversed(rows))
             if not rows:
-                self._mark_for_compaction([_TITLES, *self._shards])
+                self.mark_all_for_compaction()
 
     def apply(self, changes: Changes, next_token: str) -> None:
         """Take in changes. They are on the disk afterwards: the database forgets them."""
@@ -215,28 +228,35 @@ class IndexWriter:
             case MessageRow():
                 self._put_messages([row])
             case ConversationRow():
-                self._put_conversation(row)
+                self.put_conversation(row)
             case GoneMessage(number):
                 self._remove_messages([number])
             case GoneConversation(number):
-                self._remove_conversation(number)
+                self.remove_conversation(number)
 
     def _put_messages(self, rows: Iterable[MessageRow]) -> None:
         for row in rows:
             self._remove_message(row.number)
             message = read_message(row.body, id_=row.id, role=row.role, state=row.state)
-            text = searchable_text(message)
-            flags = HAS_IMAGE * has_image(message) | HAS_TOOL_CALL * has_tool_call(message)
-            flags |= HAS_FILE_WRITTEN * has_file_written(message)
-            if not flags and not any(text.parts):
-                continue
-            model = None if message.model is None else plain_text(message.model)
-            stored = self._insert_text(row.number, text) if any(text.parts) else None
-            self._connection.execute(
-                "INSERT INTO documents (number, conversation, at, role, flags, text, model)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (row.number, row.conversation, _moment(row.created_at), message.role.value, flags, stored, model),
-            )
+            self.add_message(row.number, row.conversation, _moment(row.created_at), message)
+
+    def add_message(self, number: int, conversation: int, at: int, message: Message) -> int:
+        """Add a message under a new number, in the transaction of the caller; return how many characters it has.
+
+        `at` is in microseconds since 1970.
+        """
+        text = searchable_text(message)
+        flags = HAS_IMAGE * has_image(message) | HAS_TOOL_CALL * has_tool_call(message)
+        flags |= HAS_FILE_WRITTEN * has_file_written(message)
+        if not flags and not any(text.parts):
+            return 0
+        model = None if message.model is None else plain_text(message.model)
+        stored = self._insert_text(number, text) if any(text.parts) else None
+        self._connection.execute(
+            "INSERT INTO documents (number, conversation, at, role, flags, text, model) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (number, conversation, at, message.role.value, flags, stored, model),
+        )
+        return sum(map(len, text.parts))
 
     def _insert_text(self, number: int, text: SearchableText) -> int | None:
         shard = number >> _SHARD_BITS
@@ -281,7 +301,8 @@ class IndexWriter:
         self._connection.execute("DELETE FROM texts WHERE number = ?", (row[0],))
         return True
 
-    def _put_conversation(self, row: ConversationRow) -> None:
+    def put_conversation(self, row: ConversationRow) -> None:
+        """Add or replace a conversation without its messages, in the transaction of the caller."""
         self._remove_title(row.number)
         title = plain_text(row.title)
         self._connection.execute(
@@ -299,7 +320,8 @@ class IndexWriter:
         )
         self._connection.execute("INSERT INTO titles (rowid, words) VALUES (?, ?)", (row.number, to_index_words(title)))
 
-    def _remove_conversation(self, number: int) -> None:
+    def remove_conversation(self, number: int) -> None:
+        """Remove a conversation with its messages, in the transaction of the caller."""
         numbers = self._connection.execute("SELECT number FROM documents WHERE conversation = ?", (number,)).fetchall()
         self._remove_messages(row[0] for row in numbers)
         self._remove_title(number)
@@ -312,6 +334,10 @@ class IndexWriter:
             self._connection.execute(
                 "INSERT INTO titles (titles, rowid, words) VALUES ('delete', ?, ?)", (number, to_index_words(row[0]))
             )
+
+    def mark_all_for_compaction(self) -> None:
+        """Let each table become one segment, which is looked through more quickly than several."""
+        self._mark_for_compaction([_TITLES, *self._shards])
 
     def _mark_for_compaction(self, shards: Iterable[int]) -> None:
         self._connection.executemany("INSERT OR IGNORE INTO compactions VALUES (?)", [(shard,) for shard in shards])

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from desktop_agent.storage.open_files import FileIdentity, file_identity
 from desktop_agent.storage.search.index_file import connect_index, is_current
@@ -16,6 +17,8 @@ from desktop_agent.storage.search.searchable_text import SearchableText
 from desktop_agent.storage.search.snippets import NO_SNIPPET, Snippet, find_matches, make_snippet
 from desktop_agent.storage.search.text_analysis import parse_query
 from desktop_agent.types.search import MatchRange, SearchPlace, SearchQuery
+
+T = TypeVar("T")
 
 MAX_RANKED = 500
 """So many messages are ranked, the newest that match. Whoever looks for older ones narrows the search."""
@@ -53,16 +56,21 @@ class FoundConversation:
     title_matches: tuple[MatchRange, ...]
     messages: tuple[FoundMessage, ...]
     count: int
+    score: float
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the index has, the best first. `tokens` say of which states of the database it is."""
+    """What the index has, the best first. `tokens` say of which states of the database it is.
+
+    `relevance` is that of the best message, whenever it was written.
+    """
 
     tokens: tuple[str | None, ...] = ()
     is_complete: bool = False
     has_more: bool = False
     conversations: tuple[FoundConversation, ...] = ()
+    relevance: float = 0.0
 
 
 class SearchStopped(Exception):
@@ -84,20 +92,16 @@ class IndexReader:
         `placed` are the numbers of conversations in the folder and with the tag that the query asks for.
         Raises SearchStopped; sqlite3.Error where the index is damaged, or the search was interrupted.
         """
+        return self.read(lambda connection: find_in(connection, query, limit, is_stopped, placed)) or Found()
+
+    def read(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Return what `work` reads in one state of the index; None where there is no index. Raises as `find`."""
         connection = self._current_connection()
         if connection is None:
-            return Found()
-        if is_placed(query):
-            _write_placed(connection, placed)
+            return None
         connection.execute("BEGIN")
         try:
-            state = connection.execute(
-                "SELECT token, next_token, max(conversations_below, messages_below) FROM state"
-            ).fetchone()
-            if state is None:
-                return Found()
-            found = _Search(connection, query, limit, is_stopped).run()
-            return replace(found, tokens=state[:2], is_complete=state[2] == 0)
+            return work(connection)
         finally:
             if connection.in_transaction:
                 connection.execute("COMMIT")
@@ -149,16 +153,47 @@ def _write_placed(connection: sqlite3.Connection, numbers: Iterable[int]) -> Non
     connection.executemany("INSERT INTO temp.placed VALUES (?)", ((number,) for number in numbers))
 
 
+def find_in(
+    connection: sqlite3.Connection,
+    query: SearchQuery,
+    limit: int,
+    is_stopped: Callable[[], bool],
+    placed: Iterable[int] = (),
+    relevance: float = 0.0,
+) -> Found:
+    """Return what `IndexReader.find` does, in the transaction of the caller.
+
+    `relevance`: that of the best message in another index, which the best one here gets too. SQLite's measure depends
+    on how many messages of an index have a word, so those of two indexes say nothing about each other.
+    """
+    if is_placed(query):
+        _write_placed(connection, placed)
+    state = connection.execute(
+        "SELECT token, next_token, max(conversations_below, messages_below) FROM state"
+    ).fetchone()
+    if state is None:
+        return Found()
+    found = _Search(connection, query, limit, is_stopped, relevance).run()
+    return replace(found, tokens=state[:2], is_complete=state[2] == 0)
+
+
 class _Search:
     """One search, in the transaction of the caller."""
 
     def __init__(
-        self, connection: sqlite3.Connection, query: SearchQuery, limit: int, is_stopped: Callable[[], bool]
+        self,
+        connection: sqlite3.Connection,
+        query: SearchQuery,
+        limit: int,
+        is_stopped: Callable[[], bool],
+        relevance: float,
     ) -> None:
         self._connection = connection
         self._query = query
         self._limit = limit
         self._is_stopped = is_stopped
+        self._relevance = relevance
+        self._best = 0.0
         self._terms = parse_query(query.text)
         self._filter, self._values = message_filter(query)
 
@@ -166,6 +201,9 @@ class _Search:
         if self._query.text.strip() and not self._terms:
             return Found()
         groups, has_more = self._groups()
+        if self._relevance and self._best:
+            scale = self._relevance / self._best
+            groups = {n: [replace(m, score=m.score * scale) for m in group] for n, group in groups.items()}
         titles = dict(self._titles())
         if self._terms:
             for group in groups.values():
@@ -175,17 +213,17 @@ class _Search:
             for number in dict.fromkeys((*groups, *titles))
         }
         best = sorted(scores, key=lambda number: -scores[number])
-        shown = tuple(self._shown(number, groups.get(number, [])) for number in best[: self._limit])
+        shown = tuple(self._shown(number, groups.get(number, []), scores[number]) for number in best[: self._limit])
         has_more = has_more or len(titles) >= _MAX_TITLES or len(best) > self._limit
-        return Found(has_more=has_more, conversations=shown)
+        return Found(has_more=has_more, conversations=shown, relevance=self._best)
 
-    def _shown(self, number: int, messages: Sequence[FoundMessage]) -> FoundConversation:
+    def _shown(self, number: int, messages: Sequence[FoundMessage], score: float) -> FoundConversation:
         if self._is_stopped():
             raise SearchStopped
         (title,) = self._connection.execute("SELECT title FROM conversations WHERE number = ?", (number,)).fetchone()
         most = _MAX_LISTED_HITS if self._query.conversation_id is None else self._limit
         with_snippets = tuple(replace(message, snippet=self._snippet(message.number)) for message in messages[:most])
-        return FoundConversation(number, title, find_matches(title, self._terms), with_snippets, len(messages))
+        return FoundConversation(number, title, find_matches(title, self._terms), with_snippets, len(messages), score)
 
     def _snippet(self, number: int) -> Snippet:
         row = self._connection.execute(
@@ -211,6 +249,7 @@ class _Search:
                 has_more = True
                 continue
             room -= 1
+            self._best = max(self._best, -rank)
             group.append(FoundMessage(number, conversation, at, -rank * _recency(at, today) if self._terms else 0.0))
         return groups, has_more
 

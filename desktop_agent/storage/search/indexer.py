@@ -35,7 +35,7 @@ _READ_ONLY = Sentence(
     "Not everything can be searched: this data folder cannot be written, and the search keeps an index in it. Give it "
     "back its rights, or open a copy of it that can be written."
 )
-_DISK_FULL = Sentence(
+DISK_FULL = Sentence(
     "Not everything can be searched: less than 100 MB are free on this disk, too little for the index. Free some space."
 )
 _GATHER_SECONDS = 0.1
@@ -201,7 +201,7 @@ class Indexer:
         """Return whether the index can be written, by nobody else. Raises sqlite3.Error, OSError, StorageFailed."""
         is_read_only = not os.access(self._folder, os.W_OK)
         if is_read_only or shutil.disk_usage(self._folder).free < MIN_FREE_BYTES:
-            self.obstacle = _READ_ONLY if is_read_only else _DISK_FULL
+            self.obstacle = _READ_ONLY if is_read_only else DISK_FULL
             return False
         if not self._lock.acquire():
             self.obstacle = None

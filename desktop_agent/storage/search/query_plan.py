@@ -64,7 +64,7 @@ def conversation_filter(query: SearchQuery) -> tuple[str, list[Any]]:
 
 def is_placed(query: SearchQuery) -> bool:
     """Return whether the query asks for places that the index does not know: their numbers are in `temp.placed`."""
-    return query.folder is not None or query.tag is not None
+    return query.folder is not None or query.tag is not None or query.program is not None
 
 
 def message_filter(query: SearchQuery) -> tuple[str, list[Any]]:

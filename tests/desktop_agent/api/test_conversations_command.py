@@ -14,8 +14,10 @@ import pytest
 
 from desktop_agent.__main__ import main
 from desktop_agent.api.history import History
+from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import StorageFailed, WrongUse
+from desktop_agent.types.preferences import HistoryPreferences, Preferences
 from tests.desktop_agent.exchange.readers.foreign_homes import CLAUDE_SESSION, claude_session, write_lines
 from tests.desktop_agent.storage.test_conversation_trees import TREE
 
@@ -153,6 +155,27 @@ def test_words_are_found(terminal: Terminal) -> None:
     assert (code, err) == (0, "")
     assert "user: another beginning" in out
     assert terminal.json("search", "nothing") == []
+
+
+def test_what_another_assistant_left_is_found_where_it_is_shown(
+    terminal: Terminal, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    write_lines(home / ".claude" / "projects" / f"{CLAUDE_SESSION}.jsonl", claude_session())
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    assert terminal.json("search", "sets x") == []
+    assert list(data.glob("search-found*")) == []
+    shown = Preferences(histories=HistoryPreferences(shown=("claude-code",)))
+    PreferencesFile(data).save_now(shown)
+    (found,) = terminal.json("search", "sets x")
+    assert found["origin"] == {"program": "claude-code", "id": CLAUDE_SESSION}
+    code, out, err = terminal.run("search", "sets x")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"Claude Code: {CLAUDE_SESSION}  ")
+    PreferencesFile(data).save_now(Preferences())
+    assert terminal.json("search", "sets x") == []
+    assert list(data.glob("search-found*")) == []
 
 
 def test_a_conversation_is_shown(terminal: Terminal) -> None:
