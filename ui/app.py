@@ -209,6 +209,7 @@ class AppController:
         from ui.shell.exchange import FoundPresenter
 
         FoundPresenter(self._startup.themes, self.library, self.window)
+        self.library.found.start_indexing()
 
     async def wait_until_closed(self) -> None:
         """Return when the program may end: nothing is unsaved, or the person agreed to lose it."""

@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.types.conversation_tree import ConversationOrigin
+from desktop_agent.types.conversation_tree import FOUND_PREFIX, ConversationOrigin
 from desktop_agent.types.errors import Sentence, WrongUse
 from ui.bridge.event_loop import BackgroundTasks
 
 if TYPE_CHECKING:
     from desktop_agent.engine.exchange.found_histories import FoundHistories
     from desktop_agent.engine.session import Session
-
-_PREFIX = "found-"
+    from desktop_agent.types.search import SearchResults
 
 
 def is_found_id(conversation_id: str) -> bool:
     """Return whether this is the id of a conversation of another program, as the screens name it."""
-    return conversation_id.startswith(_PREFIX)
+    return conversation_id.startswith(FOUND_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,7 @@ class FoundConversations(QObject):
         self._copying: set[str] = set()
         engine.on_preferences(lambda _: self._on_preferences())
         self._shown = self.shown
+        self._is_searched = False
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -84,6 +84,13 @@ class FoundConversations(QObject):
         others = tuple(other for other in self.shown if other != program)
         self._change({"shown": (*others, program) if shows else others})
 
+    def start_indexing(self) -> None:
+        """Let the search find what is shown from now on. Call it when `engine.exchange` is loaded."""
+        from desktop_agent.engine.exchange.found_histories import FoundHistorySource
+
+        self._is_searched = True
+        self._engine.store.search.found.set_source(FoundHistorySource(self.shown))
+
     def find(self) -> None:
         """Look for programs; `programs_found` answers."""
         self._tasks.start(self._find())
@@ -94,11 +101,17 @@ class FoundConversations(QObject):
 
     def id_of(self, program: str, conversation_id: str) -> str:
         """Return the id by which the screens know a conversation of a program."""
-        from desktop_agent.exchange.foreign_tree import derived_id
+        from desktop_agent.exchange.foreign_tree import found_id
 
-        found_id = _PREFIX + derived_id(program, conversation_id)
-        self._origins[found_id] = ConversationOrigin(program=program, id=conversation_id)
-        return found_id
+        id_ = found_id(program, conversation_id)
+        self._origins[id_] = ConversationOrigin(program=program, id=conversation_id)
+        return id_
+
+    def note_results(self, _query: object, results: "SearchResults") -> None:
+        """Know what a search found, so that it can be opened."""
+        for hits in results.conversations:
+            if hits.origin is not None:
+                self._origins[hits.conversation_id] = hits.origin
 
     async def open(
         self, found_id: str, is_wanted: Callable[[], bool], show: "Callable[[Session, Sentence], object]"
@@ -153,4 +166,6 @@ class FoundConversations(QObject):
     def _on_preferences(self) -> None:
         if self.shown != self._shown:
             self._shown = self.shown
+            if self._is_searched:
+                self.start_indexing()
             self.shown_changed.emit()

@@ -46,6 +46,11 @@ class MessageOpener(QObject):
 
     async def _go_to(self, conversation: OpenConversation, message_id: str) -> None:
         if not await conversation.history.load_until(message_id):
+            if conversation.is_found:
+                self.refused.emit(
+                    conversation, Sentence("The message is not in this conversation any more. Search again later.")
+                )
+                return
             if conversation.held_by is not None:
                 self.refused.emit(
                     conversation,
@@ -92,6 +97,8 @@ class SearchPresenter(QObject):
         sidebar.hit_chosen.connect(self._open)
         sidebar.filter_choices_wanted.connect(library.search.read_choices)
         library.search.choices_read.connect(sidebar.set_filter_choices)
+        library.search.found.connect(library.found.note_results)
+        library.found.shown_changed.connect(sidebar.repeat_search)
         library.search.found.connect(sidebar.show_results)
         messages.arrived.connect(self._on_arrived)
         messages.refused.connect(self._on_refused)

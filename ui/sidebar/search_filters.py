@@ -36,6 +36,7 @@ class ChosenFilters:
     in_files: bool = False
     folder: str | None = None
     tag: str | None = None
+    program: str | None = None
 
     def apply(self, query: SearchQuery, now: datetime) -> SearchQuery:
         """Return the query with these filters. Days begin at midnight where `now` is."""
@@ -46,6 +47,7 @@ class ChosenFilters:
             workspace=self.workspace,
             folder=self.folder,
             tag=self.tag,
+            program=self.program,
             roles=frozenset() if self.role is None else frozenset({self.role}),
             has_image=self.has_image,
             has_tool_call=self.has_tool_call,
@@ -185,6 +187,8 @@ class SearchFilters(QWidget):
                 return dict(self._dates())[value]
             case "folder":
                 return _SEPARATOR.join(dict(self._choices.folders).get(value, ())) or self.tr("Folder")
+            case "program":
+                return dict(self._choices.programs).get(value) or str(value)
             case "workspace":
                 return PurePath(value).name or value
             case "role":
@@ -228,6 +232,9 @@ class SearchFilters(QWidget):
         self._add_choice(self.tr("Model"), models, "model")
         if self._choices.folders:
             self._add_choice(self.tr("Folder"), [(None, self.tr("Any folder")), *paths], "folder")
+        if self._choices.programs:
+            programs = [(None, self.tr("Any program")), *self._choices.programs]
+            self._add_choice(self.tr("Program"), programs, "program")
         if self._choices.tags:
             self._add_choice(self.tr("Tag"), tags, "tag")
         self._add_choice(self.tr("Working folder"), workspaces, "workspace")

@@ -94,7 +94,13 @@ def _conversation_rows(query: SearchQuery, found: ConversationHits, now: datetim
     title = found.title or translate("SearchResults", "New conversation")
     matches = found.title_matches if found.title else ()
     yield SearchRow(
-        text=title, matches=matches, conversation_id=found.conversation_id, is_choosable=True, is_heading=True
+        text=title,
+        matches=matches,
+        detail=found.program_title,
+        spoken=", ".join(filter(None, (title, found.program_title))),
+        conversation_id=found.conversation_id,
+        is_choosable=True,
+        is_heading=True,
     )
     for hit in found.hits:
         who, when = _who(hit), relative_date(hit.at, now)
@@ -287,6 +293,10 @@ class _SearchRowDelegate(RowDelegate):
             self._paint_command(painter, area, row, theme)
         else:
             title = area.adjusted(0, self._themes.space(SPACE_XS), 0, 0)
+            if row.detail:
+                painter.setFont(self._font(_SMALL))
+                painter.setPen(QColor(theme.muted))
+                title = self._paint_detail(painter, title, row.detail)
             font = self._font(1, QFont.Weight.DemiBold)
             self._draw_marked(painter, title, row.text[:_MAX_TITLE], row.matches, font, theme.text, 1)
         painter.restore()

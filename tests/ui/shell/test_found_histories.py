@@ -1,8 +1,11 @@
 """Conversations of other programs in the window: offered once, shown where they are, continued as copies."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit, QListView
 
 from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.exchange.readers.foreign_homes import (
@@ -205,5 +208,62 @@ def test_what_is_read_in_place_is_not_exported_renamed_or_deleted(on_screen, hom
             await until(lambda: "of another program is only read here" in banner(screen))
             assert "There is no conversation" not in banner(screen)
             screen.banners.clear()
+
+    on_screen(work)
+
+
+async def searched(screen, words):
+    """What is shown is found by the field of the sidebar."""
+    presenter = await shown(screen)
+    screen.desk.library.found.start_indexing()
+    screen.action("Search conversations").trigger()
+    field = screen.find(QLineEdit, "Search conversations")
+    QTest.keyClicks(field, words)
+    results = await screen.wait_for(QListView, "Search results")
+    await until(lambda: results.rows.rowCount() > 0 and results.rows.row(0).conversation_id)
+    return presenter, field, results
+
+
+def test_a_message_is_found_marked_with_the_program_and_opened_at_its_place(on_screen, home):
+    before = files_of(home)
+
+    async def work(screen):
+        _, field, results = await searched(screen, "sets x")
+        title, hit = results.rows.row(0), results.rows.row(1)
+        assert (title.detail, title.spoken) == ("Claude Code", f"{title.text}, Claude Code")
+        QTest.keyClick(field, Qt.Key.Key_Down)
+        QTest.keyClick(results, Qt.Key.Key_Down)
+        QTest.keyClick(results, Qt.Key.Key_Return)
+        bar = await screen.wait_for(QLineEdit, "Find in conversation")
+        assert screen.conversation.is_found
+        assert bar.text() == "sets x"
+        await until(lambda: bar.accessibleDescription() == "1 of 1")
+        place = screen.conversation.index_of_message(hit.hit.message_id)
+        assert screen.window.page.transcript.finder._current == (place, 0)
+
+    on_screen(work)
+    assert files_of(home) == before
+
+
+def test_a_message_that_is_gone_since_is_said_so(on_screen, home):
+    async def work(screen):
+        _, _, results = await searched(screen, "sets x")
+        row = results.rows.row(1)
+        results.hit_chosen.emit(row.conversation_id, replace(row.hit, message_id="gone"), "sets x")
+        await until(lambda: "not in this conversation any more" in banner(screen))
+        assert screen.conversation.is_found
+
+    on_screen(work)
+
+
+def test_what_is_switched_off_is_found_no_more_and_its_index_is_gone(on_screen, home):
+    async def work(screen):
+        presenter, field, results = await searched(screen, "sets x")
+        folder = screen.engine.store._folder
+        assert list(folder.glob("search-found*")) != []
+        presenter._found.show_program("claude-code", False)
+        await until(lambda: list(folder.glob("search-found*")) == [])
+        await until(lambda: results.rows.row(0).conversation_id == "")
+        assert field.text() == "sets x"
 
     on_screen(work)

@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.search import SearchQuery
+from tests.desktop_agent.exchange.readers.foreign_homes import claude_entry, write_claude_code
 from tests.fakes.markers import files_with
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
@@ -94,3 +95,30 @@ def test_nothing_of_one_that_was_deleted_for_good_is_left(on_screen, folders):
 
     on_screen(work, *TURNS)
     assert written(folders) == []
+
+
+def test_nothing_of_another_program_is_left_when_its_conversations_are_shown_no_more(on_screen, folders, monkeypatch):
+    home = folders / "home"
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    write_claude_code(home, [claude_entry("user", "u1", None, f"{MARK} harbour")])
+
+    def copied():
+        return files_with(MARK, [folders], [folders / "work", home])
+
+    async def work(screen):
+        found, search = screen.desk.library.found, screen.engine.store.search
+        found.start_indexing()
+        found.show_program("claude-code", True)
+        screen.action("Search conversations").trigger()
+        screen.window.sidebar._search.setText(f"{MARK} harbour")
+        await until(lambda: [path.name.split(".")[0] for path in copied()] != [])
+        assert {path.name.split(".")[0] for path in copied()} == {"search-found"}
+        await until(lambda: len(screen.window.sidebar._results.rows.row(0).conversation_id) > 0)
+        found.show_program("claude-code", False)
+        await until(lambda: copied() == [])
+        assert search.found.titles == {}
+
+    on_screen(work)
+    assert copied() == []

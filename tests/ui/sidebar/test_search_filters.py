@@ -124,3 +124,13 @@ def test_folders_and_tags_are_offered_where_there_are_some(driver):
     menu(driver)["Tag > later"].trigger()
     assert driver.asked[-1] == SearchQuery(folder="f", tag="later")
     assert list(chips(driver)) == ["Work / Import", "later"]
+
+
+def test_programs_are_offered_where_conversations_of_some_are_searched(driver):
+    assert not [way for way in menu(driver) if way.startswith("Program")]
+    driver.pane.set_filter_choices(SearchChoices(programs=(("codex", "Codex"),)))
+    menu(driver)["Program > Codex"].trigger()
+    assert driver.asked[-1] == SearchQuery(program="codex")
+    assert list(chips(driver)) == ["Codex"]
+    driver.pane.set_filter_choices(SearchChoices())
+    assert list(chips(driver)) == ["Codex"]
