@@ -20,7 +20,6 @@ from desktop_agent.permissions.rule_matching import CallFacts
 from desktop_agent.permissions.shell.parser import parse_line
 from desktop_agent.processes.foreign_code import Fault, call_foreign
 from desktop_agent.processes.worker_threads import CancelToken, run_by_size, run_in_thread
-from desktop_agent.tools.commands.workspace_survey import private_paths_in, startup_paths
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import ToolUse
@@ -414,6 +413,8 @@ class PermissionPolicy:
             return ProtectedPaths(self._own_folders, folder)
 
         def read_disk(token: CancelToken) -> ProtectedPaths:
+            from desktop_agent.tools.commands.workspace_survey import private_paths_in, startup_paths
+
             # As subjects are: links followed.
             workspace = Path(os.path.realpath(folder)).as_posix()
             places = startup_paths(paths, workspace, token.raise_if_cancelled) if may_write(case.tool) else ()

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.permissions import policy
 from desktop_agent.permissions.gate import Allowed, Ask, Denied, Verdict
 from desktop_agent.permissions.policy import PermissionPolicy, ToolNamePolicy
+from desktop_agent.tools.commands import workspace_survey
 from desktop_agent.tools.tool import AnyTool, Tool
 from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.errors import OutsideWorkspace, WrongUse
@@ -315,8 +315,8 @@ async def test_the_disk_is_looked_at_off_the_event_loop(
         threads.append(threading.get_ident())
         return ()
 
-    monkeypatch.setattr(policy, "startup_paths", look)
-    monkeypatch.setattr(policy, "private_paths_in", look)
+    monkeypatch.setattr(workspace_survey, "startup_paths", look)
+    monkeypatch.setattr(workspace_survey, "private_paths_in", look)
     root = PermissionPolicy(workspace=str(tmp_path))
     await root.nested().verdict(use(str(tmp_path / "a")), make_open_tool([Effect.WRITE], "act"))
     # Once for all who decide together.
