@@ -1,6 +1,5 @@
 """Other fonts, themes and widths: the line at the upper edge stays where it is, and the selection on its words."""
 
-from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QPoint
@@ -110,7 +109,7 @@ def test_at_the_end_it_stays_at_the_end(standing):
 
 
 def test_only_what_is_near_the_screen_is_laid_out_anew(standing):
-    standing.themes.set_reading_style(replace(ReadingStyle(), size=14))
+    standing.themes.set_reading_style(ReadingStyle()._replace(size=14))
     blocks = standing.rows.row(1).blocks
     laid = sum(block.is_laid_out for block in blocks)
     assert 0 < laid < len(blocks) / 2
