@@ -14,7 +14,12 @@ from pydantic import SecretStr
 from desktop_agent.engine.connections import DEMO, Connections
 from desktop_agent.engine.model_listings import ModelListingsFile, load_model_overrides
 from desktop_agent.engine.permission_records import AuditLog, RuleBook, unreadable_rule_notices
-from desktop_agent.engine.session_lifecycle import DatabaseReplacement, IdleSessions, close_and_flush, flush_if_owned
+from desktop_agent.engine.session_lifecycle import (
+    DatabaseReplacement,
+    IdleSessions,
+    close_and_flush,
+    close_unless_refused,
+)
 from desktop_agent.processes.worker_threads import wait_for_all
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.transport.http_client import HttpClient
@@ -324,9 +329,7 @@ class Engine:
         async with self._opening.setdefault(conversation_id, asyncio.Lock()):
             session = self._sessions.get(conversation_id)
             if session is not None:
-                if not session.is_new:
-                    await flush_if_owned(session)
-                await session.close()
+                await close_unless_refused(session)
                 if session.is_new:
                     self._sessions.pop(conversation_id, None)
                     return

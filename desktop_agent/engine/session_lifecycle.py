@@ -27,10 +27,17 @@ async def close_and_flush(session: "Session") -> None:
     Raises StorageFailed.
     """
     await session.close()
-    await flush_if_owned(session)
+    await _flush_if_owned(session)
 
 
-async def flush_if_owned(session: "Session") -> None:
+async def close_unless_refused(session: "Session") -> None:
+    """Close the session; one with content that the disk refuses stays open. Raises StorageFailed."""
+    if not session.is_new:
+        await _flush_if_owned(session)
+    await session.close()
+
+
+async def _flush_if_owned(session: "Session") -> None:
     """Return when everything so far is on the disk, unless somebody else writes there. Raises StorageFailed."""
     with suppress(*OVERTAKEN):
         await session.flush()

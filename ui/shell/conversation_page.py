@@ -22,6 +22,7 @@ from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.storage import PictureStore
 from ui.composer.attachment_chips import Attachment
+from ui.composer.composer import Composer
 from ui.composer.pickers import WorkspacePicker
 from ui.shell.attachments import AttachmentsPresenter
 from ui.shell.banners import Banner, BannerArea
@@ -179,7 +180,7 @@ class ConversationPage(QObject):
     def show_conversation(self, conversation: OpenConversation) -> None:
         """Show this conversation; the one before goes on in the background."""
         self.editing.leave()
-        keeps_focus = self._conversation is None and _is_typing_beside(self.composer)
+        is_first = self._conversation is None
         if self._conversation is not None and self._conversation.id != conversation.id:
             self.composer.leave_conversation()
             _close_popups(self.composer.window())
@@ -216,8 +217,7 @@ class ConversationPage(QObject):
                 self._send(text, attached, when)
             else:
                 self.composer.restore_message(text, attached)
-        if not keeps_focus:
-            self.composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
+        _take_keyboard(self.composer, is_first=is_first)
 
     def compact(self) -> None:
         """Have older messages summarised."""
@@ -391,6 +391,8 @@ def _close_popups(window: QWidget) -> None:
             popup.close()
 
 
-def _is_typing_beside(composer: QWidget) -> bool:
-    """Return whether the keyboard is in another field: at the start somebody may use the search or the palette."""
-    return composer.isVisible() and isinstance(QApplication.focusWidget(), QLineEdit)
+def _take_keyboard(composer: Composer, *, is_first: bool) -> None:
+    """Give it to the editor; at the start somebody may type in the search or the palette already, and goes on there."""
+    is_typing_beside = composer.isVisible() and isinstance(QApplication.focusWidget(), QLineEdit)
+    if not (is_first and is_typing_beside):
+        composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
