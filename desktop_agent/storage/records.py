@@ -66,6 +66,7 @@ class ConversationState(BaseModel):
             stopped_run: str | None = None,
             outside: Sequence[UntrustedSource] = (),
             trusted: Sequence[UntrustedSource] = (),
+            title_usage: Usage | None = None,
         ) -> None: ...
 
 
