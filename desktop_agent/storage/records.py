@@ -55,7 +55,7 @@ class ConversationState(BaseModel):
 
     if TYPE_CHECKING:
 
-        def __init__(
+        def __init__(  # noqa: PLR0913
             self,
             *,
             mode: str = "default",

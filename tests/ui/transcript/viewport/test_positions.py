@@ -1,6 +1,5 @@
 """Other fonts, themes and widths: the line at the upper edge stays where it is, and the selection on its words."""
 
-
 import pytest
 from PySide6.QtCore import QPoint
 
