@@ -93,7 +93,7 @@ _CELLS_PER_PIECE = 128
 """Cells of one piece of a table, which is parsed and measured at once."""
 
 
-def displayed_leaves(tail: tuple[Leaf, ...]) -> tuple[Leaf, ...]:
+def close_last_leaf(tail: tuple[Leaf, ...]) -> tuple[Leaf, ...]:
     """Close the open emphasis, code and links of the last leaf, for display."""
     if not tail:
         return tail
@@ -143,7 +143,7 @@ def grow_table(pieces: list[Leaf], rows: tuple[TableRow, ...], replaced: int) ->
         first -= 1
         cells = pieces[first].cells + cells
     cells = (*cells[: len(cells) - replaced], *rows)
-    (whole,) = displayed_leaves((replace(pieces[first], cells=cells),))
+    (whole,) = close_last_leaf((replace(pieces[first], cells=cells),))
     if whole.cells:
         return first, list(split_tables((whole,)))
     return first, []

@@ -15,7 +15,7 @@ from ui.transcript.rows.block_factory import (
     BlockFactory,
     LazySection,
     SplittingSection,
-    displayed_leaves,
+    close_last_leaf,
     grow_table,
     split_tables,
 )
@@ -103,7 +103,7 @@ class MarkdownBody:
             return len(row.blocks)
         self._tail = step.tail
         closed = tuple(split_tables(step.closed))
-        leaves = (*closed, *split_tables(displayed_leaves(step.tail)))
+        leaves = (*closed, *split_tables(close_last_leaf(step.tail)))
         changed = self._show_from(self._closed, leaves, closed=len(closed))
         self._closed += len(closed)
         return min(changed, self._refresh_references()) if step.definitions else changed
