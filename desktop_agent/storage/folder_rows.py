@@ -86,6 +86,14 @@ _SELECT_HEIGHT = """
         SELECT f.number, b.depth + 1 FROM below b JOIN folders f ON f.parent = b.number WHERE b.depth < 100
     )
     SELECT max(depth) FROM below"""
+# As a list shows them: what is in the archive or in the trash is in no folder.
+_SELECT_FOLDER_AROUND = """
+    WITH RECURSIVE path (number) AS (
+        SELECT folder FROM conversations WHERE id = ? AND deleted_at IS NULL AND archived_at IS NULL
+        UNION SELECT f.parent FROM path p JOIN folders f ON f.number = p.number
+    )
+    SELECT f.id FROM path p JOIN folders f ON f.number = p.number
+    WHERE f.parent IS (SELECT number FROM folders WHERE id = ?)"""
 SELECT_WITHIN = """
     WITH RECURSIVE within (number) AS (
         SELECT number FROM folders WHERE id = :folder
@@ -111,6 +119,13 @@ class FolderRows:
     async def level(self, folder: str | None) -> FolderLevel:
         """Return a folder with those in it, or the top; for a folder that is gone, the top."""
         return await self._run(lambda db: read_level(db, folder))
+
+    async def around(self, folder: str | None, conversation_ids: Sequence[str]) -> dict[str, str]:
+        """Return which of the folders in a folder, or at the top, each conversation is in, however deep.
+
+        Those that no list of these folders shows are left out.
+        """
+        return await self._run(lambda db: _folders_around(db, folder, conversation_ids))
 
     async def create(self, name: str, colour: FolderColour = FolderColour.GREY, parent: str | None = None) -> Folder:
         """Create a folder. Raises WrongUse too for an empty name, and where it would be too deep."""
@@ -276,6 +291,11 @@ def _checked_name(name: str) -> str:
 
 def _folder_depth(connection: sqlite3.Connection, folder: str) -> int:
     return len(connection.execute(_SELECT_PATH, (folder,)).fetchall())
+
+
+def _folders_around(connection: sqlite3.Connection, folder: str | None, ids: Iterable[str]) -> dict[str, str]:
+    around = {id_: connection.execute(_SELECT_FOLDER_AROUND, (id_, folder)).fetchone() for id_ in ids}
+    return {id_: text_of(row[0]) for id_, row in around.items() if row is not None}
 
 
 def _rename_folder(connection: sqlite3.Connection, folder: str, name: str, colour: FolderColour) -> Folder:

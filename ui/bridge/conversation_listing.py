@@ -23,6 +23,8 @@ class ConversationListing(QObject):
     listed = Signal(object)
     level_read = Signal(FolderLevel)
     """Before `listed`: the folders around these conversations."""
+    folders_found = Signal(dict)
+    """By the ids of conversations, the id of the folder of this level that each is in, however deep."""
     titles_found = Signal(str, object)
     """What was looked for, and the ListedConversations that have it in their titles, the last written first."""
 
@@ -78,6 +80,13 @@ class ConversationListing(QObject):
             self._rows, self._next = rows, following
             self.level_read.emit(replace(level, is_archive=self._is_archive))
             self.listed.emit(self._rows)
+
+    def find_folders(self, conversation_ids: Sequence[str]) -> None:
+        """Find which folder of this level each of these is in; `folders_found` answers."""
+        self._tasks.start(self._find_folders(conversation_ids))
+
+    async def _find_folders(self, conversation_ids: Sequence[str]) -> None:
+        self.folders_found.emit(await self._store.folders.around(self._folder, conversation_ids))
 
     def find_titles(self, typed: str) -> None:
         """Look for these words in the titles of all there are; `titles_found` answers. "" finds the newest."""

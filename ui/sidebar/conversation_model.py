@@ -29,6 +29,8 @@ translate = QCoreApplication.translate
 
 Badge = Literal["", "working", "attention", "unread"]
 """Nothing, the agent works, a tool call or a question waits for the person, or an answer came that nobody saw."""
+_ACTIVE: tuple[Badge, ...] = ("attention", "working")
+"""What a folder shows of the conversations in it; the first comes before the second."""
 
 _ROOT = QModelIndex()
 ModelIndex = QModelIndex | QPersistentModelIndex
@@ -71,13 +73,17 @@ _MOST_FOLDERS = 12
 
 @dataclass(frozen=True, slots=True)
 class PlaceRow:
-    """A row that leads to other conversations. `colour` is the word of a FolderColour, or empty."""
+    """A row that leads to other conversations. `colour` is the word of a FolderColour, or empty.
+
+    `folders` are the ids of those that it stands for, whose badge it has.
+    """
 
     kind: PlaceKind
     id: str
     title: str
     icon: str = "folder"
     colour: str = ""
+    folders: tuple[str, ...] = ()
 
 
 def places_of(level: FolderLevel, archive: str, more: str, *, shows_all: bool) -> Sequence[PlaceRow]:
@@ -87,9 +93,13 @@ def places_of(level: FolderLevel, archive: str, more: str, *, shows_all: bool) -
     """
     if level.is_archive:
         return ()
-    rows = [PlaceRow("folder", folder.id, folder.name, "folder", folder.colour.value) for folder in level.folders]
+    rows = [
+        PlaceRow("folder", folder.id, folder.name, "folder", folder.colour.value, (folder.id,))
+        for folder in level.folders
+    ]
     if len(rows) > _MOST_FOLDERS + 1 and not shows_all:
-        rows[_MOST_FOLDERS:] = [PlaceRow("more", "more", more, "chevron-down")]
+        hidden = tuple(row.id for row in rows[_MOST_FOLDERS:])
+        rows[_MOST_FOLDERS:] = [PlaceRow("more", "more", more, "chevron-down", folders=hidden)]
     if level.has_archive and not level.path:
         rows.append(PlaceRow("archive", "archive", archive, "archive"))
     return tuple(rows)
@@ -162,6 +172,8 @@ class ConversationModel(QAbstractListModel):
 
     renamed = Signal(str, str)
     """Id and the new title, as the person typed it."""
+    activity_changed = Signal()
+    """Others work or wait than before: see `active_ids`."""
 
     def __init__(self, parent: QObject | None = None, now: Callable[[], datetime] = _now) -> None:
         super().__init__(parent)
@@ -171,6 +183,7 @@ class ConversationModel(QAbstractListModel):
         self._groups: list[DateGroup] = []
         self._heading_rows: list[int] = []
         self._badges: dict[str, Badge] = {}
+        self._folders: dict[str, str] = {}
 
     def set_conversations(self, conversations: Sequence[Conversation], places: Sequence[PlaceRow] = ()) -> None:
         """Replace or reorder the rows. Current, selected and edited rows move along."""
@@ -226,10 +239,23 @@ class ConversationModel(QAbstractListModel):
 
     def set_badge(self, conversation_id: str, badge: Badge) -> None:
         """Set the badge of a conversation; empty removes it."""
+        active = self.active_ids
         if badge:
             self._badges[conversation_id] = badge
         else:
             self._badges.pop(conversation_id, None)
+        self._repaint()
+        if active != self.active_ids:
+            self.activity_changed.emit()
+
+    @property
+    def active_ids(self) -> list[str]:
+        """Return the ids of the conversations that work or wait for the person, listed here or not."""
+        return [id_ for id_, badge in self._badges.items() if badge in _ACTIVE]
+
+    def set_folders(self, folders: dict[str, str]) -> None:
+        """Say in which folders active conversations are: the ids of both. Their rows get the badge."""
+        self._folders = folders
         self._repaint()
 
     def mark_read(self, conversation_id: str) -> None:
@@ -323,7 +349,10 @@ class ConversationModel(QAbstractListModel):
             case Qt.ItemDataRole.ToolTipRole:
                 return plain_tooltip(place.title)
             case Qt.ItemDataRole.AccessibleTextRole:
-                return self.tr("Folder: {0}").format(place.title) if place.kind == "folder" else place.title
+                title = self.tr("Folder: {0}").format(place.title) if place.kind == "folder" else place.title
+                return ", ".join((title, *self._badge_words(self._place_badge(place))))
+            case RowRole.BADGE:
+                return self._place_badge(place)
             case RowRole.ICON:
                 return place.icon
             case RowRole.TINT:
@@ -337,16 +366,25 @@ class ConversationModel(QAbstractListModel):
             words.append(self.tr("pinned"))
         if conversation.tags:
             words.append(self.tr("tags: {0}").format(", ".join(conversation.tags)))
-        match self._badges.get(conversation.id):
+        return ", ".join((*words, *self._badge_words(self._badges.get(conversation.id, ""))))
+
+    def _place_badge(self, place: PlaceRow) -> Badge:
+        inside: set[Badge] = {self._badges.get(id_, "") for id_, at in self._folders.items() if at in place.folders}
+        for badge in _ACTIVE:
+            if badge in inside:
+                return badge
+        return ""
+
+    def _badge_words(self, badge: Badge) -> Sequence[str]:
+        match badge:
             case "working":
-                words.append(self.tr("working"))
+                return [self.tr("working")]
             case "attention":
-                words.append(self.tr("waits for you"))
+                return [self.tr("waits for you")]
             case "unread":
-                words.append(self.tr("unread"))
+                return [self.tr("unread")]
             case _:
-                pass
-        return ", ".join(words)
+                return []
 
     def _repaint(self) -> None:
         if self.rowCount():

@@ -52,7 +52,9 @@ class OrganisePresenter(QObject):
         view.folder_action_requested.connect(self._on_folder_action)
         view.dropped.connect(self._drop)
         view.up_requested.connect(self.go_up)
+        view.rows.activity_changed.connect(self._find_active)
         library.listing.level_read.connect(self._on_level)
+        library.listing.folders_found.connect(view.rows.set_folders)
         organiser.folders_read.connect(self._pick_folder)
         organiser.tags_read.connect(self._pick_tags)
 
@@ -124,6 +126,13 @@ class OrganisePresenter(QObject):
             self._header.show_level(level)
         self._path = level.path
         self._known = {folder.id: folder for folder in (*level.path, *level.folders)}
+        self._find_active()
+
+    @Slot()
+    def _find_active(self) -> None:
+        """Folders show what goes on in them."""
+        if active := self._sidebar.view.rows.active_ids:
+            self._library.listing.find_folders(active)
 
     @Slot(object)
     def _open_place(self, place: PlaceRow) -> None:

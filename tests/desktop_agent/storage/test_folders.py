@@ -49,6 +49,22 @@ async def test_conversations_are_listed_in_their_folder_pinned_ones_first(tmp_pa
     await store.close()
 
 
+async def test_the_folder_around_a_conversation_is_that_of_the_level_however_deep(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    top, shallow, deep, archived, deleted = await made(store, "top", "shallow", "deep", "archived", "deleted")
+    work = await store.folders.create("Work")
+    inner = await store.folders.create("Inner", parent=work.id)
+    await store.placements.change([shallow], folder=work.id)
+    await store.placements.change([deep, archived, deleted], folder=inner.id)
+    await store.placements.change([archived], archived=True)
+    await store.delete_conversation(deleted)
+    ids = (top, shallow, deep, archived, deleted, "gone")
+    assert await store.folders.around(None, ids) == {shallow: work.id, deep: work.id}
+    assert await store.folders.around(work.id, ids) == {deep: inner.id}
+    assert await store.folders.around(inner.id, ids) == {}
+    await store.close()
+
+
 async def test_the_archive_is_a_list_of_its_own_and_gives_back_what_was_pinned(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     ids = await made(store, "a", "b", "c")

@@ -283,3 +283,47 @@ def test_many_folders_do_not_push_the_conversations_away(on_screen):
         assert rows(screen).currentIndex().data() == names[12]
 
     on_screen(work)
+
+
+def spoken(screen, title):
+    return index_of(screen, title).data(Qt.ItemDataRole.AccessibleTextRole)
+
+
+def test_a_folder_shows_that_a_conversation_in_it_works_or_waits(on_screen):
+    async def work(screen):
+        store, sidebar = screen.engine.store, screen.window.sidebar
+        one, other, _ = await stored(screen, "a", "b", "c")
+        outer = await store.folders.create("Outer")
+        inner = await store.folders.create("Inner", parent=outer.id)
+        await store.placements.change([one], folder=inner.id)
+        await store.placements.change([other], folder=outer.id)
+        await listed(screen, "Outer", "Today", "c")
+        sidebar.set_badge(one, "working")
+        await until(lambda: index_of(screen, "Outer").data(RowRole.BADGE) == "working")
+        assert spoken(screen, "Outer") == "Folder: Outer, working"
+        sidebar.set_badge(other, "attention")
+        await until(lambda: index_of(screen, "Outer").data(RowRole.BADGE) == "attention")
+        assert spoken(screen, "Outer") == "Folder: Outer, waits for you"
+        click(screen, "Outer")
+        await until(lambda: titles(screen) == ["Inner", "Today", "b"])
+        await until(lambda: index_of(screen, "Inner").data(RowRole.BADGE) == "working")
+        sidebar.set_badge(one, "unread")
+        assert spoken(screen, "Inner") == "Folder: Inner"
+
+    on_screen(work)
+
+
+def test_the_row_of_the_other_folders_shows_what_goes_on_in_them(on_screen):
+    async def work(screen):
+        store = screen.engine.store
+        one, _ = await stored(screen, "a", "b")
+        folders = [await store.folders.create(f"Folder {number:02}") for number in range(20)]
+        await store.placements.change([one], folder=folders[-1].id)
+        screen.window.sidebar.set_badge(one, "working")
+        screen.desk.library.refresh()
+        await until(lambda: "All folders (20)" in titles(screen))
+        await until(lambda: index_of(screen, "All folders (20)").data(RowRole.BADGE) == "working")
+        assert spoken(screen, "All folders (20)") == "All folders (20), working"
+        assert not index_of(screen, "Folder 00").data(RowRole.BADGE)
+
+    on_screen(work)
