@@ -2,7 +2,9 @@
 
 import errno
 import os
+import re
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -84,6 +86,36 @@ def free_name(path: Path, word: str) -> Path:
     while free.exists():
         free, number = path.with_name(f"{name}-{number}"), number + 1
     return free
+
+
+LOG_SUFFIXES = ("-wal", "-shm")
+_ASIDE = re.compile(r"(-wal)?\.(?P<word>[a-z]+)-\d{8}-\d{6}(-\d+)?")
+
+
+def find_set_aside(path: Path, words: Collection[str]) -> tuple[Path, ...]:
+    """Return what `free_name` named with one of these words, of a database or of its log, the oldest first.
+
+    One that has a log of its own is returned once.
+    """
+    found: set[Path] = set()
+    for beside in path.parent.glob(f"{path.name}*"):
+        rest = beside.name[len(path.name) :]
+        for suffix in LOG_SUFFIXES:
+            rest = rest.removesuffix(suffix)
+        match = _ASIDE.fullmatch(rest)
+        if match is not None and match["word"] in words:
+            found.add(path.with_name(path.name + rest))
+    return tuple(sorted(found))
+
+
+def delete_with_logs(path: Path) -> None:
+    """Delete a database and its logs, as far as they exist. Raises StorageFailed."""
+    for suffix in (*LOG_SUFFIXES, ""):
+        file = path.with_name(path.name + suffix)
+        try:
+            file.unlink(missing_ok=True)
+        except OSError as error:
+            raise file_error(error, file) from error
 
 
 APPLICATION = "desktop-agent"

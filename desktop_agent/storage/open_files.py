@@ -19,11 +19,10 @@ from pathlib import Path
 from desktop_agent.storage.connection import write_verified_copy
 from desktop_agent.storage.conversation_locks import Program, holder_text
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
-from desktop_agent.storage.files import free_name
+from desktop_agent.storage.files import LOG_SUFFIXES, free_name
 from desktop_agent.types.errors import DatabaseBusy, DatabaseReplaced, Sentence, StorageFailed
 from desktop_agent.types.messages import new_id
 
-_LOG_SUFFIXES = ("-wal", "-shm")
 _NOT_COPIED = (
     "Nothing is saved until what was in it can be kept as a copy. Check the disk and its free space; it is tried again "
     "by itself."
@@ -47,7 +46,7 @@ class OpenFiles:
         self._path = path
         self._database = file_identity(path)
         self._copy_path: Path | None = None
-        self._logs = {suffix: file_identity(self._log(suffix)) for suffix in _LOG_SUFFIXES}
+        self._logs = {suffix: file_identity(self._log(suffix)) for suffix in LOG_SUFFIXES}
 
     @property
     def is_replaced(self) -> bool:
@@ -91,7 +90,7 @@ class OpenFiles:
         except (sqlite3.Error, OSError, StorageFailed) as error:
             what = Sentence("“{path}” was replaced by another file while it was open.", values)
             raise DatabaseReplaced(what, _NOT_COPIED, detail=str(error)) from error
-        for suffix in _LOG_SUFFIXES:
+        for suffix in LOG_SUFFIXES:
             with suppress(OSError):
                 aside.with_name(aside.name + suffix).unlink()
         return Sentence(
@@ -113,7 +112,7 @@ def set_orphan_log_aside(path: Path) -> str | None:
 
     SQLite would apply it to whatever database is made in that place next. Raises OSError.
     """
-    log, index = (path.with_name(path.name + suffix) for suffix in _LOG_SUFFIXES)
+    log, index = (path.with_name(path.name + suffix) for suffix in LOG_SUFFIXES)
     new_name = None
     if file_identity(log) is not None and log.stat().st_size:
         copy = free_name(log, "kept")

@@ -24,18 +24,23 @@ from desktop_agent.storage.backups.backup import (
 )
 from desktop_agent.storage.backups.migration_copies import (
     MigrationCopy,
-    delete_migration_copy,
     list_migration_copies,
     note_program,
     open_migration_copy,
 )
 from desktop_agent.storage.compaction import compact
+from desktop_agent.storage.files import delete_with_logs, find_set_aside
+from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed, join_remedy
 from ui.bridge.desktop import start_program
 from ui.bridge.event_loop import BackgroundTasks
 
 __all__ = ["Backup", "Backups", "MigrationCopy", "StoredCounts"]
 
+_DAMAGED = ("damaged", "foreign", "kept")
+"""The words in names of files that a rescue, or an opening, has set aside; a log is one too."""
+_REPLACED = ("replaced",)
+"""A whole database: see `OpenFiles.keep_copy`."""
 _INTERVALS = {"daily": timedelta(days=1), "weekly": timedelta(days=7)}
 
 
@@ -54,8 +59,10 @@ class Backups(QObject):
     """The Path of a new data folder that can be opened."""
     noticed = Signal(object)
     """A Sentence about an automatic backup that could not be written; once until one could."""
-    deleted_but_kept = Signal(list)
-    """The Paths of backups and copies that still have what was deleted for good."""
+    deleted_but_kept = Signal(list, list)
+    """The Paths of backups and copies that still have what was deleted for good, and of damaged files that may have it:
+    what these hold nobody can say.
+    """
 
     def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -141,17 +148,21 @@ class Backups(QObject):
 
     async def find_with(self, conversation_ids: Collection[str]) -> None:
         """Find what has these conversations still; `deleted_but_kept` names it, if there is anything."""
-        if found := await find_with_conversations(await self._all_paths(), conversation_ids):
-            self.deleted_but_kept.emit([*found])
+        await self._offer(await find_with_conversations(await self._all_paths(), conversation_ids))
 
     async def find_with_message(self, conversation_id: str, message_id: str) -> None:
         """Find what has this message still; `deleted_but_kept` names it, if there is anything."""
-        if found := await find_with_message(await self._all_paths(), conversation_id, message_id):
-            self.deleted_but_kept.emit([*found])
+        await self._offer(await find_with_message(await self._all_paths(), conversation_id, message_id))
+
+    async def _offer(self, found: Sequence[Path]) -> None:
+        damaged = await asyncio.to_thread(find_set_aside, self._engine.folder / DATABASE_NAME, _DAMAGED)
+        if found or damaged:
+            self.deleted_but_kept.emit([*found], [*damaged])
 
     async def _all_paths(self) -> list[Path]:
         paths = [backup.folder for backup in await list_backups(self.folder)]
-        return paths + [copy.path for copy in await list_migration_copies(self._engine.folder)]
+        replaced = await asyncio.to_thread(find_set_aside, self._engine.folder / DATABASE_NAME, _REPLACED)
+        return [*paths, *(copy.path for copy in await list_migration_copies(self._engine.folder)), *replaced]
 
     async def _refresh(self) -> None:
         self.changed.emit([*await list_backups(self.folder)])
@@ -200,7 +211,7 @@ class Backups(QObject):
     async def _delete(self, paths: Sequence[Path]) -> tuple[Sentence, bool]:
         for path in paths:
             is_backup = await asyncio.to_thread(path.is_dir)
-            await (remove_backup(path) if is_backup else delete_migration_copy(path))
+            await (remove_backup(path) if is_backup else asyncio.to_thread(delete_with_logs, path))
         return Sentence("Backups and copies that were deleted: {count}.", {"count": str(len(paths))}), True
 
     async def _compact(self) -> tuple[Sentence, bool]:

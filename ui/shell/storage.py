@@ -53,12 +53,21 @@ class DiskBanner(QObject):
         if is_whole:
             self._banners.show_banner(Banner("check", result, level="remark", duration_ms=_REMARK_MS))
 
-    @Slot(list)
-    def _offer_deletion(self, paths: "list[Path]") -> None:
+    @Slot(list, list)
+    def _offer_deletion(self, paths: "list[Path]", damaged: "list[Path]") -> None:
         """Backups are there for what was deleted; who wants it gone from there too says so."""
-        count = {"count": str(len(paths))}
-        sentence = Sentence("Backups and copies that still have what was deleted for good: {count}.", count)
-        delete = BannerButton(self.tr("Delete them too"), lambda: self._disk.backups.delete(*paths))
+        values = {"count": str(len(paths)), "damaged": str(len(damaged))}
+        if not damaged:
+            sentence = Sentence("Backups and copies that still have what was deleted for good: {count}.", values)
+        elif not paths:
+            sentence = Sentence("Damaged files that may still have what was deleted for good: {damaged}.", values)
+        else:
+            sentence = Sentence(
+                "Backups and copies that still have what was deleted for good: {count}. "
+                "Damaged files that may have it too: {damaged}.",
+                values,
+            )
+        delete = BannerButton(self.tr("Delete them too"), lambda: self._disk.backups.delete(*paths, *damaged))
         self._banners.show_banner(Banner(_KEPT_KEY, sentence, level="notice", buttons=(delete,)))
 
     def show(self) -> None:

@@ -1,4 +1,4 @@
-"""The copies of the database that were made before it was migrated: listed, opened in a new folder, deleted.
+"""The copies of the database that were made before it was migrated: listed, opened in a new folder.
 
 The program notes its version in each database that it has open, as the header's `application_id`, which copies keep:
 major * 1,000,000 + minor * 1,000 + patch, and 0 where nobody noted it.
@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from desktop_agent.storage.backups.backup import StoredCounts, copy_into_new_folder, count_stored, open_once
-from desktop_agent.storage.files import file_error
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import StorageFailed
@@ -61,14 +60,6 @@ async def open_migration_copy(copy: Path, data_folder: Path, new_folder: Path) -
     """
     before = await copy_into_new_folder(data_folder, copy, new_folder)
     return before, await open_once(new_folder)
-
-
-async def delete_migration_copy(copy: Path) -> None:
-    """Delete a copy. Raises StorageFailed."""
-    try:
-        await asyncio.to_thread(copy.unlink, missing_ok=True)
-    except OSError as error:
-        raise file_error(error, copy) from error
 
 
 def _list(data_folder: Path) -> tuple[MigrationCopy, ...]:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from desktop_agent.storage.backups.backup import StoredCounts
 from desktop_agent.storage.backups.migration_copies import (
-    delete_migration_copy,
     list_migration_copies,
     note_program,
     open_migration_copy,
 )
+from desktop_agent.storage.files import delete_with_logs
 from desktop_agent.storage.migrations import MIGRATIONS
 from desktop_agent.storage.opening import open_database
 from desktop_agent.storage.store import DATABASE_NAME, Store
@@ -44,7 +44,7 @@ async def test_a_copy_names_its_version_and_is_opened_in_a_new_folder(tmp_path: 
     again = await Store.open(tmp_path / "again")
     assert [message.text for message in (await again.load("c")).messages] == ["Hello"]
     await again.close()
-    await delete_migration_copy(copy.path)
+    delete_with_logs(copy.path)
     assert await list_migration_copies(data) == ()
 
 

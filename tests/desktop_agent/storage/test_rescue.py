@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.storage.files import delete_with_logs, find_set_aside
 from desktop_agent.storage.migrations import TABLES_BY_MARK
 from desktop_agent.storage.records import Draft
 from desktop_agent.storage.rescue import read_rows, rebuild_database
@@ -400,3 +401,21 @@ async def test_rows_read_from_pages_are_those_that_sqlite_reads(filled: Filled) 
             rows = [list(row) for row in db.execute(f"SELECT * FROM {table} ORDER BY number")]
             assert rows
             assert sorted(found[tables[table]], key=lambda row: row[0]) == rows  # type: ignore[arg-type,return-value]
+
+
+async def test_what_was_set_aside_is_found_and_deleted_with_its_log(filled: Filled) -> None:
+    # A log that is none: whatever is beside the database is set aside with it.
+    filled.path.with_name(NAME + "-wal").write_bytes(b"no log")
+    rebuild_database(filled.path)
+    (filled.folder / f"{NAME}-wal.kept-20260101-101112-2").write_bytes(b"log")
+    (filled.folder / f"{NAME}.before-version-3").write_bytes(b"another kind")
+    aside, log = sorted(kept_in(filled.folder))
+    assert log.name == aside.name + "-wal"
+    found = find_set_aside(filled.path, ("damaged", "kept"))
+    assert [path.name for path in found] == [f"{NAME}-wal.kept-20260101-101112-2", aside.name]
+    for path in found:
+        delete_with_logs(path)
+    left = {path.name for path in filled.folder.iterdir()}
+    assert {NAME, f"{NAME}.before-version-3"} <= left
+    assert find_set_aside(filled.path, ("damaged", "kept")) == ()
+    assert not kept_in(filled.folder)

@@ -115,6 +115,29 @@ def test_backups_that_have_what_was_deleted_for_good_are_offered_for_deletion(on
     on_screen(work, HI)
 
 
+def test_damaged_files_that_were_kept_are_offered_for_deletion_with_a_conversation(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        id_, database = screen.conversation.id, screen.engine.folder / DATABASE_NAME
+        damaged = database.with_name(f"{DATABASE_NAME}.damaged-20260101-101112")
+        replaced = database.with_name(f"{DATABASE_NAME}.replaced-20260101-101112")
+        damaged.write_bytes(b"what a rescue has set aside")
+        damaged.with_name(f"{damaged.name}-wal").write_bytes(b"its log")
+        screen.action("Delete this conversation").trigger()
+        await until(lambda: screen.conversation.id != id_)
+        await screen.idle()
+        await screen.engine.store.snapshot(replaced)
+        screen.desk.library.trash.purge(id_)
+        button = await screen.wait_for(QPushButton, "Delete them too")
+        words = " ".join(screen.words(screen.banners))
+        assert "still have what was deleted for good: 1. Damaged files that may have it too: 1." in words
+        button.click()
+        await screen.idle()
+        assert [path.name for path in screen.engine.folder.iterdir() if "20260101" in path.name] == []
+
+    on_screen(work, HI)
+
+
 @pytest.fixture
 def migrated(tmp_path):
     """A data folder whose database was upgraded."""
