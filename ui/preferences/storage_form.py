@@ -55,7 +55,8 @@ class StorageSettings(QWidget):
         self._backup = button(self.tr("Back up now"), self.backup_requested.emit, "primary")
         self._restore = button(self.tr("Restore into a new folder…"), self._choose_folder)
         self._delete = button(self.tr("Delete backup"), self._delete_backup)
-        self._compact = button(self.tr("Compact"), self.compact_requested.emit)
+        self._compact = button(self.tr("Compact"), self._request_compacting)
+        self._cancel_compacting = button(self.tr("Cancel compacting"), self.cancel_requested.emit)
         self._cancel = button(self.tr("Cancel"), self.cancel_requested.emit)
         self._open_program = button(self.tr("Open the restored folder"), self._request_program, "primary")
         self._backup_state = StatusLine(themes)
@@ -64,7 +65,7 @@ class StorageSettings(QWidget):
         self._new_folder: Path | None = None
         self._no_backups = label(self.tr("There is no backup yet."), "muted")
         self._dialog: QFileDialog | None = None
-        self._is_busy = False
+        self._is_busy = self._is_compacting = False
         self._build(themes, form)
         self.show_last_check(None)
         self.show_backups(())
@@ -118,7 +119,7 @@ class StorageSettings(QWidget):
         """Show what is being done."""
         self._is_busy = True
         self._new_folder = None
-        self._backup_state.show_state(Status.BUSY, sentence)
+        self._work_state.show_state(Status.BUSY, sentence)
         self._refresh()
 
     def offer_program(self, folder: Path) -> None:
@@ -127,9 +128,18 @@ class StorageSettings(QWidget):
 
     def show_done(self, sentence: Sentence, *, went_well: bool) -> None:
         """Show how it ended."""
-        self._is_busy = False
-        self._backup_state.show_state(Status.OK if went_well else Status.ERROR, sentence)
+        self._work_state.show_state(Status.OK if went_well else Status.ERROR, sentence)
+        self._is_busy = self._is_compacting = False
         self._refresh()
+
+    @property
+    def _work_state(self) -> StatusLine:
+        """The line beside the button with which the work was begun."""
+        return self._check_state if self._is_compacting else self._backup_state
+
+    def _request_compacting(self) -> None:
+        self._is_compacting = True
+        self.compact_requested.emit()
 
     def _backup_item(self, backup: Backup) -> QListWidgetItem:
         when, counts = exact_date(backup.created_at, now()), backup.counts
@@ -177,7 +187,9 @@ class StorageSettings(QWidget):
         self._delete.setEnabled(self._restore.isEnabled())
         self._delete.setVisible(self._backups.count() > 0)
         self._compact.setEnabled(not self._is_busy)
-        self._cancel.setVisible(self._is_busy)
+        self._check.setEnabled(not self._is_compacting)
+        self._cancel.setVisible(self._is_busy and not self._is_compacting)
+        self._cancel_compacting.setVisible(self._is_compacting)
         self._copies.setEnabled(not self._is_busy)
         self._open_program.setVisible(self._new_folder is not None and not self._is_busy)
 
@@ -208,6 +220,7 @@ class StorageSettings(QWidget):
             FlowRows((self._open_folder, self._check, self._compact)),
             self._last_check,
             self._check_state,
+            FlowRows((self._cancel_compacting,)),
             hbox(label(self.tr("Backups"), "heading"), margins=(0, SPACE_L, 0, 0)),
             label(about_backups, "muted", wrap=True),
             self._no_backups,

@@ -7,6 +7,7 @@ import pytest
 from PySide6.QtCore import QProcess
 from PySide6.QtWidgets import QListWidget, QPushButton
 
+from desktop_agent.storage import compaction
 from desktop_agent.storage.backups.backup import list_backups
 from desktop_agent.storage.migrations import MIGRATIONS, apply_migrations
 from desktop_agent.storage.store import DATABASE_NAME, Store
@@ -17,6 +18,7 @@ from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from ui.bridge import backups as backups_bridge
 from ui.preferences.storage_form import StorageSettings
+from ui.style.server_fields import StatusLine
 
 HI = Turn(ContentDelta("Hi"))
 
@@ -26,10 +28,13 @@ async def page_of(screen):
     return await until(lambda: screen.window.findChild(StorageSettings))
 
 
+def button_of(page, name):
+    return next(each for each in page.findChildren(QPushButton) if each.accessibleName() == name)
+
+
 def pressed(page, name):
-    buttons = [each for each in page.findChildren(QPushButton) if each.accessibleName() == name]
-    assert buttons[0].isEnabled()
-    buttons[0].click()
+    assert button_of(page, name).isEnabled()
+    button_of(page, name).click()
 
 
 async def prefer(screen, **values):
@@ -52,6 +57,30 @@ def test_a_backup_is_deleted_and_the_database_is_compacted(on_screen):
         pressed(page, "Compact")
         await until(lambda: len(heard) == 3)
         assert heard[2].startswith("Compacted: ")
+
+    on_screen(work, HI)
+
+
+def test_compacting_shows_that_it_goes_on_and_is_cancelled(on_screen, monkeypatch):
+    def endless(db, _):
+        db.execute("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n").fetchone()
+
+    monkeypatch.setattr(compaction, "_compact_database", endless)
+
+    async def work(screen):
+        await screen.say("One")
+        page = await page_of(screen)
+        assert not button_of(page, "Cancel compacting").isVisible()
+        pressed(page, "Compact")
+        await until(lambda: button_of(page, "Cancel compacting").isVisible())
+        (line,) = [line for line in page.findChildren(StatusLine) if "Compacting…" in screen.words(line)]
+        assert line.isVisible()
+        assert line.y() < button_of(page, "Back up now").parentWidget().y()
+        assert not button_of(page, "Cancel").isVisible()
+        pressed(page, "Cancel compacting")
+        await until(lambda: "Cancelled. Everything is as it was." in screen.words(line))
+        assert not button_of(page, "Cancel compacting").isVisible()
+        await screen.idle()
 
     on_screen(work, HI)
 
