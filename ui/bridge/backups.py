@@ -193,6 +193,8 @@ class Backups(QObject):
         await self._refresh()
 
     async def _back_up(self) -> tuple[Sentence, bool]:
+        # What was said a moment ago may wait for the disk.
+        await self._engine.write_all()
         backup = await write_backup(self._engine.store, self._engine.folder, self.folder)
         return Sentence("The backup is in “{folder}”.", {"folder": str(backup.folder)}), True
 

@@ -75,6 +75,28 @@ def test_nothing_of_one_that_is_never_stored_is_written(on_screen, folders):
     assert written(folders) == []
 
 
+def test_a_pdf_of_one_that_is_never_stored_has_all_of_it_and_leaves_nothing_behind(on_screen, folders):
+    async def work(screen):
+        keys = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+        QTest.keyClick(screen.window, Qt.Key.Key_N, keys)
+        await until(lambda: screen.conversation.is_in_memory)
+        await screen.idle()
+        await used(screen, folders)
+        results, exchange = [], screen.desk.exchange()._exchange
+        exchange.exported.connect(results.append)
+        exchange.export_pdf(folders / "work" / "a.pdf", screen.conversation.id)
+        await until(lambda: results)
+        assert results[0].lost_pictures == 0
+        assert b"/Subtype /Image" in (folders / "work" / "a.pdf").read_bytes()
+        assert {path.name for path in (folders / "work").iterdir()} == {"a.txt", "a.pdf"}
+        screen.desk.library.close_unstored(screen.conversation.id)
+        await screen.idle()
+        assert written(folders) == []
+
+    on_screen(work, *TURNS)
+    assert written(folders) == []
+
+
 def test_nothing_of_one_that_was_deleted_for_good_is_left(on_screen, folders):
     async def work(screen):
         await used(screen, folders)

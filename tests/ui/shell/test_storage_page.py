@@ -1,21 +1,24 @@
 """The page of storage over real files: backups by hand and by the program, copies, compacting."""
 
+import asyncio
 import sqlite3
+import threading
 from contextlib import closing
 
 import pytest
 from PySide6.QtCore import QProcess
 from PySide6.QtWidgets import QListWidget, QPushButton
 
-from desktop_agent.storage import compaction
-from desktop_agent.storage.backups.backup import list_backups
+from desktop_agent.storage import compaction, write_behind
+from desktop_agent.storage.backups import backup as backup_storage
+from desktop_agent.storage.backups.backup import list_backups, restore_backup
 from desktop_agent.storage.migrations import MIGRATIONS, apply_migrations
 from desktop_agent.storage.store import DATABASE_NAME, Store
 from desktop_agent.types.errors import DiskFull
 from desktop_agent.types.preferences import StoragePreferences
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
-from tests.fakes.scripted_provider import Turn
+from tests.fakes.scripted_provider import Turn, Wait
 from ui.bridge import backups as backups_bridge
 from ui.preferences.storage_form import StorageSettings
 from ui.style.server_fields import StatusLine
@@ -121,6 +124,65 @@ def test_an_automatic_backup_that_fails_is_said_once(on_screen, monkeypatch):
         await prefer(screen)
         await backups.write_if_due()
         assert len(await list_backups(backups.folder)) == 1
+
+    on_screen(work, HI)
+
+
+def test_a_backup_that_is_written_while_an_answer_streams_has_what_has_come_of_it(on_screen, tmp_path, monkeypatch):
+    # Nothing is written by itself in time.
+    monkeypatch.setattr(write_behind, "FLUSH_INTERVAL", 3600)
+    first, wait = Wait(asyncio.Event(), asyncio.Event()), Wait(asyncio.Event(), asyncio.Event())
+
+    async def work(screen):
+        screen.write("Tides")
+        screen.press("Send")
+        await first.reached.wait()
+        await screen.engine.write_all()
+        first.until.set()
+        await wait.reached.wait()
+        id_, backups, ended = screen.conversation.id, screen.desk._disk.backups, []
+        backups.done.connect(lambda _, went_well: ended.append(went_well))
+        backups.back_up()
+        await until(lambda: ended == [True])
+        assert screen.conversation.working
+        (backup,) = await list_backups(backups.folder)
+        before, after = await restore_backup(backup.folder, tmp_path / "again")
+        assert before == after
+        store = await Store.open(tmp_path / "again")
+        loaded = await store.load(id_)
+        assert [message.text for message in loaded.messages] == ["Tides"]
+        assert "half an answer" in "".join(row.event.text for row in loaded.journal if hasattr(row.event, "text"))
+        await store.close()
+        wait.until.set()
+        await until(lambda: screen.answers() == ["half an answer, and the rest"])
+        await screen.idle()
+
+    on_screen(work, Turn(ContentDelta("half"), first, ContentDelta(" an answer"), wait, ContentDelta(", and the rest")))
+
+
+def test_cancelling_a_backup_leaves_no_half_file(on_screen, monkeypatch):
+    begun, released = threading.Event(), threading.Event()
+    share = backup_storage._share
+
+    def slow(source, target):
+        begun.set()
+        released.wait(30)
+        share(source, target)
+
+    monkeypatch.setattr(backup_storage, "_share", slow)
+
+    async def work(screen):
+        await screen.say("One")
+        (screen.engine.folder / "preferences.json").write_text("{}")
+        page, folder = await page_of(screen), screen.desk._disk.backups.folder
+        pressed(page, "Back up now")
+        await until(begun.is_set)
+        assert len(list(folder.glob("*/*"))) > 0
+        pressed(page, "Cancel")
+        released.set()
+        await until(lambda: "Cancelled. Everything is as it was." in screen.words(page))
+        assert list(folder.rglob("*")) == []
+        await screen.idle()
 
     on_screen(work, HI)
 
