@@ -4,9 +4,11 @@ import asyncio
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
+from weakref import ref
 
 from PySide6.QtCore import QDir, QObject, QStandardPaths, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
@@ -21,6 +23,7 @@ from ui.transcript.blocks.image_store import InMemoryImage, RemoteImages, locate
 from ui.transcript.view import TranscriptView
 
 if TYPE_CHECKING:
+    from desktop_agent.conversation.transcript import Transcript
     from ui.shell.pictures.picture_canvas import ViewerPicture
     from ui.shell.pictures.picture_viewer import PictureViewer
 
@@ -155,6 +158,8 @@ class AttachmentsPresenter(QObject):
         self._saver = FileSaver(tasks, self)
         self._loading = WebPictureLoader(view.remote_images, tasks, self)
         self._viewer: PictureViewer | None = None
+        self._viewed: ref[Transcript] | None = None
+        """The transcript of the pictures in the viewer."""
         self._saver.saved.connect(self.remark)
         view.save_requested.connect(self._save_text)
         view.image_opened.connect(self._open)
@@ -173,11 +178,37 @@ class AttachmentsPresenter(QObject):
         if self._viewer is None:
             self._viewer = PictureViewer(self._themes, self._pictures, self._view.window())
             self._viewer.save_requested.connect(self._save_picture)
-        pictures = list(conversation_pictures(self._view.row_viewport.rows.transcript, self._view.remote_images))
+            self._viewer.earlier_wanted.connect(self._load_earlier)
+        rows = self._view.row_viewport.rows
+        self._viewed = ref(rows.transcript)
+        pictures = list(conversation_pictures(rows.transcript, self._view.remote_images))
         index = index_of(pictures, viewed.source)
         if index is None:
-            pictures, index = [viewed], 0
-        self._viewer.show_pictures(pictures, index)
+            self._viewer.show_pictures([viewed], 0)
+        else:
+            self._viewer.show_pictures(pictures, index, has_earlier=not rows.render_context.is_whole())
+
+    def _load_earlier(self) -> None:
+        """Load the earlier messages, and go on to the picture before."""
+        if self._viewer is not None and self._is_viewed:
+            self._view.row_viewport.rows.render_context.when_whole(partial(self._show_earlier, self._viewer.current))
+
+    def _show_earlier(self, before: "ViewerPicture | None") -> None:
+        from ui.shell.pictures.picture_viewer import conversation_pictures, index_of
+
+        viewer = self._viewer
+        if viewer is None or viewer.current is None or not self._is_viewed:
+            return
+        pictures = list(conversation_pictures(self._view.row_viewport.rows.transcript, self._view.remote_images))
+        index = index_of(pictures, viewer.current.source)
+        if index is not None:
+            # Somebody may have gone on meanwhile.
+            viewer.set_pictures(pictures, max(0, index - 1) if viewer.current is before else index)
+
+    @property
+    def _is_viewed(self) -> bool:
+        """Whether the pictures in the viewer are those of the conversation that is shown."""
+        return self._viewed is not None and self._view.row_viewport.rows.transcript is self._viewed()
 
     def _save_picture(self, viewed: "ViewerPicture") -> None:
         location = locate_image(viewed.source, self._pictures)

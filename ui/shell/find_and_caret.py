@@ -260,7 +260,7 @@ class EarlierMessages(QObject):
         self._waiting: list[Callable[[], None]] = []
         transcript.scroller.start_neared.connect(self._load)
         transcript.finder.status_changed.connect(self._load)
-        transcript.set_whole_loader(self._when_whole)
+        transcript.set_whole_loader(self._when_whole, self._is_whole)
 
     def show(self, conversation: OpenConversation) -> None:
         """Load messages of this conversation."""
@@ -285,9 +285,12 @@ class EarlierMessages(QObject):
         await conversation.history.count_usage()
         conversation.usage_changed.emit()
 
+    def _is_whole(self) -> bool:
+        return self._conversation is None or not self._conversation.history.count
+
     def _when_whole(self, then: Callable[[], None]) -> None:
         """Do this when all messages are loaded, unless another conversation is shown before."""
-        if self._conversation is None or not self._conversation.history.count:
+        if self._is_whole():
             then()
         else:
             self._waiting.append(then)
@@ -299,7 +302,7 @@ class EarlierMessages(QObject):
             self._tasks.start(self._load_while_wanted())
 
     def _is_wanted(self) -> bool:
-        if self._conversation is None or not self._conversation.history.count:
+        if self._is_whole():
             return False
         return self._needs_whole or self._transcript.scroller.is_near_start
 

@@ -183,9 +183,14 @@ class TranscriptView(QAbstractScrollArea):
         self._render_context.message_actions = actions
         self.scroller.show_message_actions()
 
-    def set_whole_loader(self, when_whole: Callable[[Callable[[], None]], None]) -> None:
-        """Call this with what needs the whole conversation: it is done when all of it is loaded."""
-        self._render_context.when_whole = when_whole
+    def set_whole_loader(
+        self, when_whole: Callable[[Callable[[], None]], None], is_whole: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Call `when_whole` with what needs the whole conversation: it is done when all of it is loaded.
+
+        `is_whole` says whether it is.
+        """
+        self._render_context.when_whole, self._render_context.is_whole = when_whole, is_whole
 
     def mark_edited(self, message_id: str) -> None:
         """Mark the prompt that is being edited elsewhere; an empty id marks none."""

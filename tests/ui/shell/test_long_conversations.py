@@ -1,18 +1,22 @@
 """A long conversation in the window: it opens at its end, and its earlier messages come when they are needed."""
 
 import asyncio
+from base64 import b64encode
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QToolButton
 
 from desktop_agent.conversation.items import AnswerItem, ToolCallItem, UserItem
-from desktop_agent.types.blocks import Text, ToolResult, ToolUse
+from desktop_agent.types.blocks import Base64Source, Image, Text, ToolResult, ToolUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta, Usage
 from tests.fakes.qt_loop import Heard, until
 from tests.fakes.scripted_provider import Turn
+from tests.ui.transcript.test_pictures import png
+from ui.shell.pictures.picture_viewer import PictureViewer
 
 COUNT = 240
 
@@ -249,5 +253,59 @@ def test_a_hit_on_another_branch_is_opened_without_all_that_is_above(on_screen):
         assert conversation.history.spending.is_complete
         answers = [item for item in conversation.transcript if isinstance(item, AnswerItem)]
         assert conversation.history.spending.total.cost == len(answers) / 2
+
+    on_screen(work)
+
+
+def with_pictures(*numbers):
+    for number, message in enumerate(talk()):
+        colour = QColor(number, 40, 80)
+        source = Base64Source(media_type="image/png", data=b64encode(png(8, 8, colour)).decode())
+        picture = Image(source=source, name=f"picture {number}")
+        yield message.model_copy(update={"blocks": (*message.blocks, picture)}) if number in numbers else message
+
+
+def test_stepping_before_the_first_picture_loads_those_of_earlier_messages(on_screen):
+    async def work(screen):
+        view = await opened(screen, with_pictures(0, 2, COUNT - 2))
+        await screen.idle()
+        rows, history = view.row_viewport.rows, screen.conversation.history
+        assert history.count
+        (last,) = [item for item in rows.transcript if isinstance(item, UserItem) and item.images]
+        view.image_opened.emit(last.images[0])
+        viewer = await until(lambda: screen.window.findChild(PictureViewer))
+        names = [button.accessibleName() for button in viewer.findChildren(QToolButton) if button.isVisible()]
+        assert "Previous picture" in names
+        assert not any(" of " in words for words in screen.words(viewer))
+        viewer.step(-1)
+        await until(lambda: viewer.current.name == "picture 2")
+        assert history.count == 0
+        assert "2 of 3" in screen.words(viewer)
+        viewer.step(-1)
+        assert viewer.current.name == "picture 0"
+        viewer.step(-1)
+        assert viewer.current.name == "picture 0"
+        viewer.close()
+        await screen.idle()
+
+    on_screen(work)
+
+
+def test_a_viewer_of_another_conversation_asks_for_nothing(on_screen):
+    async def work(screen):
+        view = await opened(screen, with_pictures(0, COUNT - 2))
+        await screen.idle()
+        (last,) = [item for item in view.row_viewport.rows.transcript if isinstance(item, UserItem) and item.images]
+        view.image_opened.emit(last.images[0])
+        viewer = await until(lambda: screen.window.findChild(PictureViewer))
+        await opened(screen, with_pictures(0, COUNT - 2))
+        await screen.idle()
+        count = screen.conversation.history.count
+        viewer.step(-1)
+        await screen.idle()
+        assert screen.conversation.history.count == count > 0
+        assert viewer.current.name == f"picture {COUNT - 2}"
+        viewer.close()
+        await screen.idle()
 
     on_screen(work)

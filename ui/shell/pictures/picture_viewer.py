@@ -92,6 +92,8 @@ class PictureViewer(QDialog):
     """Not modal. `save_requested` carries the picture to save."""
 
     save_requested = Signal(object)
+    earlier_wanted = Signal()
+    """Somebody steps before the first one, and there may be earlier ones."""
 
     def __init__(self, themes: ThemeSource, pictures: ImageFiles, parent: QWidget) -> None:
         super().__init__(parent)
@@ -100,6 +102,7 @@ class PictureViewer(QDialog):
         self._jobs = JobQueue()
         self._list: Sequence[ViewerPicture] = ()
         self._at = 0
+        self._has_earlier = False
         self._asked = 0
         self._geometry = QByteArray()
         self.canvas = PictureCanvas(themes)
@@ -120,9 +123,9 @@ class PictureViewer(QDialog):
         """The picture in view."""
         return self._list[self._at] if self._list else None
 
-    def show_pictures(self, pictures: Sequence[ViewerPicture], index: int) -> None:
-        """Open or raise the viewer with this picture."""
-        self._list, self._at = pictures, index
+    def show_pictures(self, pictures: Sequence[ViewerPicture], index: int, *, has_earlier: bool = False) -> None:
+        """Open or raise the viewer with this picture. `has_earlier`: there may be some before these."""
+        self._list, self._at, self._has_earlier = pictures, index, has_earlier
         if not self.isVisible():
             if self._geometry.isEmpty():
                 self.resize(self._first_size())
@@ -134,8 +137,16 @@ class PictureViewer(QDialog):
         self.canvas.setFocus(Qt.FocusReason.OtherFocusReason)
         self._show_current()
 
+    def set_pictures(self, pictures: Sequence[ViewerPicture], index: int) -> None:
+        """Show this picture among these, which are all there are."""
+        self._list, self._at, self._has_earlier = pictures, index, False
+        self._show_current()
+
     def step(self, by: int) -> None:
         """Show the next or previous picture, without wrapping round."""
+        if self._at + by < 0 and self._has_earlier:
+            self.earlier_wanted.emit()
+            return
         index = max(0, min(len(self._list) - 1, self._at + by))
         if index != self._at:
             self._at = index
@@ -152,10 +163,13 @@ class PictureViewer(QDialog):
         name = show_hidden(viewed.name)
         self.setWindowTitle(self.tr("Picture: {0}").format(name))
         self._name.show_text(name)
-        self._place.setText(self.tr("{0} of {1}").format(self._at + 1, len(self._list)))
-        self._place.setVisible(len(self._list) > 1)
+        has_several = len(self._list) > 1
+        # Nobody knows how many there are before.
+        place = "" if self._has_earlier else self.tr("{0} of {1}").format(self._at + 1, len(self._list))
+        self._place.setText(place)
+        self._place.setVisible(has_several and bool(place))
         for control in self._several:
-            control.setVisible(len(self._list) > 1)
+            control.setVisible(has_several or self._has_earlier)
         self.canvas.setAccessibleName(self.tr("Picture: {0}").format(name))
         self._note.hide()
         self.canvas.show_words(self.tr("Loading…"))

@@ -169,6 +169,7 @@ class RenderContext:
     """The items of the transcript."""
     when_whole: Callable[[Callable[[], None]], None] = lambda then: then()
     """Does something when the whole conversation is loaded, or at once."""
+    is_whole: Callable[[], bool] = lambda: True
     message_actions: MessageActions | None = None
     """What can be done with messages; None where nothing is offered below them."""
     edited_message: str = ""
