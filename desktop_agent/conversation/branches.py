@@ -52,7 +52,12 @@ class Branches:
             self._left |= {node.message.id: node for node in _tree_messages(branch)}
 
     def leave_all(self, branch: Sequence[Message]) -> None:
-        """Note that another branch comes in view, which parts from this one where nothing is in memory."""
+        """Note that another branch comes in view, which parts from this one where nothing is in memory.
+
+        Nothing was in view where the whole conversation had been left.
+        """
+        if not branch:
+            return
         self._note_left(branch)
         if self.above is not None:
             self._last_heads_below.pop(self.above, None)

@@ -311,6 +311,25 @@ async def test_the_branch_that_was_seen_last_comes_back_where_it_was_left_in_par
     assert session.history[-1] == second[-1]
 
 
+async def test_a_long_branch_comes_into_view_where_nothing_was(shaky: Shaky) -> None:
+    stage = stage_for(shaky)
+    messages = list(talk(10))
+    session = await opened(stage, *messages, whole=True)
+    session.edit_history(())
+    await session.flush()
+    session = await opened_again(stage, session.record.id)
+    assert session.history == ()
+    assert session.branches.continuations == ("p0",)
+    await session.branches.show("p0", whole=False)
+    assert session.history == tuple(messages)
+    session.edit_history(())
+    await session.flush()
+    session = await opened_again(stage, session.record.id)
+    await session.branches.show("a9", whole=False)
+    assert session.history_loader.count
+    assert messages[: session.history_loader.count] + list(session.history) == messages
+
+
 async def test_the_ids_of_a_branch_that_is_left_are_those_it_has_alone(shaky: Shaky) -> None:
     id_, first, second = await two_long_branches(stage_for(shaky))
     left = await shaky.store.branch_parts.ids_apart(id_, first[-1].id, second[-1].id)
