@@ -38,8 +38,12 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-_INDEX_LIMITS = Limits(line=8_000_000, file=64_000_000, database_copy=500_000_000)
-"""Of one conversation so much is indexed: nobody waits for it, but others need the processor."""
+_INDEX_LIMITS = Limits(file=64_000_000, database_copy=500_000_000)
+"""Of one conversation so much is indexed: nobody waits for it, but others need the processor.
+
+It is a beginning of what is read when the conversation is opened. No line may be left out that is read then: where a
+program's messages have no ids, they are counted.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +104,11 @@ class FoundHistorySource:
         entries: list[FoundEntry] = []
         unclear: set[str] = set()
         for reader_class in self._readers:
-            reader = reader_class(Machine.current(), _INDEX_LIMITS)
-            found = list(reader.list_conversations())
-            entries += [_entry_of(reader.program, one) for one in found]
-            # A database that is being written: all of it is missing, not one file of many.
-            if not found and reader.report.count(Omission.UNREADABLE_FILE) and reader.is_present():
-                unclear.add(reader.program)
+            listed = _list_entries(reader_class(Machine.current(), _INDEX_LIMITS))
+            if listed is None:
+                unclear.add(reader_class.program)
+            else:
+                entries += listed
         return entries, unclear
 
     def load(self, entries: Iterable[FoundEntry]) -> Generator[tuple[FoundEntry, Sequence[Message] | None]]:
@@ -122,6 +125,18 @@ class FoundHistorySource:
                 except Exception:  # noqa: BLE001 - what one file does must not keep the others from being found
                     _log.exception("a conversation of %s could not be indexed", program)
                 yield entry, messages
+
+
+def _list_entries(reader: HistoryReader) -> Sequence[FoundEntry] | None:
+    """Return what a program left; None where that cannot be told just now."""
+    try:
+        entries = [_entry_of(reader.program, found) for found in reader.list_conversations()]
+        # A database that is being written: all of it is missing, not one file of many.
+        is_unclear = not entries and reader.report.count(Omission.UNREADABLE_FILE) and reader.is_present()
+    except Exception:  # noqa: BLE001 - what is in the folder of one program must not keep the others from being found
+        _log.exception("the conversations of %s could not be listed", reader.program)
+        return None
+    return None if is_unclear else entries
 
 
 def _entry_of(program: str, found: FoundConversation) -> FoundEntry:

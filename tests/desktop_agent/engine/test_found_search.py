@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.engine.exchange.found_histories import FoundHistories, FoundHistorySource
+from desktop_agent.engine.exchange.found_histories import FoundHistories, FoundHistorySource, load_found
 from desktop_agent.exchange.foreign_tree import found_id
 from desktop_agent.exchange.readers import HISTORY_READERS
 from desktop_agent.exchange.readers.claude_code import ClaudeCodeReader
-from desktop_agent.exchange.readers.reader import HistoryReader
+from desktop_agent.exchange.readers.codex import CodexReader
+from desktop_agent.exchange.readers.reader import HistoryReader, Machine
 from desktop_agent.storage.search import found_indexer
 from desktop_agent.storage.search.found_index import FoundEntry, FoundIndexWriter
 from desktop_agent.storage.search.index_file import FOUND_INDEX_NAME
@@ -30,6 +31,9 @@ from tests.desktop_agent.exchange.readers.foreign_homes import (
     CLAUDE_SESSION,
     call,
     claude_entry,
+    codex_item,
+    codex_message,
+    codex_session,
     write_claude_code,
     write_codex,
     write_lines,
@@ -347,6 +351,40 @@ async def test_one_file_that_cannot_be_read_keeps_nothing_else(engine: Engine, h
     gone.with_name("b.jsonl").symlink_to(gone.with_name("a.jsonl"))
     assert await index(engine)
     assert await found(engine, "harbour") == ids("a")
+
+
+@pytest.mark.parametrize("error", [ValueError, PermissionError, RecursionError])
+async def test_a_program_whose_list_fails_keeps_what_is_known_and_hides_no_other(
+    engine: Engine, home: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    write_codex(home)
+    programs = ("claude-code", "codex")
+    assert await index(engine, *programs)
+    known = await found(engine, SearchQuery(program="codex"))
+    assert known
+    session(home, "a", "harbour")
+
+    def fail(_reader: object) -> None:
+        raise error
+
+    monkeypatch.setattr(CodexReader, "list_conversations", fail)
+    assert await index(engine, *programs)
+    assert await found(engine, "harbour") == ids("a")
+    assert await found(engine, SearchQuery(program="codex")) == known
+
+
+async def test_a_message_below_a_very_long_line_is_found_at_its_place(engine: Engine, home: Path) -> None:
+    picture = {"type": "input_image", "image_url": f"data:image/png;base64,{'A' * 8_000_000}"}
+    shown = codex_item("message", 12, role="user", content=[picture])
+    asked = [codex_message("user", f"harbour {number}", second=13 + number) for number in range(3)]
+    write_codex(home, [*codex_session(), shown, *asked])
+    assert await index(engine, "codex")
+    (hits,) = (await search(engine, "harbour")).conversations
+    assert hits.origin is not None
+    loaded = load_found(CodexReader(Machine.current()), hits.origin.id).tree
+    texts = {message.id: message.text for message in loaded.branch()}
+    assert sorted(hit.snippet for hit in hits.hits) == ["harbour 0", "harbour 1", "harbour 2"]
+    assert [texts.get(hit.message_id) for hit in hits.hits] == [hit.snippet for hit in hits.hits]
 
 
 async def test_what_cannot_be_read_is_found_by_its_title_and_tried_again_by_another_process(
