@@ -95,10 +95,10 @@ class ConversationLibrary(QObject):
         """Find conversations that dead processes left; `approval_left_open` names those with waiting calls."""
         self._tasks.start(self._find_interrupted())
 
-    def open(self, conversation_id: str) -> None:
-        """Show a conversation, stored or another program's, unless another is chosen while it loads."""
+    def open(self, conversation_id: str, *, anew: bool = False) -> None:
+        """Show a conversation, unless another is chosen while it loads. `anew`: another program's is read once more."""
         self._wanted = conversation_id
-        if not self._shows(conversation_id):
+        if anew or not self._shows(conversation_id):
             self._tasks.start(self._open_wanted(conversation_id))
 
     def new(self, *, endpoint_id: str | None = None, model: str | None = None, in_memory: bool = False) -> None:

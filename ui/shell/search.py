@@ -37,15 +37,24 @@ class MessageOpener(QObject):
         self._library.open(conversation_id)
         current = self._library.current
         if current is not None and current.id == conversation_id:
-            self._on_opened(current)
+            self._go_to_wanted(current, is_read_now=False)
 
+    @Slot(OpenConversation)
     def _on_opened(self, conversation: OpenConversation) -> None:
+        self._go_to_wanted(conversation, is_read_now=True)
+
+    def _go_to_wanted(self, conversation: OpenConversation, *, is_read_now: bool) -> None:
         wanted, self._wanted = self._wanted, ("", "")
         if wanted[0] == conversation.id:
-            self._tasks.start(self._go_to(conversation, wanted[1]))
+            self._tasks.start(self._go_to(conversation, wanted[1], is_read_now=is_read_now))
 
-    async def _go_to(self, conversation: OpenConversation, message_id: str) -> None:
+    async def _go_to(self, conversation: OpenConversation, message_id: str, *, is_read_now: bool) -> None:
         if not await conversation.history.load_until(message_id):
+            if conversation.is_found and not is_read_now and self._library.current is conversation:
+                # Its program has written more since it was opened.
+                self._wanted = (conversation.id, message_id)
+                self._library.open(conversation.id, anew=True)
+                return
             if conversation.is_found:
                 self.refused.emit(
                     conversation, Sentence("The message is not in this conversation any more. Search again later.")

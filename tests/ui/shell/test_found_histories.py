@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QLineEdit, QListView
 from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.exchange.readers.foreign_homes import (
     CLAUDE_SESSION,
+    claude_entry,
     claude_session,
     write_claude_code,
     write_codex,
@@ -252,6 +253,24 @@ def test_a_message_that_is_gone_since_is_said_so(on_screen, home):
         results.hit_chosen.emit(row.conversation_id, replace(row.hit, message_id="gone"), "sets x")
         await until(lambda: "not in this conversation any more" in banner(screen))
         assert screen.conversation.is_found
+
+    on_screen(work)
+
+
+def test_what_was_written_since_it_is_open_is_shown_at_its_place_too(on_screen, home):
+    async def work(screen):
+        _, _, results = await searched(screen, "sets x")
+        row = results.rows.row(1)
+        results.hit_chosen.emit(row.conversation_id, row.hit, "sets x")
+        bar = await screen.wait_for(QLineEdit, "Find in conversation")
+        await until(lambda: bar.accessibleDescription() == "1 of 1")
+        before = screen.conversation
+        last = next(entry["uuid"] for entry in reversed(claude_session()) if entry["type"] == "assistant")
+        write_claude_code(home, [*claude_session(), claude_entry("user", "later", last, "a lighthouse")])
+        results.hit_chosen.emit(row.conversation_id, replace(row.hit, message_id="later"), "lighthouse")
+        await until(lambda: bar.text() == "lighthouse" and bar.accessibleDescription() == "1 of 1")
+        assert screen.conversation is not before
+        assert screen.conversation.index_of_message("later") is not None
 
     on_screen(work)
 
