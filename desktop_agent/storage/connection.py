@@ -43,11 +43,16 @@ class DatabaseConnection(sqlite3.Connection):
     """A connection that stores text with lone surrogates, which UTF-8 cannot carry, as a BLOB (see `text_of`)."""
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
-        """As in sqlite3."""
+        """As in sqlite3, but damage is an error of SQLite's whatever bytes its message quotes."""
         try:
             return super().execute(sql, parameters)
         except UnicodeEncodeError:
             return super().execute(sql, _encode_row(parameters))
+        except UnicodeDecodeError as error:
+            # Of a schema that is damaged, and Python reads the message as strict UTF-8.
+            damage = sqlite3.DatabaseError(decode_text(error.object))
+            damage.sqlite_errorcode, damage.sqlite_errorname = sqlite3.SQLITE_CORRUPT, "SQLITE_CORRUPT"
+            raise damage from None
 
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
         """As in sqlite3; the rows are read twice, so not an iterator."""

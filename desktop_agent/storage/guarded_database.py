@@ -236,7 +236,8 @@ class IntegrityCheck:
         The full check compares every index with its table, which takes several times as long.
         """
         uri = self._path.absolute().as_uri() + "?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, check_same_thread=False)) as connection:
+        opened = sqlite3.connect(uri, uri=True, check_same_thread=False, factory=DatabaseConnection)
+        with closing(opened) as connection:
             with self._mutex:
                 if self.is_cancelled:
                     return None

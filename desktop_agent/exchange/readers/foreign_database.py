@@ -69,9 +69,11 @@ def read_database(path: Path, limits: Limits, work: Callable[[ForeignDatabase], 
         try:
             with _open_database(path, limits) as database:
                 result = work(database)
-        except sqlite3.Error as error:
+        # The message of a damaged schema quotes it, and is no text then.
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             if _stamps(path) == before:
-                reason = f"its database is damaged ({error})"
+                words = _decode(error.object) if isinstance(error, UnicodeDecodeError) else str(error)
+                reason = f"its database is damaged ({words})"
                 raise NotReadable(reason) from None
             continue
         if _stamps(path) == before:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from desktop_agent.processes.worker_threads import CancelToken, WorkerThread, wait_to_end
-from desktop_agent.storage.connection import text_of
+from desktop_agent.storage.connection import DatabaseConnection, text_of
 from desktop_agent.storage.content_files import BLOB_FOLDER, PICTURE_FOLDER
 from desktop_agent.storage.files import file_error, make_private_folder, sync_folder, write_atomically
 from desktop_agent.storage.opening import DATABASE_NAME
@@ -71,7 +71,7 @@ def count_stored(folder: Path) -> StoredCounts:
     """Count what the database of a data folder or a backup holds, or a database itself. Raises StorageFailed."""
     path = folder / DATABASE_NAME if folder.is_dir() else folder
     try:
-        with closing(sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True)) as connection:
+        with _open_read_only(path) as connection:
             return StoredCounts(*connection.execute(_COUNT).fetchone())
     except sqlite3.Error as error:
         sentence = Sentence("There are no readable conversations in “{folder}”.", {"folder": str(folder)})
@@ -318,7 +318,7 @@ def _has_message(backup: Path, conversation_id: str, message_id: str) -> bool:
 
 def _open_read_only(backup: Path) -> closing[sqlite3.Connection]:
     path = backup / DATABASE_NAME if backup.is_dir() else backup
-    return closing(sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True))
+    return closing(sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True, factory=DatabaseConnection))
 
 
 def _require_finished(backup: Path) -> None:

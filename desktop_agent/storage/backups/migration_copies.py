@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from desktop_agent.storage.backups.backup import StoredCounts, copy_into_new_folder, count_stored, open_once
+from desktop_agent.storage.connection import DatabaseConnection
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import StorageFailed
@@ -73,7 +74,8 @@ def _list(data_folder: Path) -> tuple[MigrationCopy, ...]:
 
 def _read(path: Path) -> MigrationCopy:
     status = path.stat()
-    with closing(sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True)) as connection:
+    uri = path.absolute().as_uri() + "?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True, factory=DatabaseConnection)) as connection:
         (schema,) = connection.execute("PRAGMA user_version").fetchone()
         (number,) = connection.execute("PRAGMA application_id").fetchone()
     created_at = datetime.fromtimestamp(status.st_mtime, UTC)

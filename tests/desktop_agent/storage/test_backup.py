@@ -30,6 +30,7 @@ from desktop_agent.storage.backups.backup import (
     restore_backup,
     write_backup,
 )
+from desktop_agent.storage.migrations import create_database
 from desktop_agent.storage.store import DATABASE_NAME, Store
 from desktop_agent.types.blocks import Base64Source, Image
 from desktop_agent.types.errors import DiskFull, StorageFailed
@@ -121,6 +122,14 @@ async def test_a_backup_that_fails_leaves_nothing(store: Store, data: Path, tmp_
     with pytest.raises(Exception):  # noqa: B017, PT011 - a closed store fails in its own way
         await write_backup(store, data, tmp_path / "backups")
     assert len(list((tmp_path / "backups").iterdir())) == 1
+
+
+def test_one_whose_schema_is_damaged_is_told_of(tmp_path: Path) -> None:
+    path = tmp_path / DATABASE_NAME
+    create_database(path)
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE messages", b"CREA\xcdE TABLE messages"))
+    with pytest.raises(StorageFailed, match="no readable conversations"):
+        count_stored(tmp_path)
 
 
 @pytest.mark.parametrize("step", ["_make_target", "_share", "count_stored", "write_atomically", "_write_copy"])

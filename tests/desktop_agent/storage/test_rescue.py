@@ -96,11 +96,17 @@ def truncate(path: Path) -> None:
         file.truncate(path.stat().st_size * 2 // 3 + 100)
 
 
+def spoil_schema(path: Path) -> None:
+    """SQLite quotes the word in its error, which is no UTF-8 then."""
+    overwrite(path, path.read_bytes().index(b"CREATE TABLE messages") + 4, b"\xcd")
+
+
 WHOLE: dict[str, Callable[[Path], None]] = {
     "magic": lambda path: overwrite(path, 0, b"not a database!!"),
     "header": lambda path: overwrite(path, 0, bytes(100)),
     "first page": lambda path: overwrite(path, 0, b"\xff" * PAGE),
     "page size": lambda path: overwrite(path, 16, b"\x00\x07"),
+    "schema": spoil_schema,
 }
 
 

@@ -114,6 +114,14 @@ def test_what_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
         titles(tmp_path / "a.db")
 
 
+def test_one_whose_damage_is_told_in_words_that_are_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    write_database(path, ROWS)
+    path.write_bytes(path.read_bytes().replace(b"CREATE", b"CREA\xcdE"))
+    with pytest.raises(NotReadable, match="damaged"):
+        titles(path)
+
+
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     write_database(tmp_path / "a.db", ROWS)
     (tmp_path / "b.db").symlink_to(tmp_path / "a.db")
