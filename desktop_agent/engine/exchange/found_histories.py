@@ -70,8 +70,16 @@ def reader_of(program: str) -> HistoryReader:
 def list_programs() -> tuple[FoundProgram, ...]:
     """Return the programs with conversations on this disk. Blocking."""
     readers = [reader_class(Machine.current()) for reader_class in HISTORY_READERS]
-    counted = ((reader, sum(1 for _ in reader.list_conversations())) for reader in readers if reader.is_present())
+    counted = ((reader, _count(reader)) for reader in readers)
     return tuple(FoundProgram(reader.program, reader.title, count) for reader, count in counted if count)
+
+
+def _count(reader: HistoryReader) -> int:
+    try:
+        return sum(1 for _ in reader.list_conversations()) if reader.is_present() else 0
+    except Exception:  # noqa: BLE001 - what is in the folder of one program must not hide the others
+        _log.exception("the conversations of %s could not be listed", reader.program)
+        return 0
 
 
 def list_conversations(program: str) -> tuple[FoundConversation, ...]:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.engine.exchange.found_histories import FoundHistories, FoundHistorySource, load_found
+from desktop_agent.engine.exchange.found_histories import FoundHistories, FoundHistorySource, list_programs, load_found
 from desktop_agent.exchange.foreign_tree import found_id
 from desktop_agent.exchange.readers import HISTORY_READERS
 from desktop_agent.exchange.readers.claude_code import ClaudeCodeReader
@@ -368,6 +368,7 @@ async def test_a_program_whose_list_fails_keeps_what_is_known_and_hides_no_other
         raise error
 
     monkeypatch.setattr(CodexReader, "list_conversations", fail)
+    assert [program.program for program in list_programs()] == ["claude-code"]
     assert await index(engine, *programs)
     assert await found(engine, "harbour") == ids("a")
     assert await found(engine, SearchQuery(program="codex")) == known
