@@ -105,6 +105,18 @@ def test_a_conversation_is_opened_changed_and_found_by_the_accessible_tree(desk:
     screen.write("Search conversations", "")
 
 
+def test_a_conversation_is_renamed_by_the_accessible_tree(desk: Desk) -> None:
+    _, screen = desk
+    screen.focus("Conversations")
+    screen.press("Menu: Conversation")
+    screen.press("Rename…")
+    screen.write("Title", "Products")
+    # As with every field in a list: it is taken when the keyboard goes elsewhere.
+    screen.focus("Message")
+    wait_title(screen, "Products")
+    screen.wait_gone("Title")
+
+
 def test_a_database_of_a_newer_version_leads_to_another_folder(real_display: dict[str, str], tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir(mode=0o700)

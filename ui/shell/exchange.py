@@ -152,7 +152,7 @@ class ExchangePresenter(QObject):
     def _show_progress(self, done: int, total: int) -> None:
         percent = f"{100 * done // total}" if total else "0"
         sentence = Sentence("Working on your conversations: {percent} % done.", {"percent": percent})
-        self._banners.show_banner(Banner(_KEY, sentence, level="notice"))
+        self._banners.show_banner(Banner(_KEY, sentence, level="remark"))
 
     @Slot()
     def _remove_progress(self) -> None:
@@ -168,7 +168,7 @@ class ExchangePresenter(QObject):
         if result.lost_pictures:
             words = "Pictures that could not be read: {count}. Their places are kept."
             remedy = Sentence(words, {"count": str(result.lost_pictures)})
-        self._banners.show_banner(Banner("exported", sentence, remedy, level="notice"))
+        self._banners.show_banner(Banner("exported", sentence, remedy, level="notice" if remedy else "remark"))
 
     @Slot(ImportResult)
     def _show_imported(self, result: ImportResult) -> None:
@@ -180,7 +180,8 @@ class ExchangePresenter(QObject):
         }
         lines = self._report(result)
         buttons = (BannerButton(self.tr("Details…"), lambda: self._show_report(lines), True),) if lines else ()
-        self._banners.show_banner(Banner("imported", Sentence(words, values), level="notice", buttons=buttons))
+        level = "notice" if lines else "remark"
+        self._banners.show_banner(Banner("imported", Sentence(words, values), level=level, buttons=buttons))
 
     def _report(self, result: ImportResult) -> list[str]:
         """Return a line for each conversation that was left out, and for each kind of thing not understood."""

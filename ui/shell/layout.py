@@ -84,7 +84,7 @@ class PageFrame(QWidget):
 
     def add_below_heading(self, bar: QWidget) -> None:
         """Put a bar between the heading and the transcript."""
-        self._column.insertLayout(1, hbox(bar, margins=(SPACE_M, 0, SPACE_M, SPACE_S), grow=bar))
+        self._column.insertLayout(1, hbox(bar, margins=(SPACE_L, 0, SPACE_L, SPACE_S), grow=bar))
 
     def add_in_place_of_composer(self, bar: QWidget) -> None:
         """Add a bar that is shown where nothing can be written."""

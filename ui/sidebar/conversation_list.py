@@ -287,6 +287,7 @@ class ConversationList(QFrame):
 
     def _build(self) -> None:
         self.setProperty("kind", "sidebar")
+        self.setProperty("rowWidgets", True)
         self._new.setAccessibleName(self.tr("New conversation"))
         self._new.setToolTip(self.tr("New conversation") + " (Ctrl+N)")
         self._new_unstored.setToolTip(self._new_unstored.accessibleName() + " (Ctrl+Shift+N)")

@@ -5,13 +5,24 @@ leaves out the windows that belong to it: an open menu is announced when its row
 tree. The root here lists them too. A combo box is named after its value where Qt runs on Unix
 (`QAccessibleComboBox::text` in complexwidgets.cpp), so that its purpose is not announced: here it has its own name.
 The only action of a row is Qt's `toggle`, which selects it: it neither opens it nor makes it current, and does nothing
-at all in a list without selection (`QAccessibleTableCell` in itemviews.cpp of 6.11).
+at all in a list without selection (`QAccessibleTableCell` in itemviews.cpp of 6.11). The children of a list are its
+rows alone (`QAccessibleTable::child` there): a button or an editor that lies on a row has a parent, but is nobody's
+child. Here it follows the children of the frame of the list, where that has the property `rowWidgets`.
 """
 
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QItemSelection, QModelIndex, QObject, QPersistentModelIndex, QRect, QTimer
+from PySide6.QtCore import (
+    QCoreApplication,
+    QItemSelection,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRect,
+    Qt,
+    QTimer,
+)
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleActionInterface,
@@ -21,7 +32,7 @@ from PySide6.QtGui import (
     QKeySequence,
     QWindow,
 )
-from PySide6.QtWidgets import QAbstractItemView, QAccessibleWidget, QApplication, QComboBox, QMenu, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QAccessibleWidget, QApplication, QComboBox, QFrame, QMenu, QWidget
 
 _SHOW = QAccessibleActionInterface.showMenuAction()
 _PRESS = QAccessibleActionInterface.pressAction()
@@ -164,13 +175,51 @@ class _AccessibleComboBox(QAccessibleWidget):
             self._box.showPopup()
 
 
+class _AccessibleRowsFrame(QAccessibleWidget):
+    """A frame with lists in it. After its own children come what is shown on rows of these lists."""
+
+    def __init__(self, frame: QFrame) -> None:
+        super().__init__(frame, QAccessible.Role.Border)
+        self._frame = frame
+
+    def childCount(self) -> int:
+        return super().childCount() + len(self._on_rows())
+
+    def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        own = super().childCount()
+        if index < own:
+            return super().child(index)
+        on_rows = self._on_rows()[index - own :]
+        return QAccessible.queryAccessibleInterface(on_rows[0]) if on_rows else None
+
+    def indexOfChild(self, child: QAccessibleInterface, /) -> int:
+        on_rows = self._on_rows()
+        widget = child.object()
+        if isinstance(widget, QWidget) and widget in on_rows:
+            return super().childCount() + on_rows.index(widget)
+        return super().indexOfChild(child)
+
+    def _on_rows(self) -> list[QWidget]:
+        views = self._frame.findChildren(QAbstractItemView, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        return [
+            child
+            for view in views
+            for child in view.viewport().children()
+            if isinstance(child, QWidget) and child.isVisible()
+        ]
+
+
 def _create_interface(key: str, target: QObject | None) -> QAccessibleInterface | None:
-    """Qt asks for every class name of every object; only combo boxes get an interface."""
+    """Qt asks for every class name of every object; only combo boxes and frames of lists get an interface."""
     if key == "QMenu" and isinstance(target, QMenu) and not (target.accessibleName() or target.title()):
         _name_text_menu(target)
-    if key != "QComboBox" or not isinstance(target, QComboBox):
+    if key == "QComboBox" and isinstance(target, QComboBox):
+        interface: QAccessibleWidget = _AccessibleComboBox(target)
+    elif key == "QFrame" and isinstance(target, QFrame) and target.property("rowWidgets"):
+        interface = _AccessibleRowsFrame(target)
+    else:
         return None
-    interface = _combo_boxes[id(target)] = _AccessibleComboBox(target)
+    _interfaces[id(target)] = interface
     target.destroyed.connect(partial(_forget, id(target)))
     return interface
 
@@ -188,8 +237,8 @@ def _name_text_menu(menu: QMenu) -> None:
 
 
 def _forget(number: int, _: QObject | None = None) -> None:
-    _combo_boxes.pop(number, None)
+    _interfaces.pop(number, None)
 
 
 # As with the root: the Python object must live as long as Qt's.
-_combo_boxes: dict[int, _AccessibleComboBox] = {}
+_interfaces: dict[int, QAccessibleWidget] = {}
