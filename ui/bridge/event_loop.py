@@ -45,7 +45,7 @@ class EventLoop(qasync.QEventLoop):  # pyright: ignore[reportUntypedBaseClass]
     """
 
     def __init__(self, app: QApplication) -> None:
-        self._callbacks = _Callbacks()
+        self._callbacks = _Callbacks(cast("asyncio.AbstractEventLoop", self))
         self._readers: dict[int, tuple[QSocketNotifier, asyncio.Handle]] = {}
         super().__init__(app)  # pyright: ignore[reportUnknownMemberType]
         # qasync's own starts ten threads at once, whatever there is to do.
@@ -115,14 +115,16 @@ class EventLoop(qasync.QEventLoop):  # pyright: ignore[reportUntypedBaseClass]
 class _Callbacks(QObject):
     """Callbacks in the order in which they became ready, and timers by their moment."""
 
-    def __init__(self) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
+        self._loop = loop
         self.ready = deque[asyncio.Handle]()
         self._timers: list[asyncio.TimerHandle] = []
         self._cancelled = 0
         self.soon = self._later = 0  # Qt's timers; 0: none
         self._later_at = 0.0
         self._is_stopped = False
+        self._is_postponed = False
 
     def add_timer(self, handle: asyncio.TimerHandle) -> None:
         heappush(self._timers, handle)
@@ -152,6 +154,11 @@ class _Callbacks(QObject):
             self.soon = 0
         else:
             self._later = 0
+        if asyncio.current_task(self._loop) is not None:
+            # A task runs a loop of Qt's. asyncio enters no other task meanwhile, and would lose what wakes it.
+            self._is_postponed = True
+            return
+        if not self._later:
             self._take_due()
         ready = self.ready
         for _ in range(len(ready)):
@@ -162,6 +169,14 @@ class _Callbacks(QObject):
                 self.wake_soon()
             if not handle.cancelled():
                 handle._run()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001  asyncio's loops do so
+            if self._is_postponed:
+                self._catch_up()
+
+    def _catch_up(self) -> None:
+        self._is_postponed = False
+        self._take_due()
+        if self.ready and not self.soon:
+            self.wake_soon()
 
     def _take_due(self) -> None:
         now = monotonic()

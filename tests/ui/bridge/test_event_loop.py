@@ -55,6 +55,28 @@ def test_a_loop_inside_a_callback_runs_the_others(in_loop):
     assert in_loop(work()) == ["beside it", "inner"]
 
 
+def test_a_loop_inside_a_task_keeps_the_other_tasks_for_later(in_loop):
+    async def work() -> list[str]:
+        loop, seen = asyncio.get_running_loop(), []
+
+        async def other(name: str, seconds: float) -> None:
+            await asyncio.sleep(seconds)
+            seen.append(name)
+
+        others = [asyncio.create_task(other(name, seconds)) for name, seconds in (("now", 0), ("soon", 0.005))]
+        await asyncio.sleep(0)
+        nested = QEventLoop()
+        QTimer.singleShot(50, nested.quit)
+        loop.call_soon(seen.append, "asked for")
+        nested.exec()
+        seen.append("inner")
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.gather(*others)
+        return seen
+
+    assert in_loop(work()) == ["inner", "now", "asked for", "soon"]
+
+
 def test_cancelled_timers_leave_nothing_behind(in_loop):
     async def work() -> int:
         loop = asyncio.get_running_loop()
