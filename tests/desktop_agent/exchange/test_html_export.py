@@ -1,7 +1,6 @@
 """Exported pages: what they show, and that no text makes them do anything."""
 
 import base64
-import dataclasses
 import hashlib
 import re
 import time
@@ -140,7 +139,7 @@ def test_the_colours_are_those_of_the_window() -> None:
     for css, theme in ((light, LIGHT), (rest.partition("\n* {")[0], DARK)):
         colors = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", css))
         syntax = SYNTAX_COLORS[theme.is_dark]
-        named = {name.replace("_", "-"): value for name, value in dataclasses.asdict(theme).items()}
+        named = {name.replace("_", "-"): value for name, value in theme._asdict().items()}
         assert len(colors) >= 19
         assert colors == {name: (syntax | named)[name] for name in colors}
         assert set(syntax) <= set(colors)
