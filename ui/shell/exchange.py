@@ -69,22 +69,28 @@ class ExchangePresenter(QObject):
                 Sentence("This conversation of another program is only read here. Continue it here, then export it.")
             )
             return
-        formats: dict[str, ExportFormat | None] = {
+        self._ask_target(conversation.title or self.tr("Conversation"), self._formats_of_one(), [conversation.id])
+
+    def export_all(self, ids: Sequence[str] | None = None) -> None:
+        """Ask where to write these conversations, or all; one alone also in the formats that are only read."""
+        if ids is not None and len(ids) == 1:
+            self._ask_target(self.tr("Conversation"), self._formats_of_one(), ids)
+        else:
+            self._ask_target(self.tr("Conversations"), self._formats_of_many(), ids)
+
+    def _formats_of_one(self) -> dict[str, ExportFormat | None]:
+        return {
             self.tr("Web page (*.html)"): ExportFormat.HTML,
             self.tr("PDF, to be printed (*.pdf)"): None,
             self.tr("Markdown (*.md)"): ExportFormat.MARKDOWN,
-            self.tr("Archive with pictures, to be imported again (*.zip)"): ExportFormat.ARCHIVE,
-            self.tr("JSON, to be imported again (*.json)"): ExportFormat.JSON,
+            **self._formats_of_many(),
         }
-        self._ask_target(conversation.title or self.tr("Conversation"), formats, [conversation.id])
 
-    def export_all(self, ids: Sequence[str] | None = None) -> None:
-        """Ask where to write these conversations, or all."""
-        formats: dict[str, ExportFormat | None] = {
+    def _formats_of_many(self) -> dict[str, ExportFormat | None]:
+        return {
             self.tr("Archive with pictures, to be imported again (*.zip)"): ExportFormat.ARCHIVE,
             self.tr("JSON, to be imported again (*.json)"): ExportFormat.JSON,
         }
-        self._ask_target(self.tr("Conversations"), formats, ids)
 
     def import_file(self) -> None:
         """Ask for an export, of this program or of an account elsewhere."""
@@ -121,7 +127,9 @@ class ExchangePresenter(QObject):
             dialog.setDefaultSuffix(_suffix(formats[words]))
 
         def on_selected(path: str) -> None:
-            export_format = formats[dialog.selectedNameFilter()]
+            by_suffix = {f".{_suffix(each)}": each for each in formats.values()}
+            # Who writes an ending means it, whichever format is chosen below.
+            export_format = by_suffix.get(Path(path).suffix.lower(), formats[dialog.selectedNameFilter()])
             if export_format is not None:
                 self._exchange.export(Path(path), export_format, ids)
             else:

@@ -52,6 +52,30 @@ def test_a_conversation_is_exported_in_the_chosen_format(on_screen, tmp_path):
     on_screen(work, Turn(ContentDelta("gold")))
 
 
+def test_the_menu_of_one_conversation_offers_all_formats_and_an_ending_that_is_written_counts(on_screen, tmp_path):
+    async def work(screen):
+        await screen.say("precious")
+        for name in ("typed.html", "typed.PDF", "typed.md", "typed.json"):
+            screen.desk._export([screen.conversation.id])
+            dialog = await until(lambda: screen.desk.exchange()._dialog)
+            archive = next(each for each in dialog.nameFilters() if each.startswith("Archive"))
+            dialog.selectNameFilter(archive)
+            path = tmp_path / name
+            dialog.fileSelected.emit(str(path))
+            dialog.reject()
+            await until(lambda path=path: str(path) in shown(screen))
+        assert "precious" in (tmp_path / "typed.html").read_text()
+        assert (tmp_path / "typed.PDF").read_bytes().startswith(b"%PDF-")
+        assert "gold" in (tmp_path / "typed.md").read_text()
+        assert json.loads((tmp_path / "typed.json").read_text())["conversations"]
+        screen.desk._export([screen.conversation.id, "another"])
+        dialog = await until(lambda: screen.desk.exchange()._dialog)
+        assert [each.partition(" ")[0].rstrip(",") for each in dialog.nameFilters()] == ["Archive", "JSON"]
+        dialog.reject()
+
+    on_screen(work, Turn(ContentDelta("gold")))
+
+
 def test_an_import_says_what_came_and_what_did_not(on_screen, tmp_path):
     chat = {"uuid": "1", "name": "From elsewhere", "created_at": "2025-01-02T03:04:05Z", "chat_messages": []}
     message = {"uuid": "2", "sender": "human", "created_at": "2025-01-02T03:04:05Z"}
