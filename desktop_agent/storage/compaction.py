@@ -25,14 +25,14 @@ _STEPS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Compaction:
+class CompactionSizes:
     """Bytes of the database and the indexes of the search, before and after."""
 
     before: int
     after: int
 
 
-async def compact(store: Store, folder: Path) -> Compaction:
+async def compact(store: Store, folder: Path) -> CompactionSizes:
     """Compact the database of a store and its search indexes; other work on the database waits meanwhile.
 
     When it is cancelled everything stays as it was. Raises DatabaseBusy while another process has the folder open,
@@ -59,7 +59,7 @@ async def compact(store: Store, folder: Path) -> Compaction:
     await wait_to_end(asyncio.ensure_future(store.run(work)), token.cancel)
     for name in _INDEXES:
         await asyncio.to_thread(_compact_index, folder / name)
-    return Compaction(before, await asyncio.to_thread(_size, folder))
+    return CompactionSizes(before, await asyncio.to_thread(_size, folder))
 
 
 def _prepare(folder: Path) -> int:
