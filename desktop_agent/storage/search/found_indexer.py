@@ -5,35 +5,27 @@ program the file. Nothing that goes wrong here is anybody's error: less is found
 """
 
 import asyncio
-import logging
 import os
 import shutil
 import sqlite3
 import threading
 import time
-import zlib
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-from desktop_agent.processes.worker_threads import WorkerThread
-from desktop_agent.storage.connection import is_damage
-from desktop_agent.storage.file_lock import FileLock, lock_path
+from desktop_agent.storage.search.background_writer import DISK_FULL, MIN_FREE_BYTES, BackgroundWriter
 from desktop_agent.storage.search.found_index import (
     FoundEntry,
     FoundIndexWriter,
     IndexedEntry,
     Origin,
 )
-from desktop_agent.storage.search.index_file import FOUND_INDEX_NAME, IndexUnusable, remove_index
-from desktop_agent.storage.search.indexer import DISK_FULL, MIN_FREE_BYTES
-from desktop_agent.types.errors import Sentence, StorageFailed
+from desktop_agent.storage.search.index_file import FOUND_INDEX_NAME
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message
-
-_log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 _LOCK_NAME = "search-found-index"
 MAX_CONVERSATIONS = 20_000
@@ -77,20 +69,14 @@ class FoundIndexer:
         self._folder = folder
         self._close_readers = close_readers
         self._path = folder / FOUND_INDEX_NAME
-        self._lock = FileLock(lock_path(folder, _LOCK_NAME), folder)
+        self._background = BackgroundWriter(
+            "the index of other programs' conversations", self._path, _LOCK_NAME, FoundIndexWriter
+        )
         self._source: FoundSource | None = None
-        self._turn = asyncio.Lock()
-        self._woken = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._worker: WorkerThread | None = None
-        self._writer: FoundIndexWriter | None = None
-        self._loading: Generator[tuple[FoundEntry, Sequence[Message] | None]] | None = None
         self._unreadable: dict[Origin, str] = {}
         self._ended_at = 0.0
-        self._is_closed = False
         self._is_hurried = False
         self._is_distrusted = False
-        self._was_useless = False
         self.obstacle: Sentence | None = None
         """Why not all can be found, for people, where that stays so."""
 
@@ -101,23 +87,22 @@ class FoundIndexer:
 
     def set_source(self, source: FoundSource) -> None:
         """Index these programs and no others from now on, in the background. What is of others is removed."""
-        if self._is_closed:
+        if self._background.is_closed:
             return
         self._source = source
         self._ended_at = 0.0
-        self._woken.set()
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._keep_up())
+        self._background.wake()
+        self._background.start(self._index_in_background)
 
     def notice_search(self) -> None:
         """Look for what was written since, unless that was done a moment ago."""
-        if self._task is not None and time.monotonic() - self._ended_at > _SEARCH_SECONDS:
-            self._woken.set()
+        if self._background.is_started and time.monotonic() - self._ended_at > _SEARCH_SECONDS:
+            self._background.wake()
 
     def distrust(self) -> None:
         """Make the index anew: a search found that it is damaged."""
         self._is_distrusted = True
-        self._woken.set()
+        self._background.wake()
 
     async def index_all(self, source: FoundSource) -> bool:
         """Index all that these programs have, without pauses; return whether it could be done."""
@@ -130,63 +115,38 @@ class FoundIndexer:
 
     async def close(self) -> None:
         """End after the conversation at hand. Harmless when repeated."""
-        self._is_closed = True
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
-        async with self._turn:
-            if self._worker is not None:
-                with suppress(sqlite3.Error):
-                    await self._worker.run(self._close_writer)
-                self._worker.stop()
-                self._worker = None
-            await asyncio.to_thread(self._lock.release)
+        await self._background.close()
 
-    async def _keep_up(self) -> None:
-        while True:
-            self._woken.clear()
-            began = time.monotonic()
-            await self._index()
-            self._ended_at = time.monotonic()
-            with suppress(TimeoutError):
-                # A list that takes long is read less often.
-                async with asyncio.timeout(max(_POLL_SECONDS, 50 * (self._ended_at - began))):
-                    await self._woken.wait()
+    async def _index_in_background(self) -> float:
+        began = time.monotonic()
+        await self._index()
+        self._ended_at = time.monotonic()
+        # A list that takes long is read less often.
+        return max(_POLL_SECONDS, 50 * (self._ended_at - began))
 
     async def _index(self) -> bool:
-        async with self._turn:
-            try:
-                while (source := self._source) is not None and not self._is_closed:
-                    is_done = await self._index_source(source)
-                    self._was_useless = False
-                    if source is self._source:
-                        return is_done
-            except (StorageFailed, OSError) as error:
-                _log.info("other programs' conversations are not indexed now: %s", type(error).__name__)
-            except (sqlite3.Error, IndexUnusable, ValueError, zlib.error) as error:
-                await self._discard(error)
-            except Exception:  # noqa: BLE001 - a search that finds less must not end anything else
-                _log.exception("other programs' conversations could not be indexed")
-            finally:
-                with suppress(sqlite3.Error):
-                    await self._in_thread(self._stop_loading)
-            return False
+        return await self._background.attempt(self._index_sources, lambda _: None)
+
+    async def _index_sources(self) -> bool:
+        while (source := self._source) is not None and not self._background.is_closed:
+            is_done = await self._index_source(source)
+            if source is self._source:
+                return is_done
+        return False
 
     async def _index_source(self, source: FoundSource) -> bool:
-        if not await self._in_thread(lambda: self._prepare(needs_file=bool(source.titles))):
+        if not await self._background.run(lambda: self._prepare(needs_file=bool(source.titles))):
             return False
         if self._is_distrusted or not source.titles:
             self._is_distrusted = False
             self.obstacle = None
             await self._close_readers()
-            await self._in_thread(self._remove)
+            await self._background.remove()
             return not source.titles or await self._index_source(source)
         # Nothing of a program that was switched off stays for as long as the others are read.
-        indexed = await self._write(lambda writer: writer.indexed())
+        indexed = await self._background.write(lambda writer: writer.indexed())
         await self._take_out([origin for origin in indexed if origin[0] not in source.titles])
-        entries, unclear = await self._in_thread(source.entries)
+        entries, unclear = await self._background.run(source.entries)
         count = len(entries)
         entries = sorted(entries, key=lambda entry: -entry.updated_at.timestamp())[:MAX_CONVERSATIONS]
         listed = {entry.origin for entry in entries}
@@ -199,8 +159,8 @@ class FoundIndexer:
         if new and not await self._add(source, new, characters):
             return False
         is_complete = self.obstacle is None
-        await self._write(lambda writer: writer.note_progress(source.titles, is_complete=is_complete))
-        return await self._tidy()
+        await self._background.write(lambda writer: writer.note_progress(source.titles, is_complete=is_complete))
+        return await self._background.compact()
 
     def _is_known(self, entry: FoundEntry, indexed: Mapping[Origin, IndexedEntry]) -> bool:
         known = indexed.get(entry.origin)
@@ -208,24 +168,31 @@ class FoundIndexer:
         return is_hopeless or (known is not None and known.changed == entry.changed)
 
     def _is_left(self, source: FoundSource) -> bool:
-        return self._is_closed or self._source is not source
+        return self._background.is_closed or self._source is not source
 
     async def _add(self, source: FoundSource, entries: Sequence[FoundEntry], characters: int) -> bool:
         """Add these, the newest first; False where something else is to be done before."""
-        await self._write(lambda writer: writer.note_progress(source.titles, is_complete=False))
-        self._loading = source.load(entries)
+        await self._background.write(lambda writer: writer.note_progress(source.titles, is_complete=False))
+        loading = source.load(entries)
+        try:
+            return await self._add_all(source, loading, characters, is_many=len(entries) > _MANY)
+        finally:
+            with suppress(sqlite3.Error):
+                await self._background.run(loading.close)
+
+    async def _add_all(self, source: FoundSource, loading: "_Loading", characters: int, *, is_many: bool) -> bool:
         pause = _Pauses(lambda: self._is_left(source), is_hurried=self._is_hurried)
         while not self._is_left(source):
             if shutil.disk_usage(self._folder).free < MIN_FREE_BYTES:
                 self.obstacle = DISK_FULL
                 return True
             try:
-                added = await self._in_thread(lambda: self._add_next(pause))
+                added = await self._background.write(lambda writer: self._add_next(writer, loading, pause))
             except _Stopped:
                 return False
             if added is None:
-                if len(entries) > _MANY:
-                    await self._write(FoundIndexWriter.tidy_later)
+                if is_many:
+                    await self._background.write(FoundIndexWriter.tidy_later)
                 return True
             characters += added
             if characters > MAX_CHARACTERS:
@@ -233,12 +200,10 @@ class FoundIndexer:
                 return True
         return False
 
-    def _add_next(self, pause: "_Pauses") -> int | None:
+    def _add_next(self, writer: FoundIndexWriter, loading: "_Loading", pause: "_Pauses") -> int | None:
         """Read and index the next conversation; return how many characters it has, None after the last one."""
-        assert self._loading is not None  # noqa: S101  made by _add
-        assert self._writer is not None  # noqa: S101  made by _prepare
         pause.begin()
-        entry, messages = next(self._loading, (None, None))
+        entry, messages = next(loading, (None, None))
         if entry is None:
             return None
         if messages is None:
@@ -246,71 +211,26 @@ class FoundIndexer:
             self._unreadable[entry.origin] = entry.changed
             entry = replace(entry, changed="")
         pause()
-        return self._writer.put(entry, messages or (), pause)
+        return writer.put(entry, messages or (), pause)
 
     async def _take_out(self, origins: Sequence[Origin]) -> None:
         for begin in range(0, len(origins), _REMOVED_AT_ONCE):
             part = origins[begin : begin + _REMOVED_AT_ONCE]
-            await self._write(lambda writer, part=part: writer.remove(part))
+            await self._background.write(lambda writer, part=part: writer.remove(part))
             await asyncio.sleep(0)
         if origins:
-            await self._tidy()
-
-    async def _tidy(self) -> bool:
-        """Compact what needs it; False where a search is in the way."""
-        while not await self._write(lambda writer: writer.is_compact):
-            if not await self._write(FoundIndexWriter.compact_one):
-                return False
-        return True
-
-    async def _discard(self, error: Exception) -> None:
-        is_useless = not isinstance(error, sqlite3.Error) or is_damage(error)
-        _log.warning("the index of other programs' conversations: %s", type(error).__name__)
-        with suppress(sqlite3.Error, OSError):
-            await self._in_thread(self._remove if is_useless else self._close_writer)
-        if is_useless and not self._was_useless:
-            self._was_useless = True
-            self._woken.set()
-
-    async def _write(self, work: Callable[[FoundIndexWriter], T]) -> T:
-        def write() -> T:
-            assert self._writer is not None  # noqa: S101  made by _prepare
-            return work(self._writer)
-
-        return await self._in_thread(write)
-
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        if self._worker is None:
-            self._worker = WorkerThread("found-indexing")
-        return await self._worker.run(work)
+            await self._background.compact()
 
     def _prepare(self, *, needs_file: bool) -> bool:
         """Return whether the index can be written, by nobody else. Raises sqlite3.Error, OSError, StorageFailed."""
         if not needs_file and not self._path.exists():
             return True
-        if not os.access(self._folder, os.W_OK) or not self._lock.acquire():
+        if not os.access(self._folder, os.W_OK):
             return False
-        if not needs_file:
-            return True
-        if self._writer is None or not self._writer.has_its_name:
-            self._close_writer()
-            self._writer = FoundIndexWriter(self._path)
-        return True
+        return self._background.open() if needs_file else self._background.lock()
 
-    def _remove(self) -> None:
-        self._close_writer()
-        remove_index(self._path)
 
-    def _close_writer(self) -> None:
-        self._stop_loading()
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            writer.close()
-
-    def _stop_loading(self) -> None:
-        loading, self._loading = self._loading, None
-        if loading is not None:
-            loading.close()
+_Loading = Generator[tuple[FoundEntry, Sequence[Message] | None]]
 
 
 class _Stopped(Exception):
