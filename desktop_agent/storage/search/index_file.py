@@ -236,9 +236,12 @@ class IndexWriter:
 
     def _put_messages(self, rows: Iterable[MessageRow]) -> None:
         for row in rows:
-            self._remove_message(row.number)
+            before = self._remove_message(row.number)
             message = read_message(row.body, id_=row.id, role=row.role, state=row.state)
             self.add_message(row.number, row.conversation, _moment(row.created_at), message)
+            # The number of a message that was deleted for good is given to the next one.
+            if before is not None and not before.is_beginning_of(searchable_text(message)):
+                self._mark_for_compaction([row.number >> _SHARD_BITS])
 
     def add_message(self, number: int, conversation: int, at: int, message: Message) -> int:
         """Add a message under a new number, in the transaction of the caller; return how many characters it has.
@@ -281,17 +284,17 @@ class IndexWriter:
 
     def _remove_messages(self, numbers: Iterable[int]) -> None:
         for number in numbers:
-            if self._remove_message(number):
+            if self._remove_message(number) is not None:
                 self._mark_for_compaction([number >> _SHARD_BITS])
 
-    def _remove_message(self, number: int) -> bool:
-        """Return whether words of it were in the index, which are there until it is compacted."""
+    def _remove_message(self, number: int) -> SearchableText | None:
+        """Return what was in the index of it: its words are there until it is compacted."""
         row = self._connection.execute(
             "SELECT t.number, t.body FROM documents d JOIN texts t ON t.number = d.text WHERE d.number = ?", (number,)
         ).fetchone()
         self._connection.execute("DELETE FROM documents WHERE number = ?", (number,))
         if row is None:
-            return False
+            return None
         shard, text = number >> _SHARD_BITS, SearchableText.from_blob(row[1])
         self._connection.execute(
             f"INSERT INTO words_{shard} (words_{shard}, rowid, text, calls, attachments, files)"  # noqa: S608  a number
@@ -299,7 +302,7 @@ class IndexWriter:
             (number, *map(to_index_words, text.parts)),
         )
         self._connection.execute("DELETE FROM texts WHERE number = ?", (row[0],))
-        return True
+        return text
 
     def put_conversation(self, row: ConversationRow) -> None:
         """Add or replace a conversation without its messages, in the transaction of the caller."""

@@ -26,6 +26,10 @@ class SearchableText:
     def parts(self) -> tuple[str, str, str, str]:
         return self.text, self.calls, self.attachments, self.files
 
+    def is_beginning_of(self, other: "SearchableText") -> bool:
+        """Return whether the other has all of this, and perhaps goes on: a message that was written further."""
+        return all(theirs.startswith(own) for own, theirs in zip(self.parts, other.parts, strict=True))
+
     def to_blob(self) -> bytes:
         """Return it compressed."""
         return zlib.compress(json.dumps(self.parts, ensure_ascii=False).encode())

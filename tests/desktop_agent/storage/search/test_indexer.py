@@ -276,6 +276,21 @@ async def test_a_number_that_is_used_again_is_of_the_new_conversation(tmp_path: 
     await store.close()
 
 
+async def test_a_number_that_is_used_again_leaves_no_byte_of_the_deleted_message(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="A talk")
+    last = Message.user(MARKER)
+    await store.commit(made.id, Message.user("first"), last)
+    assert await indexed_titles(store, MARKER) == ["A talk"]
+    await store.branches.delete(made.id, last.id)
+    await store.commit(made.id, Message.user("another"))
+    assert await indexed_titles(store, "another") == ["A talk"]
+    with closing(sqlite3.connect(tmp_path / INDEX_NAME)) as db:
+        assert db.execute("SELECT max(number) FROM documents").fetchone() == (2,)
+    assert b"zxmarker" not in index_bytes(tmp_path)
+    await store.close()
+
+
 async def test_many_are_deleted_by_one_note(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     made = await store.create_conversation(title="long")
