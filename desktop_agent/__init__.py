@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from desktop_agent.exchange.import_report import ExchangeFailed, ImportReport, Omission, Skipped
     from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, Approval, Resolution
     from desktop_agent.storage.backups.backup import Backup, StoredCounts
-    from desktop_agent.storage.compaction import Compaction
+    from desktop_agent.storage.compaction import CompactionSizes
     from desktop_agent.storage.records import ConversationRecord, ConversationState
     from desktop_agent.tools.decorator import FunctionTool, ToolFacts, ToolOptions, tool
     from desktop_agent.tools.json_schema import JsonSchema
@@ -105,8 +105,8 @@ __all__ = [  # noqa: RUF022
     "Block",
     "BlockStream", "Breadth", "CachedPrompt", "CachingNotSupported", "Capabilities", "CapabilityMissing",
     "ChatDone", "ChatLoopHandle", "ChatStream", "CheckpointCreated", "CheckpointRestored", "Citation", "Client",
-    "CommandPart", "CommandPattern", "CommandPreview", "CommandSubject", "CommandsPattern", "Compaction", "Conflict",
-    "ConnectionFailed", "ContentDelta", "ContextCompacted", "ContextLengthExceeded", "ContinuationInjected",
+    "CommandPart", "CommandPattern", "CommandPreview", "CommandSubject", "CommandsPattern", "CompactionSizes",
+    "Conflict", "ConnectionFailed", "ContentDelta", "ContextCompacted", "ContextLengthExceeded", "ContinuationInjected",
     "Controls", "ConversationHits", "ConversationInUse", "ConversationOrigin", "ConversationParameters",
     "ConversationRecord",
     "ConversationState", "ConversationTitled", "ConversationTree",
@@ -178,7 +178,7 @@ _MODULES = {
     "exchange.import_report": ("ExchangeFailed", "ImportReport", "Omission", "Skipped"),
     "permissions.approvals": ("AnswerReport", "AnswerStatus", "Approval", "Resolution",),
     "storage.backups.backup": ("Backup", "StoredCounts"),
-    "storage.compaction": ("Compaction",),
+    "storage.compaction": ("CompactionSizes",),
     "storage.records": ("ConversationRecord", "ConversationState"),
     "tools.decorator": ("FunctionTool", "ToolFacts", "ToolOptions", "tool",),
     "tools.json_schema": ("JsonSchema",),

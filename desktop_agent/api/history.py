@@ -17,7 +17,7 @@ from desktop_agent.engine.exchange.conversation_exchange import (
 from desktop_agent.engine.exchange.found_histories import FoundHistorySource
 from desktop_agent.exchange.readers.reader import FoundConversation
 from desktop_agent.storage.backups.backup import BACKUP_FOLDER, Backup, write_backup
-from desktop_agent.storage.compaction import Compaction, compact
+from desktop_agent.storage.compaction import CompactionSizes, compact
 from desktop_agent.storage.files import data_folder
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.preferences_file import PreferencesFile
@@ -142,7 +142,7 @@ class History:
         """Write a backup as a new folder in `backups`, by default the folder `backups` of the data folder."""
         return await write_backup(self._store, self.folder, backups or self.folder / BACKUP_FOLDER)
 
-    async def compact(self) -> Compaction:
+    async def compact(self) -> CompactionSizes:
         """Make the database as small as its content. Raises DatabaseBusy while another process has it open."""
         return await compact(self._store, self.folder)
 
