@@ -167,8 +167,8 @@ async def create_folder(world: World) -> None:
     name = world.chance.choice([*WORDS, world.token()])
     world.announce(name)
     folder = await world.engine.store.folders.create(name, world.chance.choice(tuple(FolderColour)), parent)
-    world.announce()
     world.confirm({f"folder/{folder.id}": value_of_folder(folder)})
+    world.announce()
 
 
 async def rename_folder(world: World) -> None:
