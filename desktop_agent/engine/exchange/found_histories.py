@@ -12,7 +12,7 @@ from desktop_agent.engine.session_opening import read_only_session
 from desktop_agent.exchange.foreign_tree import found_id
 from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers import HISTORY_READERS
-from desktop_agent.exchange.readers.foreign_database import shared_copies
+from desktop_agent.exchange.readers.foreign_database import SharedCopies
 from desktop_agent.exchange.readers.reader import (
     FoundConversation,
     HistoryReader,
@@ -24,7 +24,7 @@ from desktop_agent.exchange.readers.reader import (
 from desktop_agent.processes.worker_threads import WorkerThread, wait_to_end
 from desktop_agent.providers.provider import Provider
 from desktop_agent.storage.records import ConversationRecord
-from desktop_agent.storage.search.found_index import FoundEntry
+from desktop_agent.storage.search.found_index import FoundEntry, IndexingStopped
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
@@ -99,7 +99,7 @@ def load_found(reader: HistoryReader, conversation_id: str) -> LoadedConversatio
 class FoundHistorySource:
     """What the search indexes of these programs: the branch that each conversation shows. Unknown ones are passed over.
 
-    Blocking, and for one thread. See FoundSource of `desktop_agent.storage.search.found_indexer`.
+    Blocking, and for one thread at a time. See FoundSource of `desktop_agent.storage.search.found_indexer`.
     """
 
     def __init__(self, programs: Iterable[str]) -> None:
@@ -107,32 +107,42 @@ class FoundHistorySource:
         self._readers = [reader for reader in HISTORY_READERS if reader.program in wanted]
         self.titles = {reader.program: reader.title for reader in self._readers}
 
-    def entries(self) -> tuple[Sequence[FoundEntry], Collection[str]]:
+    def entries(self, pause: Callable[[], None]) -> tuple[Sequence[FoundEntry], Collection[str]]:
         """Return what the programs left, and which of them could not be listed whole just now."""
+        limits = replace(_INDEX_LIMITS, pause=pause)
         entries: list[FoundEntry] = []
         unclear: set[str] = set()
         for reader_class in self._readers:
-            listed = _list_entries(reader_class(Machine.current(), _INDEX_LIMITS))
+            listed = _list_entries(reader_class(Machine.current(), limits))
             if listed is None:
                 unclear.add(reader_class.program)
             else:
                 entries += listed
         return entries, unclear
 
-    def load(self, entries: Iterable[FoundEntry]) -> Generator[tuple[FoundEntry, Sequence[Message] | None]]:
+    def load(
+        self, entries: Iterable[FoundEntry], pause: Callable[[], None]
+    ) -> Generator[tuple[FoundEntry, Sequence[Message] | None]]:
         """Yield the messages in view of each; None for what cannot be read."""
-        readers = {reader.program: reader(Machine.current(), _INDEX_LIMITS) for reader in self._readers}
-        with shared_copies():
+        limits = replace(_INDEX_LIMITS, pause=pause)
+        readers = {reader.program: reader(Machine.current(), limits) for reader in self._readers}
+        with SharedCopies() as copies:
             for entry in entries:
-                program, id_ = entry.origin
-                messages: Sequence[Message] | None = None
-                try:
-                    messages = readers[program].load(id_).tree.branch()
-                except HistoryUnreadable:
-                    pass
-                except Exception:  # noqa: BLE001 - what one file does must not keep the others from being found
-                    _log.exception("a conversation of %s could not be indexed", program)
+                with copies.in_use():
+                    messages = _load_messages(readers[entry.origin[0]], entry.origin[1])
                 yield entry, messages
+
+
+def _load_messages(reader: HistoryReader, conversation_id: str) -> Sequence[Message] | None:
+    try:
+        return reader.load(conversation_id).tree.branch()
+    except HistoryUnreadable:
+        return None
+    except IndexingStopped:
+        raise
+    except Exception:  # noqa: BLE001 - what one file does must not keep the others from being found
+        _log.exception("a conversation of %s could not be indexed", reader.program)
+        return None
 
 
 def _list_entries(reader: HistoryReader) -> Sequence[FoundEntry] | None:
@@ -141,6 +151,8 @@ def _list_entries(reader: HistoryReader) -> Sequence[FoundEntry] | None:
         entries = [_entry_of(reader.program, found) for found in reader.list_conversations()]
         # A database that is being written: all of it is missing, not one file of many.
         is_unclear = not entries and reader.report.count(Omission.UNREADABLE_FILE) and reader.is_present()
+    except IndexingStopped:
+        raise
     except Exception:  # noqa: BLE001 - what is in the folder of one program must not keep the others from being found
         _log.exception("the conversations of %s could not be listed", reader.program)
         return None

@@ -68,6 +68,7 @@ def walk_files(
                 if levels:
                     pending.append((Path(entry.path), levels - 1))
             elif wanted(entry.name):
+                limits.pause()
                 yield Path(entry.path)
 
 
@@ -121,6 +122,7 @@ def read_lines(file: BinaryIO, limits: Limits, report: ImportReport) -> Iterator
         report.omit(Omission.TOO_LARGE)
     remaining = min(size, limits.file)
     while remaining > 0:
+        limits.pause()
         line = file.readline(min(limits.line, remaining) + 1)
         if not line:
             return
@@ -150,6 +152,7 @@ def read_objects(file: BinaryIO, limits: Limits, report: ImportReport) -> Iterat
 
 def read_document(path: Path, limits: Limits) -> Any:
     """Return the JSON of a whole file. Raises NotReadable."""
+    limits.pause()
     with open_file(path) as file:
         if os.fstat(file.fileno()).st_size > limits.document:
             reason = "it is too large"

@@ -6,15 +6,14 @@ SQLite writes beside a database with a log even to read it (sqlite.org/wal.html)
 """
 
 import os
-import shutil
 import sqlite3
 import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from desktop_agent.exchange.readers.files import NotReadable, open_file
 from desktop_agent.exchange.readers.reader import Limits
@@ -24,6 +23,8 @@ _HEADER = b"SQLite format 3\0"
 _ATTEMPTS = 3
 _MAX_SECONDS = 60.0
 _STEPS = 100_000
+_PIECE = 1_000_000
+_FOLDER_PREFIX = "desktop-agent-"
 _IS_WRITTEN = "its program is writing to it"
 
 Result = TypeVar("Result")
@@ -34,9 +35,10 @@ _Stamps = list[tuple[int, int, int] | None]
 class ForeignDatabase:
     """An open database whose tables may have other columns than expected. It yields rows up to a size in bytes."""
 
-    def __init__(self, connection: sqlite3.Connection, size: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, limits: Limits) -> None:
         self._connection = connection
-        self._remaining = size
+        self._remaining = limits.file
+        self._pause = limits.pause
 
     def has_table(self, table: str) -> bool:
         """Return whether there is a table or view of this name."""
@@ -52,6 +54,7 @@ class ForeignDatabase:
         if known:
             query = f'SELECT {", ".join(names)} FROM "{table}" {rest}'  # noqa: S608 - no word of it is from a file
             for row in self._connection.execute(query, values):
+                self._pause()
                 self._remaining -= sum(len(value) for value in row if isinstance(value, str | bytes))
                 if self._remaining < 0:
                     reason = "it is too large"
@@ -93,17 +96,6 @@ def _stamps(path: Path) -> _Stamps:
 
 
 @contextmanager
-def shared_copies() -> Generator[None]:
-    """Let this thread read a copy again for as long as its database stays as it is, until the end of the block."""
-    with tempfile.TemporaryDirectory(prefix="desktop-agent-", ignore_cleanup_errors=True) as folder:
-        _shared.copies = _Copies(Path(folder))
-        try:
-            yield
-        finally:
-            _shared.copies = None
-
-
-@contextmanager
 def _open_database(path: Path, limits: Limits) -> Generator[ForeignDatabase]:
     with open_file(path) as file:
         if file.read(len(_HEADER)) != _HEADER:
@@ -118,35 +110,62 @@ def _open_database(path: Path, limits: Limits) -> Generator[ForeignDatabase]:
         reason = "its program is running, and its database is too large to be copied"
         raise NotReadable(reason)
     if _shared.copies is not None:
-        with _connect(f"{_shared.copies.copy_of(path, stamps).as_uri()}?mode=rw", limits) as database:
+        with _connect(f"{_shared.copies.copy_of(path, stamps, limits).as_uri()}?mode=rw", limits) as database:
             yield database
         return
-    with tempfile.TemporaryDirectory(prefix="desktop-agent-", ignore_cleanup_errors=True) as folder:
-        copy = Path(folder) / "copy.sqlite"
-        _copy_files(path, stamps, copy)
+    with _folder_for_copies() as folder:
+        copy = folder / "copy.sqlite"
+        _copy_files(path, stamps, copy, limits)
         with _connect(f"{copy.as_uri()}?mode=rw", limits) as database:
             yield database
 
 
-def _copy_files(path: Path, stamps: _Stamps, copy: Path) -> None:
+@contextmanager
+def _folder_for_copies() -> Generator[Path]:
+    with tempfile.TemporaryDirectory(prefix=_FOLDER_PREFIX, ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def _copy_files(path: Path, stamps: _Stamps, copy: Path, limits: Limits) -> None:
     """Copy a database with its log. Raises NotReadable where it is not as the stamps say."""
     for suffix, stamp in zip(("", *_SIDE_FILES), stamps, strict=True):
         if stamp is not None:
             with open_file(Path(f"{path}{suffix}")) as source, Path(f"{copy}{suffix}").open("wb") as target:
-                shutil.copyfileobj(source, target, 1_000_000)
+                while piece := source.read(_PIECE):
+                    limits.pause()
+                    target.write(piece)
     if _stamps(path) != stamps:
         raise NotReadable(_IS_WRITTEN)
 
 
-class _Copies:
-    """The newest copy of each database, in a folder of our own."""
+class SharedCopies:
+    """The newest copy of each database, read again for as long as its database stays as it is.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    They are removed at the end of its `with` block; one thread at a time has them in use.
+    """
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._folder: Path | None = None
         self._copies: dict[Path, tuple[_Stamps, Path]] = {}
         self._count = 0
 
-    def copy_of(self, path: Path, stamps: _Stamps) -> Path:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @contextmanager
+    def in_use(self) -> Generator[None]:
+        """Let this thread read them until the end of the block."""
+        _shared.copies = self
+        try:
+            yield
+        finally:
+            _shared.copies = None
+
+    def copy_of(self, path: Path, stamps: _Stamps, limits: Limits) -> Path:
         """Return a copy of the state that the stamps are of. Raises NotReadable."""
         known, copy = self._copies.pop(path, (None, None))
         if copy is not None:
@@ -156,14 +175,16 @@ class _Copies:
             for suffix in ("", "-shm", *_SIDE_FILES):
                 Path(f"{copy}{suffix}").unlink(missing_ok=True)
         self._count += 1
+        if self._folder is None:
+            self._folder = self._stack.enter_context(_folder_for_copies())
         copy = self._folder / f"copy-{self._count}.sqlite"
-        _copy_files(path, stamps, copy)
+        _copy_files(path, stamps, copy, limits)
         self._copies[path] = stamps, copy
         return copy
 
 
 class _Shared(threading.local):
-    copies: _Copies | None = None
+    copies: SharedCopies | None = None
 
 
 _shared = _Shared()
@@ -178,7 +199,7 @@ def _connect(uri: str, limits: Limits) -> Generator[ForeignDatabase]:
         connection.set_progress_handler(lambda: monotonic() > end, _STEPS)
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA query_only = ON")
-        yield ForeignDatabase(connection, limits.file)
+        yield ForeignDatabase(connection, limits)
 
 
 def _decode(data: bytes) -> str:

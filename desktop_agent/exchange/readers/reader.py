@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -49,6 +49,10 @@ class Machine:
         return self.folder("XDG_CONFIG_HOME", ".config")
 
 
+def _go_on() -> None:
+    """Read as fast as it goes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How much is read at most. Sizes are in bytes; what is beyond is skipped and counted.
@@ -64,6 +68,8 @@ class Limits:
     entries: int = 400_000
     files: int = 200_000
     database_copy: int = 2_000_000_000
+    pause: Callable[[], None] = _go_on
+    """Called between the pieces that are read: it may wait, and what it raises ends the reading."""
 
 
 LIMITS = Limits()

@@ -41,6 +41,10 @@ Origin = tuple[str, str]
 """A program, and the id of a conversation there."""
 
 
+class IndexingStopped(Exception):
+    """Something else is to be done first: whoever reads or writes for the index ends here."""
+
+
 @dataclass(frozen=True, slots=True)
 class FoundEntry:
     """A conversation as its program's list has it. `index_id` is the id in queries and results.

@@ -1,31 +1,36 @@
-"""Keeps the index of other programs' conversations up to date, in slices, in a thread of its own.
+"""Keeps the index of other programs' conversations up to date, in slices, in threads of its own.
 
 Only programs that are switched on are in it; what one of them does not list any more is removed, and with the last
-program the file. Nothing that goes wrong here is anybody's error: less is found, and it is tried again.
+program the file. At the end of the program, a thread that reads and does not end, as on a disk that does not answer, is
+left alone. Nothing that goes wrong here is anybody's error: less is found, and it is tried again.
 """
 
 import asyncio
 import os
 import shutil
-import sqlite3
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from inspect import GEN_RUNNING, getgeneratorstate
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from desktop_agent.processes.worker_threads import run_in_own_thread
 from desktop_agent.storage.search.background_writer import DISK_FULL, MIN_FREE_BYTES, BackgroundWriter
 from desktop_agent.storage.search.found_index import (
     FoundEntry,
     FoundIndexWriter,
     IndexedEntry,
+    IndexingStopped,
     Origin,
 )
 from desktop_agent.storage.search.index_file import FOUND_INDEX_NAME
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message
+
+T = TypeVar("T")
 
 _LOCK_NAME = "search-found-index"
 MAX_CONVERSATIONS = 20_000
@@ -43,18 +48,23 @@ _POLL_SECONDS = 600.0
 
 
 class FoundSource(Protocol):
-    """What other programs have on this disk. Its methods block, and are called in one thread."""
+    """What other programs have on this disk. Its methods block, and are called in one thread at a time.
+
+    They call `pause` often: it waits now and then, and raises IndexingStopped where they are to end.
+    """
 
     @property
     def titles(self) -> Mapping[str, str]:
         """The programs that are switched on, with their names for people."""
         ...
 
-    def entries(self) -> tuple[Sequence[FoundEntry], Collection[str]]:
+    def entries(self, pause: Callable[[], None]) -> tuple[Sequence[FoundEntry], Collection[str]]:
         """Return all conversations in any order, and the programs whose list could not be read whole just now."""
         ...
 
-    def load(self, entries: Iterable[FoundEntry]) -> Generator[tuple[FoundEntry, Sequence[Message] | None]]:
+    def load(
+        self, entries: Iterable[FoundEntry], pause: Callable[[], None]
+    ) -> Generator[tuple[FoundEntry, Sequence[Message] | None]]:
         """Yield the messages that each conversation shows, one after the other; None for what cannot be read."""
         ...
 
@@ -114,7 +124,10 @@ class FoundIndexer:
             self._is_hurried = False
 
     async def close(self) -> None:
-        """End after the conversation at hand. Harmless when repeated."""
+        """End at the next pause of who reads and writes; who reads is not waited for longer than GRACE seconds.
+
+        Harmless when repeated.
+        """
         await self._background.close()
 
     async def _index_in_background(self) -> float:
@@ -129,9 +142,10 @@ class FoundIndexer:
 
     async def _index_sources(self) -> bool:
         while (source := self._source) is not None and not self._background.is_closed:
-            is_done = await self._index_source(source)
-            if source is self._source:
-                return is_done
+            with suppress(IndexingStopped):
+                is_done = await self._index_source(source)
+                if source is self._source:
+                    return is_done
         return False
 
     async def _index_source(self, source: FoundSource) -> bool:
@@ -146,7 +160,8 @@ class FoundIndexer:
         # Nothing of a program that was switched off stays for as long as the others are read.
         indexed = await self._background.write(lambda writer: writer.indexed())
         await self._take_out([origin for origin in indexed if origin[0] not in source.titles])
-        entries, unclear = await self._background.run(source.entries)
+        pause = _Pauses(lambda: self._is_left(source), is_hurried=self._is_hurried)
+        entries, unclear = await _read(lambda: source.entries(pause))
         count = len(entries)
         entries = sorted(entries, key=lambda entry: -entry.updated_at.timestamp())[:MAX_CONVERSATIONS]
         listed = {entry.origin for entry in entries}
@@ -173,45 +188,41 @@ class FoundIndexer:
     async def _add(self, source: FoundSource, entries: Sequence[FoundEntry], characters: int) -> bool:
         """Add these, the newest first; False where something else is to be done before."""
         await self._background.write(lambda writer: writer.note_progress(source.titles, is_complete=False))
-        loading = source.load(entries)
-        try:
-            return await self._add_all(source, loading, characters, is_many=len(entries) > _MANY)
-        finally:
-            with suppress(sqlite3.Error):
-                await self._background.run(loading.close)
-
-    async def _add_all(self, source: FoundSource, loading: "_Loading", characters: int, *, is_many: bool) -> bool:
         pause = _Pauses(lambda: self._is_left(source), is_hurried=self._is_hurried)
-        while not self._is_left(source):
+        loading = source.load(entries, pause)
+        try:
+            return await self._add_all(loading, characters, pause, is_many=len(entries) > _MANY)
+        finally:
+            # Else the thread that was left alone ends it.
+            if getgeneratorstate(loading) != GEN_RUNNING:
+                await _read(loading.close)
+
+    async def _add_all(self, loading: "_Loading", characters: int, pause: "_Pauses", *, is_many: bool) -> bool:
+        while True:
             if shutil.disk_usage(self._folder).free < MIN_FREE_BYTES:
                 self.obstacle = DISK_FULL
                 return True
-            try:
-                added = await self._background.write(lambda writer: self._add_next(writer, loading, pause))
-            except _Stopped:
-                return False
-            if added is None:
+            found = await _read(lambda: _next(loading, pause))
+            if found is None:
                 if is_many:
                     await self._background.write(FoundIndexWriter.tidy_later)
                 return True
-            characters += added
+            entry, messages = found
+            if messages is None:
+                # With its title alone, as its list shows it; tried again when it changes, or by the next process.
+                self._unreadable[entry.origin] = entry.changed
+                entry = replace(entry, changed="")
+            characters += await self._put(entry, messages or (), pause)
             if characters > MAX_CHARACTERS:
                 self.obstacle = _FULL
                 return True
-        return False
 
-    def _add_next(self, writer: FoundIndexWriter, loading: "_Loading", pause: "_Pauses") -> int | None:
-        """Read and index the next conversation; return how many characters it has, None after the last one."""
-        pause.begin()
-        entry, messages = next(loading, (None, None))
-        if entry is None:
-            return None
-        if messages is None:
-            # With its title alone, as its list shows it; tried again when it changes, or by the next process.
-            self._unreadable[entry.origin] = entry.changed
-            entry = replace(entry, changed="")
-        pause()
-        return writer.put(entry, messages or (), pause)
+    async def _put(self, entry: FoundEntry, messages: Sequence[Message], pause: "_Pauses") -> int:
+        def put(writer: FoundIndexWriter) -> int:
+            pause.begin()
+            return writer.put(entry, messages, pause)
+
+        return await self._background.write(put)
 
     async def _take_out(self, origins: Sequence[Origin]) -> None:
         for begin in range(0, len(origins), _REMOVED_AT_ONCE):
@@ -233,8 +244,21 @@ class FoundIndexer:
 _Loading = Generator[tuple[FoundEntry, Sequence[Message] | None]]
 
 
-class _Stopped(Exception):
-    """Something else is to be done."""
+async def _read(work: Callable[[], T]) -> T:
+    """Return what is read in a thread of its own, which closing the program does not wait for."""
+    return await run_in_own_thread(lambda _: work())
+
+
+def _next(loading: _Loading, pause: "_Pauses") -> tuple[FoundEntry, Sequence[Message] | None] | None:
+    """Return the next conversation; None after the last one. Raises IndexingStopped."""
+    pause.begin()
+    try:
+        found = next(loading, None)
+        pause()
+    except IndexingStopped:
+        loading.close()
+        raise
+    return found
 
 
 class _Pauses:
@@ -252,14 +276,14 @@ class _Pauses:
         self._began = time.monotonic()
 
     def __call__(self) -> None:
-        """Wait as long as was worked, if that is worth a pause. Raises _Stopped."""
+        """Wait as long as was worked, if that is worth a pause. Raises IndexingStopped."""
         worked = time.monotonic() - self._began
         is_tired = worked > _SLICE_SECONDS and not self._is_hurried
         end = time.monotonic() + (worked if is_tired else 0.0)
         while not self._is_stopped() and (left := end - time.monotonic()) > 0:
             self._waiting.wait(min(left, _SLICE_SECONDS))
         if self._is_stopped():
-            raise _Stopped
+            raise IndexingStopped
         if is_tired:
             self.begin()
 

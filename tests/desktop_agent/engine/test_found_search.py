@@ -5,7 +5,7 @@ import json
 import os
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Generator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from desktop_agent.exchange.readers.codex import CodexReader
 from desktop_agent.exchange.readers.reader import HistoryReader, Machine
 from desktop_agent.storage.search import found_indexer
 from desktop_agent.storage.search.found_index import FoundEntry, FoundIndexWriter
+from desktop_agent.storage.search.found_indexer import FoundIndexer
 from desktop_agent.storage.search.index_file import FOUND_INDEX_NAME
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import Message
@@ -88,6 +89,10 @@ async def search(engine: Engine, query: SearchQuery | str) -> SearchResults:
 
 async def found(engine: Engine, query: SearchQuery | str) -> list[str]:
     return [hits.conversation_id for hits in (await search(engine, query)).conversations]
+
+
+def go_on() -> None:
+    pass
 
 
 def ids(*names: str) -> list[str]:
@@ -173,10 +178,10 @@ async def test_what_is_written_while_it_is_indexed_is_found_the_next_time(engine
     class Written(FoundHistorySource):
         """Somebody writes between the list and the reading: half a line."""
 
-        def load(self, entries: Iterable[FoundEntry]) -> Loading:
+        def load(self, entries: Iterable[FoundEntry], pause: Callable[[], None]) -> Loading:
             with path.open("a") as file:
                 file.write(line[:half])
-            yield from super().load(entries)
+            yield from super().load(entries, pause)
 
     assert await engine.store.search.found.index_all(Written(("claude-code",)))
     assert await found(engine, "harbour") == ids("a")
@@ -192,8 +197,8 @@ async def test_nothing_is_read_again_that_did_not_change(engine: Engine, home: P
     read: list[str] = []
 
     class Watched(FoundHistorySource):
-        def load(self, entries: Iterable[FoundEntry]) -> Loading:
-            for entry, messages in super().load(entries):
+        def load(self, entries: Iterable[FoundEntry], pause: Callable[[], None]) -> Loading:
+            for entry, messages in super().load(entries, pause):
                 read.append(entry.origin[1])
                 yield entry, messages
 
@@ -222,9 +227,9 @@ async def test_a_folder_that_vanishes_takes_everything_with_it(engine: Engine, h
     class Vanishing(FoundHistorySource):
         """The folder goes between the list and the reading."""
 
-        def load(self, entries: Iterable[FoundEntry]) -> Loading:
+        def load(self, entries: Iterable[FoundEntry], pause: Callable[[], None]) -> Loading:
             rmtree(home / ".claude", ignore_errors=True)
-            yield from super().load(entries)
+            yield from super().load(entries, pause)
 
     session(home, "b", f"{MARK} again", title=MARK)
     assert await engine.store.search.found.index_all(Vanishing(programs))
@@ -309,9 +314,9 @@ async def test_a_database_of_a_running_program_is_copied_once(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     with closing(write_opencode(home, keep_log=True)) as running:
         source = FoundHistorySource(("opencode",))
-        entries, unclear = source.entries()
+        entries, unclear = source.entries(go_on)
         assert (len(entries), unclear) == (1, set())
-        loading = source.load([*entries, *entries, *entries])
+        loading = source.load([*entries, *entries, *entries], go_on)
         copies: list[list[str]] = []
         for _, messages in loading:
             assert messages
@@ -428,14 +433,73 @@ async def test_closing_waits_for_no_long_conversation(engine: Engine, home: Path
     reading = threading.Event()
 
     class Watched(FoundHistorySource):
-        def load(self, entries: Iterable[FoundEntry]) -> Loading:
-            for entry, messages in super().load(entries):
+        def load(self, entries: Iterable[FoundEntry], pause: Callable[[], None]) -> Loading:
+            for entry, messages in super().load(entries, pause):
                 reading.set()
                 yield entry, messages
 
     engine.store.search.found.set_source(Watched(("claude-code",)))
     assert await asyncio.to_thread(reading.wait, 10)
     await engine.store.search.found.close()
+    assert await found(engine, SearchQuery(program="claude-code")) == []
+
+
+async def test_closing_waits_for_nothing_that_does_not_end(engine: Engine, home: Path, tmp_path: Path) -> None:
+    session(home, "a", "harbour", day=2)
+    session(home, "b", "harbour")
+    reading, told = threading.Event(), threading.Event()
+
+    class Stuck(FoundHistorySource):
+        """As a file on a disk that does not answer."""
+
+        def load(self, entries: Iterable[FoundEntry], pause: Callable[[], None]) -> Loading:
+            for entry, messages in super().load(entries, pause):
+                yield entry, messages
+                reading.set()
+                told.wait()
+
+    indexer = engine.store.search.found
+    indexer.set_source(Stuck(("claude-code",)))
+    assert await asyncio.to_thread(reading.wait, 10)
+    await indexer.close()
+    assert not told.is_set()
+    assert await found(engine, "harbour") == ids("a")
+    # Nobody has the index any more.
+    other = FoundIndexer(tmp_path / "data", asyncio.Event().wait)
+    assert await other.index_all(FoundHistorySource(("claude-code",)))
+    await other.close()
+    assert sorted(await found(engine, "harbour")) == sorted(ids("a", "b"))
+    threads = {thread for thread in threading.enumerate() if thread.name == "tool"}
+    assert threads
+    told.set()
+    for thread in threads:
+        await asyncio.to_thread(thread.join)
+
+
+async def test_a_long_file_is_left_where_it_is_when_the_program_is_closed(engine: Engine, home: Path) -> None:
+    session(home, "a", *["harbour"] * 50)
+    lines: list[int] = []
+    reading, told = threading.Event(), threading.Event()
+
+    class Watched(FoundHistorySource):
+        def load(self, entries: Iterable[FoundEntry], pause: Callable[[], None]) -> Loading:
+            def count() -> None:
+                lines.append(len(lines))
+                if len(lines) == 10:
+                    reading.set()
+                    told.wait()
+                pause()
+
+            return super().load(entries, count)
+
+    indexer = engine.store.search.found
+    indexer.set_source(Watched(("claude-code",)))
+    assert await asyncio.to_thread(reading.wait, 10)
+    closing_ = asyncio.ensure_future(indexer.close())
+    await asyncio.sleep(0)
+    told.set()
+    await closing_
+    assert len(lines) == 10
     assert await found(engine, SearchQuery(program="claude-code")) == []
 
 
