@@ -12,7 +12,7 @@ from desktop_agent.engine.session_opening import read_only_session
 from desktop_agent.exchange.foreign_tree import found_id
 from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers import HISTORY_READERS
-from desktop_agent.exchange.readers.foreign_database import SharedCopies
+from desktop_agent.exchange.readers.foreign_database import SharedCopies, remove_left_copies
 from desktop_agent.exchange.readers.reader import (
     FoundConversation,
     HistoryReader,
@@ -109,6 +109,7 @@ class FoundHistorySource:
 
     def entries(self, pause: Callable[[], None]) -> tuple[Sequence[FoundEntry], Collection[str]]:
         """Return what the programs left, and which of them could not be listed whole just now."""
+        remove_left_copies()
         limits = replace(_INDEX_LIMITS, pause=pause)
         entries: list[FoundEntry] = []
         unclear: set[str] = set()

@@ -3,14 +3,17 @@
 A database at rest is opened as immutable, for which SQLite neither locks nor makes files (sqlite.org/uri.html). If it
 has a log or a journal, its program is running or was killed: then all of it is copied to a folder of our own, because
 SQLite writes beside a database with a log even to read it (sqlite.org/wal.html). What changes meanwhile is read again.
+The folder is locked while its process lives: `remove_left_copies` removes those of processes that were killed.
 """
 
 import os
+import shutil
 import sqlite3
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any, Self, TypeVar
@@ -24,7 +27,7 @@ _ATTEMPTS = 3
 _MAX_SECONDS = 60.0
 _STEPS = 100_000
 _PIECE = 1_000_000
-_FOLDER_PREFIX = "desktop-agent-"
+_FOLDER_PREFIX = "desktop-agent-copy-"
 _IS_WRITTEN = "its program is writing to it"
 
 Result = TypeVar("Result")
@@ -122,8 +125,49 @@ def _open_database(path: Path, limits: Limits) -> Generator[ForeignDatabase]:
 
 @contextmanager
 def _folder_for_copies() -> Generator[Path]:
-    with tempfile.TemporaryDirectory(prefix=_FOLDER_PREFIX, ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(prefix=_FOLDER_PREFIX, ignore_cleanup_errors=True) as name, ExitStack() as stack:
+        # It waits for whoever looks at the folder just now and finds it empty.
+        handle = _lock_folder(Path(name), waits=True)
+        if handle is not None:
+            stack.callback(os.close, handle)
         yield Path(name)
+
+
+def remove_left_copies() -> None:
+    """Remove the copies of processes that were killed. On Windows, and where folders cannot be locked, they stay."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*"):
+        handle = _lock_folder(folder, waits=False)
+        if handle is not None:
+            with suppress(OSError):
+                # An empty one may be about to be locked by its process.
+                if any(folder.iterdir()):
+                    shutil.rmtree(folder)
+            os.close(handle)
+
+
+if sys.platform == "win32":
+
+    def _lock_folder(folder: Path, *, waits: bool) -> int | None:  # noqa: ARG001
+        return None
+
+else:
+    import fcntl
+
+    def _lock_folder(folder: Path, *, waits: bool) -> int | None:
+        """Return a handle that holds the lock until it is closed; None where that cannot be.
+
+        Nor is a link locked, or a folder of somebody else: all may write in the folder for temporary files.
+        """
+        try:
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:
+            return None
+        with suppress(OSError):
+            if os.fstat(handle).st_uid == os.geteuid():
+                fcntl.flock(handle, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+                return handle
+        os.close(handle)
+        return None
 
 
 def _copy_files(path: Path, stamps: _Stamps, copy: Path, limits: Limits) -> None:

@@ -3,6 +3,9 @@
 import asyncio
 import json
 import os
+import signal
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Sequence
@@ -501,6 +504,57 @@ async def test_a_long_file_is_left_where_it_is_when_the_program_is_closed(engine
     await closing_
     assert len(lines) == 10
     assert await found(engine, SearchQuery(program="claude-code")) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders are not locked there")
+async def test_a_copy_of_a_killed_process_is_removed_and_that_of_a_living_one_stays(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    (temporary / "desktop-agent-copy-empty").mkdir(parents=True)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "file").touch()
+    (temporary / "desktop-agent-copy-link").symlink_to(elsewhere)
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+
+    def copies() -> list[str]:
+        return sorted(path.name for path in temporary.rglob("copy-1.sqlite"))
+
+    def start() -> subprocess.Popen[str]:
+        environment = {**os.environ, "TMPDIR": str(temporary)}
+        command = [sys.executable, "-c", _LOAD]
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "loaded\n"
+        return process
+
+    with closing(write_opencode(home, keep_log=True)):
+        killed, living = start(), start()
+        killed.send_signal(signal.SIGKILL)
+        killed.communicate()
+        assert len(copies()) == 2
+        source = FoundHistorySource(("opencode",))
+        assert len(source.entries(go_on)[0]) == 1
+        assert len(copies()) == 1
+        living.kill()
+        living.communicate()
+        source.entries(go_on)
+    assert copies() == []
+    assert sorted(path.name for path in temporary.iterdir()) == ["desktop-agent-copy-empty", "desktop-agent-copy-link"]
+    assert [path.name for path in elsewhere.iterdir()] == ["file"]
+
+
+_LOAD = """
+import time
+from desktop_agent.engine.exchange.found_histories import FoundHistorySource
+source = FoundHistorySource(("opencode",))
+entries, _ = source.entries(lambda: None)
+loading = source.load(entries, lambda: None)
+next(loading)
+print("loaded", flush=True)
+time.sleep(600)
+"""
 
 
 def test_a_conversation_that_is_put_off_leaves_nothing_and_hinders_nothing(tmp_path: Path) -> None:
