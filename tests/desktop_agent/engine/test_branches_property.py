@@ -1,30 +1,34 @@
 """What is said and changed, deleted, restored and imported in any order, against a plain model of the tree.
 
+The engine is real, and so are its database and its model server; conversations are opened whole or by their end.
+
 More of it: python -m tests.desktop_agent.engine.test_branches_property --worlds 200
 """
 
 import argparse
 import asyncio
+import json
 import random
 import tempfile
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from desktop_agent.engine import session_branches, session_opening
+from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.exchange.conversation_exchange import ConversationExchange, ExportFormat
-from desktop_agent.engine.session import Session
-from desktop_agent.engine.session_opening import in_memory_session, reopen_session
 from desktop_agent.storage.backups.backup import restore_backup, write_backup
-from desktop_agent.storage.store import Store
 from desktop_agent.types.messages import Message, Role
-from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.agent_run import call, tool
-from tests.fakes.scripted_provider import Turn
-from tests.fakes.session import Stage, shaky_store
+from desktop_agent.types.providers import Endpoint
+from tests.fakes.http_server import Loopback, Reply, Request, chunk, sse
+from tests.fakes.model_server import answer, listing
 
 CHOICES = ["say", "say", "say", "edit", "anew", "show", "show", "back", "delete", "delete"]
-BETWEEN_SESSIONS = ["reopen", "back up", "restore", "trash", "import"]
+STORED = ["reopen", "back up", "restore", "trash", "export", "import", "import again"]
+FIRST_PART = 3
+"""So few messages are loaded first, that most conversations have earlier ones."""
+_ENDPOINT, _MODEL = "loopback", "m"
 
 
 @dataclass
@@ -105,150 +109,207 @@ def name_of(message: Message) -> str:
     return message.text or f"call {message.id}"
 
 
-class World:
-    """A real session and the model of it."""
+class Server:
+    """Says something else each time, and now and then calls a tool that there is not."""
 
-    def __init__(self, stage: Stage, chance: random.Random, folder: Path, *, is_stored: bool) -> None:
-        self.stage = stage
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self._count = 0
+
+    def reply(self, request: Request) -> Reply:
+        if request.method == "GET":
+            return listing(_MODEL)
+        self._count += 1
+        if self._chance.random() < 0.8:
+            return answer(f"answer {self._count}")
+        function = {"name": "look", "arguments": json.dumps({"word": f"word {self._count}"})}
+        call = {"index": 0, "id": f"call-{self._count}", "type": "function", "function": function}
+        return Reply(sse(chunk({"tool_calls": [call]}), chunk(finish="tool_calls")))
+
+
+class World:
+    """A real conversation and the model of it."""
+
+    def __init__(self, engine: Engine, chance: random.Random, folder: Path, *, is_stored: bool) -> None:
+        self.engine = engine
         self.chance = chance
         self.is_stored = is_stored
-        setup = stage.session._runs._setup
-        self.session = stage.session if is_stored else in_memory_session(replace(setup, store=None), model="m")
+        self.session = engine.new_session(in_memory=not is_stored)
         self.model = Model()
         self.ids: dict[str, str] = {}
-        self.prompts = 0
-        self.store = stage.shaky.store
-        self.data = folder / "data"
+        self.steps = 0
         self.folder = folder
         self.backups: list[tuple[Path, Model]] = []
+        self.exports: list[tuple[Path, Model]] = []
 
-    async def settle(self, *, prompt: str | None = None) -> None:
+    async def settle(self) -> None:
         """Take into the model what the run wrote behind what was kept."""
         await self.session.wait_idle()
-        kept = len(self.model.path(self.model.head))
+        assert self.session.error is None
+        kept = len(self.model.path(self.model.head)) - self.session.history_loader.count
         for message in self.session.history[kept:]:
-            name = prompt or name_of(message)
-            prompt = None
+            name = name_of(message)
             self.model.add(name)
             self.ids[name] = message.id
 
-    async def step(self) -> None:
+    async def step(self) -> str:
+        """Do something; return what."""
+        choice = self.chance.choice([*CHOICES, *(STORED if self.is_stored else [])])
+        self.steps += 1
+        if choice == "say" or not self.model.path(self.model.head):
+            self.session.send(Message.user(f"prompt {self.steps}"))
+            await self.settle()
+        elif choice in STORED:
+            await self.do_with_stored(choice)
+        else:
+            await self.change(choice)
+        return choice
+
+    async def change(self, choice: str) -> None:
         view = self.model.path(self.model.head)
         prompts = [text for text in view if text.startswith("prompt")]
         answers = [text for text in view if not text.startswith("prompt")]
         everything = list(self.model.parents)
-        choice = self.chance.choice([*CHOICES, *BETWEEN_SESSIONS])
-        self.prompts += 1
-        if choice == "say" or not view:
-            self.session.send(Message.user(f"prompt {self.prompts}"))
-            await self.settle()
-        elif choice == "edit" and prompts:
+        branches, loader = self.session.branches, self.session.history_loader
+        if choice == "edit" and prompts:
             edited = self.chance.choice(prompts)
-            self.session.branches.edit_prompt(self.ids[edited], Message.user(f"prompt {self.prompts}"))
+            assert await loader.load_until(self.ids[edited])
+            branches.edit_prompt(self.ids[edited], Message.user(f"prompt {self.steps}"))
             self.model.go_to(self.model.parents[edited])
             await self.settle()
         elif choice == "anew" and answers:
-            answer = self.chance.choice(answers)
-            self.session.branches.regenerate(self.ids[answer])
-            self.model.go_to(self.model.parents[self.model.beginning(answer)])
+            wanted = self.chance.choice(answers)
+            assert await loader.load_until(self.ids[wanted])
+            await loader.load_turn(self.ids[wanted])
+            branches.regenerate(self.ids[wanted])
+            self.model.go_to(self.model.parents[self.model.beginning(wanted)])
             await self.settle()
         elif choice == "show":
             wanted = self.chance.choice(everything)
-            await self.session.branches.show(self.ids[wanted])
+            await branches.show(self.ids[wanted], whole=self.chance.random() < 0.5)
             self.model.go_to(self.model.end_of(wanted))
         elif choice == "back":
             end = self.chance.choice([text for text in view if not text.startswith("call")])
-            self.session.branches.branch_from(self.ids[end])
+            assert await loader.load_until(self.ids[end])
+            branches.branch_from(self.ids[end])
             self.model.go_to(end)
         elif choice == "delete":
             wanted = self.chance.choice(everything)
-            await self.session.branches.delete(self.ids[wanted])
+            await branches.delete(self.ids[wanted])
             self.model.delete(wanted)
-        elif self.is_stored and choice in BETWEEN_SESSIONS:
-            await self.between_sessions(choice)
 
-    async def between_sessions(self, choice: str) -> None:
-        """Close the conversation, do something with what is stored of it, and open it again."""
+    async def do_with_stored(self, choice: str) -> None:
+        """Most of it with a conversation that is closed, and opened again afterwards."""
+        id_ = self.session.record.id
+        if choice == "import again":
+            await self.import_again(id_)
+            return
         await self.session.close()
         self.model = self.model.copy()
-        id_ = self.session.record.id
-        if choice == "back up":
-            backup = await write_backup(self.store, self.data, self.folder / "backups")
-            self.backups.append((backup.folder, self.model.copy()))
-        elif choice == "restore" and self.backups:
-            await self.restore(*self.chance.choice(self.backups))
-        elif choice == "trash":
-            await self.store.delete_conversation(id_)
-            await self.store.restore_conversation(id_)
-        elif choice == "import":
-            await self.export_and_import(id_)
-        setup = replace(self.session._runs._setup, store=self.store)
-        self.session = await reopen_session(self.store, id_, setup)
+        match choice:
+            case "back up":
+                backup = await write_backup(self.engine.store, self.engine.folder, self.folder / "backups")
+                self.backups.append((backup.folder, self.model.copy()))
+            case "restore" if self.backups:
+                await self.restore(*self.chance.choice(self.backups))
+            case "trash":
+                await self.engine.delete_conversation(id_)
+                await self.import_again(id_)
+                await self.engine.store.restore_conversation(id_)
+            case "export":
+                await self.export(id_)
+            case "import" if self.exports:
+                await self.delete_and_import(id_, *self.chance.choice(self.exports))
+            case _:
+                pass
+        self.session = await self.engine.session(id_, whole=self.chance.random() < 0.5)
+        if self.session.record.endpoint_id is None:
+            # What was imported is gone on with where the person chooses.
+            self.session.change_record(endpoint_id=_ENDPOINT, model=_MODEL)
 
     async def restore(self, backup: Path, model: Model) -> None:
         """Go on in a data folder that is restored from a backup."""
-        folder = self.folder / f"restored {self.prompts}"
+        folder = self.folder / f"restored {self.steps}"
         before, after = await restore_backup(backup, folder)
         assert before == after
-        await self.close_restored()
-        self.store, self.data, self.model = await Store.open(folder), folder, model.copy()
+        defaults = self.engine._defaults
+        await self.engine.close()
+        self.engine, self.model = await Engine.open(folder, defaults), model.copy()
 
-    async def close_restored(self) -> None:
-        if self.store is not self.stage.shaky.store:
-            await self.store.close()
+    async def export(self, id_: str) -> None:
+        export_format = self.chance.choice([ExportFormat.JSON, ExportFormat.ARCHIVE])
+        path = self.folder / f"{self.steps}.{export_format.value}"
+        await ConversationExchange(self.engine.store).export([id_], path, export_format)
+        self.exports.append((path, self.model.copy()))
 
-    async def export_and_import(self, id_: str) -> None:
-        """Delete it for good, and take it from its export."""
-        path = self.folder / f"{self.prompts}.json"
-        exchange = ConversationExchange(self.store)
-        await exchange.export([id_], path, ExportFormat.JSON)
-        await self.store.delete_conversation(id_)
-        await self.store.purge_conversation(id_)
-        assert (await exchange.import_file(path)).added == [id_]
-        assert (await exchange.import_file(path)).present == 1
+    async def delete_and_import(self, id_: str, path: Path, model: Model) -> None:
+        """Delete it for good, and take it from an export, which may be an old one."""
+        await self.engine.delete_conversation(id_)
+        await self.engine.store.purge_conversation(id_)
+        result = await ConversationExchange(self.engine.store).import_file(path)
+        assert (result.added, result.present, result.skipped) == ([id_], 0, [])
+        self.model = model.copy()
+
+    async def import_again(self, id_: str) -> None:
+        """Import an export, which may be an old one, of what is there: nothing comes of it."""
+        if not self.exports:
+            return
+        await self.session.flush()
+        store = self.engine.store
+        before = await store.load_tree(id_), await store.record(id_)
+        result = await ConversationExchange(store).import_file(self.chance.choice(self.exports)[0])
+        assert (result.added, result.present, result.skipped) == ([], 1, [])
+        assert (await store.load_tree(id_), await store.record(id_)) == before
 
     async def check(self) -> None:
         names = {id_: name for name, id_ in self.ids.items()}
-        session = self.session
-        assert [names[message.id] for message in session.history] == self.model.path(self.model.head)
+        session, count = self.session, self.session.history_loader.count
+        path = self.model.path(self.model.head)
+        assert [names[message.id] for message in session.history] == path[count:]
         places = {names[id_]: (place.index + 1, len(place.ids)) for id_, place in session.branches.versions.items()}
-        assert places == {text: place for text, place in self.model.versions().items() if not text.startswith("result")}
+        expected = {text: place for text, place in self.model.versions().items() if text in path[count:]}
+        assert places == {text: place for text, place in expected.items() if not text.startswith("result")}
         assert {names[id_] for id_ in session.branches.continuations} == set(self.model.children(self.model.head))
         if self.is_stored:
             await session.flush()
-            tree = await self.store.load_tree(session.record.id)
+            await self.check_stored(names)
+        assert session.record.title in {"", "New conversation", *self.model.parents}
+
+    async def check_stored(self, names: dict[str, str]) -> None:
+        listed = await self.engine.store.list_conversations()
+        assert [record.id for record in listed] == ([self.session.record.id] if self.ids else [])
+        if self.ids:
+            tree = await self.engine.store.load_tree(self.session.record.id)
             stored = {names[node.message.id]: node.parent and names[node.parent] for node in tree.messages}
             assert list(stored.items()) == list(self.model.parents.items())
-            assert tree.head == session._writer.head
-        self.check_title(session)
-
-    def check_title(self, session: Session) -> None:
-        assert session.record.title == "" or session.record.title in self.model.parents
+            assert tree.head == self.session.branches.head
 
 
 async def live(folder: Path, seed: int, steps: int) -> None:
     chance = random.Random(seed)
-    turns = [
-        Turn(call(str(number), "look", f"word {number}"))
-        if chance.random() < 0.2
-        else Turn(ContentDelta(f"answer {number}"))
-        for number in range(3 * steps)
-    ]
-    async with shaky_store(folder) as shaky:
-        stage = Stage(shaky, *turns, tools=(tool("look", read_only=True),), setup={"store": shaky.store}, title="")
-        world = World(stage, chance, folder.parent, is_stored=bool(seed % 4))
-        for _ in range(steps):
-            await world.step()
-            await world.check()
-        assert await world.store.integrity_checker.run(full=True) is not None
-        await world.session.close()
-        await world.close_restored()
-        await stage.session.close()
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (session_opening, session_branches):
+            patch.setattr(module, "FIRST_PART", FIRST_PART)
+        async with Loopback(choose=Server(chance).reply, judged=False) as server:
+            endpoint = Endpoint(id=_ENDPOINT, title="Loopback", base_url=server.url)
+            engine = await Engine.open(folder / "data", RunDefaults(endpoint=endpoint, model=_MODEL, toolset="none"))
+            world = World(engine, chance, folder, is_stored=bool(seed % 4))
+            done: list[str] = []
+            try:
+                for _ in range(steps):
+                    done.append(await world.step())
+                    await world.check()
+                assert await world.engine.store.integrity_checker.run(full=True) is not None
+            except BaseException as error:
+                error.add_note(f"world {seed}: {', '.join(done)}, and the next")
+                raise
+            finally:
+                await world.engine.close()
 
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_any_changes_leave_the_tree_of_the_model(tmp_path: Path, seed: int) -> None:
-    await live(tmp_path / "data", seed, 12)
+    await live(tmp_path, seed, 20)
 
 
 def main() -> None:
@@ -259,11 +320,7 @@ def main() -> None:
     given = parser.parse_args()
     for seed in range(given.first, given.first + given.worlds):
         with tempfile.TemporaryDirectory() as folder:
-            try:
-                asyncio.run(live(Path(folder) / "data", seed, given.steps))
-            except BaseException:
-                print(f"world {seed}")
-                raise
+            asyncio.run(live(Path(folder), seed, given.steps))
     print(f"{given.worlds} worlds of {given.steps} steps")
 
 
