@@ -3,6 +3,7 @@
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
+from operator import is_
 
 from desktop_agent.types.blocks import Outcome, Summary, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import (
@@ -110,6 +111,8 @@ def _answer_calls(message: Message, carriers: Sequence[Message]) -> Message:
         else missing_result(call, Outcome.CANCELLED, _NEVER_ANSWERED)
         for call in message.tool_uses
     )
+    if len(carriers) == 1 and len(carriers[0].blocks) == len(results) and all(map(is_, carriers[0].blocks, results)):
+        return carriers[0]
     if carriers:
         return carriers[0].model_copy(update={"blocks": results})
     return Message(id=f"{message.id}-results", role=Role.TOOL, blocks=results, created_at=message.created_at)

@@ -271,11 +271,13 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-_EVENT = Annotated[Event, Field(discriminator="type")]
+@cache
+def _event_adapter() -> TypeAdapter[Any]:
+    # Not by its type: the hash of a union is made of those of all its members each time.
+    return TypeAdapter(Annotated[Event, Field(discriminator="type")])
 
 
-def _to_json(kind: Any, value: object) -> str:
-    adapter = _adapter(kind)
+def _to_json(adapter: TypeAdapter[Any], value: object) -> str:
     try:
         return adapter.dump_json(value).decode()
     except PydanticSerializationError:
@@ -283,8 +285,7 @@ def _to_json(kind: Any, value: object) -> str:
         return json.dumps(adapter.dump_python(value), separators=(",", ":"), default=to_jsonable_python)
 
 
-def _from_json(kind: Any, text: str) -> Any:
-    adapter = _adapter(kind)
+def _from_json(adapter: TypeAdapter[Any], text: str) -> Any:
     try:
         return adapter.validate_json(text)
     except (ValidationError, UnicodeEncodeError):
@@ -293,67 +294,67 @@ def _from_json(kind: Any, text: str) -> Any:
 
 def message_to_json(message: Message) -> str:
     """Return the JSON of a message."""
-    return _to_json(Message, message)
+    return _to_json(_adapter(Message), message)
 
 
 def event_to_json(event: Event) -> str:
     """Return the JSON of an event."""
-    return _to_json(_EVENT, event)
+    return _to_json(_event_adapter(), event)
 
 
 def draft_to_json(draft: Draft) -> str:
     """Return the JSON of a draft."""
-    return _to_json(Draft, draft)
+    return _to_json(_adapter(Draft), draft)
 
 
 def reasoning_to_json(reasoning: Reasoning | None) -> str | None:
     """Return the JSON of a choice, or None where there is none."""
-    return None if reasoning is None else _to_json(Reasoning, reasoning)
+    return None if reasoning is None else _to_json(_adapter(Reasoning), reasoning)
 
 
 def read_reasoning(text: str | None) -> Reasoning | None:
     """Return the choice; None where there is none, or none that this version knows."""
     try:
-        return None if text is None else _from_json(Reasoning, text)
+        return None if text is None else _from_json(_adapter(Reasoning), text)
     except (ValueError, RecursionError):
         return None
 
 
 def parameters_to_json(parameters: ConversationParameters) -> str | None:
     """Return the JSON of what the person set, or None where nothing was."""
-    return None if parameters == ConversationParameters() else _to_json(ConversationParameters, parameters)
+    return None if parameters == ConversationParameters() else _to_json(_adapter(ConversationParameters), parameters)
 
 
 def read_parameters(text: str | None) -> ConversationParameters:
     """Return what was set; the defaults where it cannot be read."""
     try:
-        return ConversationParameters() if text is None else _from_json(ConversationParameters, text)
+        return ConversationParameters() if text is None else _from_json(_adapter(ConversationParameters), text)
     except (ValueError, RecursionError):
         return ConversationParameters()
 
 
 def origin_to_json(origin: ConversationOrigin | None) -> str | None:
     """Return the JSON of an origin, or None where there is none."""
-    return None if origin is None else _to_json(ConversationOrigin, origin)
+    return None if origin is None else _to_json(_adapter(ConversationOrigin), origin)
 
 
 def read_origin(text: str | None) -> ConversationOrigin | None:
     """Return the origin; None where there is none, or none that this version knows."""
     try:
-        return None if text is None else _from_json(ConversationOrigin, text)
+        return None if text is None else _from_json(_adapter(ConversationOrigin), text)
     except (ValueError, RecursionError):
         return None
 
 
 def state_to_json(state: ConversationState) -> str | None:
     """Return the JSON of a state, or None for the initial one."""
-    return None if state == ConversationState() else _to_json(ConversationState, state)
+    return None if state == ConversationState() else _to_json(_adapter(ConversationState), state)
 
 
 def read_state(text: str | None) -> ConversationState:
     """Return the state; of one that cannot be read, the parts that can."""
     try:
-        return ConversationState() if text is None else _from_json(ConversationState, text)
+        return ConversationState() if text is None else _from_json(_adapter(ConversationState), text)
     except (ValueError, RecursionError):
         return _salvaged_state(_json_object(text or ""))
 
@@ -370,13 +371,13 @@ def _salvaged_state(data: JsonObject) -> ConversationState:
 
 def rule_to_json(rule: Rule) -> str:
     """Return the JSON of a rule."""
-    return _to_json(Rule, rule)
+    return _to_json(_adapter(Rule), rule)
 
 
 def read_rule(text: str) -> Rule | None:
     """Return the rule, or None when this version does not understand all of it."""
     try:
-        return _from_json(Rule, text)
+        return _from_json(_adapter(Rule), text)
     except (ValueError, RecursionError):
         return None
 
@@ -399,7 +400,7 @@ def read_rule_partially(text: str, id_: str) -> Rule | None:
     rule = Rule(id=id_, effect=effect, tool="*", scope=RuleScope.ALWAYS)
     for name in (Rule.model_fields.keys() - {"id", "effect"}) & parts.keys():
         with suppress(ValueError, RecursionError):
-            rule = _from_json(Rule, json.dumps({**json.loads(rule_to_json(rule)), name: parts[name]}))
+            rule = _from_json(_adapter(Rule), json.dumps({**json.loads(rule_to_json(rule)), name: parts[name]}))
     if "also" in parts and parts["also"] != list(rule.also):
         # Which other tools it named is unknown.
         rule = rule.model_copy(update={"tool": "*"})
@@ -410,7 +411,7 @@ def read_rule_partially(text: str, id_: str) -> Rule | None:
 def read_event(text: str) -> Event | None:
     """Return the event, or None when this version does not know it or the text is damaged."""
     try:
-        return _from_json(_EVENT, text)
+        return _from_json(_event_adapter(), text)
     except (ValueError, RecursionError):
         return None
 
@@ -418,7 +419,7 @@ def read_event(text: str) -> Event | None:
 def read_draft(text: str) -> Draft:
     """Return the draft; of one that cannot be read, at least the text."""
     try:
-        return _from_json(Draft, text)
+        return _from_json(_adapter(Draft), text)
     except (ValueError, RecursionError):
         raw = _json_object(text).get("text")
         return Draft(text=raw if isinstance(raw, str) else "")
@@ -430,7 +431,7 @@ def read_message(text: str, *, id_: str, role: str, state: str) -> Message:
     `id_`, `role` and `state` come from the row and replace what the JSON lacks.
     """
     try:
-        return _from_json(Message, text)
+        return _from_json(_adapter(Message), text)
     except (ValueError, RecursionError):
         return _salvaged_message(text, id_, role, state)
 

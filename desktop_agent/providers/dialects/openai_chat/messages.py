@@ -83,7 +83,7 @@ def add_reasoning_fields(
             _add_merged(message, "thinking_blocks", thoughts, merge_thinking_block)
         case _:
             pass
-    if quirks.extra_content:
+    if quirks.extra_content and thoughts:
         _add_extra_content(message, thoughts, calls)
 
 
