@@ -72,18 +72,19 @@ def recover(
 ) -> Recovery:
     """Recover interrupted answers, with a result for each of their calls; the calls of a whole answer stay open.
 
+    earlier: Sequence[Message] = (),
     `stopped_run` is the run that the person stopped: nothing of it is resumed. `below` is what finished runs of
     specialists used.
     """
     roots = [envelope for envelope in journal if envelope.parent_run_id is None]
-    answers = _interrupted_answers(messages, roots)
+    answers = _interrupted_answers((*earlier, *messages), roots)
     everything = (*messages, *answers)
     open_calls = None if answers else _open_calls(everything, roots, stopped_run)
     results = () if open_calls is not None else _missing_results(everything, roots)
     last = {envelope.run_id: envelope for envelope in journal}
     if open_calls is not None:
         del last[open_calls.last.run_id]
-        prior_use = _prior_use(open_calls.last.run_id, messages, (*journal, *below))
+        prior_use = _prior_use(open_calls.last.run_id, (*earlier, *messages), (*journal, *below))
         open_calls = replace(open_calls, prior_use=prior_use)
     return Recovery((*answers, *results), tuple(last.values()), open_calls)
 
@@ -91,13 +92,13 @@ def recover(
 def _interrupted_answers(messages: Sequence[Message], journal: Sequence[Envelope]) -> tuple[Message, ...]:
     known = {message.id for message in messages}
     turns = groupby(journal, key=lambda envelope: (envelope.run_id, envelope.turn_id))
-    answers = [_interrupted_answer(list(turn)) for _, turn in turns]
-    return tuple(answer for answer in answers if answer is not None and answer.id not in known)
+    answers = [_interrupted_answer(list(turn), known) for _, turn in turns]
+    return tuple(answer for answer in answers if answer is not None)
 
 
-def _interrupted_answer(turn: list[Envelope]) -> Message | None:
+def _interrupted_answer(turn: list[Envelope], known: Container[str]) -> Message | None:
     begin = next((envelope.event for envelope in turn if isinstance(envelope.event, TurnStarted)), None)
-    if begin is None:
+    if begin is None or begin.message_id in known:
         return None
     answer = AnswerBuilder(begin.message_id, begin.model)
     for envelope in turn:

@@ -152,9 +152,13 @@ class ConversationFollower:
 async def follow_conversation(
     store: Store, conversation_id: str, setup: SessionSetup, held: StorageFailed, lock: ConversationLock
 ) -> ConversationFollower:
-    """Begin to follow; nothing is written. Raises WrongUse and StorageFailed."""
-    loaded, position = await store.begin_following(conversation_id)
-    writer = SessionWriter(JournalQueue(None, loaded.record, is_new=False), loaded.messages, is_followed=True)
+    """Begin to follow; nothing is written. Raises WrongUse and StorageFailed.
+
+    Earlier messages may be left on the disk: see Session.history_loader.
+    """
+    loaded, position = await store.begin_following(conversation_id, FIRST_PART)
+    journal_queue = JournalQueue(None, loaded.record, is_new=False)
+    writer = SessionWriter(journal_queue, loaded.messages, above=loaded.part.above, is_followed=True)
     for envelope in _unfinished_turn(loaded.messages, loaded.journal):
         writer.replay(envelope)
     return ConversationFollower(store, Session(writer, setup, held=held), writer, lock, position)
@@ -203,7 +207,8 @@ async def reopen_session(
     if loaded.record.deleted_at is not None:
         # Emptying the trash ignores locks: nobody is at work in there.
         raise WrongUse("This conversation is in the trash.", "Restore it first.")
-    recovery = recover(loaded.messages, loaded.journal, loaded.record.state.stopped_run, loaded.below)
+    stopped_run = loaded.record.state.stopped_run
+    recovery = recover(loaded.messages, loaded.journal, stopped_run, loaded.below, loaded.earlier)
     journal_queue = JournalQueue(store, loaded.record, is_new=False, lock=lock)
     writer = SessionWriter(
         journal_queue, (*loaded.messages, *recovery.messages), loaded.part.branch_points, loaded.part.above

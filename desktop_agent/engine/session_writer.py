@@ -69,6 +69,7 @@ class SessionWriter:
         self._piece_listeners: tuple[PieceListener, ...] = ()
         self._trouble_notice: NoticeItem | None = None
         if not is_followed:
+        self._is_followed = is_followed
             self._offer_continue()
         journal_queue.on_trouble(self._on_write_error)
         if rule_queue is not None:
@@ -90,7 +91,9 @@ class SessionWriter:
     def prepend(self, part: BranchPart) -> None:
         """Take in the stored messages that come before the history."""
         self.above = part.above
-        self.branches.prepend(part.branch_points, None if part.above is None else part.above.id)
+        # Who follows cannot go to another branch.
+        points: BranchPoints = {} if self._is_followed else part.branch_points
+        self.branches.prepend(points, None if part.above is None else part.above.id)
         self._messages[:0] = part.messages
         self.known_ids.update(message.id for message in part.messages)
         self.usage = self.usage or _last_usage(self._messages)

@@ -7,6 +7,7 @@ from desktop_agent.storage.connection import InconsistentData, RunInDatabase, te
 from desktop_agent.storage.conversation_rows import NOT_A_BRANCH, conversation_number, no_message_error
 from desktop_agent.storage.records import BranchPart, MessagePlace, read_message
 from desktop_agent.types.conversation_tree import BranchPoints
+from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import Usage
 
@@ -155,6 +156,9 @@ def load_branch_end(
 def _load_above(
     connection: sqlite3.Connection, conversation: int, place: MessagePlace, at_least: int | None
 ) -> BranchPart:
+    if _number_of(connection, conversation, place.id) != place.number:
+        # Deleted by another process while it was followed here.
+        raise WrongUse("The conversation was changed meanwhile.", "Wait a moment, until it is read again.")
     messages, above = _read_up(connection, conversation, place.number, place.position, at_least)
     return BranchPart(messages, above, _load_branch_points(connection, conversation, above, place.number))
 

@@ -7,7 +7,15 @@ from typing import Any
 from desktop_agent.storage.connection import INDEX_MISMATCH, InconsistentData, text_of
 from desktop_agent.storage.conversation_rows import SELECT_CONVERSATION, from_microseconds, record_from_row
 from desktop_agent.storage.folder_rows import SELECT_WITHIN, folder_number
-from desktop_agent.storage.records import ConversationRecord, ListedConversation, ListPlace, ListScope
+from desktop_agent.storage.records import (
+    ConversationRecord,
+    InterruptedRuns,
+    ListedConversation,
+    ListPlace,
+    ListScope,
+    read_event,
+)
+from desktop_agent.types.engine_events import ApprovalRequested, ApprovalResolved, ToolFinished
 
 # By the indexes that a list is read by, and by the table.
 _COUNT_RECORDS = """
@@ -24,6 +32,15 @@ _COUNT_PAGES = """
 _PINNED = "conversations_pinned", "pinned_at", "folder IS :folder AND archived_at IS NULL AND pinned_at IS NOT NULL"
 _OTHERS = "conversations_in_folder", "updated_at", "folder IS :folder AND archived_at IS NULL AND pinned_at IS NULL"
 _ARCHIVED = "conversations_archived", "updated_at", "archived_at IS NOT NULL"
+
+# Results may be large, and of those only whose they are is wanted.
+_SELECT_APPROVALS = """
+    SELECT CASE WHEN type = 'tool_finished' AND json_valid(event)
+        THEN json_set(event, '$.result.content', json('[]')) ELSE event END
+    FROM journal
+    WHERE number >= ? << 32 AND number < (? + 1) << 32 AND parent_run_id IS NULL
+        AND type IN ('approval_requested', 'approval_resolved', 'tool_finished')
+    ORDER BY number"""
 
 
 def list_conversations(
@@ -154,3 +171,29 @@ def _tags_of(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> dic
         if names:
             tags[row[4]] = tuple(text_of(name) for (name,) in names)
     return tags
+
+
+def find_interrupted(connection: sqlite3.Connection) -> tuple[InterruptedRuns, ...]:
+    """Return the conversations outside the trash that have runs without RunFinished."""
+    rows = connection.execute(
+        "SELECT conversations.id, runs.number FROM runs JOIN conversations ON conversations.number = conversation"
+        " WHERE finished = 0 AND deleted_at IS NULL ORDER BY runs.number"
+    ).fetchall()
+    waits_by_id: dict[str, bool] = {}
+    for conversation, run in rows:
+        id_ = text_of(conversation)
+        waits_by_id[id_] = waits_by_id.get(id_, False) or _waits_for_approval(connection, run)
+    return tuple(InterruptedRuns(id_, waits) for id_, waits in waits_by_id.items())
+
+
+def _waits_for_approval(connection: sqlite3.Connection, run: int) -> bool:
+    waiting: set[str] = set()
+    for (text,) in connection.execute(_SELECT_APPROVALS, (run, run)):
+        match read_event(text):
+            case ApprovalRequested(tool_use_id=id_):
+                waiting.add(id_)
+            case ApprovalResolved(tool_use_id=id_) | ToolFinished(id=id_):
+                waiting.discard(id_)
+            case _:
+                pass
+    return bool(waiting)

@@ -1,29 +1,26 @@
 """The rows of the journal, run by run, and following along while another process writes them."""
 
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from heapq import merge
+from itertools import pairwise
+from typing import Any, Literal
 
 from desktop_agent.storage import conversation_rows
 from desktop_agent.storage.branch_parts import load_branch_end
 from desktop_agent.storage.connection import RunInDatabase, text_of, text_or_none
 from desktop_agent.storage.records import (
+    BranchPart,
     ConversationRecord,
-    InterruptedRuns,
     JournalEntry,
     LoadedConversation,
     event_to_json,
     read_event,
+    read_message,
 )
-from desktop_agent.types.engine_events import (
-    ApprovalRequested,
-    ApprovalResolved,
-    Envelope,
-    RunFinished,
-    ToolFinished,
-)
+from desktop_agent.types.engine_events import ContextCompacted, Envelope, RunFinished
 from desktop_agent.types.errors import Sentence, WrittenElsewhere, WrongUse
 from desktop_agent.types.messages import Message
 
@@ -50,12 +47,33 @@ SELECT number, parent_run_id, turn_id, at, {_EVENT_WITHOUT_CONTENT} FROM journal
 WHERE number > ? AND number < ? AND at >= ? AND type IN {_CALL_TYPES}
 ORDER BY number LIMIT ?
 """  # noqa: S608  constants
-_SELECT_APPROVALS = f"""
-SELECT {_EVENT_WITHOUT_CONTENT} FROM journal
-WHERE number >= ? AND number < ? AND type IN ('approval_requested', 'approval_resolved', 'tool_finished')
-    AND parent_run_id IS NULL
-ORDER BY number
-"""  # noqa: S608  constants
+# Of a turn whose answer is committed, what tells how much was used, and how long it worked.
+_COUNTED_TYPES = """('run_started', 'turn_started', 'tool_started', 'tool_finished', 'tool_results_received',
+    'approval_requested', 'approval_resolved', 'question_asked', 'question_answered', 'context_compacted',
+    'continuation_injected', 'cost_updated')"""
+_SELECT_COUNTED_ROWS = f"""
+SELECT number, parent_run_id, turn_id, at, {_EVENT_WITHOUT_CONTENT} FROM journal
+WHERE number >= ? AND number < ? AND type IN {_COUNTED_TYPES}"""  # noqa: S608  constants
+_ANSWER_ID = "CASE WHEN json_valid(j.event) THEN j.event ->> 'message_id' END"
+_SELECT_STARTS = f"""
+SELECT j.type, j.number, m.number FROM journal j LEFT JOIN messages m
+    ON j.type = 'turn_started' AND m.conversation = ? AND m.id = {_ANSWER_ID}
+WHERE j.number >= ? AND j.number < ? AND j.type IN ('run_started', 'turn_started') AND j.parent_run_id IS NULL
+ORDER BY j.number"""  # noqa: S608  constants
+_SELECT_LAST_TURN = """
+SELECT number FROM journal WHERE number >= ? AND number < ? AND type = 'turn_started' AND parent_run_id IS NULL
+ORDER BY number DESC LIMIT 1"""
+_SELECT_ANSWERS = f"""
+SELECT m.id, m.role, m.state,
+    CASE WHEN json_valid(m.body) THEN json_set(m.body, '$.blocks', json('[]')) ELSE m.body END
+FROM runs r
+CROSS JOIN journal j ON j.number >= r.number << 32 AND j.number < (r.number + 1) << 32
+CROSS JOIN messages m ON m.conversation = r.conversation AND m.id = {_ANSWER_ID}
+WHERE r.conversation = ? AND r.finished = 0 AND j.type = 'turn_started' AND j.parent_run_id IS NULL
+ORDER BY m.number"""  # noqa: S608  constants
+_SELECT_SUMMARIES = """
+SELECT id, role, state, body FROM messages
+WHERE conversation = ? AND number <= ? AND role = 'system' ORDER BY number"""
 _SECONDS_LENGTH = len("2000-01-01T00:00:00")
 _MAX_ROW = (1 << 63) - 1
 _USAGE_TYPES = "('usage', 'approval_requested', 'approval_resolved')"
@@ -124,7 +142,14 @@ def delete_deltas(connection: sqlite3.Connection, conversation: int, run_id: str
         )
 
 
-def load_unfinished(connection: sqlite3.Connection, conversation: int) -> tuple[tuple[Envelope, ...], int]:
+_Extent = Literal["whole", "counted", "last turn"]
+"""Which rows of an unfinished run are wanted. Counted: those of committed answers but the last are left out that count
+nothing, and the results of their calls have no content."""
+
+
+def load_unfinished(
+    connection: sqlite3.Connection, conversation: int, extent: _Extent
+) -> tuple[tuple[Envelope, ...], int]:
     """Return the rows of runs without RunFinished, in order, and how many could not be read."""
     runs = connection.execute(
         "SELECT number, id FROM runs WHERE conversation = ? AND finished = 0 ORDER BY number", (conversation,)
@@ -132,8 +157,7 @@ def load_unfinished(connection: sqlite3.Connection, conversation: int) -> tuple[
     envelopes: list[Envelope] = []
     skipped = 0
     for number, run_id in runs:
-        span = (number << _SEQ_BITS, (number + 1) << _SEQ_BITS)
-        for row in connection.execute(f"{_SELECT_ROWS} ORDER BY number", span):
+        for row in _rows_of_extent(connection, conversation, number, extent):
             envelope = _envelope(text_of(run_id), *row)
             if envelope:
                 envelopes.append(envelope)
@@ -142,31 +166,64 @@ def load_unfinished(connection: sqlite3.Connection, conversation: int) -> tuple[
     return tuple(envelopes), skipped
 
 
-def find_interrupted(connection: sqlite3.Connection) -> tuple[InterruptedRuns, ...]:
-    """Return the conversations outside the trash that have runs without RunFinished."""
-    rows = connection.execute(
-        "SELECT conversations.id, runs.number FROM runs JOIN conversations ON conversations.number = conversation"
-        " WHERE finished = 0 AND deleted_at IS NULL ORDER BY runs.number"
-    ).fetchall()
-    waits_by_id: dict[str, bool] = {}
-    for conversation, run in rows:
-        id_ = text_of(conversation)
-        waits_by_id[id_] = waits_by_id.get(id_, False) or _waits_for_approval(connection, run)
-    return tuple(InterruptedRuns(id_, waits) for id_, waits in waits_by_id.items())
+def _rows_of_extent(
+    connection: sqlite3.Connection, conversation: int, run: int, extent: _Extent
+) -> Iterator[tuple[Any, ...]]:
+    begin, end = span = run << _SEQ_BITS, (run + 1) << _SEQ_BITS
+    if extent == "last turn":
+        turn = connection.execute(_SELECT_LAST_TURN, span).fetchone()
+        begin = begin if turn is None else turn[0]
+    elif extent == "counted":
+        starts = connection.execute(_SELECT_STARTS, (conversation, *span)).fetchall()
+        for first, behind in _joined(_committed_turns(starts)):
+            yield from connection.execute(f"{_SELECT_ROWS} ORDER BY number", (begin, first))
+            yield from connection.execute(f"{_SELECT_COUNTED_ROWS} ORDER BY number", (first, behind))
+            begin = behind
+    yield from connection.execute(f"{_SELECT_ROWS} ORDER BY number", (begin, end))
 
 
-def _waits_for_approval(connection: sqlite3.Connection, run: int) -> bool:
-    span = (run << _SEQ_BITS, (run + 1) << _SEQ_BITS)
-    waiting: set[str] = set()
-    for (text,) in connection.execute(_SELECT_APPROVALS, span):
-        match read_event(text):
-            case ApprovalRequested(tool_use_id=id_):
-                waiting.add(id_)
-            case ApprovalResolved(tool_use_id=id_) | ToolFinished(id=id_):
-                waiting.discard(id_)
-            case _:
-                pass
-    return bool(waiting)
+def _committed_turns(starts: Sequence[tuple[str, int, int | None]]) -> Sequence[tuple[int, int]]:
+    """Return the first row of each turn whose answer is committed, and of the turn after it, but for the last such.
+
+    None of a run that was resumed: how long it had worked is told by its last row before that.
+    """
+    turns = [(row, answer) for kind, row, answer in starts if kind == "turn_started"]
+    if len(starts) > len(turns) + 1:
+        return ()
+    committed = [(begin, end) for (begin, answer), (end, _) in pairwise(turns) if answer is not None]
+    # The calls of the last one may be open. It is none of these where no turn follows it.
+    return committed if turns and turns[-1][1] is not None else committed[:-1]
+
+
+def _joined(spans: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+    """Return the same rows in as few spans as there can be."""
+    joined: list[tuple[int, int]] = []
+    for begin, end in spans:
+        if joined and joined[-1][1] == begin:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((begin, end))
+    return joined
+
+
+def _load_earlier(
+    connection: sqlite3.Connection, conversation: int, part: BranchPart, envelopes: Sequence[Envelope]
+) -> tuple[Message, ...]:
+    """Return the answers of unfinished runs that a part of the branch lacks, and summaries where they made any.
+
+    The answers have no blocks.
+    """
+    if part.above is None or not envelopes:
+        return ()
+    known = {message.id for message in part.messages}
+    rows = connection.execute(_SELECT_ANSWERS, (conversation,)).fetchall()
+    if any(isinstance(envelope.event, ContextCompacted) for envelope in envelopes):
+        rows += connection.execute(_SELECT_SUMMARIES, (conversation, part.above.number)).fetchall()
+    return tuple(
+        read_message(text_of(body), id_=text_of(id_), role=text_of(role), state=text_of(state))
+        for id_, role, state, body in rows
+        if text_of(id_) not in known
+    )
 
 
 def last_rows_of_open_runs(connection: sqlite3.Connection, conversation: int) -> list[tuple[int, int]]:
@@ -341,28 +398,36 @@ class NewRows:
     is_continued: bool = True
 
 
-def load_conversation(connection: sqlite3.Connection, id_: str, at_least: int | None = None) -> LoadedConversation:
+def load_conversation(
+    connection: sqlite3.Connection, id_: str, at_least: int | None = None, extent: _Extent = "counted"
+) -> LoadedConversation:
     """Return the conversation with the branch in view and the journal of unfinished runs. Raises WrongUse.
 
-    With `at_least`, about so many messages from the end of the branch; all where a run is unfinished.
+    With `at_least`, about so many messages from the end of the branch, and of the journal the rows of this extent.
     """
     number = conversation_rows.conversation_number(connection, id_)
-    envelopes, skipped = load_unfinished(connection, number)
+    envelopes, skipped = load_unfinished(connection, number, "whole" if at_least is None else extent)
     below = load_sub_run_rows(connection, number, {envelope.run_id for envelope in envelopes})
     record = conversation_rows.load_record(connection, id_)
-    part = load_branch_end(connection, number, None if envelopes or skipped else at_least)
-    return LoadedConversation(record, part, envelopes, skipped, below)
+    part = load_branch_end(connection, number, at_least)
+    earlier = () if extent == "last turn" else _load_earlier(connection, number, part, envelopes)
+    return LoadedConversation(record, part, envelopes, skipped, below, earlier)
 
 
-def begin_following(connection: sqlite3.Connection, id_: str) -> tuple[LoadedConversation, ReadPosition]:
-    """Load a conversation that another process may write, as of one moment, and return the position of that."""
+def begin_following(
+    connection: sqlite3.Connection, id_: str, at_least: int | None
+) -> tuple[LoadedConversation, ReadPosition]:
+    """Load a conversation that another process may write, as of one moment, and return the position of that.
+
+    With `at_least`, about so many messages from the end of the branch, and the journal since the last turn began.
+    """
     version = _data_version(connection)
     connection.execute("BEGIN")
     try:
         number = conversation_rows.conversation_number(connection, id_)
         rows = dict(last_rows_of_open_runs(connection, number))
         position = ReadPosition(version, *_head(connection, number), last_run_number(connection, number), rows)
-        return load_conversation(connection, id_), position
+        return load_conversation(connection, id_, at_least, "last turn"), position
     finally:
         connection.execute("COMMIT")
 

@@ -197,7 +197,7 @@ class LoadedConversation:
 
     `part` is the branch that ends in the head, or its end. `journal` holds the rows of runs without RunFinished, in
     order; `below` usage and approvals of finished runs below them. `skipped` counts journal rows that this version
-    cannot read.
+    cannot read. `earlier` has the summaries of those runs that the part lacks, and their answers, these without blocks.
     """
 
     record: ConversationRecord
@@ -208,6 +208,7 @@ class LoadedConversation:
 
     @property
     def messages(self) -> tuple[Message, ...]:
+    earlier: tuple[Message, ...] = ()
         return self.part.messages
 
 

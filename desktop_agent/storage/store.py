@@ -33,7 +33,7 @@ from desktop_agent.storage.content_files import (
     remove_unused_blobs,
     remove_unused_pictures,
 )
-from desktop_agent.storage.conversation_lists import list_conversations, list_page
+from desktop_agent.storage.conversation_lists import find_interrupted, list_conversations, list_page
 from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.conversation_rows import RuleRows
 from desktop_agent.storage.database_thread import DatabaseThread, DiskWatch
@@ -241,7 +241,7 @@ class Store:
     async def load(self, id_: str, at_least: int | None = None) -> LoadedConversation:
         """Return the conversation with the branch in view and the journal of unfinished runs.
 
-        With `at_least`, about so many messages from the end of the branch; all where a run is unfinished.
+        With `at_least`, about so many messages from the end of the branch, and of the journal what recovery needs.
         """
         return await self._run(lambda db: journal_rows.load_conversation(db, id_, at_least))
 
@@ -259,9 +259,14 @@ class Store:
         """
         return await self._change(lambda db: _import_tree(db, self.pictures, tree, beside, more))
 
-    async def begin_following(self, id_: str) -> tuple[LoadedConversation, journal_rows.ReadPosition]:
-        """Load a conversation that another process may write, and the position to read on from. Raises WrongUse."""
-        return await self._run(lambda db: journal_rows.begin_following(db, id_))
+    async def begin_following(
+        self, id_: str, at_least: int | None = None
+    ) -> tuple[LoadedConversation, journal_rows.ReadPosition]:
+        """Load a conversation that another process may write, and the position to read on from. Raises WrongUse.
+
+        With `at_least`, about so many messages from the end of the branch, and the journal since the last turn began.
+        """
+        return await self._run(lambda db: journal_rows.begin_following(db, id_, at_least))
 
     async def news(self, id_: str, since: journal_rows.ReadPosition) -> journal_rows.NewRows | None:
         """Return what other processes wrote since then; None when they wrote nothing. Raises WrongUse."""
@@ -309,7 +314,7 @@ class Store:
 
     async def find_interrupted_runs(self) -> tuple[InterruptedRuns, ...]:
         """Return conversations with runs that never ended, whether somebody works on them or not."""
-        return await self._run(journal_rows.find_interrupted)
+        return await self._run(find_interrupted)
 
     async def finish_run(self, conversation_id: str, run_id: str) -> None:
         """Delete a run's streamed pieces, which its committed messages hold whole; the other events stay."""

@@ -1,5 +1,7 @@
 """Opening a long conversation and sending in it, beside one of ten messages, or of ten tool calls.
 
+What broke off in the middle of an answer is followed, as another process would, and recovered.
+
     python -m tests.bench.bench_long
 
 Each figure is that of the long conversation over that of the short one, both opened in turn by one process after one
@@ -8,6 +10,7 @@ that nobody measures; memory is what the process grew by, of its own. The first 
 
 import asyncio
 import json
+import shutil
 import statistics
 import subprocess
 import sys
@@ -24,36 +27,59 @@ from desktop_agent.engine.engine import Engine
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Summary, Text, ToolResult, ToolUse
 from desktop_agent.types.conversation_tree import ConversationTree, TreeMessage
-from desktop_agent.types.messages import Message, Role
-from desktop_agent.types.provider_events import Usage
+from desktop_agent.types.engine_events import (
+    Envelope,
+    Event,
+    RunStarted,
+    ToolCallPending,
+    ToolFinished,
+    ToolResultsReceived,
+    ToolStarted,
+    TurnStarted,
+)
+from desktop_agent.types.errors import StorageFailed
+from desktop_agent.types.messages import Message, Role, now
+from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
+from desktop_agent.types.tool_calls import ToolClass
 
-GOALS = {"messages.open": 1.2, "messages.megabytes": 10.0, "calls.open": 1.2, "calls.megabytes": 10.0}
+GOALS = {
+    "messages.open": 1.2,
+    "messages.megabytes": 10.0,
+    "messages.follow": 1.5,
+    "messages.recover": 1.5,
+    "calls.open": 1.2,
+    "calls.megabytes": 10.0,
+}
 MESSAGES, CALLS, SHORT = 20_000, 5_000, 10
 ROUNDS = 5
 _TEXT = "Some words of a message, about five hundred and fifty characters of them, as is usual. " * 6
 _LONG = ("messages", "calls")
+_TIMES = ("open", "wall", "send", "follow", "recover")
 
 
 def run() -> dict[str, Any]:
     """Figures of both long conversations; medians of the rounds."""
     with tempfile.TemporaryDirectory(prefix="bench-long-") as name:
-        asyncio.run(_fill(Path(name)))
+        asyncio.run(_fill(Path(name, "data")))
         return {kind: _figures(kind, Path(name)) for kind in _LONG}
 
 
 def _figures(kind: str, folder: Path) -> dict[str, float]:
     rounds: list[dict[str, dict[str, float]]] = []
-    for _ in range(ROUNDS):
-        command = [sys.executable, "-m", "tests.bench.bench_long", kind, str(folder)]
+    for number in range(ROUNDS):
+        # What is recovered is so once.
+        copied = shutil.copytree(folder / "data", folder / f"{kind} {number}")
+        command = [sys.executable, "-m", "tests.bench.bench_long", kind, str(copied)]
         done = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
         rounds.append(json.loads(done.stdout))
+        shutil.rmtree(copied)
 
     def median(size: str, figure: str) -> float:
         return statistics.median(figures[size][figure] for figures in rounds)
 
-    figures = {figure: median("long", figure) / median("short", figure) for figure in ("open", "wall", "send")}
+    figures = {figure: median("long", figure) / median("short", figure) for figure in _TIMES}
     figures["megabytes"] = median("long", "megabytes") - median("short", "megabytes")
-    for figure in ("open", "wall", "send"):
+    for figure in _TIMES:
         figures[f"{figure} ms"] = 1000 * median("long", figure)
     return {name: round(value, 2) for name, value in figures.items()}
 
@@ -72,6 +98,11 @@ async def _fill_store(store: Store) -> None:
         ("short calls", _calls(SHORT)),
         ("messages", _talk(MESSAGES)),
         ("calls", _calls(CALLS)),
+        ("broken warm", _talk(SHORT)),
+        ("broken short messages", _talk(SHORT)),
+        ("broken short calls", _calls(SHORT)),
+        ("broken messages", _talk(MESSAGES)),
+        ("broken calls", _calls(CALLS)),
     ):
         nodes: list[TreeMessage] = []
         for message in messages:
@@ -80,6 +111,32 @@ async def _fill_store(store: Store) -> None:
             id=id_, title=id_, created_at=moment, updated_at=moment, messages=nodes, head=nodes[-1].message.id
         )
         await store.import_tree(tree)
+        if id_.startswith("broken"):
+            await store.append_journal(id_, list(_broken_run([node.message for node in nodes])))
+
+
+def _broken_run(messages: list[Message]) -> Iterator[Envelope]:
+    """What the journal has of the run after the last prompt, of which the next answer broke off."""
+    last = max(index for index, message in enumerate(messages) if message.role is Role.USER)
+    events: list[tuple[str | None, Event]] = [(None, RunStarted(messages[last].id))]
+    for message in messages[last + 1 :]:
+        if message.role is Role.TOOL:
+            results = [block for block in message.blocks if isinstance(block, ToolResult)]
+            finished = [event for each in results for event in (ToolStarted(each.tool_use_id, {}), _finished(each))]
+            events += [(events[-1][0], event) for event in (*finished, ToolResultsReceived(len(results)))]
+            continue
+        began = TurnStarted(f"turn of {message.id}", message.id, "m")
+        pieces = [ContentDelta(word) for word in message.text.split(" ")]
+        pending = [ToolCallPending(use.id, use.name, use.input, ToolClass.READ_ONLY) for use in message.tool_uses]
+        said = (began, *pieces, UsageUpdate(Usage(total_tokens=9)), *message.tool_uses, *pending)
+        events += [(began.turn_id, event) for event in said]
+    events += [("broken", event) for event in (TurnStarted("broken", "broken", "m"), ContentDelta("The next"))]
+    for seq, (turn_id, event) in enumerate(events, 1):
+        yield Envelope(seq, f"run of {messages[last].id}", None, turn_id, now(), event)
+
+
+def _finished(result: ToolResult) -> ToolFinished:
+    return ToolFinished(result.tool_use_id, result)
 
 
 def _talk(count: int) -> Iterator[Message]:
@@ -118,6 +175,9 @@ async def _measure(kind: str, folder: Path) -> dict[str, dict[str, float]]:
     for size, id_ in (("short", f"short {kind}"), ("long", kind)):
         figures[size] = {}
         sessions.append(await _opened_and_sent(engine, id_, figures[size]))
+    sessions += await _followed_and_recovered(engine, "broken warm", {})
+    for size, id_ in (("short", f"broken short {kind}"), ("long", f"broken {kind}")):
+        sessions += await _followed_and_recovered(engine, id_, figures[size])
     await engine.close()
     return figures
 
@@ -133,6 +193,18 @@ async def _opened_and_sent(engine: Engine, id_: str, figures: dict[str, float]) 
     await session.wait_idle()
     figures["send"] = time.process_time() - cpu
     return session
+
+
+async def _followed_and_recovered(engine: Engine, id_: str, figures: dict[str, float]) -> list[Any]:
+    cpu = time.process_time()
+    follower = await engine.follow_conversation(id_, StorageFailed("Another process writes it."))
+    figures["follow"] = time.process_time() - cpu
+    cpu = time.process_time()
+    session = await engine.session(id_, whole=False)
+    figures["recover"] = time.process_time() - cpu
+    if session.history[-1].text != "The next" or follower.session.history[-1].text == "The next":
+        raise ValueError(id_)
+    return [follower, session]
 
 
 def _megabytes() -> float:

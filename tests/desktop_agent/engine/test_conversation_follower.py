@@ -19,7 +19,7 @@ from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.store import Store
 from desktop_agent.types.engine_events import AnswerAwaited, Envelope, RetryScheduled, RunStarted
-from desktop_agent.types.errors import ConversationInUse, DatabaseBusy
+from desktop_agent.types.errors import ConversationInUse, DatabaseBusy, WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.tool_calls import AllowOnce
 from tests.desktop_agent.api.test_ask import calls, says
@@ -280,3 +280,52 @@ async def test_a_look_that_finds_the_database_busy_does_not_end_the_reading_alon
         await asyncio.wait_for(following_, PATIENCE)
         again = await other.session(session.record.id)
         assert [message.text for message in again.history] == ["one", "first", "two", "second"]
+
+
+async def test_a_long_conversation_is_followed_by_its_end(tmp_path: Path) -> None:
+    server = Loopback(says("answer"))
+    async with server, engine_at(tmp_path / "data", server) as owner, engine_at(tmp_path / "data", server) as other:
+        session = owner.new_session()
+        for number in range(20):
+            session.send(Message.user(f"prompt {number}"))
+            await session.wait_idle()
+        # With a version that nobody can go to from here.
+        session.branches.regenerate(session.history[1].id)
+        await session.wait_idle()
+        await session.branches.show(next(iter(session.branches.versions.values())).ids[0])
+        await session.flush()
+        follower = await follow(other, session.record.id)
+        loader = follower.session.history_loader
+        assert loader.count > 10
+        assert follower.session.history == session.history[loader.count :]
+        following_ = asyncio.create_task(follower.run_until_free())
+        session.send(Message.user("the next"))
+        await session.wait_idle()
+        await until(lambda: follower.session.history[-1] == session.history[-1] or following_.done())
+        if following_.done():
+            follower = await follow(other, session.record.id)
+            following_ = asyncio.create_task(follower.run_until_free())
+        loader = follower.session.history_loader
+        assert follower.session.history == session.history[loader.count :]
+        await loader.load_all()
+        assert follower.session.history == session.history
+        assert shown(follower.session) == shown(session)
+        assert not follower.session.branches.versions
+        follower.stop()
+        await asyncio.wait_for(following_, PATIENCE)
+
+
+async def test_what_the_owner_deleted_above_is_not_taken_for_damage(tmp_path: Path) -> None:
+    server = Loopback(says("answer"))
+    async with server, engine_at(tmp_path / "data", server) as owner, engine_at(tmp_path / "data", server) as other:
+        session = owner.new_session()
+        for number in range(20):
+            session.send(Message.user(f"prompt {number}"))
+            await session.wait_idle()
+        follower = await follow(other, session.record.id)
+        assert follower.session.history_loader.count
+        await session.branches.delete(session.history[2].id)
+        with pytest.raises(WrongUse, match="changed meanwhile"):
+            await follower.session.history_loader.load_all()
+        await asyncio.wait_for(follower.run_until_free(), PATIENCE)
+        assert (await follow(other, session.record.id)).session.history == session.history

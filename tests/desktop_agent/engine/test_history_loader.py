@@ -362,7 +362,7 @@ async def test_a_message_is_found_far_above(shaky: Shaky) -> None:
     assert session.history_loader.count == above
 
 
-async def test_after_a_crash_all_of_it_is_loaded(shaky: Shaky) -> None:
+async def test_what_broke_off_is_recovered_by_its_end(shaky: Shaky) -> None:
     stage = stage_for(shaky)
     record = await shaky.store.create_conversation(title="t", model="m")
     await shaky.store.commit(record.id, *talk(9), Message.user("go"))
@@ -373,8 +373,10 @@ async def test_after_a_crash_all_of_it_is_loaded(shaky: Shaky) -> None:
     ]
     await shaky.store.append_journal(record.id, begun)
     session = await opened_again(stage, record.id)
-    assert session.history_loader.count == 0
+    assert session.history_loader.count == 33
     assert [message.text for message in session.history[-2:]] == ["go", "half"]
+    await session.history_loader.load_all()
+    assert session.history == (await shaky.store.load(record.id)).messages
     assert len(session.history) == 38
 
 

@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolButton
 
 from desktop_agent.conversation.items import AnswerItem, ToolCallItem, UserItem
+from desktop_agent.engine.engine import Engine
 from desktop_agent.types.blocks import Base64Source, Image, Text, ToolResult, ToolUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta, Usage
@@ -210,6 +211,31 @@ def test_the_last_prompt_is_edited_however_far_above_it_is(on_screen):
         await until(lambda: screen.editor.toPlainText() == "Do all of it.")
 
     on_screen(edit)
+
+
+def test_one_that_another_process_has_open_opens_at_its_end_too(on_screen):
+    async def work(screen):
+        store = screen.engine.store
+        record = await store.create_conversation(title="long", endpoint_id="scripted", model="m")
+        await store.commit(record.id, *talk())
+        other = await Engine.open(screen.engine.folder)
+        owner = await other.session(record.id)
+        screen.desk.library.open(record.id)
+        await until(lambda: screen.conversation is not None and screen.conversation.id == record.id)
+        view, history = screen.window.page.transcript, screen.conversation.history
+        assert history.count > COUNT * 0.8
+        await until(lambda: not history.spending.lacks_earlier)
+        assert history.spending.total.cost == COUNT / 4
+        rows = view.row_viewport.rows
+        while history.count or rows.top:
+            view.scroller.scroll_by(-300)
+            await asyncio.sleep(0.001)
+        assert first_text(view) == "Question 000"
+        assert len(owner.history) == COUNT
+        await other.close()
+        await until(lambda: screen.conversation.held_by is None)
+
+    on_screen(work)
 
 
 def test_from_the_tree_of_branches_one_continues_after_a_message_that_is_not_loaded(on_screen):
