@@ -323,13 +323,13 @@ class Engine:
     async def delete_conversation(self, conversation_id: str) -> None:
         """Stop it and put it into the trash. Raises ConversationInUse, and StorageFailed.
 
-        One with unwritten content is not deleted, and stays open: nothing else shows that content.
+        Where the disk refuses that, or what the conversation has not written yet, it is not deleted and stays open.
         """
         # As in `session`: who opens it meanwhile would meet our own lock.
         async with self._opening.setdefault(conversation_id, asyncio.Lock()):
             session = self._sessions.get(conversation_id)
             if session is not None:
-                await close_unless_refused(session)
+                await close_unless_refused(session, lambda: self.store.delete_conversation(conversation_id))
                 if session.is_new:
                     self._sessions.pop(conversation_id, None)
                     return

@@ -1,6 +1,6 @@
 """One open conversation and its single writer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Unpack
 
@@ -407,16 +407,23 @@ class Session:
         """Return when no run is active and what the last one left is written."""
         await self._active_run.wait_idle()
 
-    async def close(self) -> None:
+    async def close(self, before: Callable[[], Awaitable[None]] | None = None) -> None:
         """Stop the run, write what is left. Messages that wait are stored, also one that hooks still judge.
 
+        `before` is awaited when the run has stopped. Where it raises StorageFailed, this does, and it stays open.
         Harmless when repeated.
         """
-        self.is_closed = True
-        self._controls.requeue_undecided()
+        self.is_closed = self._controls.requeues_undecided = True
         self.interrupt(StopTurn())
         await self._active_run.titles.close()
         await self.wait_idle()
+        try:
+            if before is not None:
+                await before()
+        except StorageFailed:
+            self.is_closed = self._controls.requeues_undecided = False
+            self._writer.show_waiting(self.queue.entries)
+            raise
         self._controls.close()
         await self._writer.close()
         self._update_busy()

@@ -110,7 +110,8 @@ class RuntimeControls:
         self._emit = emit
         self._in_flight: dict[str, QueuedMessage] = {}
         self._returned: dict[str, Message] = {}
-        self._requeues_undecided = False
+        self.requeues_undecided = False
+        """Whether a prompt whose run ends before it is sent is queued for the next opening: the conversation closes."""
         self._is_closed = False
         # The journal has those from before a restart, but no listener in this process.
         self.approvals = ApprovalBroker(lambda approval: writer.emit_between_runs(approval.requested_event))
@@ -169,15 +170,11 @@ class RuntimeControls:
         """End the run of this prompt: if it was not committed, it is returned to the person, or queued."""
         begun = self._in_flight.pop(prompt.id, None) if prompt is not None else None
         if begun is not None and begun.id not in self._writer.known_ids:
-            if self._requeues_undecided:
+            if self.requeues_undecided:
                 self._requeue(begun)
             else:
                 self._return_messages((begun.message,))
         self.save_state()
-
-    def requeue_undecided(self) -> None:
-        """Queue a prompt whose run ends before it is sent, for the next opening: the conversation is closing."""
-        self._requeues_undecided = True
 
     def return_queued(self) -> None:
         """Return all queued messages to the person."""

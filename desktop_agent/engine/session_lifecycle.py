@@ -1,7 +1,7 @@
 """Closing of open sessions: nobody uses one any more, or another database file replaced theirs."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -27,20 +27,24 @@ async def close_and_flush(session: "Session") -> None:
     Raises StorageFailed.
     """
     await session.close()
-    await _flush_if_owned(session)
-
-
-async def close_unless_refused(session: "Session") -> None:
-    """Close the session; one with content that the disk refuses stays open. Raises StorageFailed."""
-    if not session.is_new:
-        await _flush_if_owned(session)
-    await session.close()
-
-
-async def _flush_if_owned(session: "Session") -> None:
-    """Return when everything so far is on the disk, unless somebody else writes there. Raises StorageFailed."""
     with suppress(*OVERTAKEN):
         await session.flush()
+
+
+async def close_unless_refused(session: "Session", delete: Callable[[], Awaitable[None]]) -> None:
+    """Stop what works, and close the session when all is written and `delete` is done.
+
+    Where the disk refuses either, the session stays open. `delete` is not called where nothing is stored, or somebody
+    else writes there. Raises StorageFailed.
+    """
+
+    async def write_and_delete() -> None:
+        if not session.is_new:
+            with suppress(*OVERTAKEN):
+                await session.flush()
+                await delete()
+
+    await session.close(None if session.is_closed else write_and_delete)
 
 
 class IdleSessions:

@@ -23,7 +23,7 @@ from desktop_agent.types.engine_events import (
     ToolStarted,
     TurnStarted,
 )
-from desktop_agent.types.errors import DatabaseBusy, DatabaseReplaced, RemedyAction, Sentence, StorageFailed, WrongUse
+from desktop_agent.types.errors import DatabaseBusy, DatabaseReplaced, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message, new_id, now
 
 
@@ -184,9 +184,6 @@ def _unfinished_turn(messages: Sequence[Message], journal: Sequence[Envelope]) -
         yield envelope
 
 
-MESSAGE_WAITS = Sentence("A message waits to be sent.")
-
-
 async def reopen_session(
     store: Store,
     conversation_id: str,
@@ -220,7 +217,7 @@ async def reopen_session(
     for envelope in recovery.open_calls.shown_events if recovery.open_calls is not None else ():
         writer.replay(envelope)
     session = Session(writer, setup, open_calls=recovery.open_calls, busy=busy)
-    if session.queue.entries and not session.can_resume:
-        writer.show_notice(MESSAGE_WAITS, RemedyAction.RETRY)
+    if not session.can_resume:
+        writer.show_waiting(session.queue.entries)
     await journal_queue.write_all()
     return session

@@ -1,6 +1,6 @@
 """The single writer of one conversation: events are shown, kept in memory, and written, in that order."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Unpack
 
@@ -21,6 +21,7 @@ from desktop_agent.types.pieces import PIECES, single_envelopes
 from desktop_agent.types.provider_events import Usage, UsageUpdate
 
 SAVED_NOW = Sentence("The disk refused this for a while; it is saved now.")
+MESSAGE_WAITS = Sentence("A message waits to be sent.")
 NOT_ANSWERED_YET = Sentence("There is no answer to this yet.")
 CAN_CONTINUE = Sentence("The model can go on from here.")
 
@@ -68,8 +69,8 @@ class SessionWriter:
         self._single_piece_listeners: tuple[EventListener, ...] = ()
         self._piece_listeners: tuple[PieceListener, ...] = ()
         self._trouble_notice: NoticeItem | None = None
-        if not is_followed:
         self._is_followed = is_followed
+        if not is_followed:
             self._offer_continue()
         journal_queue.on_trouble(self._on_write_error)
         if rule_queue is not None:
@@ -141,6 +142,11 @@ class SessionWriter:
     def show_notice(self, sentence: Sentence, action: RemedyAction = RemedyAction.NONE) -> None:
         """Show a notice."""
         self.notify_changes(self.transcript.add_notice(sentence, action=action))
+
+    def show_waiting(self, queue: Collection[object]) -> None:
+        """Show that messages wait to be sent, if any do."""
+        if queue:
+            self.show_notice(MESSAGE_WAITS, RemedyAction.RETRY)
 
     def write_event(self, envelope: Envelope, pieces: Sequence[Event] = ()) -> None:
         """Show an event, notify listeners, and journal it soon, unless it is transient (has no number).

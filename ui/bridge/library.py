@@ -185,8 +185,9 @@ class ConversationLibrary(QObject):
         try:
             await self._engine.delete_conversation(conversation_id)
         except StorageFailed:
-            if self._shows(conversation_id):
-                # The deletion has closed it.
+            session = self._session
+            if self._shows(conversation_id) and session is not None and session.is_closed:
+                # Another process writes there.
                 await self._open_stored(conversation_id, lambda: self._shows(conversation_id))
             raise
 

@@ -1,14 +1,17 @@
 """Writes that the disk refuses, one reason after the other, and such as can never be made."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from desktop_agent.conversation.items import NoticeItem
+from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session_opening import reopen_session
-from desktop_agent.engine.session_writer import SAVED_NOW
+from desktop_agent.engine.session_writer import MESSAGE_WAITS, SAVED_NOW
 from desktop_agent.tools.decorator import tool
 from desktop_agent.types.blocks import Outcome, ToolUse
 from desktop_agent.types.engine_events import ErrorOccurred, ToolFinished, ToolStarted
@@ -17,8 +20,12 @@ from desktop_agent.types.messages import Message, MessageState
 from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import ToolClass
+from tests.fakes.http_server import Loopback, Reply, chunk, sse
+from tests.fakes.model_server import answer, endpoint
 from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import Shaky, Stage, shaky_store
+from tests.frame.disks import fill
+from tests.frame.patience import PATIENCE
 
 
 @pytest.fixture
@@ -29,6 +36,65 @@ async def shaky(tmp_path: Path) -> AsyncIterator[Shaky]:
 
 def notices(stage: Stage) -> list[str]:
     return [str(item.sentence) for item in stage.session.transcript if isinstance(item, NoticeItem)]
+
+
+async def test_a_deletion_that_a_full_disk_refuses_in_the_middle_of_an_answer_leaves_it_usable(
+    small_disk: Path,
+) -> None:
+    long, gate = "half " * 20_000, asyncio.Event()
+    half = Reply(sse(chunk({"content": long}), done=False), hold=gate, late=sse(chunk(finish="stop")))
+    async with Loopback(half, answer("next")) as server:
+        defaults = RunDefaults(endpoint=endpoint(server), model="m", toolset="none")
+        engine = await Engine.open(small_disk / "data", defaults)
+        session, heard = engine.new_session(), list[object]()
+        session.subscribe(on_event=lambda envelope: heard.append(envelope.event))
+        session.send(Message.user("go"))
+        async with asyncio.timeout(PATIENCE):
+            while not any(isinstance(event, ContentDelta) for event in heard):
+                await asyncio.sleep(0.001)
+        session.steer(Message.user("later"), "idle")
+        await session.flush()
+        fill(small_disk / "ballast")
+        with pytest.raises(DiskFull) as refused:
+            await engine.delete_conversation(session.record.id)
+        assert refused.value.remedy
+        assert (session.is_closed, session.working) == (False, False)
+        assert session.history[-1].state is MessageState.INTERRUPTED
+        assert [entry.message.text for entry in session.queue.entries] == ["later"]
+        assert MESSAGE_WAITS in [item.sentence for item in session.transcript if isinstance(item, NoticeItem)]
+        assert await engine.session(session.record.id) is session
+        (small_disk / "ballast").unlink()
+        session.continue_run()
+        await session.wait_idle()
+        await session.flush()
+        said = ["go", long, "next", "later", "next"]
+        assert [message.text for message in (await engine.store.load(session.record.id)).messages] == said
+        await engine.delete_conversation(session.record.id)
+        (trashed,) = await engine.store.list_conversations(in_trash=True)
+        assert trashed.id == session.record.id
+        await engine.close()
+
+
+async def test_a_deletion_of_a_message_that_a_full_disk_refuses_leaves_it_usable(small_disk: Path) -> None:
+    async with Loopback(answer("one " * 40_000), answer("two")) as server:
+        defaults = RunDefaults(endpoint=endpoint(server), model="m", toolset="none")
+        engine = await Engine.open(small_disk / "data", defaults)
+        session = engine.new_session()
+        session.send(Message.user("go"))
+        with pytest.raises(WrongUse, match="still working"):
+            await session.branches.delete(session.record.id)
+        await session.wait_idle()
+        fill(small_disk / "ballast")
+        with suppress(DiskFull):
+            await session.branches.delete(session.history[1].id)
+        assert not session.is_closed
+        session.retry()
+        await session.wait_idle()
+        (small_disk / "ballast").unlink()
+        await session.flush()
+        stored = (await engine.store.load(session.record.id)).messages
+        assert [message.text for message in stored] == ["go", "two"]
+        await engine.close()
 
 
 @pytest.mark.parametrize("overtaken", [WrittenElsewhere("It was written."), DatabaseReplaced("It was replaced.")])

@@ -8,7 +8,8 @@ import pytest
 
 from desktop_agent.conversation.items import NoticeItem, UserItem
 from desktop_agent.engine.session import Session
-from desktop_agent.engine.session_opening import MESSAGE_WAITS, reopen_session
+from desktop_agent.engine.session_opening import reopen_session
+from desktop_agent.engine.session_writer import MESSAGE_WAITS
 from desktop_agent.types.engine_events import (
     Envelope,
     ErrorOccurred,
