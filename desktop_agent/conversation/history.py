@@ -198,13 +198,42 @@ def _without_summary(message: Message) -> Message | None:
 _COST_TOLERANCE = 1e-9
 
 
+def add_usage(before: Usage | None, used: Usage) -> Usage:
+    """Return both together."""
+    return used if before is None else before + used
+
+
+class SpecialistUsage:
+    """What specialists use, turn by turn; no message has it."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Usage] = {}
+
+    @property
+    def open(self) -> Iterable[Usage]:
+        """Return what the turns that are not over have used so far."""
+        return self._open.values()
+
+    def take(self, event: Event, run_id: str) -> Usage | None:
+        """Take in an event of a specialist's run; return what its turn used, when that is over."""
+        match event:
+            case UsageUpdate():
+                before = self._open.get(run_id)
+                self._open[run_id] = event.usage if before is None else before.merge_max(event.usage)
+                return None
+            case TurnStarted() | RunFinished():
+                return self._open.pop(run_id, None)
+            case _:
+                return None
+
+
 class ConversationUsage:
     """Sums up the committed messages, each once, and the current answer.
 
     `history` returns the committed messages that are in memory, oldest first, `count_above` how many there are above
-    them; messages that are added at the beginning are no news. `beside` is what titles used that no message has. The
-    usage of specialists and of a title while the conversation is open is added, and that of failed attempts, as for a
-    summary; no message has it, so but for the title it is lost when the conversation is closed.
+    them; messages that are added at the beginning are no news. `beside` is what titles and specialists used, which no
+    message has. What they use while the conversation is open is added, and that of failed attempts, as for a summary;
+    this alone is lost when the conversation is closed.
     """
 
     def __init__(
@@ -223,7 +252,7 @@ class ConversationUsage:
         self._open: Usage | None = None
         self._has_gaps = False
         self._beside: Usage | None = None
-        self._specialists_open: dict[str, Usage] = {}
+        self._specialists = SpecialistUsage()
         self._before_run = 0.0
         self._run_cost = 0.0
         self._wasted_cost = 0.0
@@ -235,7 +264,7 @@ class ConversationUsage:
     def total(self) -> Usage | None:
         """Return the usage of all answers; None while nothing is known."""
         lost = Usage(cost=self._wasted_cost) if self._wasted_cost > _COST_TOLERANCE else None
-        parts = (self._earlier, self._committed, self._open, self._beside, *self._specialists_open.values(), lost)
+        parts = (self._earlier, self._committed, self._open, self._beside, *self._specialists.open, lost)
         known = [part for part in parts if part is not None]
         return sum(known[1:], known[0]) if known else None
 
@@ -258,7 +287,8 @@ class ConversationUsage:
     def take(self, event: Event, sub_run: str | None = None) -> None:
         """Take in one event; `sub_run` is the id of the specialist's run that it belongs to, if any."""
         if sub_run is not None:
-            self._on_sub_run_event(event, sub_run)
+            if (used := self._specialists.take(event, sub_run)) is not None:
+                self._add_beside(used)
             return
         match event:
             case UsageUpdate():
@@ -283,21 +313,9 @@ class ConversationUsage:
         total = self.total
         return (total.cost if total is not None else None) or 0.0
 
-    def _on_sub_run_event(self, event: Event, run_id: str) -> None:
-        match event:
-            case UsageUpdate():
-                before = self._specialists_open.get(run_id)
-                self._specialists_open[run_id] = event.usage if before is None else before.merge_max(event.usage)
-            case TurnStarted() | RunFinished():
-                used = self._specialists_open.pop(run_id, None)
-                if used is not None:
-                    self._add_beside(used)
-            case _:
-                pass
-
     def _add_beside(self, used: Usage) -> None:
         self._has_gaps = self._has_gaps or used.cost is None
-        self._beside = used if self._beside is None else self._beside + used
+        self._beside = add_usage(self._beside, used)
 
     def _count_new(self) -> None:
         messages = self._history()
@@ -318,4 +336,4 @@ class ConversationUsage:
             return
         self._has_gaps = self._has_gaps or usage is None or usage.cost is None
         if usage is not None:
-            self._committed = usage if self._committed is None else self._committed + usage
+            self._committed = add_usage(self._committed, usage)

@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import groupby
 
 from desktop_agent.agent.run_context import NO_PRIOR_USE, PriorUse, tokens_used
 from desktop_agent.agent.tool_calls.tool_execution import OUTCOME_UNKNOWN, RecoveredCalls
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.conversation.history import missing_result, summary_of, unanswered_calls
+from desktop_agent.conversation.history import SpecialistUsage, add_usage, missing_result, summary_of, unanswered_calls
 from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.types.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.types.engine_events import (
@@ -56,12 +57,14 @@ class OpenCalls:
 class Recovery:
     """What a journal still requires.
 
-    `messages` go behind the committed ones. `ended` has the last envelope of each run that is over.
+    `messages` go behind the committed ones. `ended` has the last envelope of each run that is over. `specialist_usage`
+    is what the last turns of specialists used, which nobody has counted.
     """
 
     messages: tuple[Message, ...] = ()
     ended: tuple[Envelope, ...] = ()
     open_calls: OpenCalls | None = field(default=None)
+    specialist_usage: Usage | None = None
 
 
 def recover(
@@ -69,12 +72,12 @@ def recover(
     journal: Sequence[Envelope],
     stopped_run: str | None = None,
     below: Sequence[Envelope] = (),
+    earlier: Sequence[Message] = (),
 ) -> Recovery:
     """Recover interrupted answers, with a result for each of their calls; the calls of a whole answer stay open.
 
-    earlier: Sequence[Message] = (),
     `stopped_run` is the run that the person stopped: nothing of it is resumed. `below` is what finished runs of
-    specialists used.
+    specialists used, `earlier` what these runs committed before the `messages`.
     """
     roots = [envelope for envelope in journal if envelope.parent_run_id is None]
     answers = _interrupted_answers((*earlier, *messages), roots)
@@ -86,7 +89,16 @@ def recover(
         del last[open_calls.last.run_id]
         prior_use = _prior_use(open_calls.last.run_id, (*earlier, *messages), (*journal, *below))
         open_calls = replace(open_calls, prior_use=prior_use)
-    return Recovery((*answers, *results), tuple(last.values()), open_calls)
+    return Recovery((*answers, *results), tuple(last.values()), open_calls, _open_specialist_usage(journal))
+
+
+def _open_specialist_usage(journal: Sequence[Envelope]) -> Usage | None:
+    """Return what the turns of specialists used that were not over."""
+    specialists = SpecialistUsage()
+    for envelope in journal:
+        if envelope.parent_run_id is not None:
+            specialists.take(envelope.event, envelope.run_id)
+    return reduce(add_usage, specialists.open, None)
 
 
 def _interrupted_answers(messages: Sequence[Message], journal: Sequence[Envelope]) -> tuple[Message, ...]:

@@ -10,6 +10,7 @@ from desktop_agent.agent.modes import ModeSwitch
 from desktop_agent.agent.prompt_policies import PromptPolicies
 from desktop_agent.agent.questions import QuestionBroker
 from desktop_agent.agent.steering_queue import SteeringQueue
+from desktop_agent.conversation.history import SpecialistUsage, add_usage
 from desktop_agent.engine.permission_records import RuleBook
 from desktop_agent.engine.session_permissions import SessionPolicyStore
 from desktop_agent.engine.session_writer import SessionWriter
@@ -24,6 +25,7 @@ from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.engine_events import (
     EngineEvent,
     Envelope,
+    Event,
     ModeChanged,
     UserMessageQueued,
     UserMessageReturned,
@@ -113,6 +115,7 @@ class RuntimeControls:
         self.requeues_undecided = False
         """Whether a prompt whose run ends before it is sent is queued for the next opening: the conversation closes."""
         self._is_closed = False
+        self._specialists = SpecialistUsage()
         # The journal has those from before a restart, but no listener in this process.
         self.approvals = ApprovalBroker(lambda approval: writer.emit_between_runs(approval.requested_event))
         self.questions = QuestionBroker()
@@ -195,8 +198,7 @@ class RuntimeControls:
 
     def add_title_usage(self, used: Usage) -> None:
         """Save what a model used for a title."""
-        before = self._state.title_usage
-        self._state = self._state.model_copy(update={"title_usage": used if before is None else before + used})
+        self._state = self._state.model_copy(update={"title_usage": add_usage(self._state.title_usage, used)})
         self.save_state()
 
     def save_state(self) -> None:
@@ -239,11 +241,21 @@ class RuntimeControls:
     def _on_event(self, envelope: Envelope) -> None:
         """Remember a prompt that a run returns, before listeners receive the event."""
         event = envelope.event
-        if isinstance(event, UserMessageReturned):
+        if envelope.parent_run_id is not None:
+            self._on_specialist_event(event, envelope.run_id)
+        elif isinstance(event, UserMessageReturned):
             waiting = {message.id: message for message in (*self._in_flight.values(), *self.queue.entries)}
             if event.message_id in waiting:
                 self._remember_returned(waiting[event.message_id].message)
             self._in_flight.pop(event.message_id, None)
+
+    def _on_specialist_event(self, event: Event, run_id: str) -> None:
+        """Save what a specialist used."""
+        used = self._specialists.take(event, run_id)
+        if used is not None:
+            total = add_usage(self._state.specialist_usage, used)
+            self._state = self._state.model_copy(update={"specialist_usage": total})
+            self.save_state()
 
     def _remember_returned(self, message: Message) -> None:
         self._returned[message.id] = message

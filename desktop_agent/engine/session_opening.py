@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 
+from desktop_agent.conversation.history import add_usage
 from desktop_agent.engine.history_loader import FIRST_PART
 from desktop_agent.engine.recovery import mark_run_ended, recover
 from desktop_agent.engine.session import Session
@@ -212,6 +213,9 @@ async def reopen_session(
     )
     # By the writer: a disk that refuses prevents nobody from reading, and is retried.
     await writer.write(*recovery.messages)
+    if recovery.specialist_usage is not None:
+        used = add_usage(writer.record.state.specialist_usage, recovery.specialist_usage)
+        journal_queue.change_record(state=writer.record.state.model_copy(update={"specialist_usage": used}))
     for last in recovery.ended:
         mark_run_ended(writer, last)
     for envelope in recovery.open_calls.shown_events if recovery.open_calls is not None else ():

@@ -38,7 +38,8 @@ class ConversationState(BaseModel):
     ones, in the order of installation. `queue` are messages that wait, those whose hooks have not decided yet among
     them. `stopped_run` is the run that the person last stopped: after a crash before its end, nothing of it is
     resumed. `outside` are the sources of untrusted content since the person last let such pass, `trusted` the sources
-    before. `title_usage` is what models used for its titles, which no message has.
+    before. `title_usage` and `specialist_usage` are what models used for its titles and as its specialists, which no
+    message has.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -52,6 +53,7 @@ class ConversationState(BaseModel):
     outside: tuple[UntrustedSource, ...] = ()
     trusted: tuple[UntrustedSource, ...] = ()
     title_usage: Usage | None = None
+    specialist_usage: Usage | None = None
 
     if TYPE_CHECKING:
 
@@ -67,6 +69,7 @@ class ConversationState(BaseModel):
             outside: Sequence[UntrustedSource] = (),
             trusted: Sequence[UntrustedSource] = (),
             title_usage: Usage | None = None,
+            specialist_usage: Usage | None = None,
         ) -> None: ...
 
 
@@ -205,10 +208,10 @@ class LoadedConversation:
     journal: tuple[Envelope, ...] = ()
     skipped: int = 0
     below: tuple[Envelope, ...] = ()
+    earlier: tuple[Message, ...] = ()
 
     @property
     def messages(self) -> tuple[Message, ...]:
-    earlier: tuple[Message, ...] = ()
         return self.part.messages
 
 

@@ -19,8 +19,12 @@ class ConversationHistory:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
+        state = session.record.state
+        beside = [used for used in (state.title_usage, state.specialist_usage) if used is not None]
         self.spending = ConversationUsage(
-            lambda: session.history, lambda: session.history_loader.count, session.record.state.title_usage
+            lambda: session.history,
+            lambda: session.history_loader.count,
+            sum(beside[1:], beside[0]) if beside else None,
         )
 
     @property

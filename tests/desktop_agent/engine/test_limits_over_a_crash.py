@@ -11,6 +11,7 @@ import pytest
 
 from desktop_agent.agent.run_context import PriorUse
 from desktop_agent.engine.recovery import recover
+from desktop_agent.storage.records import read_state, state_to_json
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Outcome, Summary, ToolResult, ToolUse
 from desktop_agent.types.engine_events import (
@@ -160,6 +161,41 @@ async def test_a_second_crash_forgets_nothing(shaky: Shaky, tmp_path: Path) -> N
             total = found.open_calls.prior_use
             assert (total.turns, total.tool_batches, total.tokens, total.cost) == (2, 1, 80, None)
         await second.session.close()
+    await first.session.close()
+
+
+async def test_what_specialists_used_is_kept_with_the_conversation(shaky: Shaky) -> None:
+    asked = Turn(FIND, used(10)), Turn(ContentDelta("x"), used(30, 0.25)), Turn(ContentDelta("done"), used(5))
+    life = Limited(shaky.store, Limits(), *asked)
+    life.session.send(Message.user("go"))
+    await life.idle()
+    await life.session.close()
+    record = await shaky.store.record(life.session.record.id)
+    assert record.state.specialist_usage == Usage(total_tokens=30, cost=0.25)
+    assert read_state(state_to_json(record.state)) == record.state
+
+
+@pytest.mark.parametrize("is_over", [True, False])
+async def test_what_specialists_used_before_a_crash_is_counted_once(
+    shaky: Shaky, tmp_path: Path, *, is_over: bool
+) -> None:
+    hangs = Wait(asyncio.Event(), asyncio.Event())
+    found = Turn(ContentDelta("x"), used(30, 0.25), *([] if is_over else [hangs]))
+    first = Limited(shaky.store, Limits(), Turn(FIND, call("1", "act"), used(10)), found)
+    first.session.send(Message.user("go"))
+    if is_over:
+        await first.delegated()
+    else:
+        assert hangs.reached is not None
+        await hangs.reached.wait()
+    await first.session.flush()
+    async with copied(shaky.store, tmp_path / "second") as store:
+        for _ in range(2):
+            life = Limited(store, Limits())
+            await life.reopen(first.session.record.id)
+            assert life.session.record.state.specialist_usage == Usage(total_tokens=30, cost=0.25)
+            await life.session.close()
+    hangs.until.set()
     await first.session.close()
 
 

@@ -15,6 +15,7 @@ from tests.fakes.agent_run import call
 from tests.fakes.qt_loop import Bridge, Heard, until
 from tests.fakes.scripted_provider import Turn, Wait
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.history import ConversationHistory
 
 
 class Silent:
@@ -29,6 +30,14 @@ class Silent:
 
     def unsubscribe(self, listener):
         self.tell = None
+
+
+def test_what_titles_and_specialists_used_before_is_part_of_the_sum():
+    session = Silent()
+    session.record = SimpleNamespace(
+        state=ConversationState(title_usage=Usage(cost=0.25), specialist_usage=Usage(cost=0.5))
+    )
+    assert ConversationHistory(session).spending.total.cost == 0.75
 
 
 class Ticks:
