@@ -44,6 +44,10 @@ _REPLACED = ("replaced",)
 _INTERVALS = {"daily": timedelta(days=1), "weekly": timedelta(days=7)}
 
 
+_AFTER_AUTOMATIC = Sentence("An automatic backup is being written. This begins by itself when it is done.")
+_AFTER_OTHER = Sentence("Something else is being done with backups. This begins by itself when it is done.")
+
+
 class Backups(QObject):
     """One thing at a time: a backup, a restore, a compaction. `done` says how it ended."""
 
@@ -52,7 +56,7 @@ class Backups(QObject):
     copies_changed = Signal(list)
     """The MigrationCopies, the newest first."""
     begun = Signal(object)
-    """A Sentence: what is being done just now."""
+    """A Sentence: what is being done just now, or waited for."""
     done = Signal(object, bool)
     """How it ended, as a Sentence, and whether it went well."""
     restored = Signal(object)
@@ -69,7 +73,9 @@ class Backups(QObject):
         self._engine = engine
         self._tasks = tasks
         self._turn = asyncio.Lock()
-        self._work: asyncio.Task[tuple[Sentence, bool]] | None = None
+        self._is_automatic = False
+        """Whether it is the turn of the automatic backup."""
+        self._works: set[asyncio.Task[None]] = set()
         self._has_failed = False
 
     @property
@@ -112,9 +118,9 @@ class Backups(QObject):
         self._start(Sentence("Compacting…"), self._compact)
 
     def cancel(self) -> None:
-        """Cancel what is being done; nothing half done stays."""
-        if self._work is not None:
-            self._work.cancel()
+        """Cancel what is being done, and what waits; nothing half done stays. An automatic backup goes on."""
+        for work in self._works:
+            work.cancel()
 
     def open_program(self, folder: Path) -> None:
         """Start the program once more, with this data folder."""
@@ -132,6 +138,7 @@ class Backups(QObject):
             return
         try:
             async with self._turn:
+                self._is_automatic = True
                 await remove_unfinished_backups(self.folder)
                 if not await is_backup_due(self._engine.folder, self.folder, interval):
                     return
@@ -145,6 +152,8 @@ class Backups(QObject):
         else:
             self._has_failed = False
             await self._refresh()
+        finally:
+            self._is_automatic = False
 
     async def find_with(self, conversation_ids: Collection[str]) -> None:
         """Find what has these conversations still; `deleted_but_kept` names it, if there is anything."""
@@ -172,25 +181,32 @@ class Backups(QObject):
         self._tasks.start(self._do(begun, work))
 
     async def _do(self, begun: Sentence, work: Callable[[], Awaitable[tuple[Sentence, bool]]]) -> None:
+        task = asyncio.ensure_future(self._do_in_turn(begun, work))
+        self._works.add(task)
+        try:
+            await asyncio.wait((task,))
+            task.result()
+        except asyncio.CancelledError:
+            if not task.cancelled():
+                # The program ends.
+                task.cancel()
+                await asyncio.wait((task,))
+                raise
+            self.done.emit(Sentence("Cancelled. Everything is as it was."), False)
+        finally:
+            self._works.discard(task)
+        await self._refresh()
+
+    async def _do_in_turn(self, begun: Sentence, work: Callable[[], Awaitable[tuple[Sentence, bool]]]) -> None:
+        if self._turn.locked():
+            self.begun.emit(_AFTER_AUTOMATIC if self._is_automatic else _AFTER_OTHER)
         async with self._turn:
             self.begun.emit(begun)
-            self._work = asyncio.ensure_future(work())
             try:
-                await asyncio.wait((self._work,))
-                result = self._work.result()
+                result = await work()
             except AgentError as error:
                 result = error.whole, False
-            except asyncio.CancelledError:
-                result = Sentence("Cancelled. Everything is as it was."), False
-                if not self._work.cancelled():
-                    # The program ends.
-                    self._work.cancel()
-                    await asyncio.wait((self._work,))
-                    raise
-            finally:
-                self._work = None
             self.done.emit(*result)
-        await self._refresh()
 
     async def _back_up(self) -> tuple[Sentence, bool]:
         # What was said a moment ago may wait for the disk.

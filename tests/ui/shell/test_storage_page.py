@@ -104,6 +104,48 @@ def test_the_program_backs_up_by_itself_where_it_is_told_to(on_screen, tmp_path)
     on_screen(work, HI)
 
 
+@pytest.mark.parametrize("name", ["Back up now", "Compact"])
+def test_what_is_asked_for_waits_for_an_automatic_backup_and_says_so(on_screen, monkeypatch, name):
+    async def work(screen):
+        await screen.say("One")
+        page, backups = await page_of(screen), screen.desk._disk.backups
+        reached, gate, real = asyncio.Event(), asyncio.Event(), backups_bridge.write_backup
+
+        async def held(*args, is_automatic=False):
+            if is_automatic:
+                reached.set()
+                await gate.wait()
+            return await real(*args, is_automatic=is_automatic)
+
+        monkeypatch.setattr(backups_bridge, "write_backup", held)
+        heard = []
+        backups.done.connect(lambda sentence, _: heard.append(str(sentence)))
+        automatic = asyncio.ensure_future(backups.write_if_due())
+        await reached.wait()
+        waits = "An automatic backup is being written. This begins by itself when it is done."
+        for cancel in (True, False):
+            pressed(page, name)
+            (line,) = await until(
+                lambda: [line for line in page.findChildren(StatusLine) if waits in screen.words(line)]
+            )
+            assert line.isVisible()
+            assert not button_of(page, name).isEnabled()
+            if cancel:
+                pressed(page, "Cancel compacting" if name == "Compact" else "Cancel")
+                await until(lambda: heard)
+                assert heard == ["Cancelled. Everything is as it was."]
+                assert not automatic.done()
+        gate.set()
+        await until(lambda: len(heard) == 2)
+        assert heard[1].startswith("Compacted: " if name == "Compact" else "The backup is in ")
+        assert waits not in screen.words(line)
+        await automatic
+        assert sum(backup.is_automatic for backup in await list_backups(backups.folder)) == 1
+        await screen.idle()
+
+    on_screen(work, HI)
+
+
 def test_an_automatic_backup_that_fails_is_said_once(on_screen, monkeypatch):
     async def work(screen):
         await screen.say("One")
