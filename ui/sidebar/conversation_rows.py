@@ -140,8 +140,7 @@ class ConversationView(QListView):
         return self.rows.index(row)
 
     def selectionCommand(self, index: Index, event: QEvent | None = None) -> QItemSelectionModel.SelectionFlag:
-        # The open conversation is selected, not what keys and clicks choose, and what assistive technology does.
-        del index, event
+        del index, event  # the open conversation is selected, not what keys and clicks choose
         return QItemSelectionModel.SelectionFlag.NoUpdate
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -205,7 +204,7 @@ class ConversationView(QListView):
         self.setAccessibleName(self.tr("Conversations"))
         self.setUniformItemSizes(True)
         self.setMouseTracking(True)
-        self.setSelectionMode(QListView.SelectionMode.SingleSelection)
+        self.setSelectionMode(QListView.SelectionMode.ExtendedSelection)  # as a ChoiceList, for assistive technology
         self.setDragEnabled(True)
         self.setAcceptDrops(True)
         self.setDragDropMode(QListView.DragDropMode.DragDrop)

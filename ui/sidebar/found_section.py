@@ -10,7 +10,7 @@ from PySide6.QtGui import QKeyEvent, QPainter
 from PySide6.QtWidgets import QListView, QSizePolicy, QStyle, QStyleOptionViewItem, QWidget
 
 from ui.sidebar.conversation_model import Conversation
-from ui.style.accessibility import choose_toggled_row
+from ui.style.accessibility import ChoiceList, choose_toggled_row
 from ui.style.list_rows import Index, ResultModel, ResultRow, RowDelegate
 from ui.style.text import show_hidden
 from ui.style.text_display import relative_date
@@ -49,7 +49,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class FoundSection(QListView):
+class FoundSection(ChoiceList):
     """One click or Enter opens a folder or a conversation; Left closes the folder, Right opens it.
 
     What is in a folder is asked for each time it is opened, so changes on the disk are seen then.

@@ -27,11 +27,14 @@ class RowMarks:
         def take(index: QPersistentModelIndex) -> None:
             self.update()
             if index.isValid():
-                choose(self._rows.index(index.row()))
+                here = self._rows.index(index.row())
+                self._view.setCurrentIndex(here)
+                choose(here)
 
-        def take_later(selected: QItemSelection) -> None:
+        def take_later(selected: QItemSelection, deselected: QItemSelection) -> None:
             if not self._is_selecting:
-                indexes = selected.indexes()
+                # What is selected already is deselected.
+                indexes = selected.indexes() or deselected.indexes()
                 chosen = QPersistentModelIndex(indexes[0] if indexes else QModelIndex())
                 QTimer.singleShot(0, self._view, partial(take, chosen))
 

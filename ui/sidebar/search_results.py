@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QListView, QStyle, QStyleOptionViewItem, QWidget
 
 from desktop_agent.types.messages import Role
 from desktop_agent.types.search import ConversationHits, MatchRange, SearchHit, SearchPlace, SearchQuery, SearchResults
-from ui.style.accessibility import choose_toggled_row
+from ui.style.accessibility import ChoiceList, choose_toggled_row
 from ui.style.list_rows import Index, ResultModel, ResultRow, RowDelegate
 from ui.style.style_sheet import mix_colours
 from ui.style.text import show_hidden, translate_sentence
@@ -159,7 +159,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class SearchResultsView(QListView):
+class SearchResultsView(ChoiceList):
     """The results. One click or Enter opens; the arrow keys skip remarks, and lead back to the field at the top."""
 
     hit_chosen = Signal(str, object, str)

@@ -7,7 +7,9 @@ tree. The root here lists them too. A combo box is named after its value where Q
 The only action of a row is Qt's `toggle`, which selects it: it neither opens it nor makes it current, and does nothing
 at all in a list without selection (`QAccessibleTableCell` in itemviews.cpp of 6.11). The children of a list are its
 rows alone (`QAccessibleTable::child` there): a button or an editor that lies on a row has a parent, but is nobody's
-child. Here it follows the children of the frame of the list, where that has the property `rowWidgets`.
+child. Here it follows the children of the frame of the list, where that has the property `rowWidgets`. A row that is
+selected already cannot be toggled in a list with single selection: see ChoiceList. A menu stays open when assistive
+technology has chosen from it; here it closes.
 """
 
 from collections.abc import Callable
@@ -15,7 +17,9 @@ from functools import partial
 
 from PySide6.QtCore import (
     QCoreApplication,
+    QEvent,
     QItemSelection,
+    QItemSelectionModel,
     QModelIndex,
     QObject,
     QPersistentModelIndex,
@@ -32,7 +36,16 @@ from PySide6.QtGui import (
     QKeySequence,
     QWindow,
 )
-from PySide6.QtWidgets import QAbstractItemView, QAccessibleWidget, QApplication, QComboBox, QFrame, QMenu, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QAccessibleWidget,
+    QApplication,
+    QComboBox,
+    QFrame,
+    QListView,
+    QMenu,
+    QWidget,
+)
 
 _SHOW = QAccessibleActionInterface.showMenuAction()
 _PRESS = QAccessibleActionInterface.pressAction()
@@ -50,19 +63,53 @@ def install_accessibility(app: QApplication) -> None:
     QAccessible.installFactory(_create_interface)
 
 
+class ChoiceList(QListView):
+    """A list in which one row is selected, and assistive technology can toggle that one too.
+
+    Qt deselects a row only where several may be selected, so this is allowed, and keys and clicks select one.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSelectionMode(QListView.SelectionMode.ExtendedSelection)
+
+    def selectionCommand(
+        self, index: QModelIndex | QPersistentModelIndex, event: QEvent | None = None
+    ) -> QItemSelectionModel.SelectionFlag:
+        # A click beside the rows changes nothing. Without an event the program sets the current row, which may be none.
+        is_beside = event is not None and not index.isValid()
+        flags = QItemSelectionModel.SelectionFlag
+        return flags.NoUpdate if is_beside else flags.ClearAndSelect
+
+    def setSelection(self, rect: QRect, command: QItemSelectionModel.SelectionFlag) -> None:
+        """Select the row under the mouse: a drag from one to another would select all between them."""
+        super().setSelection(QRect(rect.bottomRight(), rect.bottomRight()), command)
+
+    def selectAll(self) -> None:
+        """Select nothing more."""
+
+
 def choose_toggled_row(view: QAbstractItemView, choose: Callable[[QModelIndex], object]) -> None:
-    """Call this with a row that assistive technology toggles. Keys and clicks must select what they make current."""
+    """Make a row that assistive technology toggles current, and call this with it.
+
+    Keys and clicks must select what they make current. In a ChoiceList the selected row is chosen like any other.
+    """
     model = view.selectionModel()
 
+    def take(index: QModelIndex) -> None:
+        view.setCurrentIndex(index)
+        choose(index)
+
     def check(before: QPersistentModelIndex) -> None:
-        selected = model.selectedIndexes()
-        if selected and view.currentIndex() not in selected:
-            choose(selected[0])
-        elif not selected and before.isValid() and before == view.currentIndex():
-            choose(view.currentIndex())
+        current, selected = view.currentIndex(), model.selectedIndexes()
+        others = [index for index in selected if index != current]
+        if others:
+            take(others[0])
+        elif not selected and before.isValid() and before == current:
+            take(current)
 
     def check_later(selected: QItemSelection, deselected: QItemSelection) -> None:
-        # Keys and clicks select a row and then make it current; assistive technology deselects all rows first.
+        # Keys and clicks select a row and then make it current.
         if not selected.isEmpty():
             QTimer.singleShot(0, view, partial(check, QPersistentModelIndex()))
         elif not deselected.isEmpty():
@@ -107,7 +154,12 @@ class _AccessibleApplication(QAccessibleObject):
 
     def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         windows = _windows()
-        return QAccessible.queryAccessibleInterface(windows[index]) if 0 <= index < len(windows) else None
+        if not 0 <= index < len(windows):
+            return None
+        window = windows[index]
+        if isinstance(window, QMenu):
+            _close_after_choice(window)
+        return QAccessible.queryAccessibleInterface(window)
 
     def indexOfChild(self, child: QAccessibleInterface, /) -> int:
         window = child.object()
@@ -133,6 +185,13 @@ def _windows() -> list[QWidget]:
     """Return the open windows. The list of a combo box is its child already."""
     windows = [window for window in QApplication.topLevelWidgets() if window.isVisible()]
     return [window for window in windows if not isinstance(window.parentWidget(), QComboBox)]
+
+
+def _close_after_choice(menu: QMenu) -> None:
+    """Qt triggers the action that assistive technology chooses, and leaves the menu open."""
+    if not menu.property("closesAfterChoice"):
+        menu.setProperty("closesAfterChoice", True)
+        menu.triggered.connect(menu.hide)
 
 
 class _AccessibleComboBox(QAccessibleWidget):

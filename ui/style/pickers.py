@@ -8,7 +8,7 @@ from PySide6.QtGui import QActionGroup, QColor, QGuiApplication, QHideEvent, QKe
 from PySide6.QtWidgets import QFrame, QListView, QMenu, QWidget
 
 from desktop_agent.types.permissions import BREADTHS, BUILT_IN_MODES, DEFAULT_MODE, Mode, RuleEffect
-from ui.style.accessibility import choose_toggled_row
+from ui.style.accessibility import ChoiceList, choose_toggled_row
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, IconButton, announce, button, line
 from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
@@ -35,7 +35,7 @@ class SearchPanel(QWidget):
         self._find = find
         self.field = ClearableField(themes)
         self.rows = ResultModel(self)
-        self._list = QListView()
+        self._list = ChoiceList()
         self._list.setModel(self.rows)
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setAccessibleName(name)

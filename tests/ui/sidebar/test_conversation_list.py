@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAccessible, QAction
 from PySide6.QtWidgets import QLineEdit, QListView, QMenu, QPushButton, QToolButton
 
 from desktop_agent.types.messages import Role
@@ -74,6 +74,19 @@ def driver(qtbot):
 def test_one_click_opens(driver):
     driver.click(1)
     assert driver.facts == [("conversation_chosen", "1")]
+
+
+def test_assistive_technology_opens_any_row_also_the_open_one(driver):
+    driver.click(1)
+    driver.pane.set_current("1")
+    for number in (1, 0):
+        row = driver.index(number).row()
+        action = QAccessible.queryAccessibleInterface(driver.rows).child(row).actionInterface()
+        action.doAction(action.actionNames()[0])
+        driver.bot.waitUntil(lambda number=number: driver.facts[-1] == ("conversation_chosen", str(number)))
+        assert driver.rows.currentIndex() == driver.index(number)
+    assert [name for name, *_ in driver.facts] == ["conversation_chosen"] * 3
+    assert driver.marked == ["Pears"]
 
 
 def test_enter_opens(driver):
