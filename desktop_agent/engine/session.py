@@ -183,32 +183,23 @@ class Session:
         self.is_closed = held is not None
         self.is_in_memory = not writer.journal_queue.is_stored and held is None
         self._active_run = ActiveRun(writer, TitleMaker(writer, setup), self._update_busy)
-        self._controls = RuntimeControls(writer, setup, self._active_run.emit)
-        self._active_run.titles.on_usage = self._controls.add_title_usage
-        self.approvals = self._controls.approvals
-        self.questions = self._controls.questions
-        self.queue = self._controls.queue
-        self.modes = self._controls.modes
-        self.policies = self._controls.policies
-        self.guards = self._controls.guards
-        self.permission_policy = self._controls.permission_policy
-        self.returned = self._controls.returned
+        self._controls = controls = RuntimeControls(writer, setup, self._active_run.emit)
+        self._active_run.titles.on_usage = controls.add_title_usage
+        self.approvals, self.questions = controls.approvals, controls.questions
+        self.queue, self.returned = controls.queue, controls.returned
+        self.modes, self.permission_policy = controls.modes, controls.permission_policy
+        self.policies, self.guards = controls.policies, controls.guards
+        refuse = self._refuse_while_working
         self._runs = RunStarter(
-            writer,
-            setup,
-            self._controls,
-            self._active_run,
-            open_calls,
-            refuse=self._refuse_while_working,
-            is_closed=lambda: self.is_closed,
+            writer, setup, controls, self._active_run, open_calls, refuse=refuse, is_closed=lambda: self.is_closed
         )
         self.checkpoints, self.history_loader = self._runs.checkpoints, self._runs.history_loader
         self.branches = SessionBranches(
             writer,
             loader := BranchLoader(writer, setup.store, self.history_loader),
-            MessageDeletion(writer, loader, self.checkpoints, self._refuse_while_working, title_of),
-            self._controls,
-            refuse=self._refuse_while_working,
+            MessageDeletion(writer, loader, self.checkpoints, refuse, title_of),
+            controls,
+            refuse=refuse,
             close_calls=self._runs.close_open_calls,
             validate=self._valid_prompt,
             start=self._runs.start,

@@ -414,9 +414,10 @@ def load_conversation(
     return LoadedConversation(record, part, envelopes, skipped, below, earlier)
 
 
-def begin_following(
-    connection: sqlite3.Connection, id_: str, at_least: int | None
-) -> tuple[LoadedConversation, ReadPosition]:
+Followed = tuple[LoadedConversation, ReadPosition]
+
+
+def begin_following(connection: sqlite3.Connection, id_: str, at_least: int | None) -> Followed:
     """Load a conversation that another process may write, as of one moment, and return the position of that.
 
     With `at_least`, about so many messages from the end of the branch, and the journal since the last turn began.

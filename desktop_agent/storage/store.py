@@ -259,13 +259,8 @@ class Store:
         """
         return await self._change(lambda db: _import_tree(db, self.pictures, tree, beside, more))
 
-    async def begin_following(
-        self, id_: str, at_least: int | None = None
-    ) -> tuple[LoadedConversation, journal_rows.ReadPosition]:
-        """Load a conversation that another process may write, and the position to read on from. Raises WrongUse.
-
-        With `at_least`, about so many messages from the end of the branch, and the journal since the last turn began.
-        """
+    async def begin_following(self, id_: str, at_least: int | None = None) -> journal_rows.Followed:
+        """Load what another process may write, as `journal_rows.begin_following` does. Raises WrongUse."""
         return await self._run(lambda db: journal_rows.begin_following(db, id_, at_least))
 
     async def news(self, id_: str, since: journal_rows.ReadPosition) -> journal_rows.NewRows | None:

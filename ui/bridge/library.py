@@ -185,8 +185,7 @@ class ConversationLibrary(QObject):
         try:
             await self._engine.delete_conversation(conversation_id)
         except StorageFailed:
-            session = self._session
-            if self._shows(conversation_id) and session is not None and session.is_closed:
+            if self._shows(conversation_id) and self._session is not None and self._session.is_closed:
                 # Another process writes there.
                 await self._open_stored(conversation_id, lambda: self._shows(conversation_id))
             raise
