@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary, finalize
@@ -329,8 +329,8 @@ class Engine:
         async with self._opening.setdefault(conversation_id, asyncio.Lock()):
             session = self._sessions.get(conversation_id)
             if session is not None:
-                await close_unless_refused(session, lambda: self.store.delete_conversation(conversation_id))
-                if session.is_new:
+                delete = partial(self.store.delete_conversation, conversation_id)
+                if await close_unless_refused(session, delete) or session.is_new:
                     self._sessions.pop(conversation_id, None)
                     return
                 await close_and_flush(session)

@@ -31,20 +31,24 @@ async def close_and_flush(session: "Session") -> None:
         await session.flush()
 
 
-async def close_unless_refused(session: "Session", delete: Callable[[], Awaitable[None]]) -> None:
-    """Stop what works, and close the session when all is written and `delete` is done.
+async def close_unless_refused(session: "Session", delete: Callable[[], Awaitable[None]]) -> bool:
+    """Stop what works, and close the session when all is written and `delete` is done; return whether it was called.
 
     Where the disk refuses either, the session stays open. `delete` is not called where nothing is stored, or somebody
     else writes there. Raises StorageFailed.
     """
+    is_deleted = False
 
     async def write_and_delete() -> None:
+        nonlocal is_deleted
         if not session.is_new:
             with suppress(*OVERTAKEN):
                 await session.flush()
                 await delete()
+                is_deleted = True
 
     await session.close(None if session.is_closed else write_and_delete)
+    return is_deleted
 
 
 class IdleSessions:

@@ -26,6 +26,7 @@ from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import Shaky, Stage, shaky_store
 from tests.frame.disks import fill
 from tests.frame.patience import PATIENCE
+from tests.soak.refusals import READ_ONLY, break_disk
 
 
 @pytest.fixture
@@ -72,6 +73,26 @@ async def test_a_deletion_that_a_full_disk_refuses_in_the_middle_of_an_answer_le
         await engine.delete_conversation(session.record.id)
         (trashed,) = await engine.store.list_conversations(in_trash=True)
         assert trashed.id == session.record.id
+        await engine.close()
+
+
+async def test_a_deletion_that_is_refused_has_not_happened_where_the_folder_is_read_only(small_disk: Path) -> None:
+    async with Loopback(answer("one"), answer("two")) as server:
+        defaults = RunDefaults(endpoint=endpoint(server), model="m", toolset="none")
+        engine = await Engine.open(small_disk / "data", defaults)
+        session = engine.new_session()
+        session.send(Message.user("go"))
+        await session.wait_idle()
+        await session.flush()
+        mend = break_disk(small_disk, READ_ONLY)
+        try:
+            await engine.delete_conversation(session.record.id)
+            is_refused = False
+        except StorageFailed:
+            is_refused = True
+        mend()
+        assert session.is_closed != is_refused
+        assert len(await engine.store.list_conversations(in_trash=True)) == 1 - is_refused
         await engine.close()
 
 
