@@ -28,15 +28,17 @@ class Versions:
 class Branches:
     """The places where a conversation branches, kept while messages are added to one of the branches.
 
-    Of a conversation that is not `stored`, the messages that are left are kept here. `above` is the id of the message
-    before the first one that is in memory.
+    Of a conversation that is not `stored`, the messages that are left are kept here, at first those of `nodes`. `above`
+    is the id of the message before the first one that is in memory.
     """
 
-    def __init__(self, points: BranchPoints, *, stored: bool, above: str | None = None) -> None:
+    def __init__(
+        self, points: BranchPoints, *, stored: bool, above: str | None = None, nodes: Sequence[TreeMessage] = ()
+    ) -> None:
         self._children = {parent: list(children) for parent, children in points.items()}
         self.above = above
         self._is_stored = stored
-        self._left: dict[str, TreeMessage] = {}
+        self._left = {node.message.id: node for node in nodes}
         self._times_left = 0
         self._last_heads: dict[str, tuple[int, str]] = {}
         """Of messages that were left, when that was, and the end of the branch in which they were seen last."""

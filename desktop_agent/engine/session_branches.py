@@ -123,11 +123,15 @@ class SessionBranches:
         wanted `whole`, messages above this one may be left on the disk: see Session.history_loader. Raises WrongUse
         while a run is active, when closed, and for an unknown message; StorageFailed.
         """
-        self._refuse()
+        self._refuse_showing()
         self._close_calls()
         part = await self._loader.load_branch(message_id, None if whole else FIRST_PART)
-        self._refuse()
+        self._refuse_showing()
         self._writer.show_branch(part)
+
+    def _refuse_showing(self) -> None:
+        if not self._writer.is_only_read:
+            self._refuse()
 
     @property
     def head(self) -> str | None:

@@ -66,7 +66,7 @@ async def store_session(store: Store, session: Session) -> None:
 
 
 def read_only_session(setup: SessionSetup, tree: ConversationTree, held: StorageFailed) -> Session:
-    """Return a conversation in memory that is closed to every change; its WrongUse says why."""
+    """Return a conversation in memory that shows any of its branches, and is closed to all else: `held` says why."""
     record = ConversationRecord(
         id=tree.id,
         title=tree.title,
@@ -76,7 +76,8 @@ def read_only_session(setup: SessionSetup, tree: ConversationTree, held: Storage
         workspace=tree.workspace,
         origin=tree.origin,
     )
-    writer = SessionWriter(JournalQueue(None, record, is_new=True), tree.branch(), is_followed=True)
+    queue = JournalQueue(None, record, is_new=True)
+    writer = SessionWriter(queue, tree.branch(), tree.branch_points(), nodes=tree.messages, is_followed=True)
     return Session(writer, setup, held=held)
 
 

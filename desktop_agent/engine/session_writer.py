@@ -13,7 +13,7 @@ from desktop_agent.processes.foreign_code import deep_copy, notify
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.records import BranchPart, ConversationChanges, ConversationRecord, MessagePlace
 from desktop_agent.types.blocks import Block, Summary
-from desktop_agent.types.conversation_tree import BranchPoints
+from desktop_agent.types.conversation_tree import BranchPoints, TreeMessage
 from desktop_agent.types.engine_events import EngineEvent, Envelope, Event, RunEnd, RunFinished
 from desktop_agent.types.errors import DatabaseReplaced, RemedyAction, Sentence, StorageFailed, WrittenElsewhere
 from desktop_agent.types.messages import Message, MessageState, Role, new_id, now
@@ -37,9 +37,9 @@ class SessionWriter:
     """Keeps messages, transcript and journal of one conversation in step.
 
     The history may be the end of the branch alone: `above` is the stored message before it. `known_ids` are those of
-    all messages that were ever in the history while it was open. `is_followed`: another process writes, so a prompt
-    without an answer is being answered. `rule_queue` stores standing rules where the conversation itself is in memory
-    alone.
+    all messages that were ever in the history while it was open. `nodes` are the messages of all branches where nothing
+    is stored. `is_followed`: another process writes, so a prompt without an answer is being answered; where nothing is
+    stored, it `is_only_read`. `rule_queue` stores standing rules where the conversation itself is in memory alone.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class SessionWriter:
         branch_points: BranchPoints | None = None,
         above: MessagePlace | None = None,
         *,
+        nodes: Sequence[TreeMessage] = (),
         is_followed: bool = False,
         rule_queue: JournalQueue | None = None,
     ) -> None:
@@ -57,7 +58,10 @@ class SessionWriter:
         self._messages = list(messages)
         self.above = above
         self.branches = Branches(
-            branch_points or {}, stored=journal_queue.is_stored, above=None if above is None else above.id
+            branch_points or {},
+            stored=journal_queue.is_stored,
+            above=None if above is None else above.id,
+            nodes=nodes,
         )
         self.known_ids = {message.id for message in messages}
         self.transcript = Transcript(self._messages)
@@ -70,8 +74,8 @@ class SessionWriter:
         self._piece_listeners: tuple[PieceListener, ...] = ()
         self._trouble_notice: NoticeItem | None = None
         self._is_followed = is_followed
-        if not is_followed:
-            self._offer_continue()
+        self.is_only_read = is_followed and not journal_queue.is_stored
+        self._offer_continue()
         journal_queue.on_trouble(self._on_write_error)
         if rule_queue is not None:
             rule_queue.on_trouble(self._on_write_error)
@@ -92,7 +96,7 @@ class SessionWriter:
     def prepend(self, part: BranchPart) -> None:
         """Take in the stored messages that come before the history."""
         self.above = part.above
-        # Who follows cannot go to another branch.
+        # Who follows what another process writes cannot go to another branch.
         points: BranchPoints = {} if self._is_followed else part.branch_points
         self.branches.prepend(points, None if part.above is None else part.above.id)
         self._messages[:0] = part.messages
@@ -291,7 +295,7 @@ class SessionWriter:
     def _offer_continue(self) -> None:
         """Offer to continue after a prompt without an answer, or an interrupted answer."""
         last = last_message_but_undo_notes(self._messages)
-        if last is None:
+        if last is None or self._is_followed:
             return
         if last.role in {Role.USER, Role.TOOL}:
             self.notify_changes(self.transcript.offer_continue(NOT_ANSWERED_YET, RemedyAction.RETRY))

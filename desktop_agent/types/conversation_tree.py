@@ -139,6 +139,13 @@ class ConversationTree(FrozenModel):
             raise ValueError(message)
         return self
 
+    def branch_points(self) -> BranchPoints:
+        """Return where it branches, and what follows the head."""
+        children: dict[str | None, list[str]] = {}
+        for node in self.messages:
+            children.setdefault(node.parent, []).append(node.message.id)
+        return {parent: ids for parent, ids in children.items() if len(ids) > 1 or parent == self.head}
+
     def branch(self) -> tuple[Message, ...]:
         """Return the messages from the first one to the head, oldest first."""
         nodes = {node.message.id: node for node in self.messages}

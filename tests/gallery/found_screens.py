@@ -138,6 +138,15 @@ async def found_session(desk: Desk) -> None:
         await open_session(desk)
 
 
+@scene("found-versions", 1100, 900)
+async def found_versions(desk: Desk) -> None:
+    with home_of_others():
+        section = await show_found(desk)
+        await open_folder(section)
+        section._choose(section.rows.index(2))
+        await until(lambda: desk.library.current is not None and desk.library.current.is_found)
+
+
 @scene("found-continued")
 async def found_continued(desk: Desk) -> None:
     with home_of_others():

@@ -157,6 +157,7 @@ class BranchesPresenter(QObject):
                 conversation.branches.continuations,
                 conversation.working,
                 "" if held_by is None else translate_sentence(held_by),
+                conversation.is_found,
                 self._alternatives,
             )
             self._transcript.set_message_actions(actions)

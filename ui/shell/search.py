@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from desktop_agent.types.errors import Sentence
+from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.search import SearchHit
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.event_loop import BackgroundTasks
@@ -50,15 +50,8 @@ class MessageOpener(QObject):
 
     async def _go_to(self, conversation: OpenConversation, message_id: str, *, is_read_now: bool) -> None:
         if not await conversation.history.load_until(message_id):
-            if conversation.is_found and not is_read_now and self._library.current is conversation:
-                # Its program has written more since it was opened.
-                self._wanted = (conversation.id, message_id)
-                self._library.open(conversation.id, anew=True)
-                return
             if conversation.is_found:
-                self.refused.emit(
-                    conversation, Sentence("The message is not in this conversation any more. Search again later.")
-                )
+                await self._go_to_found(conversation, message_id, is_read_now=is_read_now)
                 return
             if conversation.held_by is not None:
                 self.refused.emit(
@@ -79,6 +72,23 @@ class MessageOpener(QObject):
                 )
                 return
             await conversation.show_branch_of(message_id)
+        self._arrive(conversation, message_id)
+
+    async def _go_to_found(self, conversation: OpenConversation, message_id: str, *, is_read_now: bool) -> None:
+        try:
+            await conversation.show_branch_of(message_id)
+        except WrongUse:
+            if not is_read_now and self._library.current is conversation:
+                # Its program has written more since it was opened.
+                self._wanted = (conversation.id, message_id)
+                self._library.open(conversation.id, anew=True)
+            else:
+                words = Sentence("The message is not in this conversation any more. Search again later.")
+                self.refused.emit(conversation, words)
+            return
+        self._arrive(conversation, message_id)
+
+    def _arrive(self, conversation: OpenConversation, message_id: str) -> None:
         if self._library.current is conversation and (index := conversation.index_of_message(message_id)) is not None:
             self.arrived.emit(conversation, index)
 

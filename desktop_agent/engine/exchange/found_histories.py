@@ -46,6 +46,10 @@ program's messages have no ids, they are counted.
 """
 
 
+_CONTENT_VERSION = 2
+"""One more when more of a conversation is indexed than before: then all are read again."""
+
+
 @dataclass(frozen=True, slots=True)
 class FoundProgram:
     """Another assistant with conversations on this disk; `title` is its name for people."""
@@ -97,7 +101,7 @@ def load_found(reader: HistoryReader, conversation_id: str) -> LoadedConversatio
 
 
 class FoundHistorySource:
-    """What the search indexes of these programs: the branch that each conversation shows. Unknown ones are passed over.
+    """What the search indexes of these programs: all branches of each conversation. Unknown ones are passed over.
 
     Blocking, and for one thread at a time. See FoundSource of `desktop_agent.storage.search.found_indexer`.
     """
@@ -124,7 +128,7 @@ class FoundHistorySource:
     def load(
         self, entries: Iterable[FoundEntry], pause: Callable[[], None]
     ) -> Generator[tuple[FoundEntry, Sequence[Message] | None]]:
-        """Yield the messages in view of each; None for what cannot be read."""
+        """Yield the messages of each; None for what cannot be read."""
         limits = replace(_INDEX_LIMITS, pause=pause)
         readers = {reader.program: reader(Machine.current(), limits) for reader in self._readers}
         with SharedCopies() as copies:
@@ -136,7 +140,7 @@ class FoundHistorySource:
 
 def _load_messages(reader: HistoryReader, conversation_id: str) -> Sequence[Message] | None:
     try:
-        return reader.load(conversation_id).tree.branch()
+        return [node.message for node in reader.load(conversation_id).tree.messages]
     except HistoryUnreadable:
         return None
     except IndexingStopped:
@@ -161,7 +165,7 @@ def _list_entries(reader: HistoryReader) -> Sequence[FoundEntry] | None:
 
 
 def _entry_of(program: str, found: FoundConversation) -> FoundEntry:
-    changed = f"{found.updated_at.isoformat()} {found.file_state} {found.title}"
+    changed = f"{_CONTENT_VERSION} {found.updated_at.isoformat()} {found.file_state} {found.title}"
     return FoundEntry(
         (program, found.id),
         found_id(program, found.id),
@@ -191,7 +195,7 @@ class FoundHistories:
     async def open(self, program: str, conversation_id: str, session_id: str) -> "tuple[Session, StorageFailed]":
         """Return a session, closed to every change, that shows a conversation as its program has it now, and why.
 
-        Its record has `session_id`. In view is the branch that the program shows.
+        Its record has `session_id`. In view is the branch that the program shows; others can be shown.
         Raises WrongUse and HistoryUnreadable.
         """
         tree = await self._load(program, conversation_id)

@@ -65,7 +65,7 @@ class FoundSource(Protocol):
     def load(
         self, entries: Iterable[FoundEntry], pause: Callable[[], None]
     ) -> Generator[tuple[FoundEntry, Sequence[Message] | None]]:
-        """Yield the messages that each conversation shows, one after the other; None for what cannot be read."""
+        """Yield the messages of each conversation, one after the other; None for what cannot be read."""
         ...
 
 

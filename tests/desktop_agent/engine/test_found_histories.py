@@ -5,13 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.conversation.items import NoticeItem
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.exchange.conversation_exchange import ConversationExchange
 from desktop_agent.engine.exchange.found_histories import FoundHistories, FoundProgram
 from desktop_agent.exchange.readers.reader import HistoryUnreadable
 from desktop_agent.types.errors import StorageFailed, WrongUse
 from desktop_agent.types.messages import Message
-from tests.desktop_agent.exchange.readers.foreign_homes import CLAUDE_SESSION, write_claude_code, write_codex
+from tests.desktop_agent.exchange.readers.foreign_homes import (
+    CLAUDE_SESSION,
+    codex_entry,
+    codex_message,
+    codex_session,
+    write_claude_code,
+    write_codex,
+)
 
 
 @pytest.fixture
@@ -36,6 +44,43 @@ async def test_a_session_shows_it_and_refuses_everything(engine: Engine) -> None
         session.send(Message.user("Go on"))
     await session.close()
     assert await engine.store.list_conversations() == ()
+
+
+async def test_other_versions_are_shown_and_nothing_else_can_be_done_with_them(engine: Engine) -> None:
+    session, _ = await FoundHistories(engine).open("claude-code", CLAUDE_SESSION, "found-1")
+    newest = [message.id for message in session.history]
+    (versions,) = session.branches.versions.values()
+    assert (versions.ids, versions.index) == (("u2", "u3"), 1)
+    await session.branches.show("u2")
+    assert [message.text for message in session.history if message.id in versions.ids] == ["Make it y."]
+    # The other program's last message is a result of a tool: nothing is offered for it.
+    assert not any(isinstance(item, NoticeItem) for item in session.transcript)
+    assert (await session.branches.load_tree()).head == session.history[-1].id
+    for change in (session.branches.branch_from, session.branches.regenerate):
+        with pytest.raises(StorageFailed, match="read only"):
+            change("u2")
+    with pytest.raises(StorageFailed, match="read only"):
+        await session.branches.delete("u2")
+    await session.branches.show("u3")
+    assert [message.id for message in session.history] == newest
+    with pytest.raises(WrongUse, match="no message"):
+        await session.branches.show("unknown")
+    await session.close()
+    assert await engine.store.list_conversations() == ()
+
+
+async def test_what_follows_a_turn_that_was_rolled_back_can_be_shown(engine: Engine, tmp_path: Path) -> None:
+    """As of Codex: nothing was written after it."""
+    rolled_back = codex_entry("event_msg", 20, type="thread_rolled_back", num_turns=1)
+    write_codex(tmp_path / "home", [*codex_session(), codex_message("user", "Never mind", second=19), rolled_back])
+    histories = FoundHistories(engine)
+    (found,) = await histories.conversations("codex")
+    session, _ = await histories.open("codex", found.id, "found-1")
+    assert "Never mind" not in [message.text for message in session.history]
+    (following,) = session.branches.continuations
+    await session.branches.show(following)
+    assert session.history[-1].text == "Never mind"
+    await session.close()
 
 
 async def test_each_copy_is_a_conversation_with_all_branches_and_no_folder_that_is_gone(engine: Engine) -> None:

@@ -115,6 +115,18 @@ async def test_a_message_is_found_with_its_program_and_its_place(engine: Engine,
     await shown.close()
 
 
+async def test_what_other_branches_say_is_found_and_shown(engine: Engine, home: Path) -> None:
+    write_claude_code(home)
+    assert await index(engine)
+    (hits,) = (await search(engine, "Make it y")).conversations
+    (hit,) = hits.hits
+    shown, _ = await FoundHistories(engine).open("claude-code", CLAUDE_SESSION, hits.conversation_id)
+    assert hit.message_id not in [message.id for message in shown.history]
+    await shown.branches.show(hit.message_id)
+    assert hit.message_id in [message.id for message in shown.history]
+    await shown.close()
+
+
 async def test_own_and_found_ones_are_ranked_together(engine: Engine, home: Path) -> None:
     session(home, "a", "A harbour", "Yes", title="A")
     session(home, "c", *["Nothing"] * 9)
@@ -343,7 +355,7 @@ async def test_what_each_program_says_is_found_at_its_place(
     session, _ = await FoundHistories(engine).open(reader.program, hits.origin.id, hits.conversation_id)
     everything = SearchQuery(conversation_id=hits.conversation_id)
     (all_hits,) = (await search(engine, everything)).conversations
-    assert {hit.message_id for hit in all_hits.hits} <= {message.id for message in session.history}
+    assert {hit.message_id for hit in all_hits.hits} <= {node.message.id for node in session.branches.tree.messages}
     assert len(all_hits.hits) > 1
     await session.close()
 

@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QListView
 
+from desktop_agent.conversation.items import UserItem
 from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.exchange.readers.foreign_homes import (
     CLAUDE_SESSION,
@@ -19,6 +20,7 @@ from tests.desktop_agent.exchange.readers.foreign_homes import (
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from ui.shell.exchange import FoundPresenter
+from ui.transcript.rows.message_actions import commands_at
 
 
 @pytest.fixture
@@ -137,6 +139,42 @@ def test_a_conversation_is_read_in_place_and_nothing_is_written(on_screen, home)
     assert files_of(home) == before
 
 
+def texts(screen):
+    return [item.text for item in screen.conversation.transcript if isinstance(item, UserItem)]
+
+
+def commands(screen, text):
+    rows = screen.window.page.transcript.row_viewport.rows
+    place = next(index for index, item in enumerate(rows.transcript) if getattr(item, "text", "") == text)
+    return {command.name: command for command in commands_at(rows.transcript, place, rows.render_context)}
+
+
+async def walk(screen, before, name, after):
+    commands(screen, before)[name].run()
+    await until(lambda: after in texts(screen))
+    await screen.idle()
+
+
+def test_other_versions_are_walked_in_place_and_nothing_can_be_changed(on_screen, home):
+    before = files_of(home)
+
+    async def work(screen):
+        await in_place(screen)
+        await screen.idle()
+        assert texts(screen) == ["What does a.py do?", "/review a.py"]
+        last = commands(screen, "/review a.py")
+        assert last["Next version"].refusal == "This is the newest version."
+        assert last["Edit"].refusal.startswith("From Claude Code, read only.")
+        await walk(screen, "/review a.py", "Previous version", "Make it y.")
+        assert texts(screen) == ["What does a.py do?", "Make it y."]
+        assert commands(screen, "Make it y.")["Previous version"].refusal == "This is the first version."
+        await walk(screen, "Make it y.", "Next version", "/review a.py")
+        assert banner(screen) == ""
+
+    on_screen(work)
+    assert files_of(home) == before
+
+
 def test_it_is_continued_in_a_copy_that_says_where_it_is_from(on_screen, home):
     async def work(screen):
         presenter = await in_place(screen)
@@ -244,6 +282,20 @@ def test_a_message_is_found_marked_with_the_program_and_opened_at_its_place(on_s
 
     on_screen(work)
     assert files_of(home) == before
+
+
+def test_a_message_of_a_version_that_is_not_in_view_is_opened_at_its_place(on_screen, home):
+    async def work(screen):
+        _, _, results = await searched(screen, "Make it y")
+        row = results.rows.row(1)
+        for _ in range(2):
+            results.hit_chosen.emit(row.conversation_id, row.hit, "Make it y")
+            await until(lambda: "Make it y." in texts(screen))
+            place = screen.conversation.index_of_message(row.hit.message_id)
+            await until(lambda place=place: screen.window.page.transcript.finder._current == (place, 0))
+            await walk(screen, "Make it y.", "Next version", "/review a.py")
+
+    on_screen(work)
 
 
 def test_a_message_that_is_gone_since_is_said_so(on_screen, home):

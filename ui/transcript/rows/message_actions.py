@@ -101,6 +101,8 @@ class _Commands:
         self._signals = context.signals
         self._message = message
         self._refusal = _refusal_of(context.message_actions)
+        actions = context.message_actions
+        self._walk_refusal = "" if actions is not None and actions.is_only_read else self._refusal
 
     def footer(self) -> MessageFooter:
         """Put the versions to the outer edge: they are visible also where the other buttons are not."""
@@ -158,7 +160,7 @@ class _Commands:
         self, name: str, message_id: str | None, icon: str = "", keys: str = "", otherwise: str = ""
     ) -> MessageCommand:
         run = partial(self._signals.version_requested.emit, message_id or "")
-        refusal = self._refusal if message_id else otherwise
+        refusal = self._walk_refusal if message_id else otherwise
         return self._change(name, run, icon, keys, refusal, is_permanent=True)
 
     def _change(

@@ -141,13 +141,15 @@ class MessageActions:
     """What can be done with the messages of a conversation now.
 
     `versions` are those of what is in view, by the message that begins them; `continuations` are the messages with
-    which other branches go on below it. `refusal` says why nothing can be changed now.
+    which other branches go on below it. `refusal` says why nothing can be changed now; `is_only_read`: other versions
+    can be shown all the same.
     """
 
     versions: Mapping[str, Versions] = field(default_factory=dict[str, Versions])
     continuations: tuple[str, ...] = ()
     is_working: bool = False
     refusal: str = ""
+    is_only_read: bool = False
     alternatives: Callable[[], Sequence[AlternativeGroup]] = tuple
 
 
