@@ -152,6 +152,8 @@ class _Messages:
         self.thread.close_answer()
 
     def _add_version(self, version_id: str, version: dict[str, Any]) -> None:
+        # Counted anew, so that the ids below stay as they are when another version is added to a message.
+        self._number = 0
         role = text_in(version, "role")
         if role == "assistant":
             sender = text_in(version, "senderInfo", "senderName")

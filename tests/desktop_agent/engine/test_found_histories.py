@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,12 +15,22 @@ from desktop_agent.types.errors import StorageFailed, WrongUse
 from desktop_agent.types.messages import Message
 from tests.desktop_agent.exchange.readers.foreign_homes import (
     CLAUDE_SESSION,
+    LM_STUDIO_CHAT,
     codex_entry,
     codex_message,
     codex_session,
+    lm_studio_chat,
+    lm_studio_version,
     write_claude_code,
     write_codex,
+    write_lm_studio,
 )
+
+
+def said(text: str) -> dict[str, Any]:
+    """An answer of LM Studio."""
+    content = [{"type": "text", "text": text}]
+    return lm_studio_version("assistant", steps=[{"type": "contentBlock", "content": content}])
 
 
 @pytest.fixture
@@ -93,6 +104,25 @@ async def test_each_copy_is_a_conversation_with_all_branches_and_no_folder_that_
     record = await engine.store.record(first)
     assert record.origin is not None
     assert (record.origin.id, record.state.outside[0].kind) == (CLAUDE_SESSION, "file")
+
+
+async def test_importing_again_adds_nothing_to_what_is_there(engine: Engine, tmp_path: Path) -> None:
+    """Neither twice, where messages have no ids of their own, nor what is new: it may have been continued here."""
+    exchange, home = ConversationExchange(engine.store), tmp_path / "home"
+    write_lm_studio(home)
+    (id_,) = (await exchange.import_found("lm-studio")).added
+    before = await engine.store.load_tree(id_)
+    chat = lm_studio_chat()
+    chat["messages"][1]["versions"].append(said("Four."))
+    more = lm_studio_version("user", {"type": "text", "text": "More"})
+    chat["messages"].append({"versions": [more], "currentlySelected": 0})
+    write_lm_studio(home, chat)
+    result = await exchange.import_found("lm-studio")
+    assert (result.added, result.present) == ([], 1)
+    assert await engine.store.load_tree(id_) == before
+    # A copy has what is there now.
+    copy = await engine.store.load_tree(await FoundHistories(engine).copy("lm-studio", LM_STUDIO_CHAT))
+    assert len(copy.messages) == len(before.messages) + 2
 
 
 async def test_what_is_gone_or_unknown_is_refused(engine: Engine) -> None:

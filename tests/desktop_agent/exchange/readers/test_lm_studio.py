@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,12 @@ from tests.desktop_agent.exchange.readers.foreign_homes import (
     lm_studio_version,
     write_lm_studio,
 )
+
+
+def said(text: str) -> dict[str, Any]:
+    """An answer of LM Studio."""
+    content = [{"type": "text", "text": text}]
+    return lm_studio_version("assistant", steps=[{"type": "contentBlock", "content": content}])
 
 
 def reader(home: Path) -> LmStudioReader:
@@ -40,6 +47,19 @@ def test_chats_without_messages_and_other_files_are_not_listed(tmp_path: Path) -
     path.write_text("{")
     assert list(lm_studio.list_conversations()) == []
     assert lm_studio.report.omissions == {(Omission.UNREADABLE_FILE, ""): 1}
+
+
+def test_a_new_version_changes_no_id_of_other_messages(tmp_path: Path) -> None:
+    chat = lm_studio_chat()
+    later = said("Quite sure.")
+    chat["messages"].append({"versions": [later], "currentlySelected": 0})
+    write_lm_studio(tmp_path, chat)
+    before = [message.id for message in reader(tmp_path).load(LM_STUDIO_CHAT).tree.branch()]
+    chat["messages"][1]["versions"].append(said("Four."))
+    write_lm_studio(tmp_path, chat)
+    tree = reader(tmp_path).load(LM_STUDIO_CHAT).tree
+    assert [message.id for message in tree.branch()] == before
+    assert "Four." in [node.message.text for node in tree.messages]
 
 
 def test_the_selected_version_goes_on_and_the_other_is_a_branch(tmp_path: Path) -> None:
