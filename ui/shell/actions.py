@@ -190,6 +190,11 @@ class WindowActions(QObject):
         for text, action, other_words in actions:
             self._add(text, None, partial(organising.act, action), other_words)
         self._add(self.tr("New folder…"), None, organising.create_folder, self.tr("create directory project"))
+        # Texts that are edited keep these keys for themselves.
+        undo = self._window.banners.undo_last
+        self._add(
+            self.tr("Undo the last change to conversations"), QKeySequence.StandardKey.Undo, undo, self.tr("restore")
+        )
         self._add(self.tr("Show the archive"), None, organising.show_archive, self.tr("archived conversations"))
 
     def _add_exchange(self, exchange: "Callable[[], ExchangePresenter]") -> None:

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from desktop_agent.types.errors import AgentError, ConversationInUse, RemedyAction, Sentence, join_remedy
 from ui.style.boxes import hbox, vbox
@@ -135,6 +135,12 @@ class BannerArea(QWidget):
         self.show_banner(offer)
         return offer
 
+    def undo_last(self) -> None:
+        """Press the button of the undo that is offered; nothing happens without one."""
+        frame = self._shown.get(UNDO_KEY)
+        if frame is not None and not frame.isHidden():
+            frame.press_first()
+
     def remove_if_shown(self, banner: Banner) -> None:
         """Remove this banner, unless another has replaced it."""
         frame = self._shown.get(banner.key)
@@ -199,8 +205,8 @@ class BannerFrame(QFrame):
         themes.changed.connect(self._draw)
         self._draw()
         if banner.duration_ms is not None:
-            time_up = QTimer(self, singleShot=True, interval=banner.duration_ms)
-            time_up.timeout.connect(self.close_pressed)
+            time_up = QTimer(self, interval=banner.duration_ms)
+            time_up.timeout.connect(self._on_time_up)
             time_up.start()
 
     @property
@@ -208,6 +214,16 @@ class BannerFrame(QFrame):
         """The whole text."""
         remedy = self.banner.remedy
         return translate_sentence(self.banner.sentence if remedy is None else join_remedy(self.banner.sentence, remedy))
+
+    def press_first(self) -> None:
+        """Do what its first button does."""
+        self._command(self.banner.buttons[0])()
+
+    def _on_time_up(self) -> None:
+        # Not under the pointer or the keyboard: it is about to be used.
+        focused = QApplication.focusWidget()
+        if not self.underMouse() and (focused is None or not self.isAncestorOf(focused)):
+            self.close_pressed.emit()
 
     def _build(self) -> None:
         words = vbox(spacing=2)

@@ -98,6 +98,33 @@ def test_undo_takes_it_back(driver):
     assert driver.area.isHidden()
 
 
+def test_the_last_undo_is_taken_by_its_command_once(driver):
+    undone = []
+    driver.area.show_undo("first", lambda: undone.append(1))
+    driver.area.show_notice(Sentence("Another message."))
+    driver.area.undo_last()
+    driver.area.undo_last()
+    assert undone == [1]
+    assert driver.words == ["Another message."]
+
+
+def test_an_undo_that_has_the_keyboard_stays(driver, monkeypatch):
+    monkeypatch.setattr(banners, "UNDO_MS", 20)
+    with driver.bot.waitExposed(driver.area):
+        driver.area.show()
+    driver.area.show_undo("first", lambda: None)
+    (undo,) = [each for each in driver.area.findChildren(QPushButton) if each.text() == "Undo"]
+    undo.setFocus()
+    assert undo.hasFocus()
+    # It ends after this one: its time began later.
+    with driver.bot.waitSignal(driver.area.closed) as given:
+        driver.area.show_banner(Banner("later", Sentence("Second"), level="remark", duration_ms=30))
+    assert given.args == ["later"]
+    assert driver.words == ["first"]
+    with driver.bot.waitSignal(driver.area.closed):
+        undo.clearFocus()
+
+
 def test_a_button_may_show_the_next_banner(driver):
     again = BannerButton("Again", lambda: driver.area.show_notice(Sentence("Second")))
     driver.area.show_banner(Banner("x", Sentence("First"), buttons=(again,)))
