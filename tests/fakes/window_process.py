@@ -105,12 +105,16 @@ class Screen(Reader):
         self.focus("Transcript")
         self.keys("Home")
 
+    def focused(self) -> list[str]:
+        """The names of all that has the keyboard, or is the current row of a list."""
+        return self._ask("focused")
+
     def wait_focus(self, name: str) -> None:
         """Until the keyboard, or the current row of a list, is at what has this name; a failure tells where it is."""
         try:
-            wait_until(f"the keyboard is at {name!r}", lambda: name in self._ask("focused"))
+            wait_until(f"the keyboard is at {name!r}", lambda: name in self.focused())
         except pytest.fail.Exception:
-            pytest.fail(f"the keyboard is not at {name!r}, but at {self._ask('focused')}")
+            pytest.fail(f"the keyboard is not at {name!r}, but at {self.focused()}")
 
     def wait_line(self, beginning: str) -> str:
         """A whole name or line of a text that begins so, waiting."""
@@ -125,9 +129,9 @@ class Screen(Reader):
         """Type a text on the keyboard."""
         self._hands("type", "--delay", "1", text)
 
-    def wait_gone(self, name: str) -> None:
+    def wait_gone(self, name: str, role: str | None = None) -> None:
         """Until nothing of this name is showing."""
-        wait_until(f"{name!r} goes", lambda: self.find(name) is None)
+        wait_until(f"{name!r} goes", lambda: self.find(name, role) is None)
 
     def send(self, text: str) -> None:
         """Write a prompt and press Send."""
