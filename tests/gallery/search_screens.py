@@ -7,6 +7,7 @@ from PySide6.QtTest import QTest
 from desktop_agent.types.blocks import Text, ToolUse
 from desktop_agent.types.messages import Message, Role
 from tests.gallery.conversation_screens import said
+from tests.gallery.found_screens import home_of_others, show_found
 from tests.gallery.desk import MODELS, STUDIO, Desk, until
 from tests.gallery.screens import scene
 from ui.sidebar.search_filters import ChosenFilters
@@ -78,6 +79,28 @@ async def search_results(desk: Desk) -> None:
 @scene("search-results-narrow", 400, 760)
 async def search_results_narrow(desk: Desk) -> None:
     await search(desk, "harbour")
+
+
+async def search_found(desk: Desk) -> None:
+    """Own conversations, and two of other programs."""
+    await write_harbours(desk)
+    with home_of_others():
+        await show_found(desk)
+        desk.library.found.start_indexing()
+        sidebar = desk.window.sidebar
+        sidebar.focus_search()
+        QTest.keyClicks(sidebar._search, "the list")
+        await until(lambda: any(sidebar._results.rows.row(at).detail for at in range(sidebar._results.rows.rowCount())))
+
+
+@scene("search-found")
+async def search_found_wide(desk: Desk) -> None:
+    await search_found(desk)
+
+
+@scene("search-found-narrow", 360, 760)
+async def search_found_narrow(desk: Desk) -> None:
+    await search_found(desk)
 
 
 @scene("search-nothing")

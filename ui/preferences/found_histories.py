@@ -80,7 +80,7 @@ class FoundHistorySettings(QWidget):
             self.tr("No conversations of other assistants were found on this computer."), "muted", wrap=True
         )
         self._column = vbox(spacing=SPACE_M)
-        layout = vbox(label(words, "muted", wrap=True), self._none, parent=self, spacing=SPACE_M)
+        layout = vbox(label(words, "muted", wrap=True), self._none, parent=self, spacing=SPACE_M, margins=0)
         layout.addLayout(self._column)
         layout.addStretch(1)
 

@@ -12,7 +12,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import now
 from ui.bridge.backups import Backup, MigrationCopy, StoredCounts
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import button, label
+from ui.style.controls import button, label, set_style_property
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
 from ui.style.removal import clear_layout
@@ -191,7 +191,10 @@ class StorageSettings(QWidget):
         self._cancel.setVisible(self._is_busy and not self._is_compacting)
         self._cancel_compacting.setVisible(self._is_compacting)
         self._copies.setEnabled(not self._is_busy)
-        self._open_program.setVisible(self._new_folder is not None and not self._is_busy)
+        offers_program = self._new_folder is not None and not self._is_busy
+        self._open_program.setVisible(offers_program)
+        # One primary action at a time.
+        set_style_property(self._backup, "kind", "" if offers_program else "primary")
 
     def _build(self, themes: ThemeSource, form: QWidget) -> None:
         self._folder.setTextInteractionFlags(

@@ -33,8 +33,11 @@ class UnstoredList(QWidget):
         self._current = ""
         self._rows = vbox(spacing=SPACE_XS // 2, margins=0)
         self.setAccessibleName(self.tr("Conversations that are not stored"))
+        heading = label(self.tr("Not stored"), "small")
+        # As the titles below it, and the headings of the list.
+        heading.setIndent(SPACE_M)
         vbox(
-            label(self.tr("Not stored"), "small"),
+            heading,
             self._rows,
             parent=self,
             spacing=SPACE_XS,

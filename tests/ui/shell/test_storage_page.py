@@ -292,6 +292,8 @@ def test_a_copy_made_before_an_upgrade_is_opened_in_a_new_folder(on_screen, migr
         await until(lambda: page._new_folder is not None and not page._is_busy)
         again = await Store.open(tmp_path / "again")
         await again.close()
+        primary = [each.text() for each in page.findChildren(QPushButton) if each.property("kind") == "primary"]
+        assert primary == ["Open the restored folder"]
         monkeypatch.setattr(QProcess, "startDetached", lambda *command: started.append(command))
         pressed(page, "Open the restored folder")
         assert started[0][1][-2:] == ["--data-dir", str(tmp_path / "again")]
