@@ -37,7 +37,7 @@ class FoundHistoriesDialog(QDialog):
         none = self.tr("No conversations of other assistants were found on this computer.")
         close = button(self.tr("Cancel") if programs else self.tr("Close"), self.reject)
         self._import.setVisible(bool(programs))
-        vbox(
+        layout = vbox(
             label(words if programs else none, wrap=True),
             *self._boxes.values(),
             FlowRows((self._import, close), trailing=True),
@@ -45,6 +45,7 @@ class FoundHistoriesDialog(QDialog):
             spacing=SPACE_M,
             margins=SPACE_L,
         )
+        self.resize(_WIDTH, layout.totalHeightForWidth(_WIDTH))
 
     def _create_box(self, program: FoundProgram) -> QCheckBox:
         box = QCheckBox(self.tr("{0}, conversations: {1}").format(program.title, program.count))
