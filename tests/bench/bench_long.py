@@ -49,6 +49,7 @@ GOALS = {
     "messages.recover": 1.5,
     "calls.open": 1.2,
     "calls.megabytes": 10.0,
+    "calls.follow": 1.5,
 }
 MESSAGES, CALLS, SHORT = 20_000, 5_000, 10
 ROUNDS = 5
