@@ -25,7 +25,7 @@ from tests.gallery.desk import LARGE, MODELS, STUDIO, Desk, until
 from tests.gallery.paintings import painting
 from tests.gallery.screens import placed, scene
 from ui.bridge.model_servers import ModelGroup
-from ui.preferences.conversation_settings import ConversationSettingsDialog
+from ui.settings.conversation_settings import ConversationSettingsDialog
 
 OPENROUTER = next(each for each in CLOUD_PROVIDERS if each.id == "openrouter")
 MANY = (

@@ -13,7 +13,7 @@ from tests.fakes.scripted_provider import Turn
 from tests.gallery import answers
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
-from ui.preferences.storage_form import StorageSettings
+from ui.settings.storage_form import StorageSettings
 
 
 async def unstored(desk: Desk) -> None:

@@ -11,7 +11,7 @@ from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
 from desktop_agent.types.messages import now
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
-from ui.preferences.mcp_servers.mcp_servers_form import McpServersForm
+from ui.settings.mcp_servers.mcp_servers_form import McpServersForm
 
 SERVER = str(Path(__file__).with_name("tickets_server.py"))
 FILES = StdioConnection(

@@ -35,7 +35,7 @@ from ui.bridge.drafts import UnsavedContent
 from ui.bridge.model_servers import ModelGroup
 from ui.style.theme import ThemeSource
 from ui.shell.storage import CloseConfirmation
-from ui.preferences.trash_dialog import TrashDialog
+from ui.settings.trash_dialog import TrashDialog
 
 
 @scene("welcome-no-server", connected=False, listed=False)

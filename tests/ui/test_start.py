@@ -73,7 +73,7 @@ SEEN = {
     ),
 }
 """What the window needs of the runtime to be drawn: words of errors, and where it lies."""
-UNSEEN = ("ui.approval", "ui.bridge", "ui.preferences", "ui.transcript", "ui.welcome", "ui.app", "ui.style.list_rows")
+UNSEEN = ("ui.approval", "ui.bridge", "ui.settings", "ui.transcript", "ui.welcome", "ui.app", "ui.style.list_rows")
 FOREIGN = (
     "PySide6.QtNetwork",
     "asyncio",

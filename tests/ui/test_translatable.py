@@ -478,7 +478,7 @@ def test_the_welcome_screen(qtbot, marked):
 
 def test_the_settings(qtbot, marked):
     from desktop_agent.engine.price_overrides import ModelPriceEntry
-    from ui.preferences.settings_dialog import SettingsDialog
+    from ui.settings.settings_dialog import SettingsDialog
 
     servers = ProviderPreferences(endpoints=(LOCAL_SERVERS[0], CLOUD_PROVIDERS[0]))
     dialog = SettingsDialog(ThemeSource(), Preferences(providers=servers))

@@ -95,7 +95,7 @@ class ModelControls(QObject):
         if conversation is None:
             return
         # Late: seldom opened.
-        from ui.preferences.conversation_settings import ConversationSettingsDialog
+        from ui.settings.conversation_settings import ConversationSettingsDialog
 
         window = self._composer.window()
         dialog = ConversationSettingsDialog(conversation.parameters, self._servers.default_system_prompt, window)

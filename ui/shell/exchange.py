@@ -13,7 +13,7 @@ from desktop_agent.types.errors import Sentence
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.exchange import Exchange, ExportFormat, ExportResult, FoundProgram, ImportResult
 from ui.bridge.library import ConversationLibrary
-from ui.preferences.found_histories import FoundHistoriesDialog
+from ui.settings.found_histories import FoundHistoriesDialog
 from ui.shell.attachments import safe_file_name
 from ui.shell.banners import Banner, BannerArea, BannerButton
 from ui.sidebar.found_section import FoundSection

@@ -21,7 +21,7 @@ from ui.style.text import translate_sentence
 from ui.style.theme import READING_WIDTH, ReadingStyle, ThemeSource
 
 if TYPE_CHECKING:
-    from ui.preferences.settings_dialog import SettingsDialog
+    from ui.settings.settings_dialog import SettingsDialog
     from ui.shell.settings_pages import (
         AgentSettingsPresenter,
         McpServersPresenter,
@@ -119,7 +119,7 @@ class SettingsPresenter(QObject):
         self._found = found
 
     def _create_dialog(self) -> "SettingsDialog":
-        from ui.preferences.settings_dialog import SettingsDialog
+        from ui.settings.settings_dialog import SettingsDialog
         from ui.shell.settings_pages import (
             AgentSettingsPresenter,
             McpServersPresenter,

@@ -16,10 +16,10 @@ from ui.bridge.model_servers import ModelServers
 from ui.bridge.permissions import PermissionRules
 from ui.bridge.settings import AvailableTools
 from ui.bridge.storage import DiskMonitor
-from ui.preferences.mcp_servers.import_panel import ImportPanel
-from ui.preferences.mcp_servers.mcp_servers_form import McpServersForm
-from ui.preferences.settings_dialog import SettingsDialog
-from ui.preferences.storage_form import StorageSettings
+from ui.settings.mcp_servers.import_panel import ImportPanel
+from ui.settings.mcp_servers.mcp_servers_form import McpServersForm
+from ui.settings.settings_dialog import SettingsDialog
+from ui.settings.storage_form import StorageSettings
 from ui.shell.attachments import FileSaver
 from ui.style.text import show_hidden, translate_sentence
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ui.bridge.conversation import OpenConversation
     from ui.bridge.conversation_listing import ListedConversation
-    from ui.preferences.trash_dialog import TrashDialog
+    from ui.settings.trash_dialog import TrashDialog
     from ui.shell.layout import PageFrame
     from ui.sidebar.conversation_list import ConversationList
     from ui.sidebar.unstored import UnstoredBar, UnstoredList
@@ -111,7 +111,7 @@ class TrashPresenter(QObject):
         """Show the trash."""
         if self._dialog is None:
             # Late: seldom opened.
-            from ui.preferences.trash_dialog import TrashDialog
+            from ui.settings.trash_dialog import TrashDialog
 
             self._dialog = trash = TrashDialog(self._themes, self._library.trash.days, self._window)
             self._library.trash.listed.connect(trash.show_conversations)

@@ -11,7 +11,7 @@ from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from tests.frame.selection import few
 from ui.bridge import conversation_listing
-from ui.preferences.settings_dialog import SettingsDialog
+from ui.settings.settings_dialog import SettingsDialog
 from ui.shell.command_palette import (
     MAX_GROUP_ROWS,
     CommandGroup,

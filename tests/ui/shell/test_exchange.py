@@ -9,7 +9,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.exchange.readers.foreign_homes import CLAUDE_SESSION, claude_session, write_lines
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
-from ui.preferences.found_histories import FoundHistoriesDialog
+from ui.settings.found_histories import FoundHistoriesDialog
 from ui.style.widgets import QuestionBox
 
 

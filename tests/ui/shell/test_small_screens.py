@@ -38,7 +38,7 @@ SCENES = {
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="private displays are built for Linux")
 @pytest.mark.parametrize(
-    "zoom", few(SCENES, 1, "tests/ui/approval/test_dialog_layout.py, tests/ui/preferences/test_narrow.py")
+    "zoom", few(SCENES, 1, "tests/ui/approval/test_dialog_layout.py, tests/ui/settings/test_narrow.py")
 )
 def test_every_screen_fits(zoom, tmp_path):
     command = [sys.executable, "-m", "tests.gallery", "--theme=light", "--scale=1", "--room=480x600", f"--zoom={zoom}"]

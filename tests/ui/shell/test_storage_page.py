@@ -20,7 +20,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn, Wait
 from ui.bridge import backups as backups_bridge
-from ui.preferences.storage_form import StorageSettings
+from ui.settings.storage_form import StorageSettings
 from ui.style.server_fields import StatusLine
 
 HI = Turn(ContentDelta("Hi"))

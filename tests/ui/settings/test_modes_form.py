@@ -1,0 +1,410 @@
+"""Modes are written, copied, checked as one types, changed, removed and put back."""
+
+from datetime import timedelta
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QRadioButton,
+    QScrollArea,
+    QWidget,
+)
+
+from desktop_agent.types.messages import now
+from desktop_agent.types.permissions import (
+    PLAN_MODE,
+    ArgumentsPattern,
+    CommandPattern,
+    HostPattern,
+    Mode,
+    PathPattern,
+    Rule,
+    RuleEffect,
+    RuleScope,
+)
+from desktop_agent.types.preferences import MAX_MODES, ModePreferences, Preferences
+from ui.bridge.settings import AvailableTool, ToolGroup
+from ui.settings.rule_editor import EFFECTS, RuleEditor
+from ui.settings.settings_dialog import SettingsDialog
+from ui.style.theme import ThemeSource
+
+NO_NETWORK = Rule(id="n", effect=RuleEffect.DENY, tool="fetch_page", scope=RuleScope.ALWAYS, origin="a mode")
+CAREFUL = Mode(name="careful", title="Careful", mutating="deny", addendum="Look twice.", rules=(NO_NETWORK,))
+BUILT_IN = ToolGroup(
+    "",
+    (
+        AvailableTool("read_file", "Reads", False, "read_file"),
+        AvailableTool("run_command", "Runs", True, "run_command"),
+    ),
+)
+SERVED = ToolGroup(
+    "Tickets", (AvailableTool("t__find", "Finds", False, "t__find @ 0f"), AvailableTool("t__close", "Closes", True, ""))
+)
+
+
+class Driver:
+    def __init__(self, qtbot, *modes):
+        self.bot = qtbot
+        self.dialog = SettingsDialog(ThemeSource(), Preferences(modes=ModePreferences(defined=modes)))
+        qtbot.addWidget(self.dialog)
+        self.said = []
+        self.dialog.preferences_changed.connect(lambda each: self.said.append(each.modes.defined))
+        self.dialog.modes.show_tools((BUILT_IN, SERVED))
+        self.dialog.show_page("modes")
+        self.dialog.show()
+
+    def part(self, kind, name):
+        inside = self.dialog.modes.findChildren(kind)
+        return next((each for each in inside if each.accessibleName() == name and each.isVisible()), None)
+
+    def click(self, name):
+        button = self.part(QPushButton, name)
+        # Until what was just laid out has its place.
+        self.bot.waitUntil(lambda: button.height() > 0)
+        self.bot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+    def type(self, name, text):
+        field = self.part(QWidget, name)
+        field.setFocus()
+        QTest.keyClicks(field, text)
+
+    def pick(self, name, words):
+        box = self.part(QComboBox, name)
+        at = box.findText(words)
+        assert at >= 0, [box.itemText(row) for row in range(box.count())]
+        box.setCurrentIndex(at)
+
+    def rule(self, effect, tool, about="With any arguments", text=""):
+        self.click("Add rule…")
+        self.pick("What becomes of the calls", effect)
+        self.pick("Tool", tool)
+        self.pick("About what", about)
+        if text:
+            self.type("Folder, host or command", text)
+
+    @property
+    def words(self):
+        return [each.text() for each in self.dialog.modes.findChildren(QLabel) if each.isVisible() and each.text()]
+
+
+@pytest.fixture
+def driver(qtbot):
+    return Driver(qtbot, CAREFUL)
+
+
+def test_each_says_what_happens_in_it_with_its_rules_word_for_word(driver):
+    assert {"Plan", "Nothing is changed", "Accept edits", "Changes files unasked"} <= set(driver.words)
+    assert {"Careful", "Look twice.", "Deny", "fetch_page with any arguments"} <= set(driver.words)
+    assert driver.part(QPushButton, "Remove Plan") is None
+
+
+def test_a_new_one_is_written_with_a_rule(driver):
+    driver.click("Add mode…")
+    driver.type("Name", "No pushing!")
+    assert driver.part(QLineEdit, "Short name").text() == "no-pushing"
+    driver.part(QRadioButton, "Change files unasked; all else is asked about").click()
+    driver.type("Instructions", "Never push.")
+    driver.rule("Deny", "run_command", "Commands that begin with", "git push")
+    assert "Deny: commands that begin with “git push”" in driver.words
+    driver.click("Add rule")
+    driver.click("Save")
+    ((kept, made),) = driver.said
+    (rule,) = made.rules
+    assert kept == CAREFUL
+    assert (made.name, made.title, made.mutating, made.addendum) == (
+        "no-pushing",
+        "No pushing!",
+        "accept_edits",
+        "Never push.",
+    )
+    assert (rule.effect, rule.tool, rule.pattern, rule.scope, rule.origin) == (
+        RuleEffect.DENY,
+        "run_command",
+        CommandPattern(words=("git", "push")),
+        RuleScope.ALWAYS,
+        "a mode",
+    )
+    assert "No pushing!" in driver.words
+
+
+@pytest.mark.parametrize(
+    ("about", "text", "pattern"),
+    [
+        ("With any arguments", "", None),
+        ("With files in the folder", "/usr/share/../share/", PathPattern(prefix="/usr/share")),
+        ("With the host", "https://Docs.Example.org:8080/page", HostPattern(host="docs.example.org")),
+        ("With the host", "*.example.org", HostPattern(host="*.example.org")),
+        ("With the host", "bücher.example", HostPattern(host="xn--bcher-kva.example")),
+        ("Exactly the command", "make 'all tests'", CommandPattern(words=("make", "all tests"), exact=True)),
+    ],
+)
+def test_what_a_rule_is_about(driver, about, text, pattern):
+    driver.click("Edit Careful")
+    driver.rule("Ask", "run_command", about)
+    if text:
+        driver.part(QLineEdit, "Folder, host or command").setText(text)
+    driver.click("Add rule")
+    driver.click("Save")
+    assert driver.said[-1][0].rules[1].pattern == pattern
+
+
+@pytest.mark.parametrize(
+    ("about", "text", "words"),
+    [
+        ("With files in the folder", "notes", "whole path"),
+        ("With the host", "not a host", "name of a host"),
+        ("Commands that begin with", "echo 'a", "no end"),
+        ("Commands that begin with", "", "first words"),
+    ],
+)
+def test_what_is_no_rule_is_said(driver, about, text, words):
+    driver.click("Edit Careful")
+    driver.rule("Deny", "run_command", about, text)
+    assert (words in " ".join(driver.words)) is bool(text)
+    driver.click("Add rule")
+    assert words in " ".join(driver.words)
+    # And the mode is not kept without it as if it had never been written.
+    driver.click("Save")
+    assert "A rule is half written. Add it, or cancel it." in driver.words
+    assert driver.said == []
+    driver.click("Cancel rule")
+    driver.click("Save")
+    assert driver.said == [(CAREFUL,)]
+
+
+def test_what_is_allowed_of_a_server_is_the_tool_as_it_is_and_what_is_denied_whatever_it_becomes(driver):
+    driver.click("Edit Careful")
+    for effect, tool in (("Allow", "t__find"), ("Deny", "t__find"), ("Ask", "Every tool")):
+        driver.rule(effect, tool)
+        driver.click("Add rule")
+    driver.rule("Allow", "t__close")
+    assert "does not run now" in " ".join(driver.words)
+    driver.click("Cancel rule")
+    driver.click("Save")
+    assert [rule.tool for rule in driver.said[-1][0].rules] == ["fetch_page", "t__find @ 0f", "t__find", "*"]
+    assert "every tool with any arguments" in driver.words
+
+
+def test_a_rule_that_is_changed_is_another_rule_and_one_can_be_removed(driver):
+    driver.click("Edit Careful")
+    driver.click("Change the rule: fetch_page with any arguments")
+    # It is not known here, and stays.
+    assert driver.part(QComboBox, "Tool").currentText() == "fetch_page (not here now)"
+    driver.pick("What becomes of the calls", "Ask")
+    driver.click("Change rule")
+    driver.click("Save")
+    (rule,) = driver.said[-1][0].rules
+    assert (rule.effect, rule.tool) == (RuleEffect.ASK, "fetch_page")
+    assert rule.id != NO_NETWORK.id
+    driver.click("Edit Careful")
+    driver.click("Remove the rule: fetch_page with any arguments")
+    driver.click("Save")
+    assert driver.said[-1][0].rules == ()
+
+
+def test_a_rule_that_cannot_be_written_here_is_shown_and_stays(qtbot):
+    digest = Rule(effect=RuleEffect.ALLOW, tool="a", pattern=ArgumentsPattern(digest="0"), scope=RuleScope.ALWAYS)
+    driver = Driver(qtbot, CAREFUL.model_copy(update={"rules": (digest,)}))
+    driver.click("Edit Careful")
+    words = "a with exactly these arguments"
+    assert driver.part(QPushButton, f"Change the rule: {words}") is None
+    assert driver.part(QPushButton, f"Remove the rule: {words}") is not None
+    driver.click("Save")
+    assert driver.said[-1][0].rules == (digest,)
+
+
+def test_what_is_wrong_is_said_as_one_types_and_not_before(driver):
+    driver.click("Add mode…")
+    assert not any("short name" in each and "made of" in each for each in driver.words)
+    driver.type("Short name", "Bad")
+    assert any("made of small letters" in each for each in driver.words)
+    driver.part(QLineEdit, "Short name").clear()
+    driver.type("Short name", "careful")
+    assert "Another mode has this short name. Choose another one." in driver.words
+    driver.click("Save")
+    assert "A mode needs a name. Write one." in driver.words
+    assert driver.part(QLineEdit, "Name").hasFocus()
+    assert driver.said == []
+
+
+def test_the_short_name_of_one_that_is_there_stays(driver):
+    driver.click("Edit Careful")
+    assert not driver.part(QLineEdit, "Short name").isEnabled()
+    driver.type("Name", "Slow")
+    driver.click("Save")
+    assert [(each.name, each.title) for each in driver.said[-1]] == [("careful", "Slow")]
+
+
+def test_copies_begin_as_the_other_is(driver):
+    driver.click("Copy Plan")
+    assert driver.part(QPlainTextEdit, "Instructions").toPlainText() == PLAN_MODE.addendum
+    driver.click("Save")
+    driver.click("Copy Careful")
+    driver.click("Save")
+    plan, careful = driver.said[-1][1:]
+    assert (plan.name, plan.title, plan.mutating) == ("plan-copy", "Plan (copy)", "deny")
+    assert careful == CAREFUL.model_copy(update={"name": "careful-copy", "title": "Careful (copy)"})
+    # Two copies of one are two modes.
+    driver.click("Copy Plan")
+    driver.click("Save")
+    assert driver.said[-1][-1].name == "plan-copy-2"
+
+
+def test_what_is_copied_from_the_top_of_the_page_is_in_sight_where_it_is_written(qtbot):
+    driver = Driver(qtbot, *(Mode(name=f"m{number}", title=f"M{number}") for number in range(9)))
+    driver.click("Copy Plan")
+    page = next(each for each in driver.dialog.findChildren(QScrollArea) if each.isVisible())
+    title = driver.part(QLineEdit, "Name")
+    qtbot.waitUntil(lambda: page.viewport().rect().contains(title.mapTo(page.viewport(), title.rect().center())))
+
+
+def test_one_is_removed_and_put_back_where_it_was(qtbot):
+    other = Mode(name="other", title="Other")
+    driver = Driver(qtbot, CAREFUL, other)
+    driver.click("Remove Careful")
+    assert driver.said == [(other,)]
+    assert "The mode “Careful” is removed. Where it held, less happens unasked now." in driver.words
+    driver.click("Undo")
+    assert driver.said[-1] == (CAREFUL, other)
+    assert driver.part(QPushButton, "Undo") is None
+    driver.click("Remove Careful")
+    driver.click("Copy Plan")
+    driver.click("Save")
+    # Something else was done since.
+    assert driver.part(QPushButton, "Undo") is None
+
+
+def test_escape_leaves_everything_as_it_was(driver):
+    driver.click("Edit Careful")
+    driver.click("Add rule…")
+    QTest.keyClick(driver.part(QComboBox, "What becomes of the calls"), Qt.Key.Key_Escape)
+    assert driver.part(QLineEdit, "Name") is not None
+    driver.type("Name", "x")
+    QTest.keyClick(driver.part(QLineEdit, "Name"), Qt.Key.Key_Escape)
+    assert driver.dialog.isVisible()
+    assert driver.part(QLineEdit, "Name") is None
+    assert driver.said == []
+
+
+def test_there_is_an_end_of_them(qtbot):
+    driver = Driver(qtbot, *(Mode(name=f"m{number}", title=f"M{number}") for number in range(MAX_MODES)))
+    assert not driver.part(QPushButton, "Add mode…").isEnabled()
+    assert f"There can be {MAX_MODES} modes. Remove one first." in driver.words
+    driver.click("Copy Plan")
+    assert driver.part(QLineEdit, "Name") is None
+    driver.click("Remove M0")
+    assert driver.part(QPushButton, "Add mode…").isEnabled()
+
+
+IN_A_DAY = now() + timedelta(days=1)
+WRITES = Rule(
+    effect=RuleEffect.DENY, tool="write_file", also=("edit_file",), scope=RuleScope.ALWAYS, expires_at=IN_A_DAY
+)
+
+
+def changed(qtbot, rule, do=lambda editor: None):
+    editor = RuleEditor(rule, [BUILT_IN])
+    qtbot.addWidget(editor)
+    got = []
+    editor.saved.connect(got.append)
+    do(editor)
+    editor._save()
+    return got[0]
+
+
+def test_what_is_not_shown_of_a_rule_stands_when_it_is_changed(qtbot):
+    rule = WRITES.model_copy(update={"pattern": PathPattern(prefix="/a")})
+    made = changed(qtbot, rule)
+    assert made.id != rule.id
+    assert made == rule.model_copy(update={"id": made.id})
+    asks = changed(qtbot, WRITES, lambda editor: editor._effect.setCurrentIndex(EFFECTS.index(RuleEffect.ASK)))
+    assert (asks.effect, asks.also, asks.expires_at) == (RuleEffect.ASK, ("edit_file",), IN_A_DAY)
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"), [("web/app", "in the folder web/app"), (None, "in every folder"), (".", "in the top folder")]
+)
+def test_commands_stay_in_their_folder_which_is_said(qtbot, folder, said):
+    shown = []
+
+    def write(editor):
+        editor._pattern.setText("npm run test")
+        shown.append(editor._preview.text())
+
+    pattern = CommandPattern(words=("npm", "test"), folder=folder)
+    rule = Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=pattern, scope=RuleScope.ALWAYS)
+    assert changed(qtbot, rule, write).pattern == CommandPattern(words=("npm", "run", "test"), folder=folder)
+    assert shown == [f"Allow: commands that begin with “npm run test”, {said} of the workspace"]
+
+
+def test_what_was_held_back_in_every_folder_is_not_allowed_in_every_folder(qtbot):
+    pattern = CommandPattern(words=("npm", "test"), folder=None)
+    rule = Rule(effect=RuleEffect.DENY, tool="run_command", pattern=pattern, scope=RuleScope.ALWAYS)
+    allows = changed(qtbot, rule, lambda editor: editor._effect.setCurrentIndex(EFFECTS.index(RuleEffect.ALLOW)))
+    assert allows.pattern == CommandPattern(words=("npm", "test"))
+
+
+def test_other_tools_go_with_the_tool_that_they_were_named_with(qtbot):
+    other = changed(qtbot, WRITES, lambda editor: editor._tools.select("run_command"))
+    assert (other.tool, other.also) == ("run_command", ())
+
+
+def test_what_was_held_back_together_is_not_allowed_together(qtbot):
+    rule = WRITES.model_copy(update={"tool": "read_file"})
+    allows = changed(qtbot, rule, lambda editor: editor._effect.setCurrentIndex(EFFECTS.index(RuleEffect.ALLOW)))
+    assert (allows.effect, allows.tool, allows.also) == (RuleEffect.ALLOW, "read_file", ())
+
+
+def test_what_is_being_written_outlives_what_is_done_to_other_modes(qtbot):
+    other = Mode(name="other", title="Other")
+    driver = Driver(qtbot, CAREFUL, other)
+    driver.click("Edit Careful")
+    driver.part(QPlainTextEdit, "Instructions").setPlainText("Look thrice.")
+    begins = [driver.part(QPushButton, name) for name in ("Edit Other", "Copy Other", "Copy Plan", "Add mode…")]
+    assert [each.isEnabled() for each in begins] == [False] * 4
+    assert begins[0].toolTip() == "Save or cancel what you are writing first"
+    driver.dialog.modes.edit("other")
+    driver.dialog.modes.copy(other)
+    driver.click("Remove Other")
+    assert driver.said[-1] == (CAREFUL,)
+    driver.click("Undo")
+    assert driver.said[-1] == (CAREFUL, other)
+    driver.dialog.modes.show_items([other, CAREFUL, Mode(name="third", title="Third")])
+    assert driver.part(QPlainTextEdit, "Instructions").toPlainText() == "Look thrice."
+    assert driver.part(QPushButton, "Edit Careful") is None
+    driver.click("Save")
+    assert [each.name for each in driver.said[-1]] == ["other", "careful", "third"]
+    assert driver.said[-1][1].addendum == "Look thrice."
+    assert driver.part(QPushButton, "Edit Other").isEnabled()
+
+
+def test_a_mode_that_is_gone_meanwhile_is_made_again(qtbot):
+    driver = Driver(qtbot, CAREFUL)
+    driver.click("Edit Careful")
+    driver.dialog.modes.show_items([])
+    driver.click("Save")
+    assert driver.said[-1] == (CAREFUL,)
+
+
+def test_a_name_that_another_mode_got_meanwhile_is_refused(qtbot):
+    driver = Driver(qtbot)
+    driver.click("Copy Plan")
+    name = driver.part(QLineEdit, "Short name").text()
+    driver.dialog.modes.show_items([Mode(name=name, title="Mine")])
+    driver.click("Save")
+    assert any("Another mode has this short name" in each for each in driver.words)
+    assert driver.said == []
+
+
+def test_editors_have_names(qtbot):
+    driver = Driver(qtbot, CAREFUL)
+    driver.click("Edit Careful")
+    assert driver.part(QWidget, "Mode being written") is not None
+    driver.click("Add rule…")
+    assert driver.part(RuleEditor, "Rule being written") is not None

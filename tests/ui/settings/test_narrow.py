@@ -1,0 +1,175 @@
+"""With large letters or long words in a narrow window the settings need no scrolling sideways, and nothing is cut."""
+
+import pytest
+from PySide6.QtCore import QTranslator
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QLabel,
+    QListWidget,
+    QPushButton,
+    QRadioButton,
+    QScrollArea,
+    QWidget,
+)
+
+from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
+from desktop_agent.types.permissions import Mode, Rule, RuleEffect, RuleScope
+from desktop_agent.types.policies import Specialist
+from desktop_agent.types.preferences import ModePreferences, Preferences, SpecialistPreferences
+from tests.frame.selection import few
+from ui.settings.settings_dialog import SettingsDialog
+from ui.style.controls import ElidedLabel
+from ui.style.style_sheet import apply_theme
+from ui.style.theme import ThemeSource
+
+RULE = Rule(effect=RuleEffect.DENY, tool="fetch_page", scope=RuleScope.ALWAYS, origin="a mode")
+MODE = Mode(name="careful", title="Careful", rules=(RULE,))
+SPECIALIST = Specialist(name="reviewer", description="Reads code", system_prompt="You review.", tools=("read_file",))
+SERVERS = (
+    McpServer(id="files", title="Files", connection=StdioConnection(command="npx", args=("a",), secret_env=("KEY",))),
+    McpServer(id="web", title="Web", connection=HttpConnection(url="https://a.example/mcp", sign_in=True)),
+)
+
+
+def sideways(page):
+    """How far a page scrolls to the side."""
+    area = page.parentWidget()
+    while not isinstance(area, QScrollArea):
+        area = area.parentWidget()
+    return area.horizontalScrollBar().maximum()
+
+
+def test_nothing_scrolls_sideways(qtbot, qapp):
+    font, palette, themes = qapp.font(), qapp.palette(), ThemeSource()
+    themes.use(themes.theme, 150)
+    apply_theme(qapp, themes)
+    kept = Preferences(modes=ModePreferences(defined=(MODE,)), specialists=SpecialistPreferences(defined=(SPECIALIST,)))
+    dialog = SettingsDialog(themes, kept)
+    qtbot.addWidget(dialog)
+    dialog.resize(820, 700)
+    dialog.mcp_servers.show_servers(SERVERS)
+    dialog.show()
+    servers, modes, specialists = dialog.mcp_servers, dialog.modes, dialog.specialists
+
+    def settled(page):
+        qtbot.wait(20)
+        assert dialog.width() == 820
+        return sideways(page)
+
+    try:
+        dialog.show_page("mcp")
+        assert settled(servers) == 0
+        for each in SERVERS:
+            servers.edit(each.id)
+            assert settled(servers) == 0
+            servers._editor.cancelled.emit()
+        dialog.show_page("modes")
+        assert settled(modes) == 0
+        modes.edit("careful")
+        assert settled(modes) == 0
+        modes._editor._rules._open_editor(RULE)
+        assert settled(modes) == 0
+        dialog.show_page("specialists")
+        assert settled(specialists) == 0
+        specialists.edit("reviewer")
+        assert settled(specialists) == 0
+    finally:
+        qapp.setStyleSheet("")
+        qapp.setFont(font)
+        qapp.setPalette(palette)
+
+
+class Longer(QTranslator):
+    """Words as long as those of German: four letters for each ten are added."""
+
+    def isEmpty(self):  # noqa: N802 - Qt's name
+        return False
+
+    def translate(self, context, text, disambiguation=None, n=-1):
+        del context, disambiguation, n
+        return " ".join(
+            each + "ungslich"[: round(len(each) * 0.4)] if each.isalpha() else each for each in text.split(" ")
+        )
+
+
+def cut(dialog):
+    """Words on the page that is shown that have less room than they need, and what scrolls to the side in it."""
+    page = dialog._pages.currentWidget().widget()
+    kinds = (QLabel, QPushButton, QCheckBox, QRadioButton)
+    seen = [each for each in page.findChildren(QWidget) if isinstance(each, kinds) and each.isVisible()]
+    low = [each for each in seen if isinstance(each, QLabel) and each.height() < each.heightForWidth(each.width())]
+    whole = [each for each in seen if not isinstance(each, ElidedLabel) and not getattr(each, "wordWrap", bool)()]
+    narrow = [each for each in whole if each.text() and each.width() < each.sizeHint().width()]
+    aside = [each for each in page.findChildren(QScrollArea) if each.horizontalScrollBar().maximum()]
+    return [each.text() for each in low + narrow] + aside
+
+
+@pytest.fixture
+def long_words(qtbot, qapp):
+    """The settings in a language of long words."""
+    font, palette, themes, longer = qapp.font(), qapp.palette(), ThemeSource(), Longer()
+    qapp.installTranslator(longer)
+    apply_theme(qapp, themes)
+    kept = Preferences(modes=ModePreferences(defined=(MODE,)), specialists=SpecialistPreferences(defined=(SPECIALIST,)))
+    dialog = SettingsDialog(themes, kept)
+    qtbot.addWidget(dialog)
+    dialog.mcp_servers.show_servers(SERVERS)
+    dialog.rules.dry_run.show_tools(("read_file",))
+    dialog.show()
+    yield dialog
+    qapp.removeTranslator(longer)
+    qapp.setStyleSheet("")
+    qapp.setFont(font)
+    qapp.setPalette(palette)
+
+
+def begin_nothing(dialog):
+    del dialog
+
+
+def edit_a_server(dialog):
+    dialog.mcp_servers.edit("web")
+
+
+def import_servers(dialog):
+    dialog.mcp_servers.start_import()
+
+
+def edit_a_rule(dialog):
+    dialog.modes.edit("careful")
+    dialog.modes._editor._rules._open_editor(RULE)
+
+
+def edit_a_specialist(dialog):
+    dialog.specialists.edit("reviewer")
+
+
+@pytest.mark.parametrize("begin", [begin_nothing, edit_a_server, import_servers, edit_a_rule, edit_a_specialist])
+@pytest.mark.parametrize("width", few([480, 560, 640, 720], 1, "the narrowest is the hardest"))
+def test_long_words_have_room_in_a_narrow_window(qtbot, long_words, width, begin):
+    dialog = long_words
+    begin(dialog)
+    dialog.resize(width, 700)
+    for row in range(dialog._list.count()):
+        dialog._list.setCurrentRow(row)
+        area = dialog._pages.currentWidget()
+        qtbot.waitUntil(lambda area=area: area.horizontalScrollBar().maximum() == 0 and cut(dialog) == [])
+    assert dialog.width() == width
+
+
+def test_a_narrow_dialog_has_its_sections_in_a_menu(qtbot, long_words):
+    dialog = long_words
+    menu = next(each for each in dialog.findChildren(QComboBox) if each.accessibleName().startswith("Section"))
+    sections = dialog.findChild(QListWidget)
+    dialog.resize(820, 700)
+    assert (menu.isVisible(), sections.isVisible()) == (False, True)
+    dialog.resize(500, 700)
+    assert (menu.isVisible(), sections.isVisible()) == (True, False)
+    assert menu.currentText() == sections.currentItem().text()
+    dialog.show_page("modes")
+    assert menu.currentText().startswith("Modes")
+    menu.setFocus()
+    qtbot.keyClicks(menu, "Rules")
+    assert sections.currentItem().text().startswith("Rules")
+    assert dialog.rules.isVisible()

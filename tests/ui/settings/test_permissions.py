@@ -1,0 +1,161 @@
+"""Rules that stand, and a call that is judged and never made."""
+
+from datetime import UTC, datetime
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontInfo
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QPushButton
+
+from desktop_agent.permissions.rule_proposals import BUNDLES, describe_rule
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.permissions import Mode, Rule, RuleEffect, RuleScope
+from ui.bridge.permissions import RuleSummary
+from ui.settings import permissions
+from ui.settings.modes_form import ModeCard
+from ui.settings.permissions import RuleSettings
+from ui.style.theme import ThemeSource
+
+MADE = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def rule(id_="1", **changes):
+    values = {
+        "rule_id": id_,
+        "effect": RuleEffect.ALLOW,
+        "words": Sentence("commands that begin with “{command}”", {"command": "git push"}),
+        "scope": RuleScope.WORKSPACE,
+        "place": "/work",
+        "origin": "you",
+        "created_at": MADE,
+        "last_used_at": None,
+        "expires_at": None,
+    }
+    return RuleSummary(**{**values, **changes})
+
+
+class Driver:
+    def __init__(self, qtbot):
+        self.form = RuleSettings(ThemeSource())
+        qtbot.addWidget(self.form)
+        self.revoked, self.wanted = [], []
+        self.form.revoke_requested.connect(self.revoked.append)
+        self.form.dry_run.requested.connect(lambda *given: self.wanted.append(given))
+        self.form.show()
+        self.bot = qtbot
+
+    @property
+    def words(self):
+        return [each.text() for each in self._visible(QLabel)]
+
+    def buttons(self, name):
+        return [each for each in self._visible(QPushButton) if each.accessibleName().startswith(name)]
+
+    def _visible(self, kind):
+        # What was added to a layout comes into sight in the next turn of the loop.
+        self.bot.wait(20)
+        return [each for each in self.form.findChildren(kind) if each.isVisible()]
+
+    def part(self, kind):
+        return self.form.findChild(kind)
+
+
+@pytest.fixture
+def driver(qtbot):
+    return Driver(qtbot)
+
+
+def test_each_rule_says_what_where_who_and_when(driver):
+    used = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    driver.form.show_rules([rule(), rule("2", effect=RuleEffect.DENY, scope=RuleScope.ALWAYS, last_used_at=used)])
+
+    assert {"Allow", "Deny", "Everywhere", "Only in the folder /work"} <= set(driver.words)
+    assert driver.words.count("commands that begin with “git push”") == 2
+    assert any("never used" in each for each in driver.words)
+    assert any("last used" in each for each in driver.words)
+
+
+@pytest.mark.parametrize("width", [340, 900])
+def test_every_command_of_a_rule_is_shown_and_none_is_cut(driver, width):
+    words = [describe_rule(Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=each)) for each in BUNDLES]
+    driver.form.resize(width, 900)
+    driver.form.show_rules([rule(str(at), words=each) for at, each in enumerate(words)])
+
+    assert set(map(str, words)) <= set(driver.words)
+    for bundle, said in zip(BUNDLES, words, strict=True):
+        label = next(each for each in driver.form.findChildren(QLabel) if each.text() == str(said))
+        assert all(" ".join(each) in label.text() for each in bundle.beginnings)
+        assert label.height() >= label.heightForWidth(label.width())
+
+
+def test_a_rule_is_taken_back_by_its_button(driver):
+    driver.form.show_rules([rule("1"), rule("2")])
+
+    driver.bot.mouseClick(driver.buttons("Revoke the rule")[1], Qt.MouseButton.LeftButton)
+    assert driver.revoked == ["2"]
+    driver.form.show_rules([rule("1")])
+    assert len(driver.buttons("Revoke the rule")) == 1
+
+
+def test_without_rules_it_says_how_to_make_one(driver):
+    driver.form.show_rules([rule()])
+    driver.form.show_rules([])
+
+    assert any("Always allow" in each for each in driver.words)
+
+
+def test_of_thousands_of_rules_a_bounded_number_is_shown(driver):
+    driver.form.show_rules([rule(str(number)) for number in range(permissions.MAX_CARDS + 7)])
+
+    assert len(driver.buttons("Revoke the rule")) == permissions.MAX_CARDS
+    assert "And 7 older rules" in driver.words
+
+
+def test_a_tag_is_as_high_as_its_words_and_has_the_colour_that_it_has_in_a_mode(driver):
+    effects = (RuleEffect.DENY, RuleEffect.ASK, RuleEffect.ALLOW)
+    driver.form.resize(600, 900)
+    driver.form.show_rules([rule(str(each), effect=each) for each in effects])
+    tags = [each for each in driver._visible(QLabel) if each.property("tag")]
+    assert [each.property("tag") for each in tags] == ["risk", "caution", "safe"]
+    assert [each.height() for each in tags] == [each.sizeHint().height() for each in tags]
+    mode = Mode(name="mine", title="Mine", rules=tuple(Rule(effect=each, tool="read_file") for each in effects))
+    card = ModeCard(mode)
+    driver.bot.addWidget(card)
+    in_modes = [each.property("tag") for each in card.findChildren(QLabel) if each.property("tag")]
+    assert in_modes == ["risk", "caution", "safe"]
+
+
+def test_it_says_what_rules_are_and_how_a_call_is_tried(driver):
+    driver.form.dry_run.show_tools(("read_file",))
+    assert any(each.startswith("A rule decides about calls") for each in driver.words)
+    assert any(each.endswith("Nothing is run.") for each in driver.words)
+    field = driver.part(QLineEdit)
+    assert field.accessibleDescription() in driver.words
+    assert QFontInfo(field.font()).fixedPitch()
+
+
+def test_a_call_is_judged(driver):
+    driver.form.dry_run.show_tools(("read_file", "write_file"))
+    driver.part(QComboBox).setCurrentText("write_file")
+    driver.part(QLineEdit).setText('{"path": "a.txt"}')
+    driver.bot.mouseClick(driver.buttons("Check")[0], Qt.MouseButton.LeftButton)
+
+    assert driver.wanted == [("write_file", {"path": "a.txt"})]
+    driver.form.dry_run.show_verdict(Sentence("You would be asked: {why}", {"why": Sentence("A rule.")}))
+    assert "You would be asked: A rule." in driver.words
+
+
+def test_what_is_no_json_object_is_said_and_not_judged(driver):
+    driver.form.dry_run.show_tools(("read_file",))
+    driver.part(QLineEdit).setText("[1]")
+    driver.bot.keyClick(driver.part(QLineEdit), Qt.Key.Key_Return)
+
+    assert driver.wanted == []
+    assert any("JSON object" in each for each in driver.words)
+
+
+def test_without_a_conversation_there_is_nothing_to_try(driver):
+    driver.form.dry_run.show_tools(())
+
+    assert not driver.part(QLineEdit).isVisible()
+    assert any("Open a conversation" in each for each in driver.words)

@@ -1,0 +1,326 @@
+import pytest
+from pydantic import BaseModel, Field, SecretStr
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QPlainTextEdit,
+    QPushButton,
+    QSpinBox,
+)
+
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.preferences import Preferences, ProviderPreferences
+from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS
+from ui.forms.model_fields import control_for
+from ui.settings.settings_dialog import CUSTOM_PAGES, SettingsDialog
+from ui.style.server_fields import Status
+from ui.style.theme import ThemeSource
+
+RULES = ("Rules", "Decisions")
+OPENAI = next(each for each in CLOUD_PROVIDERS if each.id == "openai")
+WITH_SERVERS = Preferences(providers=ProviderPreferences(endpoints=(LOCAL_SERVERS[0], OPENAI)))
+
+
+class Driver:
+    def __init__(self, qtbot, preferences=WITH_SERVERS):
+        self.bot = qtbot
+        self.dialog = SettingsDialog(ThemeSource(), preferences)
+        qtbot.addWidget(self.dialog)
+        self.changes, self.facts = [], []
+        self.dialog.preferences_changed.connect(self.changes.append)
+        for name in (
+            "key_submitted",
+            "session_key_submitted",
+            "key_removed",
+            "test_requested",
+            "endpoint_removed",
+            "connect_requested",
+            "endpoint_edited",
+        ):
+            getattr(self.dialog.providers, name).connect(lambda *given, name=name: self.facts.append((name, *given)))
+        self.dialog.show()
+
+    def part(self, kind, name):
+        return next(each for each in self.dialog.findChildren(kind) if each.accessibleName() == name)
+
+    def click(self, name):
+        self.bot.mouseClick(self.part(QPushButton, name), Qt.MouseButton.LeftButton)
+
+    @property
+    def words(self):
+        return [each.text() for each in self.dialog.findChildren(QLabel) if each.isVisible()]
+
+
+@pytest.fixture
+def driver(qtbot):
+    return Driver(qtbot)
+
+
+def test_numbers_have_their_units_and_a_word_stands_for_none(driver):
+    def shown(section, name):
+        return driver.dialog._forms[section].rows[name].control.widget.text()
+
+    assert shown("network", "connect_timeout") == "10 s"
+    assert shown("network", "headers_timeout") == "Automatic"
+    assert shown("appearance", "zoom") == "100 %"
+    assert shown("appearance", "text_size") == "10.5 pt"
+
+
+def test_the_ring_around_a_row_is_for_who_comes_by_keys(driver):
+    rows = driver.part(QListWidget, "Sections")
+    driver.dialog.activateWindow()
+    rows.setFocus()
+    driver.bot.waitUntil(rows.hasFocus)
+
+    def has_ring():
+        drawn = rows.viewport().grab(rows.visualRect(rows.currentIndex())).toImage()
+        inks = {drawn.pixelColor(x, drawn.height() // 2).name() for x in range(6)}
+        return ThemeSource().theme.accent in inks
+
+    assert has_ring()
+    third = rows.visualRect(rows.model().index(2, 0)).center()
+    driver.bot.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, pos=third)
+    assert rows.currentRow() == 2
+    assert not has_ring()
+    driver.bot.keyClick(rows, Qt.Key.Key_Down)
+    assert has_ring()
+
+
+def test_what_a_page_without_decisions_says_stands_at_its_top(driver):
+    driver.dialog.show_page("decisions")
+    driver.dialog.show()
+    decisions = driver.dialog.decisions
+    driver.bot.waitUntil(lambda: decisions._none.isVisible() and decisions._none.y() > 0)
+    assert decisions._none.geometry().top() < 100
+
+
+def test_every_declared_preference_has_a_control_with_its_words(driver):
+    for section_name, section in Preferences():
+        if section_name in CUSTOM_PAGES:
+            continue
+        for field in type(section).model_fields.values():
+            controls = [
+                each
+                for kind in (QComboBox, QCheckBox, QSpinBox, QDoubleSpinBox, QPlainTextEdit, QLineEdit)
+                for each in driver.dialog.findChildren(kind)
+                if each.accessibleName() == field.title
+            ]
+            assert len(controls) == 1, field.title
+            assert controls[0].accessibleDescription() == field.description
+
+
+LAST = ("Other assistants", "Storage")
+
+
+def test_the_sections_are_pages(driver):
+    assert driver.dialog.accessibleName() == "Settings"
+    sections = driver.part(QListWidget, "Sections")
+    names = [sections.item(i).text() for i in range(sections.count())]
+    agents = ("Modes", *RULES, "MCP servers", "Specialists")
+    assert names == ["Providers and keys", "Models", "Chat", *agents, "Appearance", "Network", *LAST]
+    sections.setCurrentRow(2)
+    assert driver.part(QCheckBox, "Enter sends").isVisible()
+    assert not driver.part(QComboBox, "Theme").isVisible()
+
+
+def test_each_kind_of_control_changes_its_preference(driver):
+    theme = driver.part(QComboBox, "Theme")
+    theme.setCurrentIndex(2)
+    theme.activated.emit(2)
+    driver.part(QSpinBox, "Zoom").setValue(150)
+    driver.part(QCheckBox, "Enter sends").click()
+    driver.part(QDoubleSpinBox, "Silence").setValue(12.5)
+    last = driver.changes[-1]
+    assert (last.appearance.theme, last.appearance.zoom) == ("dark", 150)
+    assert last.chat.enter_sends is False
+    assert last.network.idle_timeout == 12.5
+    assert last.providers == WITH_SERVERS.providers
+    assert Preferences.model_validate(last.model_dump()) == last
+
+
+def test_a_font_is_chosen_from_those_that_are_installed(driver):
+    fonts = driver.part(QComboBox, "Font")
+    assert (fonts.currentText(), fonts.currentData()) == ("System font", "")
+    assert fonts.maxVisibleItems() == 14
+    fonts.setCurrentIndex(fonts.count() - 1)
+    fonts.activated.emit(fonts.count() - 1)
+    chosen = driver.changes[-1].appearance.font
+    assert chosen
+    assert chosen in QFontDatabase.families()
+    appearance = driver.changes[-1].appearance.model_copy(update={"font": "Nobody Sans"})
+    driver.dialog.set_preferences(driver.changes[-1].model_copy(update={"appearance": appearance}))
+    assert fonts.currentText() == "Nobody Sans (not installed)"
+
+
+def test_text_is_reported_after_a_pause(driver):
+    with driver.bot.waitSignal(driver.dialog.preferences_changed):
+        driver.part(QPlainTextEdit, "Instructions").setPlainText("Be brief.")
+    assert driver.changes[-1].chat.system_prompt == "Be brief."
+
+
+def test_bounds_hold(driver):
+    zoom = driver.part(QSpinBox, "Zoom")
+    assert (zoom.minimum(), zoom.maximum()) == (50, 300)
+    wait = driver.part(QDoubleSpinBox, "Connect")
+    assert (wait.minimum(), wait.maximum()) == (0.1, 120)
+
+
+def test_what_comes_from_outside_is_shown_and_not_reported(driver):
+    new = Preferences.model_validate({"appearance": {"theme": "light", "zoom": 80}, "chat": {"system_prompt": "x"}})
+    with driver.bot.assertNotEmitted(driver.dialog.preferences_changed, wait=600):
+        driver.dialog.set_preferences(new)
+    assert driver.part(QComboBox, "Theme").currentText() == "Light"
+    assert driver.part(QSpinBox, "Zoom").value() == 80
+    assert driver.part(QPlainTextEdit, "Instructions").toPlainText() == "x"
+
+
+def test_what_a_newer_version_wrote_is_kept(qtbot):
+    driver = Driver(qtbot, Preferences.model_validate({"chat": {"from_the_future": 1}, "later": {"x": 2}}))
+    driver.part(QCheckBox, "Enter sends").click()
+    dumped = driver.changes[-1].model_dump()
+    assert dumped["chat"]["from_the_future"] == 1
+    assert dumped["later"] == {"x": 2}
+
+
+def test_a_preference_without_a_control_is_an_error():
+    class Odd(BaseModel):
+        thing: bytes = Field(default=b"", title="Thing")
+
+    with pytest.raises(TypeError, match="bytes"):
+        control_for(Odd.model_fields["thing"])
+
+
+def test_servers_say_where_their_keys_are(driver):
+    driver.dialog.show_page("providers")
+    driver.dialog.providers.show_keyring("Secret Service")
+    driver.dialog.providers.show_keys(["openai"])
+    assert "Keys are held by: Secret Service" in driver.words
+    assert [words for words in driver.words if words in {"Key held", "No key"}] == ["No key", "Key held"]
+    assert driver.part(QPushButton, "Remove key of Ollama").isHidden()
+
+
+def test_keys_and_servers_are_changed_by_the_shell(driver):
+    driver.dialog.show_page("providers")
+    driver.dialog.providers.show_keys(["openai"])
+    driver.click("Change key of OpenAI")
+    field = driver.part(QLineEdit, "API key for OpenAI")
+    driver.bot.keyClicks(field, "new")
+    driver.bot.keyClick(field, Qt.Key.Key_Return)
+    driver.dialog.providers.show_state("openai", Status.OK, Sentence("Connected."))
+    assert "Connected." in driver.words
+    assert (field.text(), field.isVisible()) == ("", False)
+    for name in ("Test OpenAI", "Remove key of OpenAI", "Remove server OpenAI", "Connect a model…"):
+        driver.click(name)
+    assert driver.facts == [
+        ("key_submitted", "openai", SecretStr("new")),
+        ("test_requested", "openai"),
+        ("key_removed", "openai"),
+        ("endpoint_removed", "openai"),
+        ("connect_requested",),
+    ]
+    assert driver.changes == []
+
+
+def test_a_key_that_the_keyring_does_not_take_can_stay_in_memory(driver):
+    driver.dialog.show_page("providers")
+    driver.click("Change key of OpenAI")
+    driver.bot.keyClicks(driver.part(QLineEdit, "API key for OpenAI"), "new")
+    driver.dialog.providers.show_state("openai", Status.NO_KEYRING, "The keyring is locked.")
+    name = "Keep it in memory until the program is closed"
+    links = [each for each in driver.dialog.findChildren(QPushButton) if each.accessibleName() == name]
+    (link,) = (each for each in links if each.isVisible())
+    driver.bot.mouseClick(link, Qt.MouseButton.LeftButton)
+    assert driver.facts == [("session_key_submitted", "openai", SecretStr("new"))]
+    driver.dialog.providers.show_state("openai", Status.OK, "Connected.")
+    assert not link.isVisible()
+
+
+def test_a_removed_server_leaves_the_list(driver):
+    driver.dialog.show_page("providers")
+    driver.dialog.set_preferences(Preferences())
+    assert "No server is connected yet." in driver.words
+    driver.dialog.providers.show_state("openai", Status.ERROR, "too late")
+    assert "too late" not in driver.words
+
+
+class TestEditing:
+    """A server in use gets another title, address, dialect or mirrors."""
+
+    @pytest.fixture
+    def driver(self, qtbot):
+        driver = Driver(qtbot)
+        driver.dialog.show_page("providers")
+        driver.dialog.providers.show_keys(["openai"])
+        driver.click("Edit OpenAI")
+        return driver
+
+    def edited(self, driver):
+        driver.click("Save OpenAI")
+        return [changed for name, changed in driver.facts if name == "endpoint_edited"]
+
+    @staticmethod
+    def warned(driver):
+        return any("goes to no other address" in words for words in driver.words)
+
+    def test_the_key_stays_where_the_host_stays(self, driver):
+        driver.part(QLineEdit, "Title of OpenAI").setText("Work")
+        driver.part(QLineEdit, "Address of OpenAI").setText("https://api.openai.com/v2/")
+        driver.part(QComboBox, "What OpenAI speaks").setCurrentIndex(0)
+        assert not self.warned(driver)
+        (changed,) = self.edited(driver)
+        wanted = {"title": "Work", "base_url": "https://api.openai.com/v2", "dialect": "openai-chat"}
+        assert changed == OPENAI.model_copy(update=wanted)
+        driver.dialog.set_preferences(Preferences(providers=ProviderPreferences(endpoints=(changed,))))
+        driver.bot.waitUntil(lambda: "Key held" in driver.words)
+        assert driver.part(QLineEdit, "API key for Work").isHidden()
+
+    @pytest.mark.parametrize(
+        ("address", "mirrors"),
+        [
+            ("https://api.openai.example/v1", ""),
+            ("http://api.openai.com/v1", ""),
+            ("https://api.openai.com:8443/v1", ""),
+            ("https://api.openai.com/v1", "https://mirror.example/v1"),
+        ],
+    )
+    def test_a_key_is_not_for_another_host(self, driver, address, mirrors):
+        driver.part(QLineEdit, "Address of OpenAI").setText(address)
+        driver.part(QPlainTextEdit, "Further addresses of OpenAI").setPlainText(mirrors)
+        assert self.warned(driver)
+        (changed,) = self.edited(driver)
+        assert (changed.base_url, changed.mirrors) == (address, (mirrors,) if mirrors else ())
+        driver.dialog.set_preferences(Preferences(providers=ProviderPreferences(endpoints=(changed,))))
+        driver.bot.waitUntil(lambda: "No key" in driver.words)
+        assert any("Enter the key for this one" in words for words in driver.words)
+        fields = [each for each in driver.dialog.findChildren(QLineEdit) if each.isVisible()]
+        assert [each.accessibleName() for each in fields] == ["API key for OpenAI"]
+
+    def test_without_a_key_there_is_nothing_to_warn_about(self, driver):
+        driver.dialog.providers.show_keys([])
+        driver.part(QLineEdit, "Address of OpenAI").setText("https://elsewhere.example")
+        assert not self.warned(driver)
+
+    def test_what_is_no_address_is_not_saved(self, driver):
+        driver.part(QLineEdit, "Address of OpenAI").setText("ftp://x")
+        assert self.edited(driver) == []
+        assert any("“ftp://x” is not a web address" in words for words in driver.words)
+
+    def test_nothing_changed_or_escape_leaves_it(self, driver):
+        assert self.edited(driver) == []
+        assert not any(each.accessibleName() == "Save OpenAI" and each.isVisible() for each in buttons(driver))
+        driver.click("Edit OpenAI")
+        field = driver.part(QLineEdit, "Title of OpenAI")
+        field.setText("Other")
+        driver.bot.keyClick(field, Qt.Key.Key_Escape)
+        assert driver.dialog.isVisible()
+        assert driver.facts == []
+
+
+def buttons(driver):
+    return driver.dialog.findChildren(QPushButton)

@@ -1,0 +1,220 @@
+"""Import MCP servers from the configuration of other programs: preview, then choose."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QPlainTextEdit, QWidget
+
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.mcp import StdioConnection
+from ui.bridge.mcp_imports import ConfigFile, ImportCandidate, ImportPreview
+from ui.settings.card_list import EditorFrame
+from ui.settings.mcp_servers.server_text import describe_connection
+from ui.style.boxes import hbox, vbox
+from ui.style.controls import announce, button, label
+from ui.style.read_only_text import ReadOnlyText
+from ui.style.removal import clear_layout, remove_widget
+from ui.style.text import escape_mnemonics, plain_tooltip, show_hidden, translate_sentence
+from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
+
+_MAX_LINES = 12
+
+
+class ImportCard(QFrame):
+    """A server that can be imported, with all of what it would start."""
+
+    changed = Signal()
+
+    def __init__(self, candidate: ImportCandidate, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        server, title = candidate.server, show_hidden(candidate.server.title)
+        self.server_id = server.id
+        self._checkbox = QCheckBox(escape_mnemonics(title))
+        self._checkbox.setAccessibleName(self.tr("Import {0}").format(title))
+        self._checkbox.setChecked(True)
+        self._checkbox.toggled.connect(self.changed)
+        self.setProperty("kind", "card")
+        self.setAccessibleName(title)
+        layout = vbox(self._checkbox, parent=self, spacing=SPACE_XS, margins=SPACE_S)
+        is_program = isinstance(server.connection, StdioConnection)
+        name = self.tr("Command line of {0}") if is_program else self.tr("Address of {0}")
+        layout.addWidget(ReadOnlyText(describe_connection(server), name.format(title), _MAX_LINES))
+        for words, kind in self._notes(candidate):
+            layout.addWidget(label(words, kind, wrap=True))
+
+    @property
+    def is_selected(self) -> bool:
+        return self._checkbox.isChecked()
+
+    def _notes(self, candidate: ImportCandidate) -> list[tuple[str, Literal["muted", "warning"]]]:
+        server = candidate.server
+        notes: list[tuple[str, Literal["muted", "warning"]]] = []
+        if isinstance(server.connection, StdioConnection):
+            plain = [f"{show_hidden(n)}={show_hidden(v)}" for n, v in server.connection.env.items()]
+            if plain:
+                notes.append((self.tr("Plain variables: {0}").format(", ".join(plain)), "muted"))
+        secret = [show_hidden(name) for name in server.secret_names if name not in candidate.placeholders]
+        if secret:
+            notes.append((self.tr("Goes to the keyring: {0}").format(", ".join(secret)), "muted"))
+        if not server.on:
+            notes.append((self.tr("It is off there, and stays off."), "muted"))
+        if candidate.placeholders:
+            words = self.tr("The other program asks for these values itself: {0}. Enter them with Edit afterwards.")
+            notes.append((words.format(", ".join(show_hidden(name) for name in candidate.placeholders)), "warning"))
+        if candidate.unresolved:
+            words = self.tr("Only the other program fills in what stands in ${…}. Correct it with Edit afterwards.")
+            notes.append((words, "warning"))
+        return notes
+
+
+PREVIEW_DELAY_MS = 250
+_TEXT_LINES = 6
+
+
+class ImportPanel(EditorFrame):
+    """The import of servers. Answer `preview_requested` with `show_preview` or `show_problem`."""
+
+    preview_requested = Signal(str)
+    file_chosen = Signal(object)
+    """A Path."""
+    import_requested = Signal(object, object)
+    """The ImportPreview and the ids to import."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._preview: ImportPreview | None = None
+        self._cards: list[ImportCard] = []
+        self._files = vbox(spacing=SPACE_XS)
+        self._text = QPlainTextEdit(tabChangesFocus=True)
+        self._text.setPlaceholderText(self.tr('{"mcpServers": {"files": {"command": "npx", "args": ["-y", "…"]}}}'))
+        self._text.setAccessibleName(self.tr("Servers as JSON"))
+        self._text.setFixedHeight(self._text.fontMetrics().lineSpacing() * _TEXT_LINES + SPACE_M)
+        self._delay_timer = QTimer(self, singleShot=True, interval=PREVIEW_DELAY_MS)
+        self._delay_timer.timeout.connect(self._request_preview)
+        self._text.textChanged.connect(self._delay_timer.start)
+        self._problem = label(kind="error", wrap=True)
+        self._rejected = label(kind="warning", wrap=True)
+        self._warning = label(
+            self.tr(
+                "Programs run on your machine, with your rights. Read each command line, and import only what you know."
+            ),
+            wrap=True,
+        )
+        self._card_layout = vbox(spacing=SPACE_S)
+        self._import_button = button(self.tr("Import"), self._request_import, "primary")
+        self._cancel = button(self.tr("Cancel"), self.cancelled.emit)
+        self._build_layout()
+        self._update_view(None, "")
+
+    def show_files(self, files: Sequence[ConfigFile]) -> None:
+        """Show the configuration files of other programs."""
+        clear_layout(self._files)
+        for file in files:
+            take = button(self.tr("From {0}").format(file.program), partial(self.file_chosen.emit, file.path))
+            take.setToolTip(plain_tooltip(str(file.path)))
+            take.setAccessibleDescription(str(file.path))
+            self._files.addWidget(take, 0, Qt.AlignmentFlag.AlignLeft)
+            take.show()
+
+    def show_text(self, text: str) -> None:
+        """Show the text of a file and request its preview at once."""
+        self._text.setPlainText(text)
+        self._delay_timer.stop()
+        self._request_preview()
+
+    def show_preview(self, preview: ImportPreview) -> None:
+        """Show the servers that can be imported."""
+        self._update_view(preview, "")
+        words = self.tr("{0} can be imported, {1} cannot.").format(len(preview.found), len(preview.refused))
+        announce(self, words)
+
+    def show_problem(self, sentence: Sentence) -> None:
+        """Say why nothing is imported; the text stays."""
+        self._cancel.setEnabled(True)
+        self._update_view(self._preview if self._is_importing else None, show_hidden(translate_sentence(sentence)))
+        self._is_importing = False
+        announce(self, self._problem.text())
+
+    @property
+    def can_cancel(self) -> bool:
+        return self._cancel.isEnabled()
+
+    def _request_preview(self) -> None:
+        text = self._text.toPlainText()
+        if text.strip():
+            self.preview_requested.emit(text)
+        else:
+            self._update_view(None, "")
+
+    def _update_view(self, preview: ImportPreview | None, problem: str) -> None:
+        if preview is not self._preview or preview is None:
+            self._rebuild_cards(preview)
+        self._problem.setText(problem)
+        self._problem.setVisible(bool(problem))
+        self._update_button()
+
+    def _rebuild_cards(self, preview: ImportPreview | None) -> None:
+        self._preview = preview
+        for card in self._cards:
+            remove_widget(self._card_layout, card)
+        self._cards = [ImportCard(candidate) for candidate in preview.found] if preview is not None else []
+        for card in self._cards:
+            card.changed.connect(self._update_button)
+            self._card_layout.addWidget(card)
+            card.show()
+        programs = [candidate for candidate in preview.found if _is_program(candidate)] if preview is not None else []
+        self._warning.setVisible(bool(programs))
+        refused = (
+            [show_hidden(translate_sentence(sentence)) for sentence in preview.refused] if preview is not None else []
+        )
+        self._rejected.setText("\n".join(refused))
+        self._rejected.setVisible(bool(refused))
+
+    def _update_button(self) -> None:
+        wanted = sum(card.is_selected for card in self._cards)
+        words = self.tr("Import 1 server") if wanted == 1 else self.tr("Import {0} servers").format(wanted)
+        self._import_button.setText(words if wanted else self.tr("Import"))
+        self._import_button.setAccessibleName(self._import_button.text())
+        self._import_button.setEnabled(wanted > 0)
+
+    def _request_import(self) -> None:
+        if self._preview is not None:
+            self._is_importing = True
+            self._import_button.setEnabled(False)
+            self._cancel.setEnabled(False)
+            ids = frozenset(card.server_id for card in self._cards if card.is_selected)
+            self.import_requested.emit(self._preview, ids)
+
+    def _choose_file(self) -> None:
+        dialog = QFileDialog(self, self.tr("Choose a file of servers"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilters([self.tr("JSON (*.json *.jsonc)"), self.tr("All files (*)")])
+        dialog.fileSelected.connect(self._on_file_chosen)
+        dialog.open()
+
+    def _on_file_chosen(self, path: str) -> None:
+        self.file_chosen.emit(Path(path))
+
+    def _build_layout(self) -> None:
+        self._is_importing = False
+        self.setProperty("kind", "card")
+        self.setAccessibleName(self.tr("Import servers"))
+        self.setFocusProxy(self._text)
+        words = self.tr(
+            "Paste what a server's page gives for other programs, or choose a file. Nothing is started yet."
+        )
+        foot = hbox(button(self.tr("Choose file…"), self._choose_file), spacing=SPACE_S, end_stretch=True)
+        foot.addWidget(self._cancel)
+        foot.addWidget(self._import_button)
+        heads = (label(self.tr("Import servers"), "strong"), label(words, "muted", wrap=True))
+        notes = (self._problem, self._rejected, self._warning)
+        parts = (*heads, self._files, self._text, *notes, self._card_layout, foot)
+        vbox(*parts, parent=self, spacing=SPACE_S, margins=SPACE_M)
+
+
+def _is_program(candidate: ImportCandidate) -> bool:
+    return isinstance(candidate.server.connection, StdioConnection)

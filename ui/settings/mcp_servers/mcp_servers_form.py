@@ -1,0 +1,171 @@
+"""The page of MCP servers: a card for each, with an editor or the import panel open among them."""
+
+from collections.abc import Collection, Sequence
+from functools import partial
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QPushButton, QWidget
+
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.mcp import McpServer, StdioConnection
+from ui.settings.card_list import CardList
+from ui.settings.mcp_servers.import_panel import ImportPanel
+from ui.settings.mcp_servers.server_card import McpServerCard, ServerRequests
+from ui.settings.mcp_servers.server_editor import ServerEditor, ServerKind
+from ui.style.boxes import vbox
+from ui.style.controls import button, label
+from ui.style.layouts import FlowRows
+from ui.style.theme import SPACE_M, ThemeSource
+
+
+class McpServersForm(QWidget):
+    """The page of MCP servers. Answer its requests with `show_servers`, `show_saved` or `show_error`, and keep the
+    cards and the import up to date.
+    """
+
+    import_started = Signal(object)
+    """The ImportPanel that was opened."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self.requests = ServerRequests(self)
+        self._servers: tuple[McpServer, ...] = ()
+        self._cards: dict[str, McpServerCard] = {}
+        self._editor: ServerEditor | None = None
+        self._import: ImportPanel | None = None
+        self._followed_id = ""
+        self._empty_note = label(
+            self.tr(
+                "None is set up yet. Add a program of this machine or an address on the web, or import what another "
+                "program knows already."
+            ),
+            "muted",
+            wrap=True,
+        )
+        self._card_list = CardList()
+        self._card_list.panel_changed.connect(self._update_buttons)
+        self._add_buttons: tuple[QPushButton, ...] = (
+            button(self.tr("Add program…"), lambda: self.add("program")),
+            button(self.tr("Add address…"), lambda: self.add("address")),
+            button(self.tr("Import…"), self.start_import),
+        )
+        self._build_layout()
+
+    def card(self, server_id: str) -> McpServerCard | None:
+        """Return the card of a server."""
+        return self._cards.get(server_id)
+
+    def show_servers(self, servers: Sequence[McpServer]) -> None:
+        """Show the servers. An open editor, open tools and logs stay."""
+        self._servers = tuple(servers)
+        old_cards, self._cards = self._cards, {}
+        for server in servers:
+            card = old_cards.get(server.id)
+            is_same = card is not None and card.title == server.title
+            self._cards[server.id] = card = card if card is not None and is_same else self._create_card(server)
+            card.show_server(server)
+        if self._editor is not None:
+            # A new server got its id when it was saved.
+            self._card_list.set_replaced_card(self._editor.server_id)
+        self._card_list.show_cards(self._cards)
+        if self._followed_id and self._followed_id not in self._cards:
+            self._follow_log("")
+        self._update_buttons()
+        if any(card is not old_cards.get(server_id) for server_id, card in self._cards.items()):
+            self.requests.states_requested.emit()
+
+    def add(self, kind: ServerKind) -> None:
+        """Open an editor for a new server."""
+        self._open_editor(kind, None)
+
+    def edit(self, server_id: str) -> None:
+        """Open an editor for a server."""
+        server = next((server for server in self._servers if server.id == server_id), None)
+        if server is not None:
+            self._open_editor("program" if isinstance(server.connection, StdioConnection) else "address", server)
+
+    def start_import(self) -> None:
+        """Open the import panel."""
+        if self._card_list.focus_panel():
+            return
+        self._import = ImportPanel()
+        self._import.cancelled.connect(self._close_panel)
+        self._card_list.open(self._import)
+        self.import_started.emit(self._import)
+
+    def finish_import(self) -> None:
+        """Close the import panel."""
+        if self._import is not None:
+            self._close_panel()
+
+    def show_saved(self, server_id: str) -> None:
+        """Close the editor whose server was saved."""
+        if self._is_saving(server_id):
+            self._close_panel()
+
+    def show_error(self, server_id: str, sentence: Sentence) -> None:
+        """Say why a request about a server failed."""
+        card = self._cards.get(server_id)
+        if self._editor is not None and self._is_saving(server_id):
+            self._editor.show_error(sentence)
+        elif card is not None:
+            card.show_problem(sentence)
+
+    def set_stored_secrets(self, server_id: str, names: Collection[str]) -> None:
+        """Set which secrets of a server the keyring has."""
+        if self._editor is not None and self._editor.server_id == server_id:
+            self._editor.set_stored_secrets(names)
+
+    def _is_saving(self, server_id: str) -> bool:
+        return self._editor is not None and self._editor.is_saving and self._editor.server_id == server_id
+
+    def _open_editor(self, kind: ServerKind, server: McpServer | None) -> None:
+        if self._card_list.focus_panel():
+            return
+        taken = frozenset(server.id for server in self._servers)
+        self._editor = ServerEditor(self._themes, kind, server, taken)
+        self._editor.saved.connect(self.requests.saved)
+        self._editor.cancelled.connect(self._close_panel)
+        self._card_list.open(self._editor, server.id if server is not None else "")
+        if server is not None and server.secret_names:
+            self.requests.stored_secrets_requested.emit(server.id)
+
+    def _close_panel(self) -> None:
+        focus = self._add_buttons[-1]
+        if self._editor is not None:
+            card = self._cards.get(self._editor.server_id)
+            focus = card.edit_button if card is not None else self._add_buttons[0]
+        self._editor = self._import = None
+        self._card_list.close()
+        focus.setFocus()
+
+    def _update_buttons(self) -> None:
+        for control in self._add_buttons:
+            control.setEnabled(self._card_list.panel is None)
+        self._empty_note.setVisible(not self._servers and self._card_list.panel is None)
+
+    def _create_card(self, server: McpServer) -> McpServerCard:
+        card = McpServerCard(self._themes, server, self.requests)
+        card.edit_pressed.connect(self.edit)
+        card.log_toggled.connect(partial(self._follow_log_of, server.id))
+        return card
+
+    def _follow_log_of(self, card_id: str, server_id: str) -> None:
+        """Close the log of another card first."""
+        followed = self._cards.get(self._followed_id)
+        if followed is not None and self._followed_id != card_id:
+            followed.close_log()
+        self._follow_log(server_id)
+
+    def _follow_log(self, server_id: str) -> None:
+        self._followed_id = server_id
+        self.requests.log_followed.emit(server_id)
+
+    def _build_layout(self) -> None:
+        words = self.tr(
+            "MCP servers give the agent more tools than it has by itself: for your tickets, a database, a "
+            "browser. They speak the Model Context Protocol (MCP)."
+        )
+        parts = (label(words, "muted", wrap=True), self._empty_note, self._card_list, FlowRows(self._add_buttons))
+        vbox(*parts, parent=self, spacing=SPACE_M, margins=0, end_stretch=True)

@@ -1,0 +1,173 @@
+"""The page of modes: a card for each mode, built in or the person's own."""
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QWidget
+
+from desktop_agent.types.permissions import BUILT_IN_MODES, Mode
+from desktop_agent.types.preferences import MAX_MODES
+from ui.settings.card_list import Card, ItemsForm
+from ui.settings.mode_editor import MAX_MODE_TITLE_LENGTH, ModeEditor, rule_row
+from ui.style.boxes import hbox, vbox
+from ui.style.controls import announce, button, label
+from ui.style.layouts import FlowRows
+from ui.style.pickers import mode_description, mode_title
+from ui.style.text import show_hidden
+from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
+
+MAX_RULES = 8
+
+
+class ModeCard(Card):
+    """A mode: what happens unasked, its instructions and rules. Built-in ones cannot be edited."""
+
+    edit_pressed = Signal()
+    copy_pressed = Signal()
+    remove_pressed = Signal()
+
+    def __init__(self, mode: Mode, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        title = mode_title(mode)
+        self.setAccessibleName(self.tr("Mode {0}").format(title))
+        head = hbox(spacing=SPACE_S)
+        head.addWidget(label(show_hidden(title), "strong", wrap=True), 1)
+        buttons = [button(self.tr("Copy"), self.copy_pressed.emit, name=self.tr("Copy {0}").format(title))]
+        if mode not in BUILT_IN_MODES:
+            edit = self.tr("Edit {0}").format(title)
+            buttons.insert(0, button(self.tr("Edit"), self.edit_pressed.emit, name=edit))
+        self.set_edit_buttons(*buttons)
+        if mode not in BUILT_IN_MODES:
+            remove = self.tr("Remove {0}").format(title)
+            buttons.append(button(self.tr("Remove"), self.remove_pressed.emit, "danger", remove))
+        head.addWidget(FlowRows(buttons, trailing=True))
+        layout = vbox(head, parent=self, spacing=SPACE_XS, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
+        layout.addWidget(label(mode_description(mode), "muted", wrap=True))
+        if mode.addendum and mode not in BUILT_IN_MODES:
+            layout.addWidget(label(show_hidden(" ".join(mode.addendum.split())[:300]), wrap=True))
+        for rule in mode.rules[:MAX_RULES]:
+            layout.addLayout(rule_row(rule))
+        hidden = len(mode.rules) - MAX_RULES
+        if hidden > 0:
+            layout.addWidget(label(self.tr("And {0} more rules").format(hidden), "muted"))
+
+
+class ModeSettings(ItemsForm[Mode, ModeEditor]):
+    """The page of modes. Answer `changed` with `show_items`."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(self.tr("Add mode…"), parent)
+        self._undo = _UndoBar()
+        self._empty_note = label(
+            self.tr("You have no mode of your own yet. Copy one of those above, or add one."), "muted", wrap=True
+        )
+        self._built_in_cards = [ModeCard(mode) for mode in BUILT_IN_MODES]
+        self._limit_note = label(
+            self.tr("There can be {0} modes. Remove one first.").format(MAX_MODES), "muted", wrap=True
+        )
+        self._build_layout()
+        self._rebuild_cards()
+
+    def copy(self, mode: Mode) -> None:
+        """Open an editor for a copy of a mode, if there can be one more."""
+        if len(self._items) >= MAX_MODES:
+            announce(self, self._limit_note.text())
+            return
+        title = self.tr("{0} (copy)").format(mode_title(mode))[:MAX_MODE_TITLE_LENGTH]
+        self._open_editor(mode.model_copy(update={"title": title}))
+
+    def _create_editor(self, item: Mode | None) -> ModeEditor:
+        return ModeEditor(item, self._taken_names)
+
+    def _update_editor(self, editor: ModeEditor) -> None:
+        editor.show_tools(self._tools, self._taken_names)
+
+    @property
+    def _taken_names(self) -> frozenset[str]:
+        return frozenset(mode.name for mode in (*BUILT_IN_MODES, *self._items)) - {self._edited_name}
+
+    def _save_item(self, item: Mode) -> None:
+        if all(mode.name != item.name for mode in self._items) and len(self._items) >= MAX_MODES:
+            # Other modes were added while this one was edited.
+            announce(self, self._limit_note.text())
+            return
+        super()._save_item(item)
+
+    def _remove_mode(self, index: int) -> None:
+        mode = self._items[index]
+        self._change_items((*self._items[:index], *self._items[index + 1 :]))
+        words = self.tr("The mode “{0}” is removed. Where it held, less happens unasked now.").format(mode.title)
+        self._undo.show_undo(words, partial(self._restore_mode, index, mode))
+
+    def _restore_mode(self, index: int, mode: Mode) -> None:
+        self._change_items((*self._items[:index], mode, *self._items[index:]))
+
+    def _change_items(self, items: tuple[Mode, ...]) -> None:
+        self._undo.hide()
+        super()._change_items(items)
+
+    def _create_card(self, item: Mode, index: int) -> ModeCard:
+        card = ModeCard(item)
+        card.edit_pressed.connect(partial(self.edit, item.name))
+        card.copy_pressed.connect(partial(self.copy, item))
+        card.remove_pressed.connect(partial(self._remove_mode, index))
+        return card
+
+    def _update_buttons(self) -> None:
+        is_full, is_writing = len(self._items) >= MAX_MODES, self._editor is not None
+        self._add.setEnabled(not is_full and not is_writing)
+        self._limit_note.setVisible(is_full)
+        self._empty_note.setVisible(not self._items and not is_writing)
+        for card in self._built_in_cards:
+            card.set_can_edit(can=not is_writing)
+
+    def _build_layout(self) -> None:
+        words = self.tr(
+            "A mode says how much may happen unasked. Choose it under the message editor; a change holds at once in "
+            "every open conversation, for each call that has not started."
+        )
+        foot = hbox(self._add, self._limit_note, spacing=SPACE_S, grow=self._limit_note)
+        foot.addStretch(0)
+        for mode, card in zip(BUILT_IN_MODES, self._built_in_cards, strict=True):
+            card.copy_pressed.connect(partial(self.copy, mode))
+        vbox(
+            label(words, "muted", wrap=True),
+            label(self.tr("Always there"), "strong"),
+            vbox(*self._built_in_cards, spacing=SPACE_S),
+            label(self.tr("Your own"), "strong"),
+            self._empty_note,
+            self._cards,
+            self._undo,
+            foot,
+            parent=self,
+            spacing=SPACE_M,
+            margins=0,
+            end_stretch=True,
+        )
+
+
+class _UndoBar(QFrame):
+    """The last removal, until something else is done."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("kind", "card")
+        self._words = label(wrap=True)
+        self._undo: Callable[[], object] | None = None
+        undo = button(self.tr("Undo"), self._undo_last)
+        margins = (SPACE_M, SPACE_S, SPACE_M, SPACE_S)
+        hbox(self._words, undo, parent=self, spacing=SPACE_S, margins=margins, grow=self._words)
+        self.hide()
+
+    def show_undo(self, words: str, undo: Callable[[], object]) -> None:
+        """Show what was done, and offer to undo it."""
+        self._words.setText(words)
+        self._undo = undo
+        self.show()
+        announce(self, words)
+
+    def _undo_last(self) -> None:
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            undo()

@@ -1,0 +1,283 @@
+"""The pages of permissions: the rules, a dry run of them, and the audit log of decisions."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QWidget
+
+from desktop_agent.types.blocks import Outcome
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import now
+from desktop_agent.types.permissions import AuditEntry, RuleScope
+from ui.bridge.permissions import RuleSummary
+from ui.settings.rule_editor import effect_tag
+from ui.style.boxes import hbox, vbox
+from ui.style.controls import ComboBox, announce, button, label, set_style_property
+from ui.style.layouts import FlowRows
+from ui.style.list_rows import RowDelegate, RowRole
+from ui.style.removal import clear_layout
+from ui.style.text import show_hidden, translate_sentence
+from ui.style.text_display import (
+    LogicalOrderText,
+    arguments_as_json,
+    arguments_from_json,
+    exact_date,
+    in_logical_order,
+    isolate,
+)
+from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource, mono_font
+
+
+class RuleCard(QFrame):
+    """A standing rule. `revoked`: the person takes it back."""
+
+    revoked = Signal()
+
+    def __init__(self, rule: RuleSummary, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "card")
+        words = show_hidden(translate_sentence(rule.words))
+        revoke = button(self.tr("Revoke"), self.revoked.emit, "danger", self.tr("Revoke the rule: {0}").format(words))
+        head = hbox(spacing=SPACE_S)
+        head.addWidget(effect_tag(rule.effect), 0, Qt.AlignmentFlag.AlignVCenter)
+        head.addWidget(label(words, "strong", wrap=True), 1)
+        head.addWidget(revoke)
+        notes = (label(text, "muted", wrap=True) for text in (self._scope_text(rule), self._history_text(rule)))
+        vbox(head, *notes, parent=self, spacing=SPACE_XS, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
+
+    def _scope_text(self, rule: RuleSummary) -> str:
+        match rule.scope:
+            case RuleScope.ALWAYS:
+                return self.tr("Everywhere")
+            case RuleScope.WORKSPACE:
+                return self.tr("Only in the folder {0}").format(show_hidden(rule.place))
+            case RuleScope.CONVERSATION:
+                return self.tr("Only in one conversation")
+
+    def _history_text(self, rule: RuleSummary) -> str:
+        origin = self.tr("you") if rule.origin == "you" else show_hidden(rule.origin)
+        today = now()
+        parts = [self.tr("Made by {0}, {1}").format(origin, exact_date(rule.created_at, today))]
+        if rule.last_used_at is None:
+            parts.append(self.tr("never used"))
+        else:
+            parts.append(self.tr("last used {0}").format(exact_date(rule.last_used_at, today)))
+        if rule.expires_at is not None:
+            parts.append(self.tr("holds until {0}").format(exact_date(rule.expires_at, today)))
+        return QCoreApplication.translate("RuleCard", " · ").join(parts)
+
+
+_MIN_ARGUMENTS_WIDTH = 180
+"""Pixels of the arguments, at least."""
+
+
+class PermissionDryRun(QWidget):
+    """Tries a call. `requested` carries the tool's name and the arguments; answer with `show_verdict`."""
+
+    requested = Signal(str, object)
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._tools = ComboBox()
+        self._tools.setAccessibleName(self.tr("Tool"))
+        self._arguments = QLineEdit("{}")
+        self._arguments.setMinimumWidth(_MIN_ARGUMENTS_WIDTH)
+        self._arguments.setAccessibleName(self.tr("Arguments as JSON"))
+        self._arguments.returnPressed.connect(self._request_verdict)
+        self._check = button(self.tr("Check"), self._request_verdict)
+        self._answer = label(wrap=True)
+        words = self.tr("Choose a tool and write its arguments as JSON to see what would become of the call.")
+        self._help = label(words + " " + self.tr("Nothing is run."), "muted", wrap=True)
+        self._arguments.setAccessibleDescription(self._help.text())
+        self._none = label(self.tr("Open a conversation with tools to try its rules."), "muted", wrap=True)
+        self._row = FlowRows((self._tools, self._arguments, self._check), wide=self._arguments)
+        vbox(self._help, self._none, self._row, self._answer, parent=self, spacing=SPACE_S, margins=0)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+        self.show_tools(())
+
+    def show_tools(self, names: Sequence[str]) -> None:
+        """Show the tools of the open conversation."""
+        chosen = self._tools.currentText()
+        self._tools.clear()
+        self._tools.addItems(list(names))
+        self._tools.setCurrentIndex(max(0, self._tools.findText(chosen)))
+        for widget in (self._help, self._row):
+            widget.setVisible(bool(names))
+        self._none.setVisible(not names)
+        self._answer.setVisible(bool(names and self._answer.text()))
+
+    def show_verdict(self, sentence: Sentence) -> None:
+        """Show what would happen to the call."""
+        self._show_answer(show_hidden(translate_sentence(sentence)), "")
+
+    def _request_verdict(self) -> None:
+        arguments, problem = arguments_from_json(self._arguments.text())
+        if arguments is None:
+            self._show_answer(problem, "error")
+        elif self._tools.currentText():
+            self.requested.emit(self._tools.currentText(), arguments)
+
+    def _show_answer(self, words: str, kind: str) -> None:
+        self._answer.setText(words)
+        self._answer.show()
+        set_style_property(self._answer, "kind", kind)
+        announce(self._answer, words)
+
+    def _apply_theme(self) -> None:
+        self._arguments.setFont(mono_font(self._themes.theme, self._themes.zoom))
+
+
+MAX_CARDS = 200
+
+
+class RuleSettings(QWidget):
+    """The page of rules, and a dry run of them. Answer with `show_rules`."""
+
+    revoke_requested = Signal(str)
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._rules: tuple[RuleSummary, ...] = ()
+        self._none = label(
+            self.tr("No rules stand. Make one with Always allow… when a call is asked about."), "muted", wrap=True
+        )
+        self._more = label(kind="muted")
+        self._more.hide()
+        self._cards = vbox(spacing=SPACE_S)
+        self.dry_run = PermissionDryRun(themes)
+        words = self.tr(
+            "A rule decides about calls before the mode does: what it denies never runs, what it allows runs unasked. "
+            "Only content from outside can still make such a call be asked about."
+        )
+        intro, trial = label(words, "muted", wrap=True), label(self.tr("Try a call"), "strong")
+        standing = label(self.tr("Standing rules"), "strong")
+        parts = (intro, trial, self.dry_run, standing, self._none, self._cards, self._more)
+        vbox(*parts, parent=self, spacing=SPACE_M, margins=0, end_stretch=True)
+
+    def show_rules(self, rules: Sequence[RuleSummary]) -> None:
+        """Show the standing rules."""
+        if tuple(rules) == self._rules:
+            return
+        self._rules = tuple(rules)
+        clear_layout(self._cards)
+        for rule in self._rules[:MAX_CARDS]:
+            card = RuleCard(rule)
+            card.revoked.connect(partial(self.revoke_requested.emit, rule.rule_id))
+            self._cards.addWidget(card)
+        hidden = len(self._rules) - MAX_CARDS
+        self._none.setVisible(not self._rules)
+        self._more.setText(self.tr("And {0} older rules").format(hidden))
+        self._more.setVisible(hidden > 0)
+
+
+_MAX_LINE_LENGTH = 200
+_DETAILS_HEIGHT = 180
+
+
+class AuditLogSettings(QWidget):
+    """One row for each call, newest first; the selected one in full below."""
+
+    more_requested = Signal()
+    export_requested = Signal()
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._entries: tuple[AuditEntry, ...] = ()
+        self._none = label(self.tr("No tool was called yet."), "muted")
+        self._list = QListWidget()
+        self._list.setAccessibleName(self.tr("Decisions"))
+        self._list.setItemDelegate(RowDelegate(themes, self._list))
+        self._list.setUniformItemSizes(True)
+        self._list.currentRowChanged.connect(self._show_details)
+        self._details = LogicalOrderText(readOnly=True, tabChangesFocus=True)
+        self._details.setAccessibleName(self.tr("Details of the decision"))
+        self._details.setProperty("kind", "code")
+        self._details.setFixedHeight(_DETAILS_HEIGHT)
+        self._more = button(self.tr("Show older"), self.more_requested.emit)
+        self._export = button(self.tr("Export…"), self.export_requested.emit)
+        foot = hbox(self._more, spacing=SPACE_S, end_stretch=True)
+        foot.addWidget(self._export)
+        words = self.tr("Every call that a model asked for: who decided about it, and what became of it.")
+        intro = label(words, "muted", wrap=True)
+        layout = vbox(intro, self._list, self._details, foot, parent=self, spacing=SPACE_M, margins=0, grow=self._list)
+        # It takes the room of the hidden list.
+        layout.insertWidget(1, self._none, 1, Qt.AlignmentFlag.AlignTop)
+        themes.changed.connect(self._redraw)
+        self.show_entries((), is_all=True)
+
+    @Slot()
+    def _redraw(self) -> None:
+        self._show_details(self._list.currentRow())
+
+    def show_entries(self, entries: Sequence[AuditEntry], *, is_all: bool) -> None:
+        """Show the entries, newest first; `is_all`: there are no older ones."""
+        self._entries = tuple(entries)
+        chosen = self._list.currentRow()
+        blocker = QSignalBlocker(self._list)
+        self._list.clear()
+        for entry in self._entries:
+            item = QListWidgetItem(isolate(self._title(entry)), self._list)
+            item.setData(RowRole.SUBTITLE, self._summary(entry))
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{self._title(entry)}. {self._summary(entry)}")
+        blocker.unblock()
+        self._none.setVisible(not self._entries)
+        for widget in (self._list, self._details, self._export):
+            widget.setVisible(bool(self._entries))
+        self._more.setVisible(not is_all)
+        self._list.setCurrentRow(min(max(chosen, 0), len(self._entries) - 1))
+
+    def _title(self, entry: AuditEntry) -> str:
+        about = next((value for value in entry.input.values() if isinstance(value, str)), "")
+        path = " → ".join((*entry.agent_path, entry.tool))
+        return show_hidden(" ".join(f"{path}  {about}"[:_MAX_LINE_LENGTH].split()))
+
+    def _summary(self, entry: AuditEntry) -> str:
+        parts = [self._decision_text(entry)]
+        if entry.outcome is not None and entry.state == "allowed":
+            parts.append(self._outcome_text(entry.outcome))
+        parts += [exact_date(entry.at, now()), show_hidden(entry.conversation_title[:_MAX_LINE_LENGTH])]
+        return " · ".join(parts)
+
+    def _decision_text(self, entry: AuditEntry) -> str:
+        words = {
+            ("allowed", "person"): self.tr("Allowed by you"),
+            ("allowed", "rule"): self.tr("Allowed by a rule"),
+            ("allowed", "mode"): self.tr("Allowed by the mode"),
+            ("allowed", "default"): self.tr("Allowed without asking: it only reads"),
+            ("denied", "person"): self.tr("Denied by you"),
+            ("denied", "rule"): self.tr("Denied by a rule"),
+            ("denied", "program"): self.tr("Denied without asking"),
+            ("stopped", "program"): self.tr("Stopped before it was started"),
+        }
+        return words.get((entry.state, entry.by), self.tr("Not decided"))
+
+    def _outcome_text(self, outcome: Outcome) -> str:
+        words = {
+            Outcome.SUCCEEDED: self.tr("done"),
+            Outcome.FAILED: self.tr("failed"),
+            Outcome.TIMED_OUT: self.tr("took too long"),
+            Outcome.CANCELLED: self.tr("stopped"),
+            Outcome.UNKNOWN: self.tr("outcome unknown"),
+        }
+        return words.get(outcome, outcome.value)
+
+    def _show_details(self, row: int) -> None:
+        if not 0 <= row < len(self._entries):
+            self._details.clear()
+            return
+        entry = self._entries[row]
+        lines = [isolate(self._title(entry)), self._summary(entry)]
+        if entry.was_edited:
+            lines.append(self.tr("You edited the arguments."))
+        lines += [show_hidden(widget) for widget in (entry.reason, entry.message) if widget]
+        self._details.setPlainText("\n".join([*lines, "", ""]))
+        written = QTextCharFormat()
+        written.setFont(mono_font(self._themes.theme, self._themes.zoom))
+        end = QTextCursor(self._details.document())
+        end.movePosition(QTextCursor.MoveOperation.End)
+        end.insertText(in_logical_order(arguments_as_json(entry.input)), written)

@@ -1,0 +1,290 @@
+"""The page of model providers: a card and an editor for each endpoint, and its API key."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.providers import Endpoint
+from ui.forms.controls import Control, text_line
+from ui.forms.form import TABLE
+from ui.settings.card_list import CardEditor
+from ui.style.boxes import hbox, vbox
+from ui.style.controls import ElidedLabel, button, label
+from ui.style.removal import remove_widget
+from ui.style.server_fields import (
+    ApiKeyField,
+    DialectBox,
+    MirrorsField,
+    ModelsField,
+    SessionKeyLink,
+    Status,
+    StatusLine,
+    complete_web_address,
+    dialect_names,
+)
+from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
+
+
+class EndpointEditor(CardEditor):
+    """`saved` carries the edited Endpoint. Warns before that the key will be lost: it is only for its addresses."""
+
+    def __init__(self, endpoint: Endpoint, parent: QWidget | None = None) -> None:
+        title = endpoint.title
+        names = (self.tr("Cancel editing {0}").format(title), self.tr("Save {0}").format(title))
+        super().__init__(style=TABLE, parent=parent, button_names=names)
+        self._endpoint = endpoint
+        self._holds_key = False
+        self._title = text_line()
+        self._address = text_line()
+        self._add_fields()
+        self.form.show_values(dict(endpoint))
+        self._build_layout(spacing=SPACE_S, is_card=False)
+        self.form.changed.connect(self._update_warning)
+
+    def set_holds_key(self, *, stored: bool) -> None:
+        """Set whether there is a key that can be lost."""
+        self._holds_key = stored
+        self._update_warning()
+
+    def start_editing(self) -> None:
+        """Focus the title."""
+        super().start_editing()
+        self._title.widget.selectAll()
+
+    def _edited_item(self) -> Endpoint:
+        values, old = self.form.values, self._endpoint
+        address = complete_web_address(values["base_url"]) or ""
+        # A trailing slash alone is no change.
+        values["base_url"] = old.base_url if address == old.base_url.rstrip("/") else address
+        values["title"] = values["title"] or old.title
+        values["mirrors"] = tuple(mirror for mirror in values["mirrors"][0] if mirror != address)
+        return old.model_copy(update=values)
+
+    def _emit_saved(self, item: Endpoint) -> None:
+        if item == self._endpoint:
+            self.cancelled.emit()
+        else:
+            self.saved.emit(item)
+
+    def _update_warning(self) -> None:
+        old = self._endpoint
+        is_wrong = any(row.problem for row in self.form.rows.values())
+        loses = self._holds_key and not is_wrong and not self._edited_item().origins <= old.origins
+        words = self.tr(
+            "The key was given for {0} and goes to no other address. Saving removes it; then enter the key again."
+        ).format(", ".join(dict.fromkeys(urlsplit(url).netloc for url in (old.base_url, *old.mirrors))))
+        self.form.rows["mirrors"].show_warning(words if loses else "")
+
+    def _address_error(self, typed: str) -> str:
+        words = self.tr("“{0}” is not a web address. It begins with https:// or http://.")
+        return "" if complete_web_address(typed) is not None else words.format(typed)
+
+    def _mirrors_error(self, mirrors: tuple[tuple[str, ...], str]) -> str:
+        return self._address_error(mirrors[1]) if mirrors[1] else ""
+
+    def _add_fields(self) -> None:
+        add, title = self.form.add_field, self._endpoint.title
+        add("title", self.tr("Title"), self._title, accessible_name=self.tr("Title of {0}").format(title))
+        address = self.tr("Address of {0}").format(title)
+        add("base_url", self.tr("Address"), self._address, self._address_error, accessible_name=address)
+        dialect, models, mirrors = DialectBox(), ModelsField(), MirrorsField()
+        speaks = Control(widget=dialect, read=dialect.currentData, show=dialect.show_dialect)
+        add("dialect", self.tr("Speaks"), speaks, accessible_name=self.tr("What {0} speaks").format(title))
+        named = Control(widget=models, read=lambda: models.models, show=models.show_models)
+        names = self.tr("Models of {0}, if it lists none").format(title)
+        add("models", self.tr("Models"), named, accessible_name=names)
+        further = Control(
+            widget=mirrors.editor,
+            view=mirrors,
+            read=mirrors.addresses,
+            show=mirrors.show_addresses,
+            changed=mirrors.editor.textChanged,
+            has_title=True,
+        )
+        add("mirrors", self.tr("Further addresses of {0}").format(title), further, self._mirrors_error)
+        for line in (self._title.widget, self._address.widget, models):
+            line.returnPressed.connect(self.save)
+
+
+class EndpointCard(QFrame):
+    """The card of one endpoint; what its buttons request is emitted by the page."""
+
+    def __init__(self, themes: ThemeSource, endpoint: Endpoint, page: "ProviderSettings") -> None:
+        super().__init__()
+        title = endpoint.title
+        self._endpoint = endpoint
+        self._page = page
+        self._themes = themes
+        self._editor: EndpointEditor | None = None
+        self._holds_key = False
+        self._state = StatusLine(themes)
+        self._key = label(kind="muted")
+        self._field = ApiKeyField(self.tr("API key for {0}").format(title), self.tr("Paste a new API key"))
+        self._change = button(self.tr("Change key"), self._open_field, name=self.tr("Change key of {0}").format(title))
+        remove_key, test = partial(page.key_removed.emit, endpoint.id), partial(page.test_requested.emit, endpoint.id)
+        self._remove_key = button(self.tr("Remove key"), remove_key, name=self.tr("Remove key of {0}").format(title))
+        self._edit = button(self.tr("Edit"), self._open_editor, name=self.tr("Edit {0}").format(title))
+        self._test = button(self.tr("Test"), test, name=self.tr("Test {0}").format(title))
+        remove = button(
+            self.tr("Remove server"),
+            partial(page.endpoint_removed.emit, endpoint.id),
+            "danger",
+            self.tr("Remove server {0}").format(title),
+        )
+        self._field.key_entered.connect(partial(page.key_submitted.emit, endpoint.id))
+        self._field.hide()
+        self._for_session = SessionKeyLink(self._submit_session_key)
+        self.setProperty("kind", "card")
+        row = hbox(self._test, self._edit, self._change, self._remove_key, spacing=SPACE_S, end_stretch=True)
+        row.addWidget(remove)
+        details = label(self._details(), "muted", wrap=True)
+        parts = (self._header_layout(), details, self._state, self._for_session, self._field, row)
+        self._layout = vbox(*parts, parent=self, spacing=SPACE_S, margins=SPACE_M)
+
+    def show_key(self, *, stored: bool) -> None:
+        """Show whether a key is stored."""
+        self._holds_key = stored
+        if self._editor is not None:
+            self._editor.set_holds_key(stored=stored)
+        self._key.setText(self.tr("Key held") if stored else self.tr("No key"))
+        self._change.setText(self.tr("Change key") if stored else self.tr("Add key"))
+        self._remove_key.setVisible(stored)
+
+    def show_state(self, state: Status, sentence: Sentence | str) -> None:
+        """Show how a test or a change of key goes."""
+        self._state.show_state(state, sentence)
+        self._test.setEnabled(state is not Status.BUSY)
+        self._field.setEnabled(state is not Status.BUSY)
+        self._for_session.setVisible(state is Status.NO_KEYRING)
+        if state is Status.OK:
+            self._field.clear()
+            self._field.hide()
+
+    def ask_for_key(self) -> None:
+        """Say that the key was removed with its address, and ask for one."""
+        words = self.tr("The key was for another address and is removed. Enter the key for this one.")
+        self._state.show_state(Status.NO_KEYRING, words)
+        self._field.show()
+        self._field.setFocus()
+
+    def _submit_session_key(self) -> None:
+        key = self._field.text().strip()
+        if key:
+            self._page.session_key_submitted.emit(self._endpoint.id, SecretStr(key))
+
+    def _header_layout(self) -> QHBoxLayout:
+        head = hbox(label(self._endpoint.title, "strong"), spacing=SPACE_S)
+        address = ElidedLabel(self._endpoint.base_url)
+        address.setProperty("kind", "muted")
+        head.addWidget(address, 1)
+        head.addWidget(self._key)
+        return head
+
+    def _details(self) -> str:
+        words = dialect_names()[self._endpoint.dialect]
+        mirrors = len(self._endpoint.mirrors)
+        if mirrors == 1:
+            return words + " · " + self.tr("1 further address")
+        return words + (" · " + self.tr("{0} further addresses").format(mirrors) if mirrors else "")
+
+    def _open_editor(self) -> None:
+        if self._editor is None:
+            self._editor = EndpointEditor(self._endpoint)
+            self._editor.saved.connect(self._page.on_edited)
+            self._editor.cancelled.connect(self._close_editor)
+            self._layout.addWidget(self._editor)
+            self._editor.set_holds_key(stored=self._holds_key)
+        self._edit.setEnabled(False)
+        self._editor.start_editing()
+
+    def _close_editor(self) -> None:
+        if self._editor is not None:
+            remove_widget(self._layout, self._editor)
+            self._editor = None
+        self._edit.setEnabled(True)
+        self._edit.setFocus()
+
+    def _open_field(self) -> None:
+        self._field.setVisible(self._field.isHidden())
+        if not self._field.isHidden():
+            self._field.setFocus()
+
+
+class ProviderSettings(QWidget):
+    """The page of providers. Answer its requests with `show_state`, `show_endpoints` and `show_keys`."""
+
+    key_submitted = Signal(str, object)
+    """Endpoint id and SecretStr."""
+    session_key_submitted = Signal(str, object)
+    """The same, to be kept in memory only."""
+    key_removed = Signal(str)
+    test_requested = Signal(str)
+    endpoint_removed = Signal(str)
+    endpoint_edited = Signal(object)
+    """The edited Endpoint."""
+    connect_requested = Signal()
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._cards: dict[str, EndpointCard] = {}
+        self._endpoints: Sequence[Endpoint] = ()
+        self._stored_keys: frozenset[str] = frozenset()
+        self._invalidated_keys: set[str] = set()
+        self._keyring_label = label(kind="muted", wrap=True)
+        self._none = label(self.tr("No server is connected yet."), "muted")
+        self._list = vbox(spacing=SPACE_S)
+        foot = hbox(button(self.tr("Connect a model…"), self.connect_requested.emit), end_stretch=True)
+        vbox(
+            self._keyring_label, self._none, self._list, foot, parent=self, spacing=SPACE_M, margins=0, end_stretch=True
+        )
+
+    def show_keyring(self, name: str) -> None:
+        """Show which keyring stores the keys."""
+        self._keyring_label.setText(self.tr("Keys are held by: {0}").format(name))
+
+    def show_no_keyring(self, why: str) -> None:
+        """Say why no keyring can store keys."""
+        until = self.tr("A key can be held in memory until the program is closed.")
+        self._keyring_label.setText(f"{why} {until}")
+
+    def show_endpoints(self, endpoints: Sequence[Endpoint]) -> None:
+        """Show the endpoints in use."""
+        if list(endpoints) == list(self._endpoints):
+            return
+        self._endpoints = endpoints
+        for card in self._cards.values():
+            remove_widget(self._list, card)
+        self._cards = {}
+        for endpoint in endpoints:
+            self._cards[endpoint.id] = EndpointCard(self._themes, endpoint, self)
+            self._list.addWidget(self._cards[endpoint.id])
+        self._none.setVisible(not endpoints)
+        self.show_keys(self._stored_keys - self._invalidated_keys)
+        for endpoint_id in self._invalidated_keys & set(self._cards):
+            self._cards[endpoint_id].ask_for_key()
+        self._invalidated_keys.clear()
+
+    def show_keys(self, stored: Iterable[str]) -> None:
+        """Set the ids of endpoints with a stored key."""
+        self._stored_keys = frozenset(stored)
+        for endpoint_id, card in self._cards.items():
+            card.show_key(stored=endpoint_id in self._stored_keys)
+
+    def show_state(self, endpoint_id: str, state: Status, sentence: Sentence | str) -> None:
+        """Show how a test or a change of key goes."""
+        card = self._cards.get(endpoint_id)
+        if card is not None:
+            card.show_state(state, sentence)
+
+    def on_edited(self, changed: Endpoint) -> None:
+        """Note that the key is lost: it is asked for once the change is made."""
+        old = next(endpoint for endpoint in self._endpoints if endpoint.id == changed.id)
+        if changed.id in self._stored_keys and not changed.origins <= old.origins:
+            self._invalidated_keys.add(changed.id)
+        self.endpoint_edited.emit(changed)

@@ -1,0 +1,254 @@
+"""The settings dialog: a page for each section of the preferences, and the tab order through a page."""
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+from pydantic import BaseModel
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QDialog,
+    QHBoxLayout,
+    QLayout,
+    QListWidget,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.preferences import Preferences
+from ui.forms.form import SETTINGS, Form
+from ui.forms.model_fields import add_model_fields, translate_preference
+from ui.settings.found_histories import FoundHistorySettings
+from ui.settings.mcp_servers.mcp_servers_form import McpServersForm
+from ui.settings.modes_form import ModeSettings
+from ui.settings.permissions import AuditLogSettings, RuleSettings
+from ui.settings.prices_form import PriceSettings
+from ui.settings.providers_form import ProviderSettings
+from ui.settings.specialists_form import SpecialistSettings
+from ui.settings.storage_form import StorageSettings
+from ui.style.accessibility import choose_toggled_row
+from ui.style.boxes import hbox, vbox
+from ui.style.controls import ComboBox, button, label
+from ui.style.layouts import FlowRows
+from ui.style.list_rows import RowDelegate
+from ui.style.server_fields import Status, StatusLine
+from ui.style.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
+
+
+class TabOrder(QObject):
+    """Keeps the tab order of a page in the order of its layouts, right after `before`."""
+
+    def __init__(self, before: QWidget, page: QWidget) -> None:
+        super().__init__(page)
+        self._before = before
+        self._page = page
+        self._chain: list[QWidget] = []
+        page.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest and watched is self._page:
+            self._update()
+        return False
+
+    def _update(self) -> None:
+        chain = [self._before, *_tab_stops(self._page)]
+        if chain == self._chain:
+            return
+        self._chain = chain
+        for first, second in pairwise(chain):
+            QWidget.setTabOrder(first, second)
+
+
+def _tab_stops(widget: QWidget) -> Iterator[QWidget]:
+    """Yield the widgets that Tab stops at, in order."""
+    if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.focusProxy() is None:
+        yield widget
+    layout = widget.layout()
+    inside = widget.widget() if isinstance(widget, QScrollArea) else None
+    if inside is not None:
+        yield from _tab_stops(inside)
+    elif isinstance(widget, FlowRows):
+        for item in widget.items:
+            yield from _tab_stops(item)
+    elif layout is not None:
+        yield from _tab_stops_in_layout(layout)
+
+
+def _tab_stops_in_layout(layout: QLayout) -> Iterator[QWidget]:
+    for index in range(layout.count()):
+        item = layout.itemAt(index)
+        widget, inner = (item.widget(), item.layout()) if item is not None else (None, None)
+        if widget is not None:
+            yield from _tab_stops(widget)
+        elif inner is not None:
+            yield from _tab_stops_in_layout(inner)
+
+
+LIST_WIDTH = 190
+NARROW_WIDTH = 700
+"""Pixels: a dialog that is less wide has its sections in a menu over the page."""
+SIZE = QSize(820, 740)
+CUSTOM_PAGES = frozenset({"providers", "modes", "specialists", "mcp", "histories"})
+"""Sections that need more than a control for each field."""
+
+
+class SettingsDialog(QDialog):
+    """The settings, shown with `open()` or `show()`. Changes take effect at once."""
+
+    preferences_changed = Signal(object)
+    """Preferences."""
+    about_requested = Signal()
+    audit_log_requested = Signal()
+    """The page of decisions was selected."""
+
+    def __init__(self, themes: ThemeSource, preferences: Preferences, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._preferences = preferences
+        self._forms: dict[str, Form] = {}
+        self.providers = ProviderSettings(themes)
+        self.prices = PriceSettings(themes)
+        self.modes = ModeSettings()
+        self.specialists = SpecialistSettings()
+        self.mcp_servers = McpServersForm(themes)
+        self.rules = RuleSettings(themes)
+        self.decisions = AuditLogSettings(themes)
+        self.histories = FoundHistorySettings()
+        self.storage = StorageSettings(themes, self._create_form("storage"))
+        self._problem = StatusLine(themes)
+        self._pages_by_name: list[str] = []
+        self._list = QListWidget()
+        self._menu = ComboBox()
+        self._middle = QHBoxLayout()
+        self._column = QVBoxLayout(self)
+        self._pages = QStackedWidget()
+        self._add_page("providers", self.tr("Providers and keys"), self.providers)
+        for name in ("models", "chat"):
+            self._add_section(name)
+        self._add_page("modes", self.tr("Modes"), self.modes)
+        self._add_page("rules", self.tr("Rules"), self.rules)
+        self._add_page("decisions", self.tr("Decisions"), self.decisions)
+        self._add_page("mcp", self.tr("MCP servers"), self.mcp_servers)
+        self._add_page("specialists", self.tr("Specialists"), self.specialists)
+        for name in type(preferences).model_fields:
+            if name not in CUSTOM_PAGES and name not in self._forms:
+                self._add_section(name)
+        self._add_page("histories", self.tr("Other assistants"), self.histories)
+        self._add_page("storage", self.tr("Storage"), self.storage)
+        self._build(themes)
+        themes.changed.connect(self._update_layout)
+        self._update_layout()
+        self.modes.changed.connect(partial(self._change_preference, "modes", "defined"))
+        self.specialists.changed.connect(partial(self._change_preference, "specialists", "defined"))
+        self.set_preferences(preferences)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._update_layout()
+
+    def set_preferences(self, preferences: Preferences) -> None:
+        """Show the preferences without a signal."""
+        self._preferences = preferences
+        self.show_problem("")
+        for name, form in self._forms.items():
+            form.show_values(dict(getattr(preferences, name)))
+        self.providers.show_endpoints(preferences.providers.endpoints)
+        self.modes.show_items(preferences.modes.defined)
+        self.specialists.show_items(preferences.specialists.defined)
+        self.histories.show_shown(preferences.histories.shown)
+
+    def show_problem(self, problem: Sentence | str) -> None:
+        """Show a problem that is about none of the cards; "" hides it."""
+        self._problem.show_state(Status.ERROR, problem)
+
+    def show_page(self, page: str) -> None:
+        """Show the page of a section of the preferences, or "rules", "decisions" or "storage"."""
+        self._list.setCurrentRow(self._pages_by_name.index(page))
+
+    def _on_field_changed(self, section: str, name: str) -> None:
+        self._change_preference(section, name, self._forms[section].rows[name].value)
+
+    def _change_preference(self, section: str, name: str, value: Any) -> None:
+        old = getattr(self._preferences, section)
+        # A copy keeps fields that a newer version of the program wrote into the file.
+        new = old.model_copy(update={name: value})
+        self._preferences = self._preferences.model_copy(update={section: new})
+        self.preferences_changed.emit(self._preferences)
+
+    def _create_form(self, name: str) -> Form:
+        form = self._forms[name] = Form(SETTINGS)
+        section: BaseModel = getattr(self._preferences, name)
+        add_model_fields(form, type(section))
+        form.changed.connect(partial(self._on_field_changed, name))
+        return form
+
+    def _add_section(self, name: str) -> None:
+        form = self._create_form(name)
+        self._add_page(name, translate_preference(name.capitalize()), form, self.prices if name == "models" else None)
+
+    def _add_page(self, name: str, title: str, content: QWidget, below: QWidget | None = None) -> None:
+        page = QWidget()
+        layout = vbox(label(title, "heading"), parent=page, spacing=SPACE_M, margins=(SPACE_L, 0, SPACE_L, SPACE_L))
+        layout.addWidget(content, 0 if isinstance(content, Form) else 1)
+        if isinstance(content, Form):
+            layout.addSpacing(SPACE_L)
+            layout.addWidget(below or QWidget(), 1)
+        scroll = QScrollArea()
+        scroll.setWidget(page)
+        scroll.setWidgetResizable(True)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        page.setAutoFillBackground(False)
+        scroll.viewport().setAutoFillBackground(False)
+        self._pages.addWidget(scroll)
+        TabOrder(self._list, page)
+        self._list.addItem(title)
+        self._pages_by_name.append(name)
+
+    def _on_page_selected(self, row: int) -> None:
+        self._pages.setCurrentIndex(row)
+        self._menu.setCurrentIndex(row)
+        if self._pages_by_name[row] == "decisions":
+            self.audit_log_requested.emit()
+
+    def _update_layout(self) -> None:
+        part = self._themes.zoom / 100
+        is_narrow = self.width() < NARROW_WIDTH * part
+        self._list.setFixedWidth(round(LIST_WIDTH * part))
+        self._list.setVisible(not is_narrow)
+        self._menu.setVisible(is_narrow)
+        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        self._middle.setDirection(down if is_narrow else across)
+        edge = SPACE_M if is_narrow else SPACE_XL
+        self._column.setContentsMargins(edge, edge, edge, SPACE_M if is_narrow else SPACE_L)
+
+    def _build(self, themes: ThemeSource) -> None:
+        self.setWindowTitle(self.tr("Settings"))
+        self.setAccessibleName(self.tr("Settings"))
+        self.resize((SIZE * (themes.zoom / 100)).boundedTo(self.screen().availableSize() * 0.9))
+        self._list.setAccessibleName(self.tr("Sections"))
+        self._list.setItemDelegate(RowDelegate(themes, self._list))
+        self._list.setMouseTracking(True)
+        self._list.currentRowChanged.connect(self._on_page_selected)
+        choose_toggled_row(self._list, self._list.setCurrentIndex)
+        self._menu.setModel(self._list.model())
+        self._menu.setAccessibleName(self.tr("Section"))
+        self._menu.activated.connect(self._list.setCurrentRow)
+        self._list.setCurrentRow(0)
+        self._middle.setSpacing(SPACE_M)
+        for widget in (self._menu, self._list):
+            self._middle.addWidget(widget)
+        self._middle.addWidget(self._pages, 1)
+        # People look for the version here first.
+        about = self.tr("About · version {0}").format(QCoreApplication.applicationVersion())
+        foot = hbox(button(about, self.about_requested.emit, "quiet"), end_stretch=True)
+        foot.addWidget(button(self.tr("Close"), self.accept))
+        self._column.setSpacing(SPACE_L)
+        self._column.addLayout(self._middle, 1)
+        self._column.addWidget(self._problem)
+        self._column.addLayout(foot)

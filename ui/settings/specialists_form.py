@@ -1,0 +1,105 @@
+"""The page of specialists: a card for each."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from desktop_agent.types.policies import Specialist
+from ui.bridge.model_servers import ModelGroup
+from ui.settings.card_list import Card, ItemsForm
+from ui.settings.specialist_editor import SpecialistEditor
+from ui.style.boxes import hbox, vbox
+from ui.style.controls import ElidedLabel, button, label
+from ui.style.layouts import FlowRows
+from ui.style.text import format_count, format_dollars
+from ui.style.theme import SPACE_M, SPACE_S
+
+
+class SpecialistCard(Card):
+    """A specialist: its description, tools and budget."""
+
+    edit_pressed = Signal()
+    remove_pressed = Signal()
+
+    def __init__(self, specialist: Specialist, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        name = specialist.name
+        self.setAccessibleName(self.tr("Specialist {0}").format(name))
+        head = hbox(spacing=SPACE_S)
+        title = ElidedLabel(name)
+        title.setProperty("kind", "strong")
+        head.addWidget(title, 1)
+        edit = button(self.tr("Edit"), self.edit_pressed.emit, name=self.tr("Edit {0}").format(name))
+        self.set_edit_buttons(edit)
+        remove = button(self.tr("Remove"), self.remove_pressed.emit, "danger", self.tr("Remove {0}").format(name))
+        head.addWidget(FlowRows((edit, remove), trailing=True))
+        description = label(specialist.description, wrap=True)
+        details = label(self._details(specialist), "muted", wrap=True)
+        vbox(head, description, details, parent=self, spacing=SPACE_S, margins=SPACE_M)
+
+    def _details(self, specialist: Specialist) -> str:
+        tools = ", ".join(specialist.tools) or self.tr("none")
+        facts = [self.tr("Tools: {0}").format(tools)]
+        if specialist.model:
+            facts.append(self.tr("Model: {0}").format(specialist.model))
+        facts.append(self.tr("Budget: {0} %").format(round(specialist.share * 100)))
+        if specialist.limits.tokens:
+            facts.append(self.tr("At most {0} tokens").format(format_count(specialist.limits.tokens)))
+        if specialist.limits.cost:
+            facts.append(self.tr("At most {0}").format(format_dollars(specialist.limits.cost)))
+        if specialist.limits.seconds:
+            facts.append(self.tr("At most {0} minutes").format(f"{specialist.limits.seconds / 60:.3g}"))
+        return " · ".join(facts)
+
+
+# Tools that the runtime adds by itself.
+RESERVED_NAMES = ("ask_user", "change_mode")
+
+
+class SpecialistSettings(ItemsForm[Specialist, SpecialistEditor]):
+    """The page of specialists. Answer `changed` with `show_items`."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(self.tr("Add specialist…"), parent)
+        self._models: tuple[ModelGroup, ...] = ()
+        self._empty_note = label(self.tr("There is no specialist yet."), "muted")
+        words = self.tr(
+            "A specialist is an agent that the agent may call like a tool. It never may do more than the agent that "
+            "calls it. Changes hold in every conversation from its next prompt on; one that works already ends as it "
+            "began."
+        )
+        intro, foot = label(words, "muted", wrap=True), hbox(self._add, end_stretch=True)
+        parts = (intro, self._empty_note, self._cards, foot)
+        vbox(*parts, parent=self, spacing=SPACE_M, margins=0, end_stretch=True)
+
+    def show_models(self, groups: Sequence[ModelGroup]) -> None:
+        """Set the models to choose from."""
+        self._models = tuple(groups)
+        if self._editor is not None:
+            self._editor.show_models(self._models)
+
+    def _create_editor(self, item: Specialist | None) -> SpecialistEditor:
+        editor = SpecialistEditor(item)
+        editor.show_models(self._models)
+        return editor
+
+    def _update_editor(self, editor: SpecialistEditor) -> None:
+        tools = (tool.name for group in self._tools for tool in group.tools)
+        taken = frozenset((*(specialist.name for specialist in self._items), *tools, *RESERVED_NAMES))
+        editor.show_tools(self._tools, taken - {self._edited_name})
+
+    def _remove_specialist(self, name: str) -> None:
+        self._change_items(tuple(specialist for specialist in self._items if specialist.name != name))
+
+    def _create_card(self, item: Specialist, index: int) -> SpecialistCard:
+        del index
+        card = SpecialistCard(item)
+        card.edit_pressed.connect(partial(self.edit, item.name))
+        card.remove_pressed.connect(partial(self._remove_specialist, item.name))
+        return card
+
+    def _update_buttons(self) -> None:
+        self._add.setEnabled(self._editor is None)
+        self._empty_note.setVisible(not self._items and self._editor is None)
