@@ -57,12 +57,8 @@ class SessionWriter:
         self.rule_queue = rule_queue or journal_queue
         self._messages = list(messages)
         self.above = above
-        self.branches = Branches(
-            branch_points or {},
-            stored=journal_queue.is_stored,
-            above=None if above is None else above.id,
-            nodes=nodes,
-        )
+        above_id = None if above is None else above.id
+        self.branches = Branches(branch_points or {}, stored=journal_queue.is_stored, above=above_id, nodes=nodes)
         self.known_ids = {message.id for message in messages}
         self.transcript = Transcript(self._messages)
         self.usage = _last_usage(self._messages)
