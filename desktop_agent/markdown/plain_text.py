@@ -13,12 +13,13 @@ _LINE_SIGNS = re.compile(
 )
 # One pair of signs around words. Underscores count only around several words: `__init__` is a name.
 _PAIRS = re.compile(
-    r"(?P<code>`{1,2})(?=[^`\n])(?P<in_code>[^`\n]{1,400})(?P=code)"
+    # Most characters are none of these: five times as fast.
+    r"(?=[`!\[*_~])(?:(?P<code>`{1,2})(?=[^`\n])(?P<in_code>[^`\n]{1,400})(?P=code)"
     r"|!?\[(?P<label>[^\[\]\n]{0,400})\]\((?P<target>[^()\s]{0,2000}(?:\([^()\s]{0,400}\)[^()\s]{0,400})?)\)"
     r"|(?P<stars>\*{2,3})(?=[^\s*])(?P<bold>(?:[^*\n]|\*(?!\*)){0,399}(?:[^\s*]|(?<=[^\s*])\*))(?P=stars)"
     r"|(?<![\w*])\*(?=[^\s*])(?P<starred>[^*\n]{0,399}[^\s*])\*(?![\w*])"
     r"|(?<![\w_])(?P<lines>_{1,3})(?=[^\s_])(?P<underlined>[^_\n]{0,300} [^_\n]{0,98}[^\s_])(?P=lines)(?![\w_])"
-    r"|(?P<strike>~~)(?=[^\s~])(?P<struck>[^~\n]{0,399}[^\s~])~~"
+    r"|(?P<strike>~~)(?=[^\s~])(?P<struck>[^~\n]{0,399}[^\s~])~~)"
 )
 _KEPT_GROUPS = ("in_code", "label", "bold", "starred", "underlined", "struck")
 

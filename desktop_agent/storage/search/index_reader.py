@@ -7,15 +7,23 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 from desktop_agent.storage.open_files import FileIdentity, file_identity
 from desktop_agent.storage.search.index_file import connect_index, is_current
-from desktop_agent.storage.search.query_plan import MatchPlan, conversation_filter, is_placed, match_of, message_filter
+from desktop_agent.storage.search.query_plan import (
+    MatchPlan,
+    conversation_filter,
+    is_placed,
+    is_short_beginning,
+    match_of,
+    message_filter,
+)
 from desktop_agent.storage.search.searchable_text import SearchableText
 from desktop_agent.storage.search.snippets import NO_SNIPPET, Snippet, find_matches, make_snippet
-from desktop_agent.storage.search.text_analysis import parse_query
+from desktop_agent.storage.search.text_analysis import Term, parse_query, to_index_words, token_pattern
 from desktop_agent.types.search import MatchRange, SearchPlace, SearchQuery
 
 T = TypeVar("T")
@@ -26,11 +34,16 @@ _MAX_OF_ONE = 50
 """So many of one conversation, so that others are found beside it."""
 _MAX_SEEN = 5000
 _MAX_TITLES = 200
+_TITLES_TRIED = 250
+_MIN_TITLES_BEGUN = 50
+"""Of the newest titles tried. Where fewer have the beginning, few words have it, which FTS5 gathers quickly."""
 _MAX_LISTED_HITS = 3
 """Of one conversation, unless the search is within it."""
 
 _WEIGHTS = "1.0, 0.4, 1.0, 0.6"
 """Of the columns: results of tools are long, and mostly not what is looked for."""
+_WHOLE_WORD = 2.0
+"""What a last word is worth that is there as it was typed: what SQLite gives to one that every tenth message has."""
 _TITLE_WEIGHT = 3.0
 _DAY = 86_400_000_000
 _RECENT_DAYS = 60
@@ -269,15 +282,16 @@ class _Search:
             yield from self._shard_rows(f"words_{shard}", plan)
 
     def _shard_rows(self, table: str, plan: MatchPlan) -> Iterator[tuple[int, int, int, float]]:
-        rank = f"bm25({table}, {_WEIGHTS})" if plan.is_ranked else "-1.0"
-        # All words with a beginning are gathered at once, and only where the rest matches. "+": not for each message.
-        also = f" AND +{table}.rowid IN (SELECT rowid FROM {table} WHERE {table} MATCH ?)" if plan.also else ""  # noqa: S608
+        # One statement for all plans: preparing one takes as long as a rare word's rows in its table.
+        matching = f"{table}.rowid IN (SELECT rowid FROM {table} WHERE {table} MATCH ?)"  # noqa: S608  a number
         yield from self._connection.execute(
-            f"SELECT {table}.rowid, d.conversation, d.at, {rank} FROM {table}"  # noqa: S608  numbers and constants
-            f" CROSS JOIN documents d ON d.number = {table}.rowid"
+            f"SELECT {table}.rowid, d.conversation, d.at,"  # noqa: S608  numbers and constants
+            f" iif(?, bm25({table}, {_WEIGHTS}), -1.0) - iif(? IS NULL, 0.0, {_WHOLE_WORD} * ({matching}))"
+            f" FROM {table} CROSS JOIN documents d ON d.number = {table}.rowid"
             " CROSS JOIN conversations c ON c.number = d.conversation"
-            f" WHERE {table} MATCH ?{also} AND {self._filter} ORDER BY {table}.rowid DESC",
-            (plan.match, *((plan.also,) if plan.also else ()), *self._values),
+            # All words with a beginning are gathered at once, and only where the rest matches: "+".
+            f" WHERE {table} MATCH ? AND (? IS NULL OR +{matching}) AND {self._filter} ORDER BY {table}.rowid DESC",
+            (plan.is_ranked, plan.whole, plan.whole, plan.match, plan.also, plan.also, *self._values),
         )
 
     def _titles(self) -> Iterator[tuple[int, float]]:
@@ -285,18 +299,51 @@ class _Search:
         is_of_messages = query.roles or query.has_image or query.has_tool_call
         if not self._terms or is_of_messages or (query.places and SearchPlace.TITLE not in query.places):
             return
-        match = " AND ".join(map(match_of, self._terms))
-        conditions, values = conversation_filter(query)
-        rows = self._connection.execute(
-            "SELECT titles.rowid, bm25(titles), c.created_at FROM titles"  # noqa: S608  constants
-            " CROSS JOIN conversations c ON c.number = titles.rowid"
-            f" WHERE titles MATCH ? AND {conditions} ORDER BY titles.rowid DESC LIMIT ?",
-            (match, *values, _MAX_TITLES),
-        )
+        rows = self._begun_titles()
+        if rows is None:
+            rows = [row[:3] for row in islice(self._title_rows(self._terms), _MAX_TITLES)]
         today = time.time() * 1_000_000
         for number, rank, at in rows:
             # SQLite's measure is about nothing for words that most titles have.
             yield number, _TITLE_WEIGHT * (1 - rank) * _recency(at, today)
+
+    def _title_rows(self, terms: Sequence[Term]) -> Iterator[tuple[int, float, int, str]]:
+        """Yield the number, rank, time and text of the titles with these terms, newest first."""
+        conditions, values = conversation_filter(self._query)
+        if terms:
+            yield from self._connection.execute(
+                "SELECT titles.rowid, bm25(titles), c.created_at, c.title FROM titles"  # noqa: S608  constants
+                " CROSS JOIN conversations c ON c.number = titles.rowid"
+                f" WHERE titles MATCH ? AND {conditions} ORDER BY titles.rowid DESC",
+                (" AND ".join(map(match_of, terms)), *values),
+            )
+            return
+        yield from self._connection.execute(
+            "SELECT c.number, 0.0, c.created_at, c.title FROM conversations c"  # noqa: S608  constants
+            f" WHERE {conditions} ORDER BY c.number DESC",
+            values,
+        )
+
+    def _begun_titles(self) -> list[tuple[int, float, int]] | None:
+        """Return the newest titles with a short beginning of a word, which is looked for in each of them.
+
+        FTS5 would gather all words with it of all titles. None where it is to do that.
+        """
+        *others, last = self._terms
+        if not is_short_beginning(last):
+            return None
+        if len(last.pieces) > 1:
+            others.append(Term(last.pieces[:-1]))
+        pattern = token_pattern(last)
+        begun: list[tuple[int, float, int]] = []
+        for tried, (number, rank, at, title) in enumerate(self._title_rows(others)):
+            if tried == _TITLES_TRIED and len(begun) < _MIN_TITLES_BEGUN:
+                return None
+            if pattern.search(to_index_words(title)):
+                begun.append((number, rank, at))
+                if len(begun) == _MAX_TITLES:
+                    break
+        return begun
 
 
 def _group_score(messages: Sequence[FoundMessage]) -> float:

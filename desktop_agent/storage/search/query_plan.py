@@ -22,10 +22,14 @@ _COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class MatchPlan:
-    """What FTS5 is asked: what is ranked, and what must match as well but says nothing about the rank."""
+    """What FTS5 is asked: what is ranked, and what must match as well but says nothing about the rank.
+
+    What matches `whole` has the last word as it was typed, which counts.
+    """
 
     match: str
     also: str | None
+    whole: str | None
     is_ranked: bool
 
     @classmethod
@@ -35,15 +39,23 @@ class MatchPlan:
         within = f"{{{columns}}} : " if columns else ""
         match = f"{within}({' AND '.join(map(match_of, terms))})"
         *others, last = terms
-        is_open_word = last.is_open and not is_unspaced(last.pieces[-1])
-        is_short = is_open_word and len(last.tokens[-1]) <= _SHORT
+        is_word = not is_unspaced(last.pieces[-1])
         begun = [Term(last.pieces[:-1])] if len(last.pieces) > 1 else []
         if not last.is_open or not (others or begun):
-            return cls(match, None, is_ranked=not is_short)
-        # To rank by a beginning FTS5 gathers all words with it once more; the word itself says more and costs nothing.
+            return cls(match, None, None, is_ranked=not is_short_beginning(last))
+        # To rank by a beginning FTS5 gathers all words with it once more; the word itself says more and costs little.
         needed = " AND ".join(map(match_of, (*others, *begun)))
-        ranked = f"({needed}) OR ({needed} AND {match_of(Term(last.pieces))})" if is_open_word else needed
-        return cls(f"{within}({ranked})", None if is_short else match, is_ranked=True)
+        return cls(
+            f"{within}({needed})",
+            None if is_short_beginning(last) else match,
+            f"{within}({needed} AND {match_of(Term(last.pieces))})" if is_word else None,
+            is_ranked=True,
+        )
+
+
+def is_short_beginning(term: Term) -> bool:
+    """Return whether its last word may go on and is so short that nearly every message has one that begins so."""
+    return term.is_open and not is_unspaced(term.pieces[-1]) and len(term.pieces[-1]) <= _SHORT
 
 
 def match_of(term: Term) -> str:

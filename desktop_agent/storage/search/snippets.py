@@ -74,10 +74,25 @@ class _Matcher:
         """Yield where the term is between two places."""
         places = self._places
         limits = (begin, end) if places is None else (bisect_left(places, begin), bisect_left(places, end))
-        for match in _pattern(term.pieces).finditer(self._folded, *limits):
-            start, stop = match.span() if places is None else (places[match.start()], places[match.end()])
+        for match in _find_pieces(self._folded, term.pieces, *limits):
+            start, stop = match if places is None else (places[match[0]], places[match[1]])
             if _begins_word(self._text, start) and (term.is_open or _begins_word(self._text, stop)):
                 yield start, stop
+
+
+def _find_pieces(text: str, pieces: tuple[str, ...], begin: int, end: int) -> Iterator[MatchRange]:
+    """Yield where these pieces follow one another, without overlaps."""
+    # The first one as a string: 20 times as fast as a pattern.
+    while (begin := text.find(pieces[0], begin, end)) >= 0:
+        if len(pieces) == 1:
+            stop = begin + len(pieces[0])
+        elif match := _pattern(pieces).match(text, begin, end):
+            stop = match.end()
+        else:
+            begin += 1
+            continue
+        yield begin, stop
+        begin = stop
 
 
 @lru_cache(maxsize=64)

@@ -44,6 +44,7 @@ _SEPARATORS = re.compile(rf"[^\w{_SIGNS}]+|_+")
 
 TOKENIZER = "ascii"
 """Of SQLite. All that is not ASCII belongs to words for it."""
+_WORD_CHARACTERS = "a-z0-9\x80-\U0010ffff"
 
 
 def fold(text: str) -> str:
@@ -118,6 +119,14 @@ class Term:
         """Return whether the last token is the beginning of one."""
         last = self.pieces[-1]
         return len(last) == 1 if is_unspaced(last) else self.is_prefix
+
+
+def token_pattern(term: Term) -> re.Pattern[str]:
+    """Return what finds a term in the words of a text, as SQLite's tokenizer splits them."""
+    # Text in which all is ASCII keeps its punctuation.
+    gap = rf"[^{_WORD_CHARACTERS}]+"
+    end = "" if term.is_open else f"(?![{_WORD_CHARACTERS}])"
+    return re.compile(f"(?<![{_WORD_CHARACTERS}])" + gap.join(map(re.escape, term.tokens)) + end)
 
 
 _MAX_TERMS = 16

@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from desktop_agent.storage.search.query_plan import MatchPlan
-from desktop_agent.storage.search.text_analysis import TOKENIZER, Term, fold, parse_query, to_index_words
+from desktop_agent.storage.search.query_plan import MatchPlan, match_of
+from desktop_agent.storage.search.text_analysis import (
+    TOKENIZER,
+    Term,
+    fold,
+    parse_query,
+    to_index_words,
+    token_pattern,
+)
 from tests.frame.examples import examples
 
 SYNTAX = "\"'*()^:-+{}[]. AND OR NOT NEAR/2 \0"
@@ -86,6 +93,24 @@ def test_whatever_is_typed_is_found_where_it_stands(index: sqlite3.Connection, t
         if terms:
             plan = MatchPlan.of(terms, frozenset())
             assert cursor.execute("SELECT 1 FROM words WHERE words MATCH ?", (plan.match,)).fetchall() == [(1,)]
+
+
+@given(
+    text=st.text(alphabet="aB字検éδ_1 .\u0301", max_size=12),
+    typed=st.text(alphabet="aB字検éδ_1 .", min_size=1, max_size=4),
+    end=st.sampled_from(["", " "]),
+)
+@settings(max_examples=examples(1000), deadline=None)
+def test_a_term_is_found_in_the_words_of_a_text_as_the_index_finds_it(
+    index: sqlite3.Connection, text: str, typed: str, end: str
+) -> None:
+    text = text.replace("\0", " ")
+    with closing(index.cursor()) as cursor:
+        cursor.execute("DELETE FROM words")
+        cursor.execute("INSERT INTO words VALUES (?, '', '')", (to_index_words(text),))
+        for term in parse_query(typed + end):
+            is_there = bool(cursor.execute("SELECT 1 FROM words WHERE words MATCH ?", (match_of(term),)).fetchall())
+            assert bool(token_pattern(term).search(to_index_words(text))) == is_there
 
 
 @pytest.mark.parametrize("size", [70_000])
