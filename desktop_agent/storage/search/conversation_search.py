@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sqlite3
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -90,7 +90,8 @@ class ConversationSearch:
             raise
         if number != self._newest:
             return None
-        results = await self._run(lambda db: _resolve(db, own, others, query, limit))
+        known = frozenset(self._indexer.known_tokens)
+        results = await self._run(lambda db: _resolve(db, own, others, query, limit, known))
         if results.is_complete:
             return results
         return replace(results, obstacle=self._indexer.obstacle or self.found.obstacle)
@@ -176,12 +177,17 @@ def _last_used(connection: DatabaseConnection, column: Literal["model", "workspa
 
 
 def _resolve(
-    connection: DatabaseConnection, own: Found, others: FoundHits, query: SearchQuery, limit: int
+    connection: DatabaseConnection,
+    own: Found,
+    others: FoundHits,
+    query: SearchQuery,
+    limit: int,
+    known_tokens: Collection[str | None],
 ) -> SearchResults:
     """Return the best of both, own ones as they are now in the database; what is deleted by now is left out."""
     scored, is_complete, has_more = list(others.hits), others.is_complete, own.has_more or others.has_more
     token = outbox.read_token(connection)
-    if token is None or token not in own.tokens:
+    if token is None or {token, *known_tokens}.isdisjoint(own.tokens):
         # Of another database.
         is_complete, has_more = False, others.has_more
     else:

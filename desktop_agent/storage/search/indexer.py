@@ -9,6 +9,7 @@ import logging
 import os
 import shutil
 import time
+from collections import deque
 from pathlib import Path
 
 from desktop_agent.storage.connection import RunInDatabase
@@ -27,6 +28,7 @@ _READ_ONLY = Sentence(
 )
 # What other processes write is noticed when somebody searches, or after so long.
 _POLL_SECONDS = 30.0
+_MAX_TOKENS = 1000
 
 
 class Indexer:
@@ -38,6 +40,8 @@ class Indexer:
         self._background = BackgroundWriter("the search index", folder / INDEX_NAME, _LOCK_NAME, IndexWriter)
         self._is_hurried = False
         self._is_distrusted = False
+        self.known_tokens: deque[str | None] = deque(maxlen=_MAX_TOKENS)
+        """The last ones that index and database had together: they may get others between two looks of a search."""
         self.obstacle: Sentence | None = None
         """Why nothing can be indexed, for people; None while it can, or may soon."""
 
@@ -90,6 +94,7 @@ class Indexer:
                 await self._begin()
             elif changes.rows:
                 token = new_id()
+                self.known_tokens += changes.token, token
                 await write(lambda writer, new=changes, token=token: writer.apply(new, token))
                 await self._run(lambda db, new=changes, token=token: outbox.remove_changes(db, new, token))
             elif not await self._background.compact() or not await self._add_older():
@@ -100,6 +105,7 @@ class Indexer:
         # First: a database that cannot be written now keeps the index that it has.
         token = new_id()
         rest = await self._run(lambda db: outbox.begin_index(db, token))
+        self.known_tokens.clear()
         if await self._background.write(lambda writer: writer.is_begun):
             _log.info("the search index is of another database; it is made anew")
             await self._background.remove()

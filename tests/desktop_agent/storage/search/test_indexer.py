@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from desktop_agent.storage.migrations import create_database
 from desktop_agent.storage.opening import DATABASE_NAME, mark_damaged
 from desktop_agent.storage.search import indexer
 from desktop_agent.storage.search.index_file import INDEX_NAME, IndexWriter
+from desktop_agent.storage.search.index_reader import IndexReader
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import DiskFull
 from desktop_agent.types.messages import Message
@@ -328,6 +330,30 @@ async def test_what_was_taken_in_and_not_removed_is_taken_in_again(
     monkeypatch.setattr(indexer.IndexWriter, "begin", fail)
     assert await indexed_titles(store, "needle") == ["A talk"]
     monkeypatch.setattr(indexer.IndexWriter, "begin", began)
+    await store.close()
+
+
+async def test_what_is_indexed_while_somebody_searches_hides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await Store.open(tmp_path)
+    await talk(store, "needle")
+    assert await indexed_titles(store, "needle") == ["A talk"]
+    loop = asyncio.get_running_loop()
+    find = IndexReader.find
+
+    async def write_more() -> None:
+        for number in range(3):
+            await talk(store, f"more {number}")
+            assert await store.search.index_all()
+
+    def find_and_write(*arguments: Any) -> Any:
+        found = find(*arguments)
+        asyncio.run_coroutine_threadsafe(write_more(), loop).result()
+        return found
+
+    monkeypatch.setattr(IndexReader, "find", find_and_write)
+    assert await titles(store, "needle") == ["A talk"]
     await store.close()
 
 
