@@ -8,6 +8,7 @@ from zipfile import ZipFile
 import pytest
 
 from tests.fakes.window_process import Screen, opened, wait_until
+from tests.whole_app.steps import choose, choose_by_keys, command, command_by_keys, go_to_row
 
 FIRST, SECOND, THIRD = "What is 6 * 7?", "What is 7 * 8?", "What is 8 * 9?"
 ANSWERS = {FIRST: "6 * 7 = 42", SECOND: "7 * 8 = 56", THIRD: "8 * 9 = 72"}
@@ -32,58 +33,6 @@ def _conversations(screen: Screen) -> None:
             wait_until("it is answered", lambda answer=answer: answer in screen.last("Assistant said"))
             screen.wait_for("Send")
     lists(screen, *ANSWERS)
-
-
-def step_to(screen: Screen, key: str, beginning: str) -> None:
-    """Press a key until the keyboard is at what has a name with this beginning."""
-    for _ in range(30):
-        before = screen.focused()
-        if any(name.startswith(beginning) for name in before):
-            return
-        screen.keys(key)
-        wait_until(f"{key} leads on", lambda before=before: screen.focused() != before)
-    pytest.fail(f"{key} does not lead to {beginning!r}, but to {screen.focused()}")
-
-
-def go_to_row(screen: Screen, title: str) -> None:
-    screen.keys("ctrl+shift+f")
-    screen.wait_focus("Search conversations")
-    screen.keys("Down")
-    screen.wait_focus("Conversations")
-    screen.keys("Home")
-    step_to(screen, "Down", f"{title}, ")
-
-
-def choose_by_keys(screen: Screen, action: str) -> None:
-    """In the menu of the current row."""
-    screen.keys("Menu")
-    screen.wait_for("Menu: Conversation", "popup menu")
-    step_to(screen, "Down", action)
-    screen.keys("Return")
-
-
-def command_by_keys(screen: Screen, command: str) -> None:
-    screen.keys("ctrl+k")
-    screen.wait_focus("Commands")
-    screen.type(command)
-    screen.wait_line(command)
-    screen.keys("Return")
-
-
-def choose(screen: Screen, title: str, action: str) -> None:
-    """Open it, and choose in its menu by the tree alone."""
-    screen.press(screen.wait_line(f"{title}, "))
-    screen.wait_for(f"{title} — Desktop Agent", "frame")
-    screen.focus("Conversations")
-    screen.press("Menu: Conversation")
-    screen.press(action)
-
-
-def command(screen: Screen, name: str) -> None:
-    screen.press("Commands")
-    screen.wait_for("Commands", "list")
-    screen.write("Commands", name)
-    screen.press(screen.wait_line(name))
 
 
 def lists(screen: Screen, *titles: str) -> None:

@@ -1,0 +1,127 @@
+"""Actions under messages, folders, filters and backups: once by keys alone, once by the tree alone."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fakes.window_process import Screen, opened, wait_until
+from tests.whole_app.steps import choose, choose_by_keys, command, command_by_keys, go_to_row, step_to
+
+FIRST, SECOND = "What is 6 * 7?", "What is 7 * 8?"
+BACKED_UP = "The backup is in"
+
+
+@pytest.fixture(scope="module")
+def screen(real_display: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screen]:
+    data = tmp_path_factory.mktemp("beside") / "data"
+    with opened(real_display, data, "--demo") as (_, screen):
+        screen.wait_for("Message")
+        for prompt in (FIRST, SECOND):
+            screen.new_conversation()
+            screen.send(prompt)
+            wait_answered(screen)
+        yield screen
+
+
+def wait_answered(screen: Screen) -> None:
+    wait_until("it is answered", lambda: "calculate succeeded." in screen.last("Assistant said"))
+    screen.wait_for("Send")
+
+
+def test_an_answer_by_keys_alone(screen: Screen) -> None:
+    go_to_row(screen, FIRST)
+    screen.keys("Return")
+    screen.wait_for(f"{FIRST} — Desktop Agent", "frame")
+    screen.keys("ctrl+Up")
+    screen.wait_focus("Assistant said")
+    choose_by_keys(screen, "Regenerate", "Menu: Assistant said")
+    screen.wait_for("2 of 2", "panel")
+    wait_answered(screen)
+    screen.focus("Message")
+    screen.keys("ctrl+Up")
+    screen.wait_focus("Assistant said")
+    choose_by_keys(screen, "Delete…", "Menu: Assistant said")
+    screen.wait_focus("Keep")
+    screen.keys("Tab", "space")
+    screen.wait_gone("Delete this answer?")
+    screen.wait_gone("2 of 2")
+
+
+def test_an_answer_by_the_tree_alone(screen: Screen) -> None:
+    screen.press(screen.wait_line(f"{SECOND}, "))
+    screen.wait_for(f"{SECOND} — Desktop Agent", "frame")
+    screen.press("Regenerate")
+    screen.wait_for("2 of 2", "panel")
+    wait_answered(screen)
+    choose(screen, SECOND, "Branches…")
+    row = screen.wait_line(f"You: {SECOND}")
+    screen.press(row)
+    screen.wait_focus(row)
+    screen.press("Show")
+    screen.press("Close")
+    screen.wait_gone("Branches", "dialog")
+
+
+def test_folders_by_keys_alone(screen: Screen) -> None:
+    command_by_keys(screen, "New folder")
+    screen.wait_focus("Name of the folder")
+    screen.type("Sums")
+    screen.keys("Return")
+    screen.wait_line("Folder: Sums")
+    go_to_row(screen, FIRST)
+    choose_by_keys(screen, "Move to a folder")
+    screen.wait_focus("Move to a folder")
+    screen.type("Sums")
+    screen.wait_focus("Sums")
+    screen.keys("Return")
+    screen.wait_says("Moved conversations: 1.")
+    wait_until("it is in the folder", lambda: f"{FIRST}, " not in screen.says())
+    screen.keys("ctrl+z")
+    screen.wait_line(f"{FIRST}, ")
+
+
+def test_folders_by_the_tree_alone(screen: Screen) -> None:
+    command(screen, "New folder…")
+    screen.write("Name of the folder", "Products")
+    screen.press("Create")
+    screen.wait_line("Folder: Products")
+    choose(screen, SECOND, "Move to a folder…")
+    screen.press(screen.wait_line("Products"))
+    screen.wait_says("Moved conversations: 1.")
+    screen.press(screen.wait_line("Folder: Products"))
+    screen.wait_line(f"{SECOND}, ")
+    screen.press("Products. Go up to: All conversations")
+    screen.wait_line("Folder: Products")
+
+
+def test_filters_by_keys_alone(screen: Screen) -> None:
+    screen.keys("ctrl+shift+f")
+    screen.wait_focus("Search conversations")
+    screen.type("calculate")
+    screen.wait_line("Assistant, ")
+    step_to(screen, "Tab", "Filters")
+    screen.keys("space")
+    screen.wait_for("Menu: Filters", "popup menu")
+    step_to(screen, "Down", "Said by")
+    screen.keys("Right")
+    step_to(screen, "Down", "Said by me")
+    screen.keys("Return")
+    screen.wait_for("Remove the filter: Said by me")
+    wait_until("no answer is listed", lambda: "\nAssistant, " not in screen.says())
+    step_to(screen, "Tab", "Remove the filter: Said by me")
+    screen.keys("space")
+    screen.wait_line("Assistant, ")
+    screen.keys("ctrl+shift+f", "Escape")
+    screen.wait_focus("Message")
+
+
+def test_a_backup_by_keys_alone(screen: Screen) -> None:
+    screen.keys("ctrl+comma")
+    screen.wait_focus("Providers and keys")
+    screen.keys("End")
+    screen.wait_focus("Storage")
+    step_to(screen, "Tab", "Back up now")
+    screen.keys("space")
+    screen.wait_says(BACKED_UP)
+    screen.keys("Escape")
+    screen.wait_gone("Settings", "dialog")
