@@ -20,6 +20,7 @@ from ui.style.server_fields import Status, StatusLine
 from ui.style.text import format_bytes
 from ui.style.text_display import exact_date
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
+from ui.style.widgets import QuestionBox
 
 _FOLDER_ROLE = Qt.ItemDataRole.UserRole + 20
 _MAX_LIST_HEIGHT = 200
@@ -46,6 +47,7 @@ class StorageSettings(QWidget):
 
     def __init__(self, themes: ThemeSource, form: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._themes = themes
         self._folder = label(wrap=True)
         self._size = label(kind="muted", wrap=True)
         self._last_check = label(kind="muted", wrap=True)
@@ -54,7 +56,7 @@ class StorageSettings(QWidget):
         self._open_folder = button(self.tr("Open folder"), self.folder_requested.emit)
         self._backup = button(self.tr("Back up now"), self.backup_requested.emit, "primary")
         self._restore = button(self.tr("Restore into a new folder…"), self._choose_folder)
-        self._delete = button(self.tr("Delete backup"), self._delete_backup)
+        self._delete = button(self.tr("Delete backup…"), self._delete_backup)
         self._compact = button(self.tr("Compact"), self._request_compacting)
         self._cancel_compacting = button(self.tr("Cancel compacting"), self.cancel_requested.emit)
         self._cancel = button(self.tr("Cancel"), self.cancel_requested.emit)
@@ -168,7 +170,25 @@ class StorageSettings(QWidget):
     def _delete_backup(self) -> None:
         backup = self._selected_backup()
         if backup is not None:
-            self.backup_deleted.emit(backup)
+            words = self.tr("It cannot be brought back. Conversations and other backups stay.")
+            self._ask(self.tr("Delete this backup?"), words, partial(self.backup_deleted.emit, backup))
+
+    def _delete_copy(self, path: Path) -> None:
+        words = self.tr("It cannot be brought back. The conversations of today stay.")
+        question = self.tr("Delete the copy that was made before an upgrade?")
+        self._ask(question, words, partial(self.copy_deleted.emit, path))
+
+    def _ask(self, question: str, words: str, delete: Callable[[], object]) -> None:
+        box = QuestionBox(self._themes, self.tr("Delete backup"), question, words, self)
+        box.add_answer(self.tr("Keep"), "")
+        box.add_answer(self.tr("Delete for good"), "delete", "danger")
+
+        def on_answered(answer: str) -> None:
+            if answer:
+                delete()
+
+        box.answered.connect(on_answered)
+        box.open()
 
     def _request_program(self) -> None:
         if self._new_folder is not None:
@@ -204,7 +224,7 @@ class StorageSettings(QWidget):
         self._size.setAccessibleName(self.tr("What is stored"))
         self._compact.setToolTip(self.tr("Gives back the room of what was deleted"))
         self._copies.open_requested.connect(self.copy_requested)
-        self._copies.deleted.connect(self.copy_deleted)
+        self._copies.deleted.connect(self._delete_copy)
         self._check.setToolTip(self.tr("Reads all that was saved, and repairs what can be"))
         self._backups.setAccessibleName(self.tr("Backups"))
         self._backups.setItemDelegate(RowDelegate(themes, self._backups))
@@ -273,7 +293,7 @@ class _MigrationCopies(QWidget):
             f"{written}. {exact_date(copy.created_at, now())}. {_counts_text(copy.counts)}. {format_bytes(copy.size)}"
         )
         open_ = button(self.tr("Open in a new folder…"), lambda: self._choose(copy), name=written)
-        delete = button(self.tr("Delete"), lambda: self.deleted.emit(copy.path), name=self.tr("Delete this copy"))
+        delete = button(self.tr("Delete…"), lambda: self.deleted.emit(copy.path), name=self.tr("Delete this copy"))
         vbox(label(words, wrap=True), FlowRows((open_, delete)), parent=row, spacing=SPACE_S, margins=0)
         return row
 

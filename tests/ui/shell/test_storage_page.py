@@ -22,6 +22,7 @@ from tests.fakes.scripted_provider import Turn, Wait
 from ui.bridge import backups as backups_bridge
 from ui.settings.storage_form import StorageSettings
 from ui.style.server_fields import StatusLine
+from ui.style.widgets import QuestionBox
 
 HI = Turn(ContentDelta("Hi"))
 
@@ -40,6 +41,10 @@ def pressed(page, name):
     button_of(page, name).click()
 
 
+async def question(page):
+    return await until(lambda: next(iter(page.findChildren(QuestionBox)), None))
+
+
 async def prefer(screen, **values):
     preferences = screen.engine.preferences
     storage = StoragePreferences(**values)
@@ -54,7 +59,12 @@ def test_a_backup_is_deleted_and_the_database_is_compacted(on_screen):
         pressed(page, "Back up now")
         await until(lambda: len(heard) == 1)
         await until(lambda: page.findChild(QListWidget).count() == 1)
-        pressed(page, "Delete backup")
+        pressed(page, "Delete backup…")
+        (await question(page)).answer_with("")
+        await until(lambda: not page.findChildren(QuestionBox))
+        assert page.findChild(QListWidget).count() == 1
+        pressed(page, "Delete backup…")
+        (await question(page)).answer_with("delete")
         await until(lambda: len(heard) == 2)
         await until(lambda: page.findChild(QListWidget).count() == 0)
         pressed(page, "Compact")
@@ -298,6 +308,11 @@ def test_a_copy_made_before_an_upgrade_is_opened_in_a_new_folder(on_screen, migr
         pressed(page, "Open the restored folder")
         assert started[0][1][-2:] == ["--data-dir", str(tmp_path / "again")]
         pressed(page, "Delete this copy")
+        (await question(page)).answer_with("")
+        await until(lambda: not page.findChildren(QuestionBox))
+        assert copy.exists()
+        pressed(page, "Delete this copy")
+        (await question(page)).answer_with("delete")
         await until(lambda: not copy.exists() and not page._copies.isVisibleTo(page))
 
     on_screen(work, folder=migrated)
