@@ -156,7 +156,7 @@ class PlacementRows:
     async def change(
         self, conversation_ids: Sequence[str], **changes: Unpack[PlacementChanges]
     ) -> tuple[Placement, ...]:
-        """Change where these conversations are, all or none; return where they were.
+        """Change where these conversations are, all or none; return where those were that this moved or marked.
 
         Those that are gone are left out. Raises WrongUse for an unknown folder.
         """
@@ -374,7 +374,8 @@ def _change_placements(
             if "add_tags" in changes or "remove_tags" in changes:
                 kept = (name for name in placement.tags if name.casefold() not in removed)
                 set_tags(connection, number, (*kept, *changes.get("add_tags", ())))
-    return tuple(placement for _, placement in placements)
+        after = dict(_placements(connection, ids))
+    return tuple(placement for number, placement in placements if placement != after[number])
 
 
 def _put_back(connection: sqlite3.Connection, placements: Sequence[Placement]) -> None:

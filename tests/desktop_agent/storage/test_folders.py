@@ -86,7 +86,7 @@ async def test_pinning_twice_keeps_the_place_and_an_archived_one_in_the_trash_is
     ids = await made(store, "a", "b")
     first = await store.placements.change([ids[0]], pinned=True)
     await store.placements.change([ids[1]], pinned=True)
-    await store.placements.change([ids[0]], pinned=True)
+    assert await store.placements.change([ids[0]], pinned=True) == ()
     assert first[0].pinned_at is None
     assert await titles(store, ListScope()) == ["b", "a"]
     await store.placements.change(ids, archived=True)
