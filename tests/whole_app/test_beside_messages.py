@@ -53,6 +53,15 @@ def test_an_answer_by_the_tree_alone(screen: Screen) -> None:
     screen.press("Regenerate")
     screen.wait_for("2 of 2", "panel")
     wait_answered(screen)
+    screen.press("Delete…")
+    screen.press("Keep")
+    screen.wait_gone("Delete this answer?")
+    screen.press("Delete…")
+    screen.press("Delete for good")
+    screen.wait_gone("2 of 2", "panel")
+    screen.press("Regenerate")
+    screen.wait_for("2 of 2", "panel")
+    wait_answered(screen)
     choose(screen, SECOND, "Branches…")
     row = screen.wait_line(f"You: {SECOND}")
     screen.press(row)
@@ -94,6 +103,19 @@ def test_folders_by_the_tree_alone(screen: Screen) -> None:
     screen.wait_line("Folder: Products")
 
 
+def test_several_are_marked_by_the_tree_alone(screen: Screen) -> None:
+    for title in ("One more", "Another one"):
+        screen.new_conversation()
+        screen.send(title)
+        wait_answered(screen)
+    choose(screen, "Another one", "Select several")
+    screen.press(screen.wait_line("One more, "))
+    screen.focus("Conversations")
+    screen.press("Menu: Conversation")
+    screen.press("Archive")
+    screen.wait_says("Archived conversations: 2.")
+
+
 def test_filters_by_keys_alone(screen: Screen) -> None:
     screen.keys("ctrl+shift+f")
     screen.wait_focus("Search conversations")
@@ -123,5 +145,13 @@ def test_a_backup_by_keys_alone(screen: Screen) -> None:
     step_to(screen, "Tab", "Back up now")
     screen.keys("space")
     screen.wait_says(BACKED_UP)
+    step_to(screen, "Tab", "Delete backup…")
+    screen.keys("space")
+    screen.wait_focus("Keep")
+    screen.keys("Escape")
+    screen.wait_gone("Delete this backup?")
+    screen.press("Delete backup…")
+    screen.press("Delete for good")
+    screen.wait_says("There is no backup yet.")
     screen.keys("Escape")
     screen.wait_gone("Settings", "dialog")

@@ -144,19 +144,12 @@ class ConversationView(QListView):
         return QItemSelectionModel.SelectionFlag.NoUpdate
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Mark with Ctrl and Shift; everything else as usual."""
+        """Mark with Ctrl and Shift, and once marking has begun; everything else as usual."""
         index = self.indexAt(event.position().toPoint())
-        conversation_id = self.rows.id_at(index.row()) if index.isValid() else ""
-        shift, control = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
-        is_marking = event.button() is Qt.MouseButton.LeftButton and event.modifiers() & (shift | control)
-        if not conversation_id or not is_marking:
-            super().mousePressEvent(event)
-            return
-        if event.modifiers() & shift:
-            self.marks.extend_to(conversation_id)
+        if index.isValid() and self.marks.take_click(event, self.rows.id_at(index.row())):
+            self.setCurrentIndex(index)
         else:
-            self.marks.toggle(conversation_id)
-        self.setCurrentIndex(index)
+            super().mousePressEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Backspace:
@@ -249,6 +242,9 @@ class ConversationView(QListView):
             self.marks.clear()
             self.place_chosen.emit(place)
         elif conversation_id := self.rows.id_at(index.row()):
+            if self.marks.has_begun:
+                self.marks.toggle(conversation_id)
+                return
             self.marks.clear()
             self.chosen.emit(conversation_id)
 
@@ -299,6 +295,8 @@ class ConversationView(QListView):
                 count=len(ids),
                 is_pinned=conversation.is_pinned,
                 is_archived=self._level.is_archive,
+                is_marked=self.marks.is_marked(conversation.id),
+                toggle_mark=lambda: self.marks.begin_or_unmark(conversation.id),
                 rename=lambda: self._rename(self._menu_row),
                 act=lambda action: self._act(action, ids),
             )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QItemSelection, QModelIndex, QPersistentModelIndex, Qt, QTimer
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QListView
 
 from ui.sidebar.conversation_model import ConversationModel
@@ -19,6 +19,8 @@ class RowMarks:
         self._open = ""
         self._ids: set[str] = set()
         self._anchor = ""
+        self.has_begun = False
+        """Choosing a row marks it, and does not open it."""
         self._is_selecting = False
 
     def watch(self, choose: Callable[[QModelIndex], object]) -> None:
@@ -46,6 +48,10 @@ class RowMarks:
         rows = self._rows.rows_of(self._ids) if len(self._ids) > 1 else []
         return [self._rows.id_at(row) for row in rows] if len(rows) > 1 else []
 
+    def is_marked(self, conversation_id: str) -> bool:
+        """Return whether this one is marked, be it alone."""
+        return conversation_id in self._ids
+
     def ids_with(self, conversation_id: str) -> list[str]:
         """Return what an action on this row is for: all marked ones if it is one of them."""
         marked = self.ids
@@ -60,6 +66,17 @@ class RowMarks:
         """Mark nothing any more."""
         self._ids.clear()
         self._anchor = ""
+        self.has_begun = False
+        self.update()
+
+    def begin_or_unmark(self, conversation_id: str) -> None:
+        """Mark this one, and each that is chosen from now on, until none is marked; a marked one no longer."""
+        if self.is_marked(conversation_id):
+            self.toggle(conversation_id)
+            return
+        self.has_begun = True
+        self._ids.add(conversation_id)
+        self._anchor = conversation_id
         self.update()
 
     def toggle(self, conversation_id: str) -> None:
@@ -67,6 +84,7 @@ class RowMarks:
         if not self._ids and self._rows.row_of(self._open) >= 0:
             self._ids.add(self._open)
         self._ids ^= {conversation_id}
+        self.has_begun = self.has_begun and bool(self._ids)
         self._anchor = conversation_id
         self.update()
 
@@ -81,6 +99,18 @@ class RowMarks:
         self._ids = {id_ for row in between if (id_ := self._rows.id_at(row))}
         self.update()
 
+    def take_click(self, event: QMouseEvent, conversation_id: str) -> bool:
+        """Mark with Ctrl and Shift, and with every click once marking has begun. Return whether it did."""
+        shift, control = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
+        is_marking = self.has_begun or bool(event.modifiers() & (shift | control))
+        if not conversation_id or not is_marking or event.button() is not Qt.MouseButton.LeftButton:
+            return False
+        if event.modifiers() & shift:
+            self.extend_to(conversation_id)
+        else:
+            self.toggle(conversation_id)
+        return True
+
     def take_key(self, event: QKeyEvent) -> bool:
         """Mark with Shift and the arrows, Ctrl+A and Ctrl+Space; Esc ends it. Return whether it was one of them."""
         key, modifiers = event.key(), event.modifiers()
@@ -89,7 +119,7 @@ class RowMarks:
         control = modifiers == Qt.KeyboardModifier.ControlModifier
         if modifiers == Qt.KeyboardModifier.ShiftModifier and key in {Qt.Key.Key_Up, Qt.Key.Key_Down}:
             self._extend(index.row(), 1 if key == Qt.Key.Key_Down else -1)
-        elif key == Qt.Key.Key_Escape and self.ids:
+        elif key == Qt.Key.Key_Escape and (self.ids or self.has_begun):
             self.clear()
         elif control and key == Qt.Key.Key_A:
             self.mark_all()

@@ -23,10 +23,12 @@ def fill_conversation_menu(
     count: int,
     is_pinned: bool,
     is_archived: bool,
+    is_marked: bool,
+    toggle_mark: Callable[[], object],
     rename: Callable[[], object],
     act: Callable[[RowAction], object],
 ) -> None:
-    """Fill the menu for so many conversations."""
+    """Fill the menu for so many conversations; `toggle_mark` marks the one of the row, or no longer."""
     context = "ConversationMenu"
     menu.clear()
     if count == 1:
@@ -55,6 +57,8 @@ def fill_conversation_menu(
     for words, action in second:
         menu.addAction(words, lambda action=action: act(action))
     menu.addSeparator()
+    words = translate(context, "Deselect") if is_marked else translate(context, "Select several")
+    menu.addAction(words, toggle_mark).setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_Space))
     delete = menu.addAction(translate(context, "Delete"), lambda: act("delete"))
     delete.setShortcut(QKeySequence(QKeySequence.StandardKey.Delete))
 

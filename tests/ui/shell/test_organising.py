@@ -13,6 +13,7 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
+from ui.sidebar.organising import OrganisePresenter
 from ui.style.list_rows import RowRole
 
 MOVE = Qt.DropAction.MoveAction
@@ -161,6 +162,51 @@ def test_marked_conversations_are_handled_together(on_screen):
         choose(screen, "a", "Merge into one")
         await until(lambda: "a + b" in titles(screen))
         await until(lambda: screen.conversation.title == "a + b")
+
+    on_screen(work)
+
+
+@pytest.mark.usefixtures("menus")
+def test_several_are_marked_in_their_menus(on_screen):
+    async def work(screen):
+        await stored(screen, "a", "b", "c")
+        await listed(screen, "Today", "c", "b", "a")
+        before = screen.conversation.id
+        choose(screen, "c", "Select several")
+        click(screen, "a")
+        assert selected(screen) == ["c", "a"]
+        choose(screen, "b", "Select several")
+        choose(screen, "c", "Deselect")
+        assert selected(screen) == ["b", "a"]
+        rows(screen).setCurrentIndex(index_of(screen, "c"))
+        QTest.keyClick(rows(screen), Qt.Key.Key_Return)
+        assert selected(screen) == ["c", "b", "a"]
+        click(screen, "c")
+        assert screen.conversation.id == before
+        choose(screen, "a", "Archive")
+        await until(lambda: titles(screen) == ["Archive", "Today", "c"])
+        choose(screen, "c", "Select several")
+        click(screen, "c")
+        click(screen, "c")
+        await until(lambda: screen.conversation.title == "c")
+        choose(screen, "c", "Select several")
+        QTest.keyClick(rows(screen), Qt.Key.Key_Escape)
+        assert not rows(screen).marks.has_begun
+
+    on_screen(work)
+
+
+def test_nothing_is_said_of_a_move_to_where_it_is(on_screen):
+    async def work(screen):
+        one, other = await stored(screen, "a", "b")
+        folder = await screen.engine.store.folders.create("Work", FolderColour.RED, None)
+        await screen.engine.store.placements.change([one], folder=folder.id)
+        organiser, said = screen.window.findChild(OrganisePresenter)._organiser, []
+        organiser.done.connect(lambda sentence, _: said.append(str(sentence)))
+        organiser.move([one], folder.id)
+        organiser.move([one, other], folder.id)
+        await until(lambda: said)
+        assert said == ["Moved conversations: 1."]
 
     on_screen(work)
 
