@@ -154,8 +154,8 @@ class AppController:
     def _offer_undo(self, sentence: Sentence, undo: Callable[[], object]) -> None:
         self.window.banners.show_undo(translate_sentence(sentence), undo)
 
-    def _export(self, ids: Sequence[str]) -> None:
-        self.exchange().export_all(ids)
+    def _export(self, ids: Sequence[str], title: str) -> None:
+        self.exchange().export_marked(ids, title)
 
     def exchange(self) -> "ExchangePresenter":
         """Return what exports and imports. It is created when it is first needed: few people do so on most days."""

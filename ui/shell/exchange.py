@@ -71,10 +71,14 @@ class ExchangePresenter(QObject):
             return
         self._ask_target(conversation.title or self.tr("Conversation"), self._formats_of_one(), [conversation.id])
 
-    def export_all(self, ids: Sequence[str] | None = None) -> None:
-        """Ask where to write these conversations, or all; one alone also in the formats that are only read."""
-        if ids is not None and len(ids) == 1:
-            self._ask_target(self.tr("Conversation"), self._formats_of_one(), ids)
+    def export_all(self) -> None:
+        """Ask where to write all conversations."""
+        self._ask_target(self.tr("Conversations"), self._formats_of_many(), None)
+
+    def export_marked(self, ids: Sequence[str], title: str) -> None:
+        """Ask where to write these conversations; one alone, of this title, also in the formats that are only read."""
+        if len(ids) == 1:
+            self._ask_target(title or self.tr("Conversation"), self._formats_of_one(), ids)
         else:
             self._ask_target(self.tr("Conversations"), self._formats_of_many(), ids)
 

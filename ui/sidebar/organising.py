@@ -21,8 +21,8 @@ from ui.style.widgets import QuestionBox
 class OrganisePresenter(QObject):
     """Asks what has to be asked, in dialogs that are not modal."""
 
-    export_requested = Signal(list)
-    """The ids of conversations."""
+    export_requested = Signal(list, str)
+    """The ids of conversations, and the title of the first."""
     branches_requested = Signal(str)
     """All branches of a conversation, which is opened, are to be shown."""
 
@@ -102,10 +102,15 @@ class OrganisePresenter(QObject):
                 self.branches_requested.emit(ids[0])
                 self._library.open(ids[0])
             case "export":
-                self.export_requested.emit(list(ids))
+                self.export_requested.emit(list(ids), self._title_of(ids[0]))
             case "delete":
                 self._organiser.trash(ids)
         self._sidebar.view.marks.clear()
+
+    def _title_of(self, conversation_id: str) -> str:
+        rows = self._sidebar.view.rows
+        listed = rows.conversation_at(rows.row_of(conversation_id))
+        return "" if listed is None else listed.title
 
     @cached_property
     def _header(self) -> FolderHeader:

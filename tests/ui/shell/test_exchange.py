@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from pathlib import Path
 
 from PySide6.QtWidgets import QApplication, QCheckBox
 
@@ -10,6 +11,7 @@ from tests.desktop_agent.exchange.readers.foreign_homes import CLAUDE_SESSION, c
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from ui.settings.found_histories import FoundHistoriesDialog
+from ui.sidebar.organising import OrganisePresenter
 from ui.style.widgets import QuestionBox
 
 
@@ -56,8 +58,9 @@ def test_the_menu_of_one_conversation_offers_all_formats_and_an_ending_that_is_w
     async def work(screen):
         await screen.say("precious")
         for name in ("typed.html", "typed.PDF", "typed.md", "typed.json"):
-            screen.desk._export([screen.conversation.id])
+            screen.window.findChild(OrganisePresenter).act_on("export", [screen.conversation.id])
             dialog = await until(lambda: screen.desk.exchange()._dialog)
+            assert [Path(each).name for each in dialog.selectedFiles()] == ["precious.html"]
             archive = next(each for each in dialog.nameFilters() if each.startswith("Archive"))
             dialog.selectNameFilter(archive)
             path = tmp_path / name
@@ -68,7 +71,7 @@ def test_the_menu_of_one_conversation_offers_all_formats_and_an_ending_that_is_w
         assert (tmp_path / "typed.PDF").read_bytes().startswith(b"%PDF-")
         assert "gold" in (tmp_path / "typed.md").read_text()
         assert json.loads((tmp_path / "typed.json").read_text())["conversations"]
-        screen.desk._export([screen.conversation.id, "another"])
+        screen.window.findChild(OrganisePresenter).act_on("export", [screen.conversation.id, "another"])
         dialog = await until(lambda: screen.desk.exchange()._dialog)
         assert [each.partition(" ")[0].rstrip(",") for each in dialog.nameFilters()] == ["Archive", "JSON"]
         dialog.reject()
