@@ -109,9 +109,9 @@ DARK = Theme(
 
 # By the words of FolderColour, light and dark: at least 3:1 on the sidebar and on a hovered row (WCAG 2.2, 1.4.11).
 _FOLDER_TINTS = {
-    "red": ("#c8372d", "#ff8a80"),
-    "orange": ("#b85a00", "#f5a85c"),
-    "yellow": ("#8a6d00", "#e6cc5a"),
+    "red": ("#bf2338", "#ff8a80"),
+    "orange": ("#d25800", "#f5a85c"),
+    "yellow": ("#948000", "#e6cc5a"),
     "green": ("#2c7a3f", "#86d199"),
     "teal": ("#0f7681", "#6fcfd6"),
     "blue": ("#2f62c9", "#86b2ff"),
