@@ -21,9 +21,8 @@ async def unstored(desk: Desk) -> None:
     await asyncio.sleep(0.3)
     desk.play(Turn(ContentDelta(answers.HALF)))
     desk.library.new(in_memory=True)
-    session = desk.library._session
-    session.send(Message.user("Why is the sky blue?"))
-    await session.wait_idle()
+    desk.library.current.send(Message.user("Why is the sky blue?"))
+    await desk.library._session.wait_idle()
     await asyncio.sleep(0.3)
 
 

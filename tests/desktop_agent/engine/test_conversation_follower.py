@@ -49,6 +49,16 @@ async def follow(engine: Engine, id_: str) -> ConversationFollower:
     return await engine.follow_conversation(id_, held.value)
 
 
+async def still_following(
+    engine: Engine, follower: ConversationFollower, following: asyncio.Task[None]
+) -> tuple[ConversationFollower, asyncio.Task[None]]:
+    """Follow again where the first one has ended: the conversation was free for a moment."""
+    if not following.done():
+        return follower, following
+    again = await follow(engine, follower.session.record.id)
+    return again, asyncio.create_task(again.run_until_free())
+
+
 async def until(is_so, *_: object) -> None:
     async with asyncio.timeout(PATIENCE):
         while not is_so():
@@ -224,9 +234,7 @@ async def test_a_run_that_begins_and_ends_between_two_looks_is_shown_right(
             await session.wait_idle()
         following_ = asyncio.create_task(follower.run_until_free())
         await until(lambda: follower.session.history == session.history or following_.done())
-        if following_.done():
-            follower = await follow(other, session.record.id)
-            following_ = asyncio.create_task(follower.run_until_free())
+        follower, following_ = await still_following(other, follower, following_)
         assert follower.session.history == session.history
         assert shown(follower.session) == shown(session)
         session.send(Message.user("four"))
@@ -302,9 +310,7 @@ async def test_a_long_conversation_is_followed_by_its_end(tmp_path: Path) -> Non
         session.send(Message.user("the next"))
         await session.wait_idle()
         await until(lambda: follower.session.history[-1] == session.history[-1] or following_.done())
-        if following_.done():
-            follower = await follow(other, session.record.id)
-            following_ = asyncio.create_task(follower.run_until_free())
+        follower, following_ = await still_following(other, follower, following_)
         loader = follower.session.history_loader
         assert follower.session.history == session.history[loader.count :]
         await loader.load_all()

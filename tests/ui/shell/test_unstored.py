@@ -48,7 +48,8 @@ def test_it_is_marked_listed_beside_and_stays_while_another_is_shown(on_screen):
         assert rows(screen) == ["New conversation, not stored"]
         await said(screen, "Hello you")
         assert rows(screen) == ["Hello you, not stored"]
-        assert "(not stored)" in screen.window.windowTitle()
+        assert screen.window.windowTitle() == "Hello you (not stored) — Desktop Agent"
+        assert screen.window.page._title.text() == "Hello you"
         screen.editor.setPlainText("half a thought")
         screen.desk.library.new()
         await screen.idle()
