@@ -6,11 +6,12 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtWidgets import QFormLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtGui import QMouseEvent, QResizeEvent
+from PySide6.QtWidgets import QAbstractButton, QBoxLayout, QFormLayout, QFrame, QLabel, QLineEdit, QWidget
 
 from ui.forms.controls import Control
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import LabelKind, announce, label, set_style_property
+from ui.style.controls import LabelKind, announce, label, line, set_style_property
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS
 
 Check = Callable[[Any], str]
@@ -19,17 +20,24 @@ Check = Callable[[Any], str]
 
 @dataclass(frozen=True, slots=True)
 class FormStyle:
-    """Where the parts of a field stand: its help under the control or over it, its title over the control or beside."""
+    """Where the parts of a field stand: its help under the control or over it, its title over the control or beside.
+
+    In a card every field is a line of its own: title and help before, a control that needs little room at the end.
+    """
 
     spacing: int
     help_kind: LabelKind
     is_help_first: bool = False
     is_title_beside: bool = False
+    is_card: bool = False
 
 
 EDITOR = FormStyle(SPACE_M, "small")
-SETTINGS = FormStyle(SPACE_L + SPACE_XS, "muted")
+SETTINGS = FormStyle(0, "muted", is_card=True)
 TABLE = FormStyle(SPACE_S, "muted", is_title_beside=True)
+_CARD_MARGINS = (SPACE_L, SPACE_M, SPACE_L, SPACE_M)
+_LEAST_LETTERS = 40
+"""For a title and its help beside a control."""
 REQUEST = FormStyle(SPACE_L, "muted", is_help_first=True)
 ARGUMENTS = FormStyle(SPACE_M, "muted", is_help_first=True)
 
@@ -63,18 +71,25 @@ class FieldRow(QWidget):
         self._error = label(kind="error", wrap=True)
         if title:
             control.widget.setAccessibleName(accessible_name or title)
+        self._line: QBoxLayout | None = None
         above, below = list[QLabel](), [self._warning, self._error]
-        if not control.has_title and not style.is_title_beside:
+        if style.is_card or not (control.has_title or style.is_title_beside):
             above.append(label(self.tr("{0} (optional)").format(title) if is_optional else title, "strong", wrap=True))
             above[0].setBuddy(control.widget)
         if help_text and style.is_help_first:
             above.append(label(help_text, style.help_kind, wrap=True))
         elif help_text:
             below.insert(0, label(help_text, style.help_kind, wrap=True))
-        self.column = vbox(*above, parent=self, spacing=SPACE_XS, margins=0)
-        self._add_control()
-        for text in below:
-            self.column.addWidget(text)
+        if style.is_card and (control.fit != "form" or control.has_title):
+            self.column = vbox(*above, *below, spacing=SPACE_XS, margins=0)
+            self._line = hbox(self.column, parent=self, spacing=SPACE_L, margins=_CARD_MARGINS, grow=self.column)
+            self._add_at_end(control)
+        else:
+            margins = _CARD_MARGINS if style.is_card else 0
+            self.column = vbox(*above, parent=self, spacing=SPACE_XS, margins=margins)
+            self._add_control()
+            for text in below:
+                self.column.addWidget(text)
         self._warning.hide()
         self._error.hide()
         self._update_description()
@@ -94,6 +109,23 @@ class FieldRow(QWidget):
         if self.control.focus is not None:
             return self.control.focus()
         return self.control.parts[0] if self.control.parts else self.control.widget
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._line is not None:
+            needed = self.control.widget.sizeHint().width() + _LEAST_LETTERS * self.fontMetrics().averageCharWidth()
+            across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+            is_narrow = event.size().width() < needed and not self.control.has_title
+            self._line.setDirection(down if is_narrow else across)
+            self._line.setSpacing(SPACE_XS if is_narrow else SPACE_L)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """A click on the line of a check box is one on the box."""
+        box = self.control.widget
+        is_inside = self.rect().contains(event.position().toPoint())
+        if self._line is not None and isinstance(box, QAbstractButton) and is_inside:
+            box.setFocus(Qt.FocusReason.MouseFocusReason)
+            box.click()
 
     def touch(self) -> None:
         """Show what is wrong from now on."""
@@ -133,6 +165,14 @@ class FieldRow(QWidget):
         for part in self.control.parts or (self.control.widget,):
             part.setAccessibleDescription(description)
 
+    def _add_at_end(self, control: Control[QWidget]) -> None:
+        if isinstance(control.widget, QAbstractButton):
+            # The title is before it.
+            control.widget.setText("")
+        if self._line is not None:
+            edge = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+            self._line.addWidget(control.widget, 0, edge)
+
     def _add_control(self) -> None:
         widget = self.control.view or self.control.widget
         if self.control.fit == "numbers":
@@ -155,7 +195,12 @@ class Form(QWidget):
         self._style = style
         self.rows: dict[str, FieldRow] = {}
         self._table = QFormLayout(self) if style.is_title_beside else None
-        self._column = vbox(parent=self, spacing=style.spacing, margins=0) if self._table is None else None
+        inside: QWidget = self
+        if style.is_card:
+            inside = QFrame()
+            inside.setProperty("kind", "card")
+            vbox(inside, parent=self, margins=0)
+        self._column = vbox(parent=inside, spacing=style.spacing, margins=0) if self._table is None else None
         if self._table is not None:
             self._table.setContentsMargins(0, 0, 0, 0)
             self._table.setSpacing(style.spacing)
@@ -181,6 +226,8 @@ class Form(QWidget):
         if control.changed is not None:
             control.changed.connect(partial(self._on_changed, name))
         if self._column is not None:
+            if self._style.is_card and self._column.count():
+                self._column.addWidget(line())
             self._column.addWidget(row)
         elif self._table is not None and control.has_title:
             self._table.addRow(row)

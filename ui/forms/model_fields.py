@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from PySide6.QtCore import QCoreApplication, QTimer
 from PySide6.QtGui import QFontDatabase
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from desktop_agent.types.form_hints import FolderField, FontFamilyField, NumberFormat, OneLine, OptionalNumber
 from ui.forms.controls import Control, check_box, folder_line, menu, number_box, text_area, text_line
@@ -84,6 +84,7 @@ def _number_box(field: FieldInfo) -> Control[QWidget]:
     unit, zero_text = (translate_preference(text) if text else "" for text in (number.unit, number.zero_text))
     decimals = 0 if field.annotation is int else 1
     control = number_box(low, high, decimals=decimals, suffix=f" {unit}" if unit else "", zero_text=zero_text)
+    control.widget.setMaximumWidth(CHOICE_WIDTH)
     return replace(control, fit="itself")
 
 
@@ -98,6 +99,8 @@ def _font_menu() -> Control[QWidget]:
     missing = QCoreApplication.translate("Preferences", "{0} (not installed)")
     control = menu([("", system), *((name, name) for name in families)], missing=missing)
     control.widget.setMaxVisibleItems(_VISIBLE_FONTS)
+    # The longest name would leave no room beside it.
+    control.widget.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     return _narrow(control)
 
 
