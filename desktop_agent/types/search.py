@@ -89,12 +89,14 @@ class SearchResults:
 
     `is_complete` is False while not every message is in the index. `obstacle` says why that stays so, where something
     is in the way. `has_more`: there are older messages, or further conversations, beyond the limits.
+    `is_cut`: the time that was given was over before the older messages were looked through.
     """
 
     conversations: tuple[ConversationHits, ...] = ()
     is_complete: bool = True
     has_more: bool = False
     obstacle: Sentence | None = None
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from ui.bridge.event_loop import BackgroundTasks
 if TYPE_CHECKING:
     from desktop_agent.storage.search.conversation_search import ConversationSearch
 
+FIRST_SECONDS = 0.025
+"""After which what the newer messages have is shown, before the older ones are looked through."""
 _INDEXING_MS = 700
 """Milliseconds until the query is asked again while the index is not complete."""
 
@@ -52,10 +54,14 @@ class SearchAsYouType(QObject):
             self._tasks.start(self._find(self._query))
 
     async def _find(self, query: SearchQuery) -> None:
-        results = None
+        results, seconds = None, FIRST_SECONDS
         # None: somebody else searched meanwhile.
-        while results is None and query is self._query:
-            results = await self._search.find(query)
+        while (results is None or results.is_cut) and query is self._query:
+            results = await self._search.find(query, seconds=seconds)
+            if results is not None and results.is_cut:
+                seconds = None
+                if results.conversations and query is self._query:
+                    self.found.emit(query, results)
         if results is None or query is not self._query:
             return
         self.found.emit(query, results)

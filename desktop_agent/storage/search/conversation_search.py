@@ -1,14 +1,15 @@
 """The search in all conversations, for the event loop."""
 
 import asyncio
+import json
 import logging
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from desktop_agent.processes.worker_threads import WorkerThread
 from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, is_damage, text_of
@@ -21,13 +22,13 @@ from desktop_agent.storage.search.index_file import FOUND_INDEX_NAME, INDEX_NAME
 from desktop_agent.storage.search.index_reader import (
     Found,
     FoundConversation,
-    FoundMessage,
     IndexReader,
     SearchStopped,
 )
 from desktop_agent.storage.search.indexer import Indexer
 from desktop_agent.storage.search.query_plan import is_placed
 from desktop_agent.storage.search.searchable_text import plain_text
+from desktop_agent.storage.search.snippets import Snippet
 from desktop_agent.types.folders import folder_paths
 from desktop_agent.types.messages import Role
 from desktop_agent.types.search import ConversationHits, SearchChoices, SearchHit, SearchQuery, SearchResults
@@ -35,6 +36,11 @@ from desktop_agent.types.search import ConversationHits, SearchChoices, SearchHi
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 _MAX_CHOICES = 40
+_NUMBERS = "number IN (SELECT value FROM json_each(?))"
+_SELECT_CONVERSATIONS = (
+    f"SELECT number, id, title, created_at, updated_at FROM conversations WHERE {_NUMBERS} AND deleted_at IS NULL"  # noqa: S608  a constant
+)
+_SELECT_MESSAGES = f"SELECT number, id, role, created_at, conversation FROM messages WHERE {_NUMBERS}"  # noqa: S608  a constant
 
 
 class ConversationSearch:
@@ -70,9 +76,10 @@ class ConversationSearch:
         """Index all there is at once; False where that cannot be, as when another process is at it."""
         return await self._indexer.catch_up()
 
-    async def find(self, query: SearchQuery, limit: int = 30) -> SearchResults | None:
+    async def find(self, query: SearchQuery, limit: int = 30, *, seconds: float | None = None) -> SearchResults | None:
         """Return up to `limit` conversations; None when a newer search has taken the place of this one.
 
+        After about so many `seconds` what the newer messages have is returned, `is_cut`, once there is anything.
         Whatever is wrong with the index, less is found. Raises StorageFailed where the database cannot be read.
         """
         self._newest += 1
@@ -82,7 +89,7 @@ class ConversationSearch:
         self._indexer.wake()
         self.found.notice_search()
         try:
-            own = await self._find(query, limit, number)
+            own = await self._find(query, limit, number, seconds)
             others = await self._find_others(query, limit, number, own.relevance)
         except asyncio.CancelledError:
             self._newest += number == self._newest
@@ -122,12 +129,12 @@ class ConversationSearch:
         self._reader.interrupt()
         self._found_reader.interrupt()
 
-    async def _find(self, query: SearchQuery, limit: int, number: int) -> Found:
+    async def _find(self, query: SearchQuery, limit: int, number: int, seconds: float | None) -> Found:
         placed: tuple[int, ...] = ()
         if query.program is None and is_placed(query):
             placed = await self._run(lambda db: conversations_in(db, query.folder, query.tag))
         return await self._read(
-            lambda: self._reader.find(query, limit, lambda: number != self._newest, placed),
+            lambda: self._reader.find(query, limit, lambda: number != self._newest, placed, seconds),
             Found(),
             number,
             self._indexer.distrust,
@@ -193,28 +200,40 @@ def _resolve(
     else:
         is_behind = connection.execute("SELECT 1 FROM search_changes LIMIT 1").fetchone() is not None
         is_complete = is_complete and own.is_complete and not is_behind
-        found = ((entry.score, _conversation_hits(connection, entry, query)) for entry in own.conversations)
-        scored += [(score, hits) for score, hits in found if hits is not None]
+        scored += _current_hits(connection, own.conversations, query)
     scored.sort(key=lambda entry: -entry[0])
-    return SearchResults(tuple(hits for _, hits in scored[:limit]), is_complete, has_more or len(scored) > limit)
+    shown = tuple(hits for _, hits in scored[:limit])
+    return SearchResults(shown, is_complete, has_more or len(scored) > limit, is_cut=own.is_cut)
 
 
-def _conversation_hits(
-    connection: DatabaseConnection, found: FoundConversation, query: SearchQuery
-) -> ConversationHits | None:
-    row = connection.execute(
-        "SELECT id, title, created_at, updated_at FROM conversations WHERE number = ? AND deleted_at IS NULL",
-        (found.number,),
-    ).fetchone()
-    if row is None:
-        return None
-    hits = tuple(hit for message in found.messages if (hit := _hit(connection, message)) is not None)
-    title = text_of(row[1])
-    # Renamed since it was indexed: the matches are of the older title.
-    matches = found.title_matches if plain_text(title) == found.title else ()
-    if not hits and not (matches and _is_within(row[2], row[3], query)):
-        return None
-    return ConversationHits(text_of(row[0]), title, matches, hits, found.count - len(found.messages) + len(hits))
+def _current_hits(
+    connection: DatabaseConnection, found: Sequence[FoundConversation], query: SearchQuery
+) -> Iterator[tuple[float, ConversationHits]]:
+    """Yield what was found with its score, as it is now in the database."""
+    conversations = _rows_by_number(connection, _SELECT_CONVERSATIONS, [conversation.number for conversation in found])
+    messages = _rows_by_number(
+        connection, _SELECT_MESSAGES, [message.number for conversation in found for message in conversation.messages]
+    )
+    for conversation in found:
+        row = conversations.get(conversation.number)
+        if row is None:
+            continue
+        hits = tuple(
+            _hit(message.snippet, *messages[message.number][:3])
+            for message in conversation.messages
+            if message.number in messages and messages[message.number][3] == conversation.number
+        )
+        id_, title, created_at, updated_at = text_of(row[0]), text_of(row[1]), row[2], row[3]
+        # Renamed since it was indexed: the matches are of the older title.
+        matches = conversation.title_matches if plain_text(title) == conversation.title else ()
+        if hits or (matches and _is_within(created_at, updated_at, query)):
+            count = conversation.count - len(conversation.messages) + len(hits)
+            yield conversation.score, ConversationHits(id_, title, matches, hits, count)
+
+
+def _rows_by_number(connection: DatabaseConnection, select: str, numbers: Sequence[int]) -> dict[int, tuple[Any, ...]]:
+    """Return the rest of each row under the number that it begins with. One statement is quicker than one for each."""
+    return {row[0]: row[1:] for row in connection.execute(select, (json.dumps(numbers),))}
 
 
 def _is_within(created_at: int, updated_at: int, query: SearchQuery) -> bool:
@@ -223,18 +242,12 @@ def _is_within(created_at: int, updated_at: int, query: SearchQuery) -> bool:
     return is_after and (query.until is None or created_at < to_microseconds(query.until))
 
 
-def _hit(connection: DatabaseConnection, found: FoundMessage) -> SearchHit | None:
-    row = connection.execute(
-        "SELECT id, role, created_at FROM messages WHERE number = ? AND conversation = ?",
-        (found.number, found.conversation),
-    ).fetchone()
-    if row is None:
-        return None
-    role, snippet = text_of(row[1]), found.snippet
+def _hit(snippet: Snippet, id_: Any, role: Any, created_at: Any) -> SearchHit:
+    word = text_of(role)
     return SearchHit(
-        text_of(row[0]),
-        Role(role) if role in set(Role) else Role.ASSISTANT,
-        _moment(text_of(row[2])),
+        text_of(id_),
+        Role(word) if word in set(Role) else Role.ASSISTANT,
+        _moment(text_of(created_at)),
         snippet.place,
         snippet.text,
         snippet.matches,

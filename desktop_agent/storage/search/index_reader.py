@@ -76,12 +76,14 @@ class FoundConversation:
 class Found:
     """What the index has, the best first. `tokens` say of which states of the database it is.
 
-    `relevance` is that of the best message, whenever it was written.
+    `relevance` is that of the best message, whenever it was written. `is_cut`: the time was over before the oldest
+    messages were looked through.
     """
 
     tokens: tuple[str | None, ...] = ()
     is_complete: bool = False
     has_more: bool = False
+    is_cut: bool = False
     conversations: tuple[FoundConversation, ...] = ()
     relevance: float = 0.0
 
@@ -99,13 +101,25 @@ class IndexReader:
         self._connection: sqlite3.Connection | None = None
         self._identity: FileIdentity = None
 
-    def find(self, query: SearchQuery, limit: int, is_stopped: Callable[[], bool], placed: Iterable[int] = ()) -> Found:
+    def find(
+        self,
+        query: SearchQuery,
+        limit: int,
+        is_stopped: Callable[[], bool],
+        placed: Iterable[int] = (),
+        seconds: float | None = None,
+    ) -> Found:
         """Return the best conversations; nothing where there is no index.
 
-        `placed` are the numbers of conversations in the folder and with the tag that the query asks for.
+        `placed` are the numbers of conversations in the folder and with the tag that the query asks for. After so many
+        `seconds`, and once there is anything, older messages are not looked through.
         Raises SearchStopped; sqlite3.Error where the index is damaged, or the search was interrupted.
         """
-        return self.read(lambda connection: find_in(connection, query, limit, is_stopped, placed)) or Found()
+        deadline = None if seconds is None else time.monotonic() + seconds
+        return (
+            self.read(lambda connection: find_in(connection, query, limit, is_stopped, placed, deadline=deadline))
+            or Found()
+        )
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
         """Return what `work` reads in one state of the index; None where there is no index. Raises as `find`."""
@@ -173,8 +187,9 @@ def find_in(
     is_stopped: Callable[[], bool],
     placed: Iterable[int] = (),
     relevance: float = 0.0,
+    deadline: float | None = None,
 ) -> Found:
-    """Return what `IndexReader.find` does, in the transaction of the caller.
+    """Return what `IndexReader.find` does, in the transaction of the caller; `deadline` is of `time.monotonic`.
 
     `relevance`: that of the best message in another index, which the best one here gets too. SQLite's measure depends
     on how many messages of an index have a word, so those of two indexes say nothing about each other.
@@ -186,7 +201,7 @@ def find_in(
     ).fetchone()
     if state is None:
         return Found()
-    found = _Search(connection, query, limit, is_stopped, relevance).run()
+    found = _Search(connection, query, limit, is_stopped, relevance, deadline).run()
     return replace(found, tokens=state[:2], is_complete=state[2] == 0)
 
 
@@ -200,13 +215,18 @@ class _Search:
         limit: int,
         is_stopped: Callable[[], bool],
         relevance: float,
+        deadline: float | None,
     ) -> None:
         self._connection = connection
         self._query = query
         self._limit = limit
+        # Those with a short beginning have no rank: only their age decides which are shown.
+        self._most_titles = min(_MAX_TITLES, 2 * limit)
         self._is_stopped = is_stopped
         self._relevance = relevance
         self._best = 0.0
+        self._deadline = deadline
+        self._has_rows = self._is_cut = False
         self._terms = parse_query(query.text)
         self._filter, self._values = message_filter(query)
 
@@ -227,8 +247,8 @@ class _Search:
         }
         best = sorted(scores, key=lambda number: -scores[number])
         shown = tuple(self._shown(number, groups.get(number, []), scores[number]) for number in best[: self._limit])
-        has_more = has_more or len(titles) >= _MAX_TITLES or len(best) > self._limit
-        return Found(has_more=has_more, conversations=shown, relevance=self._best)
+        has_more = has_more or len(titles) >= self._most_titles or len(best) > self._limit
+        return Found(has_more=has_more, is_cut=self._is_cut, conversations=shown, relevance=self._best)
 
     def _shown(self, number: int, messages: Sequence[FoundMessage], score: float) -> FoundConversation:
         if self._is_stopped():
@@ -262,6 +282,7 @@ class _Search:
                 has_more = True
                 continue
             room -= 1
+            self._has_rows = True
             self._best = max(self._best, -rank)
             group.append(FoundMessage(number, conversation, at, -rank * _recency(at, today) if self._terms else 0.0))
         return groups, has_more
@@ -279,6 +300,9 @@ class _Search:
         for (shard,) in self._connection.execute("SELECT number FROM shards ORDER BY number DESC").fetchall():
             if self._is_stopped():
                 raise SearchStopped
+            if self._has_rows and self._deadline is not None and time.monotonic() > self._deadline:
+                self._is_cut = True
+                return
             yield from self._shard_rows(f"words_{shard}", plan)
 
     def _shard_rows(self, table: str, plan: MatchPlan) -> Iterator[tuple[int, int, int, float]]:
@@ -341,7 +365,7 @@ class _Search:
                 return None
             if pattern.search(to_index_words(title)):
                 begun.append((number, rank, at))
-                if len(begun) == _MAX_TITLES:
+                if len(begun) == self._most_titles:
                     break
         return begun
 

@@ -2,7 +2,7 @@ import asyncio
 
 from desktop_agent.types.search import ConversationHits, SearchQuery, SearchResults
 from tests.fakes.qt_loop import Bridge, Heard, until
-from ui.bridge.search import SearchAsYouType
+from ui.bridge.search import FIRST_SECONDS, SearchAsYouType
 
 
 class SlowSearch:
@@ -11,7 +11,8 @@ class SlowSearch:
     def __init__(self):
         self.asked = []
 
-    async def find(self, query):
+    async def find(self, query, *, seconds):
+        self.seconds = seconds
         answer = asyncio.get_running_loop().create_future()
         self.asked.append((query, answer))
         return await answer
@@ -40,6 +41,29 @@ def test_only_the_newest_query_is_answered(in_loop, tmp_path):
         slow.asked[3][1].set_result(results)
         await bridge.idle()
         assert found == [(second, results)]
+        await bridge.close()
+
+    in_loop(work())
+
+
+def test_what_is_found_at_first_is_shown_before_the_rest_is_looked_through(in_loop, tmp_path):
+    async def work():
+        bridge = await Bridge.open(tmp_path)
+        slow = SlowSearch()
+        searching = SearchAsYouType(slow, bridge.tasks)
+        found = Heard(searching.found)
+        query = SearchQuery("p")
+        searching.search(query)
+        await until(lambda: len(slow.asked) == 1)
+        assert slow.seconds == FIRST_SECONDS
+        first = SearchResults((ConversationHits("1", "Plums"),), is_cut=True)
+        slow.asked[0][1].set_result(first)
+        await until(lambda: len(slow.asked) == 2)
+        assert slow.seconds is None
+        whole = SearchResults((ConversationHits("1", "Plums"), ConversationHits("2", "Pears")))
+        slow.asked[1][1].set_result(whole)
+        await until(lambda: len(found) == 2)
+        assert found == [(query, first), (query, whole)]
         await bridge.close()
 
     in_loop(work())

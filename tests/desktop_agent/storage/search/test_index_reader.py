@@ -157,3 +157,19 @@ def test_titles_are_asked_of_the_index_where_few_begin_so(
     monkeypatch.setattr(index_reader, "_MIN_TITLES_BEGUN", 11)
     for typed in ("t", "x", "table t", "my_f"):
         assert_found(index, scan, typed)
+
+
+def test_when_the_time_is_over_what_the_newer_tables_have_is_found(index: Path, scan: Scan) -> None:
+    expected = sorted(scan.with_message(parse_query("the ")))
+    with closing(IndexReader(index)) as reader:
+        cut = reader.find(SearchQuery("the "), CONVERSATIONS, lambda: False, seconds=0)
+        whole = reader.find(SearchQuery("the "), CONVERSATIONS, lambda: False, seconds=600)
+        nowhere = reader.find(SearchQuery("quetzal "), CONVERSATIONS, lambda: False, seconds=0)
+    newest = sorted(conversation.number for conversation in cut.conversations if conversation.count)
+    assert cut.is_cut
+    assert 0 < len(newest) < len(expected)
+    assert newest == expected[-len(newest) :]
+    assert not whole.is_cut
+    assert sorted(conversation.number for conversation in whole.conversations if conversation.count) == expected
+    assert not nowhere.is_cut
+    assert not nowhere.conversations
