@@ -306,8 +306,8 @@ class IndexWriter:
 
     def put_conversation(self, row: ConversationRow) -> None:
         """Add or replace a conversation without its messages, in the transaction of the caller."""
-        self._remove_title(row.number)
         title = plain_text(row.title)
+        self._put_title(row.number, title)
         self._connection.execute(
             "INSERT OR REPLACE INTO conversations (number, title, model, workspace, created_at, is_deleted, id)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -321,22 +321,35 @@ class IndexWriter:
                 plain_text(row.id),
             ),
         )
-        self._connection.execute("INSERT INTO titles (rowid, words) VALUES (?, ?)", (row.number, to_index_words(title)))
+
+    def _put_title(self, number: int, title: str) -> None:
+        before = self._title(number)
+        if before == title:
+            return
+        if before is not None:
+            self._remove_title(number, before)
+            # It was the beginning of a prompt that was deleted for good, or anything else that nobody shall read.
+            if not title.startswith(before):
+                self._mark_for_compaction([_TITLES])
+        self._connection.execute("INSERT INTO titles (rowid, words) VALUES (?, ?)", (number, to_index_words(title)))
 
     def remove_conversation(self, number: int) -> None:
         """Remove a conversation with its messages, in the transaction of the caller."""
         numbers = self._connection.execute("SELECT number FROM documents WHERE conversation = ?", (number,)).fetchall()
         self._remove_messages(row[0] for row in numbers)
-        self._remove_title(number)
+        if (title := self._title(number)) is not None:
+            self._remove_title(number, title)
         self._connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
         self._mark_for_compaction([_TITLES])
 
-    def _remove_title(self, number: int) -> None:
+    def _title(self, number: int) -> str | None:
         row = self._connection.execute("SELECT title FROM conversations WHERE number = ?", (number,)).fetchone()
-        if row is not None:
-            self._connection.execute(
-                "INSERT INTO titles (titles, rowid, words) VALUES ('delete', ?, ?)", (number, to_index_words(row[0]))
-            )
+        return None if row is None else row[0]
+
+    def _remove_title(self, number: int, title: str) -> None:
+        self._connection.execute(
+            "INSERT INTO titles (titles, rowid, words) VALUES ('delete', ?, ?)", (number, to_index_words(title))
+        )
 
     def mark_all_for_compaction(self) -> None:
         """Let each table become one segment, which is looked through more quickly than several."""

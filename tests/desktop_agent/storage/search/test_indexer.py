@@ -278,6 +278,19 @@ async def test_a_number_that_is_used_again_is_of_the_new_conversation(tmp_path: 
     await store.close()
 
 
+async def test_a_title_that_went_with_its_prompt_leaves_no_byte(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    for number in range(20):
+        await talk(store, "words", title=f"talk {number}")
+    id_ = await talk(store, "more", title=f"About {MARKER} today")
+    assert await indexed_titles(store, MARKER) == [f"About {MARKER} today"]
+    await store.update_conversation(id_, title="Another")
+    assert await indexed_titles(store, "another") == ["Another"]
+    assert b"zxmarker" not in index_bytes(tmp_path)
+    assert len(await indexed_titles(store, "words") or ()) == 20
+    await store.close()
+
+
 async def test_a_number_that_is_used_again_leaves_no_byte_of_the_deleted_message(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     made = await store.create_conversation(title="A talk")
