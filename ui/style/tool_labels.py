@@ -36,5 +36,51 @@ def tool_class_label(tool_class: ToolClass) -> tuple[str, Tag]:
     return _tr("Can change things"), "caution"
 
 
+def tool_title(name: str) -> str:
+    """Return what a tool of our own does, in the person's language; any other name as it is."""
+    titles = {
+        "ask_user": _tr("Ask you"),
+        "calculate": _tr("Calculate"),
+        "change_mode": _tr("Change the mode"),
+        "delete_file": _tr("Delete a file"),
+        "edit_file": _tr("Edit a file"),
+        "fetch_page": _tr("Read a web page"),
+        "find_files": _tr("Find files"),
+        "list_files": _tr("List files"),
+        "move_file": _tr("Move a file"),
+        "read_file": _tr("Read a file"),
+        "run_command": _tr("Run a command"),
+        "search_files": _tr("Search in files"),
+        "update_todos": _tr("Update the to-do list"),
+        "view_image": _tr("Look at a picture"),
+        "write_file": _tr("Write a file"),
+    }
+    return titles.get(name, name)
+
+
+_ICONS = {
+    "ask_user": "help",
+    "calculate": "calculator",
+    "change_mode": "sliders",
+    "delete_file": "trash",
+    "edit_file": "pencil",
+    "fetch_page": "globe",
+    "find_files": "search",
+    "list_files": "folder",
+    "move_file": "folder",
+    "read_file": "document",
+    "run_command": "terminal",
+    "search_files": "search",
+    "update_todos": "list",
+    "view_image": "picture",
+    "write_file": "compose",
+}
+
+
+def tool_icon(name: str) -> str:
+    """Return the name of the icon of a tool."""
+    return _ICONS.get(name, "tool")
+
+
 def _tr(text: str) -> str:
     return QCoreApplication.translate("ToolLabels", text)

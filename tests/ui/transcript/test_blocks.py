@@ -6,9 +6,12 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QPoint
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
+from desktop_agent.tools.builtin_tools import builtin_tools
+from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import Outcome, Text, ToolResult
 from tests.ui.transcript.blocks.code.lexed_words import words_by_line
 from ui.style.theme import DARK, LIGHT
+from ui.style.tool_labels import tool_icon, tool_title
 from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
 from ui.transcript.blocks.code.code_lines import CodeLines
 from ui.transcript.blocks.table_block import TableBlock
@@ -156,6 +159,20 @@ def test_a_call_tells_its_state_by_word_icon_and_colour(render_context, state, o
     row.stack.settle(0, 10_000)
     names = [control.name for _, control in row.controls()]
     assert ("Review" in names) == (state is CallState.WAITING)
+
+
+def test_a_tool_of_our_own_is_called_by_what_it_does_and_any_other_by_its_name(render_context):
+    ours = make_row(ToolCallItem("i", "m", "t", "read_file", {"path": "x"}, state=CallState.ENDED), render_context, 600)
+    other = make_row(ToolCallItem("j", "m", "t", "git__log", {}, state=CallState.ENDED), render_context, 600)
+    heads = [row.blocks[0].header for row in (ours, other)]
+    assert [(head.title, head.icon) for head in heads] == [("Read a file", "document"), ("git__log", "tool")]
+    assert ours.label == "Tool call: read_file"
+
+
+def test_every_built_in_tool_has_words_and_an_icon(qapp, tmp_path):
+    for tool in builtin_tools(Workspace(tmp_path), "all"):
+        assert tool_title(tool.name) != tool.name
+        assert tool_icon(tool.name) != "tool"
 
 
 def test_an_edited_call_tells_the_arguments_that_ran(render_context):

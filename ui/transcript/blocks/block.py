@@ -53,6 +53,8 @@ class PaintContext:
     selection: TextRange | None = None
     hovered: str = ""
     focused: str = ""
+    is_quiet: bool = False
+    """Neither pointer nor keyboard is at this row: what can be done with a part of it is not painted."""
 
     @property
     def ratio(self) -> float:

@@ -252,11 +252,11 @@ class ButtonBar:
         self.controls, self._buttons = [], ()
 
     def paint(self, context: PaintContext, left: int, title: str) -> None:
-        """Paint the title and the buttons."""
+        """Paint the title, and the buttons where the row is pointed at."""
         style = context.style
         box = QRect(left, style.px(5), max(0, self._room - left - style.px(4)), style.px(24))
         style.draw_text(context.painter, box, title, "muted", elide=Qt.TextElideMode.ElideRight)
-        for control, button in zip(self.controls, self._buttons, strict=True):
+        for control, button in () if context.is_quiet else zip(self.controls, self._buttons, strict=True):
             paint_flat_button(context, control, button.text, button.icon)
 
 

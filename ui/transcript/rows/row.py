@@ -230,7 +230,14 @@ class Row:
         return joined_text(self.blocks)
 
     def paint(
-        self, painter: QPainter, clip: QRect, selection: RowSelection | None, hovered: str = "", focused: str = ""
+        self,
+        painter: QPainter,
+        clip: QRect,
+        selection: RowSelection | None,
+        hovered: str = "",
+        focused: str = "",
+        *,
+        is_quiet: bool = False,
     ) -> None:
         """Paint what is in the clip. The painter's origin is the row's top left."""
         style, stack = self.render_context.style, self.stack
@@ -250,7 +257,8 @@ class Row:
                     paint_containers(painter, style, block, self.blocks[index - 1] if index else None, box)
                 span = selected_range(selection, index) if selection else None
                 marks = (_own_key(hovered, index), _own_key(focused, index))
-                block.paint(PaintContext(painter, style, clip.translated(-box.topLeft()), span, *marks))
+                inside = clip.translated(-box.topLeft())
+                block.paint(PaintContext(painter, style, inside, span, *marks, is_quiet=is_quiet))
                 painter.restore()
             index += 1
 

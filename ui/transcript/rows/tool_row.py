@@ -14,6 +14,7 @@ from desktop_agent.conversation.file_changes import FileChange, file_changes
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.types.blocks import Image, Json, Outcome, Text, ToolResult
 from ui.style.text import one_line, replace_hidden, show_hidden, truncate
+from ui.style.tool_labels import tool_icon, tool_title
 from ui.transcript.blocks.block import Block, MenuAction
 from ui.transcript.blocks.buttons import Button, ButtonRowBlock, Header, HeaderBlock
 from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
@@ -51,8 +52,8 @@ def call_header(call: ToolCallItem, since: float | None, *, unfolded: bool) -> H
         if call.seconds is not None and call.seconds >= 0.95:
             word = QCoreApplication.translate("Transcript", "{0} · {1} s").format(word, f"{call.seconds:.0f}")
     return Header(
-        one_line(call.name, _MAX_NAME_LENGTH) or QCoreApplication.translate("Transcript", "tool"),
-        icon="tool",
+        one_line(tool_title(call.name), _MAX_NAME_LENGTH) or QCoreApplication.translate("Transcript", "tool"),
+        icon=tool_icon(call.name),
         strong=True,
         color="text",
         state=word,
@@ -90,7 +91,8 @@ def _running_states() -> dict[CallState, tuple[str, str, str]]:
 def _outcomes() -> dict[Outcome, tuple[str, str, str]]:
     translate = QCoreApplication.translate
     return {
-        Outcome.SUCCEEDED: (translate("Transcript", "Done"), "check", "success"),
+        # What went as it should says so quietly.
+        Outcome.SUCCEEDED: (translate("Transcript", "Done"), "check", "muted"),
         Outcome.FAILED: (translate("Transcript", "Failed"), "error", "danger"),
         Outcome.DENIED: (translate("Transcript", "Denied"), "close", "danger"),
         Outcome.CANCELLED: (translate("Transcript", "Cancelled"), "stop", "muted"),

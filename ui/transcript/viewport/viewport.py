@@ -91,7 +91,8 @@ class RowViewport:
             clip = dirty.translated(-left, top - y)
             if row.footer is not None:
                 row.footer.is_shown = index in carriers
-            row.paint(painter, clip, self.selection.in_row(index), *self._focus_marks(index))
+            is_quiet = index not in {self.hovered[0], self.focused[0], self.caret_row}
+            row.paint(painter, clip, self.selection.in_row(index), *self._focus_marks(index), is_quiet=is_quiet)
             if self.focused == (index, ""):
                 self._paint_focus(painter, row)
             painter.restore()
@@ -173,13 +174,16 @@ class RowViewport:
         if control != self.hovered:
             before, self.hovered = self.hovered, control
             for index, key in (before, control):
-                if key:
+                if key or before[0] != control[0]:
                     self.repaint_row(index)
             self._repaint_footers(before[0], control[0])
 
     def move_caret(self, row: int) -> None:
         """Note the row of the caret, or -1."""
         before, self.caret_row = self.caret_row, row
+        if before != row:
+            self.repaint_row(before)
+            self.repaint_row(row)
         self._repaint_footers(before, row)
 
     def _repaint_footers(self, before: int, after: int) -> None:

@@ -117,6 +117,31 @@ def test_they_are_visible_under_the_pointer_the_focus_and_the_caret_and_at_the_e
     assert visible() == [False] * 4 + [True] * 2
 
 
+def test_the_buttons_of_code_are_visible_where_its_row_is_pointed_at(standing):
+    standing.view.apply(standing.transcript.add_message(Message.assistant("```py\nx = 1\n```")))
+    standing.rows.settle()
+    viewport = standing.view.row_viewport
+    block, copy = next(
+        (block, control) for block, control in standing.rows.row(6).controls() if control.name == "Copy code"
+    )
+
+    def is_visible():
+        picture, box = standing.picture(), copy.box.translated(viewport.block_box(6, block).topLeft())
+        points = ((x, y) for x in range(box.left(), box.right()) for y in range(box.top(), box.bottom()))
+        return len({picture.pixel(x, y) for x, y in points}) > 1
+
+    assert not is_visible()
+    QTest.mouseMove(standing.view.viewport(), viewport.row_box(6).center())
+    assert is_visible()
+    viewport.hover((2, ""))
+    assert not is_visible()
+    viewport.focus((6, ""))
+    assert is_visible()
+    viewport.focus((-1, ""))
+    viewport.move_caret(6)
+    assert is_visible()
+
+
 def test_keys_and_buttons_say_which_message(standing):
     view, asked = standing.view, []
     view.edit_requested.connect(lambda id_: asked.append(("edit", id_)))
