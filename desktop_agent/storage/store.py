@@ -82,7 +82,7 @@ class Store:
         self.report = OpenReport(thread.notices)
         self.pictures = PictureFiles(folder)
         self.blobs = BlobFiles(folder)
-        self._folder = folder
+        self.folder = folder
         self._thread = thread
         self._pin = pin
         self._search = search or _LazySearch(folder, thread.run_quietly)
@@ -109,7 +109,7 @@ class Store:
         Once another file replaces it, every method raises DatabaseReplaced: content that continues the old file must
         not be written into the new one.
         """
-        return Store(self._folder, self._thread, FilePin(), self._search)
+        return Store(self.folder, self._thread, FilePin(), self._search)
 
     async def close(self) -> None:
         """Finish what is queued, close the database and end its thread. Harmless when repeated."""
@@ -352,7 +352,7 @@ class Store:
         nothing is left.
         """
         await self._run(lambda _: None)  # writes requested before are in the copy
-        await _copy_database(self._folder / DATABASE_NAME, target)
+        await _copy_database(self.folder / DATABASE_NAME, target)
 
     async def run(self, work: Callable[[DatabaseConnection], T]) -> T:
         """Do work of another module of the storage in the database's thread."""

@@ -161,6 +161,10 @@ class _BlockingStore:
         if self._is_stopped.is_set():
             raise _Stopped
 
+    @property
+    def folder(self) -> Path:
+        return self._store.folder
+
     def load(self, conversation_id: str) -> ConversationTree:
         return self.wait(self._store.load_tree(conversation_id))
 
@@ -266,7 +270,14 @@ class _Export:
             yield self._store.load(conversation) if isinstance(conversation, str) else conversation
 
     def _write(self, path: Path, write: Callable[[IO[bytes]], object]) -> None:
-        """Write a file that has its name only when it is whole."""
+        """Write a file that has its name only when it is whole. A link stays, and what it leads to is replaced."""
+        path = path.resolve()
+        if path.exists() and not path.is_file() and not path.is_dir():
+            sentence = Sentence("“{path}” is no plain file, so that no export can take its place.", {"path": str(path)})
+            raise StorageFailed(sentence, "Choose the name of a file.")
+        if path.exists() and path.is_relative_to(self._store.folder.resolve()):
+            sentence = Sentence("“{path}” is a file of the data folder, which no export replaces.", {"path": str(path)})
+            raise StorageFailed(sentence, "Choose another name, or another folder.")
         # A short name that nobody else writes: another export may have the same target.
         unfinished = path.with_name(f".{new_id()}.unfinished")
         try:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -11,9 +12,10 @@ from typing import Any
 import pytest
 
 from desktop_agent.engine.exchange.conversation_exchange import ConversationExchange, ExportFormat
+from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
 from desktop_agent.types.conversation_tree import ConversationTree
-from desktop_agent.types.errors import DiskFull
+from desktop_agent.types.errors import DiskFull, StorageFailed
 from tests.desktop_agent.storage.test_conversation_trees import TREE
 
 
@@ -90,6 +92,36 @@ async def test_nothing_in_a_folder_is_replaced_by_an_export_into_it(store: Store
     result = await ConversationExchange(store).export(["same-1", "same-2"], folder, ExportFormat.MARKDOWN)
     assert [path.name for path in result.files] == ["Same 2.md", "Same 3.md"]
     assert (folder / "Same.md").read_text() == "mine"
+
+
+async def test_no_export_takes_the_place_of_the_database(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    for name in ("data", "link"):
+        with pytest.raises(StorageFailed, match="data folder"):
+            await ConversationExchange(store).export(["1"], tmp_path / name / DATABASE_NAME, ExportFormat.JSON)
+    await ConversationExchange(store).export(["1"], tmp_path / "data" / "new.json", ExportFormat.JSON)
+    assert len(await store.list_conversations()) == 20
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs what is no plain file")
+@pytest.mark.parametrize("export_format", ExportFormat)
+async def test_no_export_takes_the_place_of_what_is_no_file(
+    store: Store, tmp_path: Path, export_format: ExportFormat
+) -> None:
+    # As /dev/null is one.
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(StorageFailed, match="no plain file"):
+            await ConversationExchange(store).export(["1"], tmp_path / name, export_format)
+        assert (tmp_path / name).is_fifo()
+
+
+async def test_an_export_through_a_link_keeps_the_link(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
+    await ConversationExchange(store).export(["1"], tmp_path / "link.json", ExportFormat.JSON)
+    assert (tmp_path / "link.json").is_symlink()
+    assert (tmp_path / "real.json").stat().st_size
 
 
 async def test_an_import_that_a_full_disk_stops_says_how_many_came(

@@ -330,7 +330,7 @@ def test_what_was_written_since_it_is_open_is_shown_at_its_place_too(on_screen, 
 def test_what_is_switched_off_is_found_no_more_and_its_index_is_gone(on_screen, home):
     async def work(screen):
         presenter, field, results = await searched(screen, "sets x")
-        folder = screen.engine.store._folder
+        folder = screen.engine.store.folder
         assert list(folder.glob("search-found*")) != []
         presenter._found.show_program("claude-code", False)
         await until(lambda: list(folder.glob("search-found*")) == [])
