@@ -42,6 +42,9 @@ _SELECT_APPROVALS = """
         AND type IN ('approval_requested', 'approval_resolved', 'tool_finished')
     ORDER BY number"""
 
+_MOST = (1 << 63) - 1
+"""SQLite's largest number."""
+
 
 def list_conversations(
     connection: sqlite3.Connection, limit: int | None, *, in_trash: bool, scope: ListScope
@@ -53,7 +56,7 @@ def list_conversations(
     if not in_trash:
         _check_indexes(connection, _COUNT_RECORDS)
     conditions = ["deleted_at IS NOT NULL" if in_trash else "deleted_at IS NULL"]
-    values: dict[str, str | int | None] = {"limit": -1 if limit is None else limit}
+    values: dict[str, str | int | None] = {"limit": -1 if limit is None else min(limit, _MOST)}
     if scope.archived is not None:
         conditions.append(f"archived_at IS {'NOT ' if scope.archived else ''}NULL")
     if scope.folder is not None:

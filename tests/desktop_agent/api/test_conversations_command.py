@@ -84,6 +84,11 @@ def test_moments_that_some_zones_do_not_have_are_listed(
         time.tzset()
 
 
+def test_a_limit_beyond_all_numbers_is_none(terminal: Terminal) -> None:
+    for words in (["list"], ["search", "the"]):
+        assert terminal.json(*words, "--limit", "9" * 30) == terminal.json(*words)
+
+
 def test_conversations_are_listed(terminal: Terminal) -> None:
     code, out, err = terminal.run("list")
     assert (code, err) == (0, "")
