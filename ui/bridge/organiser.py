@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.exchange.conversation_copies import duplicate_conversation, merge_conversations
-from desktop_agent.types.errors import Sentence
+from desktop_agent.types.errors import AgentError, Sentence
 from desktop_agent.types.folders import Folder, FolderColour, Placement, PlacementChanges
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.event_loop import BackgroundTasks
@@ -110,26 +110,24 @@ class Organiser(QObject):
         self._library.refresh()
 
     async def _trash(self, ids: Sequence[str]) -> None:
-        deleted: list[str] = []
-        try:
-            for conversation_id in ids:
-                await self._library.put_into_trash(conversation_id)
-                deleted.append(conversation_id)
-        finally:
-            current = self._library.current
-            if current is not None and current.id in deleted:
-                self._library.new()
-            self._library.refresh()
-            self._library.trash.list()
-            if deleted:
-                sentence = _counted(Sentence("Conversations put into the trash: {count}."), len(deleted))
-                self.done.emit(sentence, lambda: self._start(self._restore(deleted)))
-
-    async def _restore(self, ids: Sequence[str]) -> None:
-        for conversation_id in ids:
-            await self._store.restore_conversation(conversation_id)
+        deleted, error = await _do_with_each(ids, self._library.put_into_trash)
+        current = self._library.current
+        if current is not None and current.id in deleted:
+            self._library.new()
         self._library.refresh()
         self._library.trash.list()
+        if deleted:
+            sentence = _counted(Sentence("Conversations put into the trash: {count}."), len(deleted))
+            self.done.emit(sentence, lambda: self._start(self._restore(deleted)))
+        if error is not None:
+            raise error
+
+    async def _restore(self, ids: Sequence[str]) -> None:
+        _, error = await _do_with_each(ids, self._store.restore_conversation)
+        self._library.refresh()
+        self._library.trash.list()
+        if error is not None:
+            raise error
 
     async def _show_made(self, make: Callable[[], Awaitable[str]]) -> None:
         await self._engine.write_all()
@@ -173,6 +171,22 @@ class Organiser(QObject):
             self._new = None
             await self._store.placements.change([conversation_id], folder=folder)
             self._library.refresh()
+
+
+async def _do_with_each(
+    ids: Sequence[str], work: Callable[[str], Awaitable[None]]
+) -> tuple[list[str], AgentError | None]:
+    """Do this with each conversation, also after one that it fails for; return the others, and the first error."""
+    done: list[str] = []
+    first: AgentError | None = None
+    for id_ in ids:
+        try:
+            await work(id_)
+        except AgentError as error:
+            first = first or error
+        else:
+            done.append(id_)
+    return done, first
 
 
 def _counted(sentence: Sentence, count: int) -> Sentence:

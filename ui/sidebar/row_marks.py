@@ -44,9 +44,12 @@ class RowMarks:
 
     @property
     def ids(self) -> list[str]:
-        """Return the marked conversations in the order of their rows; none where there are fewer than two."""
-        rows = self._rows.rows_of(self._ids) if len(self._ids) > 1 else []
-        return [self._rows.id_at(row) for row in rows] if len(rows) > 1 else []
+        """Return the marked conversations in the order of their rows.
+
+        None where there are fewer than two, unless the person began to choose several: then it is one that is marked.
+        """
+        rows = self._rows.rows_of(self._ids)
+        return [self._rows.id_at(row) for row in rows] if self.has_begun or len(rows) > 1 else []
 
     def is_marked(self, conversation_id: str) -> bool:
         """Return whether this one is marked, be it alone."""

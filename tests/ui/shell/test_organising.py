@@ -196,6 +196,40 @@ def test_several_are_marked_in_their_menus(on_screen):
     on_screen(work)
 
 
+def test_what_is_left_of_several_comes_back_from_the_trash(on_screen):
+    async def work(screen):
+        store = screen.engine.store
+        ids = await stored(screen, "a", "b", "c")
+        await listed(screen, "Today", "c", "b", "a")
+        organiser = screen.window.findChild(OrganisePresenter)._organiser
+        organiser.trash(ids)
+        await until(lambda: titles(screen) == [])
+        await store.purge_conversation(ids[0])
+        undo(screen)
+        await until(lambda: titles(screen) == ["Today", "c", "b"])
+        organiser.trash(ids)
+        await until(lambda: titles(screen) == [])
+        undo(screen)
+        await until(lambda: titles(screen) == ["Today", "c", "b"])
+
+    on_screen(work)
+
+
+@pytest.mark.usefixtures("menus")
+def test_a_command_is_for_the_one_that_is_marked(on_screen):
+    async def work(screen):
+        ids = await stored(screen, "a", "b")
+        await listed(screen, "Today", "b", "a")
+        screen.desk.library.open(ids[1])
+        await until(lambda: screen.conversation.id == ids[1])
+        choose(screen, "a", "Select several")
+        assert selected(screen) == ["a"]
+        screen.window.findChild(OrganisePresenter).act("archive")
+        await until(lambda: titles(screen) == ["Archive", "Today", "b"])
+
+    on_screen(work)
+
+
 def test_nothing_is_said_of_a_move_to_where_it_is(on_screen):
     async def work(screen):
         one, other = await stored(screen, "a", "b")
