@@ -253,6 +253,9 @@ def _read(manifest: Path) -> Backup | None:
         created_at, counts = datetime.fromisoformat(data["created_at"]), StoredCounts(**data["counts"])
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
+    if created_at.tzinfo is None:
+        # Of a changed manifest: it could not be compared with the others.
+        return None
     return Backup(manifest.parent, created_at, counts, _size_of(manifest.parent), data.get("automatic") is True)
 
 

@@ -259,3 +259,11 @@ async def test_the_backups_that_have_a_message_are_known(store: Store, data: Pat
     assert await find_with_message(paths, "another", before.id) == ()
     (backup.folder / DATABASE_NAME).write_bytes(b"unreadable")
     assert await find_with_message(paths, "imported", since.id) == tuple(paths)
+
+
+async def test_a_backup_of_a_moment_without_a_zone_keeps_no_other_from_being_listed(tmp_path: Path) -> None:
+    counts = {"conversations": 1, "in_trash": 0, "messages": 1}
+    for name, moment in (("a", "2026-01-01T00:00:00"), ("b", "2026-01-02T00:00:00+00:00")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "backup.json").write_text(json.dumps({"created_at": moment, "counts": counts}))
+    assert [backup.folder.name for backup in await list_backups(tmp_path)] == ["b"]
