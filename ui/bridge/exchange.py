@@ -14,6 +14,7 @@ from desktop_agent.engine.exchange.conversation_exchange import (
     ExportFormat,
     ExportResult,
     ImportResult,
+    export_target,
 )
 from desktop_agent.engine.exchange.found_histories import FoundProgram
 from desktop_agent.exchange.print_export import PrintedPart
@@ -95,12 +96,13 @@ class Exchange(QObject):
         from ui.bridge.pdf_pages import open_pdf
 
         await self._engine.write_all()
+        place = await asyncio.to_thread(export_target, target, self._engine.folder)
         conversation = self._in_memory_or_id(conversation_id)
         if isinstance(conversation, str):
             title = (await self._engine.record(conversation_id)).title
         else:
             title = conversation.title
-        with open_pdf(target, title) as pages:
+        with open_pdf(place, title) as pages:
 
             async def add(part: PrintedPart) -> None:
                 pages.add(part)

@@ -19,8 +19,7 @@ class RowMarks:
         self._open = ""
         self._ids: set[str] = set()
         self._anchor = ""
-        self.has_begun = False
-        """Choosing a row marks it, and does not open it."""
+        self._has_begun = False
         self._is_selecting = False
 
     def watch(self, choose: Callable[[QModelIndex], object]) -> None:
@@ -41,6 +40,11 @@ class RowMarks:
                 QTimer.singleShot(0, self._view, partial(take, chosen))
 
         self._view.selectionModel().selectionChanged.connect(take_later)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether choosing a row marks it, and does not open it; no longer once none that is marked is listed."""
+        return self._has_begun and bool(self._rows.rows_of(self._ids))
 
     @property
     def ids(self) -> list[str]:
@@ -69,7 +73,7 @@ class RowMarks:
         """Mark nothing any more."""
         self._ids.clear()
         self._anchor = ""
-        self.has_begun = False
+        self._has_begun = False
         self.update()
 
     def begin_or_unmark(self, conversation_id: str) -> None:
@@ -77,7 +81,7 @@ class RowMarks:
         if self.is_marked(conversation_id):
             self.toggle(conversation_id)
             return
-        self.has_begun = True
+        self._has_begun = True
         self._ids.add(conversation_id)
         self._anchor = conversation_id
         self.update()
@@ -87,7 +91,7 @@ class RowMarks:
         if not self._ids and self._rows.row_of(self._open) >= 0:
             self._ids.add(self._open)
         self._ids ^= {conversation_id}
-        self.has_begun = self.has_begun and bool(self._ids)
+        self._has_begun = self._has_begun and bool(self._ids)
         self._anchor = conversation_id
         self.update()
 

@@ -271,13 +271,7 @@ class _Export:
 
     def _write(self, path: Path, write: Callable[[IO[bytes]], object]) -> None:
         """Write a file that has its name only when it is whole. A link stays, and what it leads to is replaced."""
-        path = path.resolve()
-        if path.exists() and not path.is_file() and not path.is_dir():
-            sentence = Sentence("“{path}” is no plain file, so that no export can take its place.", {"path": str(path)})
-            raise StorageFailed(sentence, "Choose the name of a file.")
-        if path.exists() and path.is_relative_to(self._store.folder.resolve()):
-            sentence = Sentence("“{path}” is a file of the data folder, which no export replaces.", {"path": str(path)})
-            raise StorageFailed(sentence, "Choose another name, or another folder.")
+        path = export_target(path, self._store.folder)
         # A short name that nobody else writes: another export may have the same target.
         unfinished = path.with_name(f".{new_id()}.unfinished")
         try:
@@ -287,6 +281,21 @@ class _Export:
         except BaseException:
             unfinished.unlink(missing_ok=True)
             raise
+
+
+def export_target(path: Path, data_folder: Path) -> Path:
+    """Return the file that an export to `path` replaces or makes: what a link leads to.
+
+    Raises StorageFailed for a device or pipe, and for a file of the data folder that is there.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file() and not path.is_dir():
+        sentence = Sentence("“{path}” is no plain file, so that no export can take its place.", {"path": str(path)})
+        raise StorageFailed(sentence, "Choose the name of a file.")
+    if path.exists() and path.is_relative_to(data_folder.resolve()):
+        sentence = Sentence("“{path}” is a file of the data folder, which no export replaces.", {"path": str(path)})
+        raise StorageFailed(sentence, "Choose another name, or another folder.")
+    return path
 
 
 def _free_name(title: str, export_format: ExportFormat, names: set[str]) -> str:

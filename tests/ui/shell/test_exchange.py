@@ -79,6 +79,18 @@ def test_the_menu_of_one_conversation_offers_all_formats_and_an_ending_that_is_w
     on_screen(work, Turn(ContentDelta("gold")))
 
 
+def test_a_pdf_takes_the_place_of_no_file_of_the_data_folder(on_screen):
+    async def work(screen):
+        await screen.say("precious")
+        database = screen.engine.folder / "conversations.sqlite3"
+        before = database.read_bytes()[:16]
+        screen.desk.exchange()._exchange.export_pdf(database, screen.conversation.id)
+        await until(lambda: "which no export replaces" in shown(screen))
+        assert database.read_bytes()[:16] == before
+
+    on_screen(work, Turn(ContentDelta("gold")))
+
+
 def test_an_import_says_what_came_and_what_did_not(on_screen, tmp_path):
     chat = {"uuid": "1", "name": "From elsewhere", "created_at": "2025-01-02T03:04:05Z", "chat_messages": []}
     message = {"uuid": "2", "sender": "human", "created_at": "2025-01-02T03:04:05Z"}

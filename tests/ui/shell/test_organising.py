@@ -192,6 +192,11 @@ def test_several_are_marked_in_their_menus(on_screen):
         choose(screen, "c", "Select several")
         QTest.keyClick(rows(screen), Qt.Key.Key_Escape)
         assert not rows(screen).marks.has_begun
+        choose(screen, "c", "Select several")
+        assert rows(screen).marks.has_begun
+        await screen.engine.store.delete_conversation(screen.conversation.id)
+        await listed(screen, "Archive")
+        assert not rows(screen).marks.has_begun
 
     on_screen(work)
 
