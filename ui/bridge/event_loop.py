@@ -12,6 +12,9 @@ import gc
 import logging
 import signal
 import socket
+
+# For those who make event loops, as asyncio's documentation says; hence their names.
+from asyncio import _get_running_loop, _set_running_loop  # pyright: ignore[reportPrivateUsage]
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -41,7 +44,7 @@ class EventLoop(qasync.QEventLoop):  # pyright: ignore[reportUntypedBaseClass]
     """qasync's loop, with one Qt timer for all callbacks that are ready and one for those that wait.
 
     qasync makes a Qt timer for each callback, and a cancelled one lives until its moment: a stream would leave
-    hundreds a second behind.
+    hundreds a second behind. It also calls back when its loop no longer runs: see `count_as_running`.
     """
 
     def __init__(self, app: QApplication) -> None:
@@ -85,7 +88,11 @@ class EventLoop(qasync.QEventLoop):  # pyright: ignore[reportUntypedBaseClass]
         number = fd if isinstance(fd, int) else fd.fileno()
         notifier = QSocketNotifier(number, QSocketNotifier.Type.Read, self._callbacks)
         self._readers[number] = notifier, handle
-        notifier.activated.connect(handle._run)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001  asyncio's loops do so
+
+        def on_ready(*_: object) -> None:
+            self._callbacks.count_as_running(handle._run)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001  asyncio's loops do so
+
+        notifier.activated.connect(on_ready)
         return handle
 
     def _remove_reader(self, fd: "int | HasFileno") -> bool:
@@ -160,6 +167,25 @@ class _Callbacks(QObject):
             return
         if not self._later:
             self._take_due()
+        self.count_as_running(self._run_ready)
+
+    def count_as_running(self, work: Callable[[], object]) -> None:
+        """Call it while asyncio takes the loop for the running one.
+
+        Qt calls also outside of `run_forever`: `run_until_complete` of qasync 0.28 handles Qt's events once more after
+        it. From Python 3.14 on a task makes no step then, but fails ("is not the running loop").
+        """
+        running = _get_running_loop()
+        if running is self._loop:
+            work()
+            return
+        _set_running_loop(self._loop)
+        try:
+            work()
+        finally:
+            _set_running_loop(running)
+
+    def _run_ready(self) -> None:
         ready = self.ready
         for _ in range(len(ready)):
             if not ready:

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 
+import qasync
 from PySide6.QtCore import QEventLoop, QTimer
 
 from tests.frame.patience import PATIENCE
@@ -144,3 +145,37 @@ def test_a_reader_is_called_as_long_as_there_is_something_to_read(in_loop):
             return seen, told, loop.remove_reader(ours), loop.remove_reader(ours)
 
     assert in_loop(work()) == ([b"a", b"b", b"c"], ["the first one"], True, False)
+
+
+def test_a_task_makes_its_steps_also_when_the_loop_has_just_stopped(qapp):
+    loop, seen = EventLoop(qapp), []
+
+    async def outlast() -> None:
+        for _ in range(2):
+            await asyncio.sleep(0)
+            seen.append(asyncio.get_running_loop())
+
+    async def work() -> None:
+        loop.create_task(outlast())
+
+    loop.run_until_complete(work())
+    loop.run_until_complete(asyncio.sleep(0.01))
+    loop.close()
+    assert seen == [loop, loop]
+
+
+def test_qasync_still_calls_back_when_its_loop_no_longer_runs(qapp):
+    loop, running = qasync.QEventLoop(qapp), []
+
+    def call_again() -> None:
+        running.append(asyncio._get_running_loop())
+        if running[-1]:
+            loop.call_soon(call_again)
+
+    async def work() -> None:
+        loop.call_soon(call_again)
+
+    loop.run_until_complete(work())
+    loop.close()
+    assert running[0] is loop
+    assert running[-1] is None, "qasync is mended: take count_as_running out of ui/bridge/event_loop.py, and this test"
