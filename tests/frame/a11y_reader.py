@@ -61,13 +61,19 @@ def name_of(node):
     return if_there(lambda: node.name)
 
 
+def role_of(node):
+    """The name of its role as older versions of at-spi2-core have it; None where the node went."""
+    role = if_there(node.getRoleName)
+    return "push button" if role == "button" else role
+
+
 def described(node, depth):
     box = node.queryComponent().getExtents(pyatspi.DESKTOP_COORDS) if node.get_component_iface() else None
     text = text_of(node)
     actions = node.queryAction() if node.get_action_iface() else None
     return {
         "name": node.name,
-        "role": node.getRoleName(),
+        "role": role_of(node),
         "states": [pyatspi.stateToString(state) for state in node.getState().getStates()],
         "text": text,
         "actions": [actions.getName(index) for index in range(actions.nActions)] if actions else [],
@@ -79,7 +85,7 @@ def described(node, depth):
 def find(root, name, role):
     """The first showing node of this name and this role, where they are not empty; None without one."""
     for node, depth in walk_showing(root):
-        if name in {"", name_of(node)} and role in {"", if_there(node.getRoleName)}:
+        if name in {"", name_of(node)} and role in {"", role_of(node)}:
             return described(node, depth)
     return None
 

@@ -37,6 +37,9 @@ ALLOWED_QT_MESSAGES: tuple[tuple[str, str], ...] = (
     (r"^QFontDatabase: Cannot find font directory", "the wheel ships no fonts; fontconfig finds the system's"),
 )
 
+LOOPS = weakref.WeakSet[asyncio.AbstractEventLoop]()
+"""All event loops that were made since `Watch.install` and are still there."""
+
 _COMPLAINTS = {
     QtMsgType.QtWarningMsg: "warning",
     QtMsgType.QtCriticalMsg: "critical",
@@ -98,7 +101,7 @@ class Watch:
         qInstallMessageHandler(self._hear)
         for name in ("asyncio", "qasync"):
             logging.getLogger(name).addHandler(self.loop_errors)
-        start, close = QTimer.start, asyncio.Runner.close
+        start, close, make_loop = QTimer.start, asyncio.Runner.close, asyncio.BaseEventLoop.__init__
 
         def watched_start(timer: QTimer, *arguments: Any) -> None:
             self._timers.append(weakref.ref(timer))
@@ -110,7 +113,12 @@ class Watch:
                 self.unfinished += [describe_task(task) for task in asyncio.all_tasks(runner.get_loop())]
             close(runner)
 
+        def watched_loop(loop: asyncio.BaseEventLoop) -> None:
+            make_loop(loop)
+            LOOPS.add(loop)
+
         self._patch.setattr(QTimer, "start", watched_start)
+        self._patch.setattr(asyncio.BaseEventLoop, "__init__", watched_loop)
         self._patch.setattr(asyncio.Runner, "close", watched_close)
 
     def remove(self) -> None:
@@ -142,11 +150,8 @@ def describe_task(task: asyncio.Task[Any]) -> str:
 
 
 def all_unfinished_tasks() -> set[asyncio.Task[Any]]:
-    """Of every loop, running or not. Python has no public list across loops: 3.11 calls it _all_tasks, 3.12 another."""
-    known = getattr(asyncio.tasks, "_scheduled_tasks", None)
-    if known is None:
-        known = asyncio.tasks._all_tasks
-    return {task for task in set(known) if not task.done()}
+    """Of every loop, running or not: Python has no public list across loops."""
+    return {task for loop in tuple(LOOPS) for task in asyncio.all_tasks(loop)}
 
 
 def other_threads() -> set[threading.Thread]:

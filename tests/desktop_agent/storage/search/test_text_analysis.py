@@ -1,6 +1,7 @@
 """Texts and queries are split in the same way, and into what people look for."""
 
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -76,10 +77,10 @@ def test_a_query_is_bounded() -> None:
 
 
 @pytest.fixture(scope="module")
-def index() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:")
-    connection.execute(f'CREATE VIRTUAL TABLE words USING fts5(text, calls, attachments, tokenize="{TOKENIZER}")')
-    return connection
+def index() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(f'CREATE VIRTUAL TABLE words USING fts5(text, calls, attachments, tokenize="{TOKENIZER}")')
+        yield connection
 
 
 @given(text=st.text(max_size=30) | st.text(alphabet=SYNTAX + "ab字検é_", max_size=30), end=st.sampled_from(["", " "]))

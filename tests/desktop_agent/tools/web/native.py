@@ -33,7 +33,8 @@ DEEDS = {
 }
 """Each is a call of the C library. It tells -1 where the kernel refused, something else where it was done."""
 
-# The functions are looked up before the page is: Python's hooks would not let it be done later.
+# Code in C says nothing to Python's hooks; ctypes does, where a function is looked up, and from Python 3.14 on where it
+# is called.
 _PROGRAM = """
 import ctypes, json, os, sys
 sys.path.insert(0, {root!r})
@@ -41,15 +42,11 @@ from desktop_agent.sandbox import kernel_limits
 from desktop_agent.tools.web import page_process
 {before}
 from desktop_agent.processes import worker_process
-class C:
-    def __getattr__(self, name):
-        return self.__dict__.setdefault(name, getattr(whole, name))
-whole, libc, machine = ctypes.CDLL(None), C(), os.uname().machine
+worker_process._REFUSED = tuple(each for each in worker_process._REFUSED if each != "ctypes.")
+libc, machine = ctypes.CDLL(None), os.uname().machine
 folder, there, new, other, third, moved, victim, message = json.loads({given!r})
 folder, there, new, other, third, moved = (each.encode() for each in (folder, there, new, other, third, moved))
 pair, ring = ctypes.create_string_buffer(8), ctypes.create_string_buffer(256)
-for name in {names!r}:
-    getattr(libc, name)
 def printing(call_id):
     # Two frames: the answer, and the end.
     frames = [json.dumps([call_id, answers]).encode() for answers in (json.loads(message), [])]
@@ -64,7 +61,6 @@ def read(html, base):
 page_process.read_page = read
 sys.exit(worker_process.main())
 """
-_NAMES = sorted({each.partition("libc.")[2].partition("(")[0] for each in DEEDS.values()} | {"_exit", "execve"})
 
 
 def trying(folder: Path, victim: int, *, before: str = "", deed: str = "") -> WebPageReader:
@@ -76,5 +72,5 @@ def trying(folder: Path, victim: int, *, before: str = "", deed: str = "") -> We
     given = json.dumps([str(folder), *(str(folder / name) for name in names), victim, message])
     tried = ", ".join(f"{name!r}: {code}" for name, code in DEEDS.items())
     deed = deed or f"return {{'title': '', 'text': json.dumps({{{tried}}}), 'hidden': 0, 'cut': False}}"
-    program = _PROGRAM.format(root=_ROOT, before=before, given=given, names=_NAMES, deed=deed)
+    program = _PROGRAM.format(root=_ROOT, before=before, given=given, deed=deed)
     return WebPageReader((sys.executable, "-I", "-B", "-c", program))
