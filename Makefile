@@ -2,7 +2,7 @@
 # make check   the linters and the quick tests of what was changed, in less than 90 seconds; ARGS=--all: all quick ones
 # make test    set up what the tests need, and run what every push is judged by
 # make test-all    the same with all that is marked exhaustive and all examples; before a release
-# The others: lint format docs bench fuzz shell-differential invariants mutants soak llama-server gallery package package-check lock clean
+# The others: lint format docs bench fuzz shell-differential invariants mutants soak llama-server gallery package package-check systems lock clean
 
 # Kept bytecode saves each of the thousands of processes that the tests start from compiling the program anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -14,7 +14,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 # What the program is made of; the library alone needs less.
 PROGRAM := --extra window --extra mcp --extra web
 
-.PHONY: run test test-all check lint format docs bench fuzz shell-differential invariants mutants soak llama-server gallery package package-check lock clean setup-run setup-test setup-package
+.PHONY: run test test-all check lint format docs bench fuzz shell-differential invariants mutants soak llama-server gallery package package-check systems lock clean setup-run setup-test setup-package
 .NOTPARALLEL:
 
 run: setup-run
@@ -85,6 +85,10 @@ package: setup-package
 # Tries what `make package` built, from another folder; needs what the tests need.
 package-check: setup-test setup-package
 	@$(BIN)/python packaging/check.py
+
+# Opens the window and runs the quick tests on other releases of Debian, with their Pythons: ARGS='SUITE... --folder F'.
+systems: setup-test
+	@$(BIN)/python packaging/systems.py $(ARGS)
 
 # make lock UPGRADE=--upgrade takes the newest versions that pyproject.toml allows.
 lock: setup-test
