@@ -11,17 +11,17 @@ esac
 venv=.venv
 
 suits() {
-    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null
+    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null
 }
 
 find_python() {
-    for candidate in ${PYTHON:-} python3 python3.13 python3.12 python3.11 python; do
+    for candidate in ${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11 python; do
         if suits "$candidate"; then
             echo "$candidate"
             return
         fi
     done
-    echo "Desktop Agent needs Python 3.11, 3.12 or 3.13, and none was found. Install one, or say where it is:" >&2
+    echo "Desktop Agent needs Python 3.11 to 3.14, and none was found. Install one, or say where it is:" >&2
     echo "    make PYTHON=/path/to/python3" >&2
     exit 1
 }
