@@ -17,7 +17,7 @@ from desktop_agent.storage.records import ListScope
 from desktop_agent.types.errors import AgentError, RemedyAction, Sentence, StorageFailed
 from desktop_agent.types.preferences import Preferences
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.desktop import DesktopNotifications
+from ui.bridge.desktop.notifications import DesktopNotifications
 from ui.bridge.drafts import ComposerDraft, UnsavedContent
 from ui.bridge.event_loop import FRAME_SECONDS, BackgroundTasks, FrameClock, IdleGarbageCollector
 from ui.bridge.library import ConversationLibrary

@@ -62,7 +62,7 @@ from desktop_agent.types.search import ConversationHits, SearchChoices, SearchHi
 from desktop_agent.types.tool_calls import DiffPreview, Effect, ToolClass
 from tests.fakes.transcript_feed import Feed, NoPictures
 from tests.ui.texts import ROOT, modules, sentence_templates, untranslated
-from ui.bridge.desktop import AddressOpener
+from ui.bridge.desktop.opening import AddressOpener
 from ui.style.list_rows import RowRole
 from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource

@@ -32,7 +32,7 @@ from desktop_agent.storage.compaction import compact
 from desktop_agent.storage.files import delete_with_logs, find_set_aside
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed, join_remedy
-from ui.bridge.desktop import start_program
+from ui.bridge.desktop.opening import start_program
 from ui.bridge.event_loop import BackgroundTasks
 
 __all__ = ["Backup", "Backups", "MigrationCopy", "StoredCounts"]

@@ -15,7 +15,7 @@ from desktop_agent.types.errors import AgentError, RemedyAction, Sentence, Stora
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import When
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.desktop import AddressOpener
+from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.drafts import ComposerDraft, merge_drafts
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary

@@ -22,7 +22,7 @@ from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, Role
 from resources import resource_path
-from ui.bridge.desktop import AddressOpener
+from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.storage import PictureStore
 from ui.shell.command_palette import listed_actions, numbered_actions, shortcut_text
 from ui.style.accessibility import choose_toggled_row

@@ -11,7 +11,7 @@ from shiboken6 import isValid
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import ElicitationAnswer, McpPrompt, McpPromptArgument, McpResource, McpResourceTemplate
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.desktop import AddressOpener
+from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.mcp_requests import McpCatalog, McpRequests

@@ -4,7 +4,7 @@ from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QGuiApplication
 
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.desktop import DesktopNotifications
+from ui.bridge.desktop.notifications import DesktopNotifications
 from ui.bridge.library import Activity, ConversationLibrary
 from ui.bridge.settings import Settings
 from ui.shell.startup_window import StartupWindow

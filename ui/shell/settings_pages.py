@@ -9,7 +9,7 @@ from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import McpLogLine, McpServerState
 from desktop_agent.types.permissions import AuditEntry
-from ui.bridge.desktop import AddressOpener
+from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.mcp_servers import McpServerSettings
 from ui.bridge.model_servers import ModelServers

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLineEdit, QWidge
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import Dialect, Endpoint
-from ui.bridge.desktop import AddressOpener
+from ui.bridge.desktop.opening import AddressOpener
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows

@@ -13,7 +13,7 @@ from desktop_agent.api.command_line import program_version
 from resources import resource_path
 from tests.fakes.qt_loop import until
 from tests.ui.bridge.fake_opener import fake_opener
-from ui.bridge.desktop import AddressOpener
+from ui.bridge.desktop.opening import AddressOpener
 from ui.shell.command_palette import mark_numbered
 from ui.shell.help_dialog import AboutPage, HelpDialog, ShortcutsPage
 from ui.style.list_rows import RowRole
@@ -95,7 +95,7 @@ def test_the_shortcuts_name_the_keys_that_the_message_takes_itself(on_screen):
 
 
 def test_the_data_folder_is_opened(qtbot, tmp_path, monkeypatch):
-    monkeypatch.setattr("ui.bridge.desktop.shutil.which", lambda _: None)
+    monkeypatch.setattr("ui.bridge.desktop.opening.shutil.which", lambda _: None)
     browser = Browser()
     opener = AddressOpener()
     page = AboutPage(ThemeSource(), tmp_path, opener)

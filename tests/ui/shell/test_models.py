@@ -164,7 +164,7 @@ def test_without_xdg_open_qt_opens_it_or_it_is_said(on_screen, monkeypatch, can_
         return can_open
 
     monkeypatch.setattr(QDesktopServices, "openUrl", open_url)
-    monkeypatch.setattr("ui.bridge.desktop.shutil.which", lambda _: None)
+    monkeypatch.setattr("ui.bridge.desktop.opening.shutil.which", lambda _: None)
 
     async def work(screen):
         screen.window.page.transcript.link_activated.emit("https://a.example/b")

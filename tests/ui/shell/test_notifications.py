@@ -9,7 +9,7 @@ from tests.fakes.agent_run import call
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn, Wait
 from ui.approval.approval_dialog import ApprovalDialog
-from ui.bridge.desktop import DesktopNotifications
+from ui.bridge.desktop.notifications import DesktopNotifications
 from ui.shell import notifications
 from ui.style.list_rows import RowRole
 

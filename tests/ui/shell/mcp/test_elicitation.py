@@ -175,7 +175,7 @@ class Browser(QObject):
 
 @pytest.fixture
 def browser(monkeypatch):
-    monkeypatch.setattr("ui.bridge.desktop.shutil.which", lambda _: None)
+    monkeypatch.setattr("ui.bridge.desktop.opening.shutil.which", lambda _: None)
     made = Browser()
     QDesktopServices.setUrlHandler("https", made, "open")
     yield made

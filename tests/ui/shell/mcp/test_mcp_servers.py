@@ -248,7 +248,7 @@ def test_a_sign_in_that_is_kept_can_be_ended_before_the_server_was_started(on_sc
 
 def test_a_page_that_is_not_opened_is_said_and_the_words_stay(on_screen, kept, monkeypatch):
     opened = []
-    monkeypatch.setattr("ui.bridge.desktop.shutil.which", lambda _: None)
+    monkeypatch.setattr("ui.bridge.desktop.opening.shutil.which", lambda _: None)
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url) or True)
 
     async def work(screen):
@@ -270,7 +270,7 @@ def test_a_page_that_is_not_opened_is_said_and_the_words_stay(on_screen, kept, m
 
 def test_a_page_on_the_host_that_the_person_entered_is_opened(on_screen, kept, monkeypatch):
     opened = []
-    monkeypatch.setattr("ui.bridge.desktop.shutil.which", lambda _: None)
+    monkeypatch.setattr("ui.bridge.desktop.opening.shutil.which", lambda _: None)
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.host()) or True)
 
     async def work(screen):

@@ -1,111 +1,22 @@
-"""The desktop around the window: notifications, and opening of links and folders in other programs.
+"""Desktop notifications: by the session's notification server on Linux, elsewhere by the system's tray.
 
-On Linux the session's notification server shows notifications, elsewhere the system's tray. The protocol is the Desktop
-Notifications Specification 1.3 of freedesktop.org. Qt's own D-Bus module cannot send it from Python: `Notify` wants an
-unsigned number, and PySide6 makes a signed one of each int.
+The protocol is the Desktop Notifications Specification 1.3 of freedesktop.org. Qt's own D-Bus module cannot send it from
+Python: `Notify` wants an unsigned number, and PySide6 makes a signed one of each int.
 """
 
 import asyncio
 import html
 import logging
-import shutil
-import subprocess
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QProcess, QTimer, QUrl, Signal
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, Signal
 
-from desktop_agent.types.errors import Sentence
 from ui.bridge.event_loop import BackgroundTasks
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QSystemTrayIcon
-
-
-_SOON_MS, _LATER_MS, _OFTEN = 250, 30_000, 60
-"""A program that cannot open an address exits soon; one that stays is the browser itself."""
-
-
-def start_program(folder: Path) -> None:
-    """Start the program once more, with this data folder. A packaged one is its own interpreter."""
-    module = [] if getattr(sys, "frozen", False) else ["-m", "ui"]
-    QProcess.startDetached(sys.executable, [*module, "--data-dir", str(folder)])
-
-
-class AddressOpener(QObject):
-    """Opens links and folders. On Linux by xdg-open itself: Qt starts that too, but does not report its exit code."""
-
-    failed = Signal(object)
-    """A Sentence."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        # Kept until they have ended, so that none becomes a zombie.
-        self._running: dict[subprocess.Popen[bytes], str] = {}
-        self._looks = 0
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._poll_programs)
-
-    def open_link(self, target: str) -> None:
-        """Open a web or mail address that a model wrote; ignore every other kind."""
-        if target.lower().startswith(("http://", "https://", "mailto:")):
-            self._open(QUrl(target), target)
-
-    def open_page(self, address: str) -> None:
-        """Open an address that was checked; it is parsed as strictly here as in the check."""
-        self._open(QUrl(address, QUrl.ParsingMode.StrictMode), address)
-
-    def open_folder(self, folder: Path) -> None:
-        """Open a folder in the file manager."""
-        self._open(QUrl.fromLocalFile(str(folder)), str(folder))
-
-    def _open(self, url: QUrl, address: str) -> None:
-        program = shutil.which("xdg-open") if sys.platform.startswith("linux") else None
-        if program is None:
-            if not QDesktopServices.openUrl(url):
-                self._report_failure(address)
-            return
-        encoded = bytes(url.toEncoded().data()).decode("ascii")
-        # Late: nothing is opened before the first click.
-        from desktop_agent.sandbox.environment import original_environment
-
-        nowhere = subprocess.DEVNULL
-        try:
-            process = subprocess.Popen(  # noqa: S603  a program of the system, and an address
-                [program, encoded],
-                env=original_environment(),
-                stdin=nowhere,
-                stdout=nowhere,
-                stderr=nowhere,
-                start_new_session=True,
-            )
-        except OSError:
-            self._report_failure(address)
-            return
-        self._running[process] = address
-        self._looks = 0
-        self._timer.start(_SOON_MS)
-
-    def _poll_programs(self) -> None:
-        for process, address in list(self._running.items()):
-            code = process.poll()
-            if code is not None:
-                del self._running[process]
-            if code:
-                self._report_failure(address)
-        self._looks += 1
-        if not self._running:
-            self._timer.stop()
-        elif self._looks == _OFTEN:
-            self._timer.start(_LATER_MS)
-
-    def _report_failure(self, address: str) -> None:
-        template = "“{address}” could not be opened. Copy it, and open it yourself."
-        self.failed.emit(Sentence(template, {"address": address if len(address) <= 200 else f"{address[:199]}…"}))
-
 
 _log = logging.getLogger(__name__)
 _BUS_NAME = "org.freedesktop.Notifications"
