@@ -194,7 +194,7 @@ class AppController:
         else:
             connected = bool(self._engine.preferences.providers.endpoints)
             self.library.open_latest(self.library.new if connected else self.window.show_welcome)
-        self.library.find_interrupted()
+        self.library.waiting.find_interrupted()
         # Paint the conversation first: a thread that imports would take half of the processor.
         await asyncio.sleep(_PAINT_SECONDS)
         self._startup.app.setWindowIcon(app_icon())

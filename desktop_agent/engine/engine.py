@@ -24,10 +24,11 @@ from desktop_agent.processes.worker_threads import wait_for_all
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.storage.content_files import PictureFiles
+from desktop_agent.storage.conversation_lists import InterruptedRuns
 from desktop_agent.storage.conversation_locks import ConversationLock, ConversationLocks, Program
 from desktop_agent.storage.files import data_folder, make_private_folder
 from desktop_agent.storage.preferences_file import PreferencesFile
-from desktop_agent.storage.records import ConversationRecord, InterruptedRuns
+from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.tool import AnyTool, DynamicToolRegistry, ToolRegistry

@@ -2,6 +2,8 @@
 
 import re
 import sqlite3
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from desktop_agent.storage.connection import INDEX_MISMATCH, InconsistentData, text_of
@@ -9,13 +11,40 @@ from desktop_agent.storage.conversation_rows import SELECT_CONVERSATION, from_mi
 from desktop_agent.storage.folder_rows import SELECT_WITHIN, folder_number
 from desktop_agent.storage.records import (
     ConversationRecord,
-    InterruptedRuns,
     ListedConversation,
     ListPlace,
     ListScope,
     read_event,
 )
-from desktop_agent.types.engine_events import ApprovalRequested, ApprovalResolved, ToolFinished
+from desktop_agent.types.engine_events import ApprovalRequested, ApprovalResolved, ToolCallPending, ToolFinished
+from desktop_agent.types.messages import now
+
+
+@dataclass(frozen=True, slots=True)
+class UndecidedCall:
+    """A call that waited for a person when its process died, as the journal has it.
+
+    `tool` is "" where the journal does not say. `subject` is the beginning of the first text among its arguments.
+    """
+
+    approval_id: str
+    tool: str
+    subject: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptedRuns:
+    """A conversation with runs that never ended, and their calls that wait for approval."""
+
+    conversation_id: str
+    title: str = ""
+    waiting_calls: tuple[UndecidedCall, ...] = ()
+
+    @property
+    def waits_for_approval(self) -> bool:
+        return bool(self.waiting_calls)
+
 
 # By the indexes that a list is read by, and by the table.
 _COUNT_RECORDS = """
@@ -33,14 +62,20 @@ _PINNED = "conversations_pinned", "pinned_at", "folder IS :folder AND archived_a
 _OTHERS = "conversations_in_folder", "updated_at", "folder IS :folder AND archived_at IS NULL AND pinned_at IS NULL"
 _ARCHIVED = "conversations_archived", "updated_at", "archived_at IS NOT NULL"
 
-# Results may be large, and of those only whose they are is wanted.
+# Results and arguments may be large: of those only whose they are is wanted, of these the beginning of the first text.
 _SELECT_APPROVALS = """
-    SELECT CASE WHEN type = 'tool_finished' AND json_valid(event)
-        THEN json_set(event, '$.result.content', json('[]')) ELSE event END
+    SELECT CASE
+            WHEN type = 'tool_finished' AND json_valid(event) THEN json_set(event, '$.result.content', json('[]'))
+            WHEN type = 'tool_call_pending' AND json_valid(event) THEN json_set(event, '$.input', json('{}'))
+            ELSE event END,
+        at,
+        CASE WHEN type = 'tool_call_pending' AND json_valid(event) THEN (
+            SELECT substr(value, 1, 200) FROM json_each(event, '$.input') WHERE json_each.type = 'text' LIMIT 1) END
     FROM journal
     WHERE number >= ? << 32 AND number < (? + 1) << 32 AND parent_run_id IS NULL
-        AND type IN ('approval_requested', 'approval_resolved', 'tool_finished')
+        AND journal.type IN ('tool_call_pending', 'approval_requested', 'approval_resolved', 'tool_finished')
     ORDER BY number"""
+_MAX_SUBJECT = 200
 
 _MOST = (1 << 63) - 1
 """SQLite's largest number."""
@@ -179,24 +214,41 @@ def _tags_of(connection: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> dic
 def find_interrupted(connection: sqlite3.Connection) -> tuple[InterruptedRuns, ...]:
     """Return the conversations outside the trash that have runs without RunFinished."""
     rows = connection.execute(
-        "SELECT conversations.id, runs.number FROM runs JOIN conversations ON conversations.number = conversation"
+        "SELECT conversations.id, title, runs.number FROM runs"
+        " JOIN conversations ON conversations.number = conversation"
         " WHERE finished = 0 AND deleted_at IS NULL ORDER BY runs.number"
     ).fetchall()
-    waits_by_id: dict[str, bool] = {}
-    for conversation, run in rows:
+    found: dict[str, InterruptedRuns] = {}
+    for conversation, title, run in rows:
         id_ = text_of(conversation)
-        waits_by_id[id_] = waits_by_id.get(id_, False) or _waits_for_approval(connection, run)
-    return tuple(InterruptedRuns(id_, waits) for id_, waits in waits_by_id.items())
+        before = found.get(id_, InterruptedRuns(id_, text_of(title)))
+        found[id_] = replace(before, waiting_calls=before.waiting_calls + _undecided_calls(connection, run))
+    return tuple(found.values())
 
 
-def _waits_for_approval(connection: sqlite3.Connection, run: int) -> bool:
-    waiting: set[str] = set()
-    for (text,) in connection.execute(_SELECT_APPROVALS, (run, run)):
+def _undecided_calls(connection: sqlite3.Connection, run: int) -> tuple[UndecidedCall, ...]:
+    """Return the calls of a run itself that wait for a person, in the order in which somebody was asked."""
+    calls: dict[str, tuple[str, str]] = {}
+    waiting: dict[str, UndecidedCall] = {}
+    for text, at, subject in connection.execute(_SELECT_APPROVALS, (run, run)):
         match read_event(text):
-            case ApprovalRequested(tool_use_id=id_):
-                waiting.add(id_)
+            case ToolCallPending(id=id_, name=name):
+                calls[id_] = name, text_of(subject or "")
+            case ApprovalRequested(tool_use_id=id_) as asked:
+                waiting[id_] = _undecided_call(asked, at, *calls.get(id_, ("", "")))
             case ApprovalResolved(tool_use_id=id_) | ToolFinished(id=id_):
-                waiting.discard(id_)
+                waiting.pop(id_, None)
             case _:
                 pass
-    return bool(waiting)
+    return tuple(waiting.values())
+
+
+def _undecided_call(asked: ApprovalRequested, at: str, tool: str, subject: str) -> UndecidedCall:
+    if asked.effective_input is not None:
+        subject = next((value for value in asked.effective_input.values() if isinstance(value, str)), "")[:_MAX_SUBJECT]
+    try:
+        since = datetime.fromisoformat(at)
+    except (ValueError, TypeError):
+        # A damaged row is no reason to hide that somebody must decide.
+        since = now()
+    return UndecidedCall(asked.approval_id, tool, " ".join(subject.split()), since)

@@ -216,14 +216,6 @@ class LoadedConversation:
 
 
 @dataclass(frozen=True, slots=True)
-class InterruptedRuns:
-    """A conversation with runs that never ended. `waits_for_approval`: one of their calls does."""
-
-    conversation_id: str
-    waits_for_approval: bool
-
-
-@dataclass(frozen=True, slots=True)
 class DraftResource:
     """A text of an MCP server that is attached to a draft."""
 

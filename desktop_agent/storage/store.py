@@ -33,7 +33,12 @@ from desktop_agent.storage.content_files import (
     remove_unused_blobs,
     remove_unused_pictures,
 )
-from desktop_agent.storage.conversation_lists import find_interrupted, list_conversations, list_page
+from desktop_agent.storage.conversation_lists import (
+    InterruptedRuns,
+    find_interrupted,
+    list_conversations,
+    list_page,
+)
 from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.conversation_rows import RuleRows
 from desktop_agent.storage.database_thread import DatabaseThread, DiskWatch
@@ -46,7 +51,6 @@ from desktop_agent.storage.records import (
     ConversationChanges,
     ConversationRecord,
     Draft,
-    InterruptedRuns,
     JournalEntry,
     ListedConversation,
     ListPlace,

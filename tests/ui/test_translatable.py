@@ -379,7 +379,7 @@ def test_the_sidebar(qtbot, marked):
     qtbot.addWidget(pane)
     pane.set_conversations([Record("1", "δ"), Record("2", "")])
     action = QAction("ωμέγα", pane)
-    pane.add_footer(action, action, action, action)
+    pane.add_footer(*[action] * 5).show_waiting(2)
     pane.show()
     assert bare_texts(pane) == []
     pane._search.setText("ω")

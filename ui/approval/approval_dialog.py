@@ -102,6 +102,11 @@ class ApprovalDialog(GuardedDialog):
             self._show_list()
             self._update_batch_offer()
 
+    def show_call(self, approval_id: str) -> None:
+        """Show this call, if it waits here."""
+        if approval_id in self._calls and approval_id != self._current:
+            self._show_approval(approval_id)
+
     def set_preview(self, approval_id: str, arguments: JsonObject, preview: Preview | None) -> None:
         """Show the effect of edited arguments, unless they have been edited again since they were emitted."""
         if approval_id == self._current and arguments is self._arguments.arguments:

@@ -31,6 +31,7 @@ from ui.bridge.found_histories import FoundConversations, is_found_id
 from ui.bridge.search import SearchAsYouType
 from ui.bridge.storage import PictureStore
 from ui.bridge.unstored import UnstoredConversations
+from ui.bridge.waiting_calls import WaitingCalls
 
 if TYPE_CHECKING:
     from desktop_agent.engine.session import Session
@@ -49,8 +50,6 @@ class ConversationLibrary(QObject):
     deleted = Signal(str, str)
     activity = Signal(str, str, str)
     """Of a conversation, shown or not: its id, its title, and an Activity."""
-    approval_left_open = Signal(str, bool)
-    """The id of a conversation that is not open, and whether a call of its dead process waits for approval."""
     restored = Signal(str)
 
     def __init__(
@@ -74,7 +73,7 @@ class ConversationLibrary(QObject):
         self._follower: ConversationFollower | None = None
         # The last choice: an id, or an object that equals nothing else. Results of earlier choices are not shown.
         self._wanted: object = None
-        self._with_open_approvals: set[str] = set()
+        self.waiting = WaitingCalls(engine, tasks, self)
         self.listing = ConversationListing(engine.store, tasks, self)
         self.found = FoundConversations(engine, tasks, self)
         engine.store.on_replaced(lambda _: self._tasks.start(self._show_new_file()))
@@ -90,10 +89,6 @@ class ConversationLibrary(QObject):
     def refresh(self) -> None:
         """Read the list again."""
         self._tasks.start(self._refresh())
-
-    def find_interrupted(self) -> None:
-        """Find conversations that dead processes left; `approval_left_open` names those with waiting calls."""
-        self._tasks.start(self._find_interrupted())
 
     def open(self, conversation_id: str, *, anew: bool = False) -> None:
         """Show a conversation, unless another is chosen while it loads. `anew`: another program's is read once more."""
@@ -184,6 +179,7 @@ class ConversationLibrary(QObject):
         """Delete it, and show no other one. Raises as Engine.delete_conversation, and goes on showing it then."""
         try:
             await self._engine.delete_conversation(conversation_id)
+            self.waiting.forget_interrupted(conversation_id)
         except StorageFailed:
             if self._shows(conversation_id) and self._session is not None and self._session.is_closed:
                 # Another process writes there.
@@ -224,6 +220,7 @@ class ConversationLibrary(QObject):
         activity = _activity(session, envelope)
         if activity is not None:
             self.activity.emit(session.record.id, session.record.title, activity)
+        self.waiting.on_event(session, envelope)
         if envelope.parent_run_id is not None:
             return
         match envelope.event:
@@ -275,13 +272,13 @@ class ConversationLibrary(QObject):
             self._follower = follower
             self._tasks.start(self._follow(follower))
             return
+        if session.can_resume:
+            await self.waiting.read_times()
         if not is_wanted():
             if session is not self._session:
                 self._leave(session)
             return
-        if conversation_id in self._with_open_approvals:
-            self._with_open_approvals.discard(conversation_id)
-            self.approval_left_open.emit(conversation_id, False)
+        self.waiting.forget_interrupted(conversation_id)
         self._show(session)
         session.resume()
 
@@ -297,12 +294,6 @@ class ConversationLibrary(QObject):
         except WrongUse:
             if self._session is shown:
                 self._show_new()
-
-    async def _find_interrupted(self) -> None:
-        for conversation in await self._engine.interrupted_conversations():
-            if conversation.waits_for_approval:
-                self._with_open_approvals.add(conversation.conversation_id)
-                self.approval_left_open.emit(conversation.conversation_id, True)
 
     async def _follow(self, follower: "ConversationFollower") -> None:
         await follower.run_until_free()

@@ -124,6 +124,7 @@ class Organiser(QObject):
 
     async def _restore(self, ids: Sequence[str]) -> None:
         _, error = await _do_with_each(ids, self._store.restore_conversation)
+        self._library.waiting.find_interrupted()
         self._library.refresh()
         self._library.trash.list()
         if error is not None:

@@ -100,7 +100,10 @@ class WindowActions(QObject):
         trash = self._add_settings(settings, pages, disk)
         open_help, shortcuts = self._add_help(help_)
         palette.fallback_actions = (open_settings, shortcuts, open_help)
-        window.sidebar.add_footer(open_settings, trash, commands, open_help)
+        other_words = self.tr("inbox pending permission allow deny decide calls")
+        waiting = self._add(self.tr("Waiting approvals"), "Ctrl+Shift+Y", window.inbox.show, other_words)
+        footer = window.sidebar.add_footer(open_settings, waiting, trash, commands, open_help)
+        window.inbox.count_changed.connect(footer.show_waiting)
         # Not the standard key: some platforms have none.
         self._add(self.tr("Quit"), "Ctrl+Q", window.close, self.tr("exit close end"))
         deferred = [action for action in window.actions() if action.shortcut().toString() == window.deferred_shortcut]

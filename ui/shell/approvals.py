@@ -33,6 +33,8 @@ class ApprovalPresenter(QObject):
         self._tasks = tasks
         self._conversation: OpenConversation | None = None
         self._seen: set[str] = set()
+        self._wanted = ""
+        """The id of a call that is to be shown as soon as it waits in the open conversation."""
         self._themes = themes
         self._window = window
         self._created_dialog: ApprovalDialog | None = None
@@ -57,15 +59,25 @@ class ApprovalPresenter(QObject):
         self._dialog.set_approvals(waiting)
         self._show_modes()
         ids = {call.approval_id for call in waiting}
-        if ids - self._seen and not self._dialog.isVisible():
+        is_wanted = self._wanted in ids
+        if is_wanted:
+            self._dialog.show_call(self._wanted)
+            self._wanted = ""
+        if (is_wanted or ids - self._seen) and not self._dialog.isVisible():
             self._dialog.open()
         self._seen |= ids
 
     def show(self) -> None:
         """Show the dialog for a call that the person chose at its card."""
+        self._wanted = ""
         self.refresh()
         if self._dialog.current is not None:
             self._dialog.open()
+
+    def show_call(self, approval_id: str) -> None:
+        """Show the dialog for this call, now or as soon as its conversation is open and asks again."""
+        self._wanted = approval_id
+        self.refresh()
 
     @property
     def _dialog(self) -> "ApprovalDialog":

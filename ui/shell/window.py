@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ui.bridge.model_servers import ModelServers
     from ui.shell.approvals import ApprovalPresenter
     from ui.shell.conversation_page import ConversationPage
+    from ui.shell.inbox.inbox_presenter import InboxPresenter
     from ui.shell.storage import TrashPresenter, UnstoredPresenter
     from ui.style.widgets import QuestionBox
     from ui.welcome.welcome_page import WelcomePresenter
@@ -123,6 +124,7 @@ class MainWindow(QMainWindow):
 
     page: "ConversationPage"
     approvals: "ApprovalPresenter"
+    inbox: "InboxPresenter"
     trash: "TrashPresenter"
     unstored: "UnstoredPresenter"
     _library: "ConversationLibrary"
@@ -158,6 +160,7 @@ class MainWindow(QMainWindow):
         servers: "ModelServers",
     ) -> None:
         """Set the bridge's objects and the page that fills the frame."""
+        from ui.shell.inbox.inbox_presenter import InboxPresenter
         from ui.shell.search import SearchPresenter
         from ui.shell.storage import TrashPresenter, UnstoredPresenter
 
@@ -166,6 +169,7 @@ class MainWindow(QMainWindow):
         self._library = library
         self._servers = servers
         self.trash = TrashPresenter(self._themes, library, self.banners, self)
+        self.inbox = InboxPresenter(self._themes, library, self.sidebar, approvals, self)
         self.unstored = UnstoredPresenter(self._themes, library, self.frame, self.sidebar, self.banners, self)
         self._connect(library)
         self._search = SearchPresenter(
@@ -247,7 +251,7 @@ class MainWindow(QMainWindow):
         sidebar = self.sidebar
         library.listing.listed.connect(sidebar.set_conversations)
         sidebar.end_neared.connect(library.listing.read_on)
-        library.approval_left_open.connect(self._mark_waiting)
+        library.waiting.left_open.connect(self._mark_waiting)
         library.opened.connect(self._show)
         sidebar.conversation_chosen.connect(library.open)
         sidebar.rename_requested.connect(library.rename)

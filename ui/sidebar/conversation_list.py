@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from desktop_agent.types.search import SearchChoices, SearchQuery, SearchResults
     from ui.sidebar.conversation_model import Badge, Conversation, ConversationModel
     from ui.sidebar.conversation_rows import ConversationView
+    from ui.sidebar.footer import SidebarFooter
     from ui.sidebar.search_filters import SearchFilters
     from ui.sidebar.search_results import SearchResultsView
 
@@ -141,16 +142,17 @@ class ConversationList(QFrame):
             number = self._rows.number_of(self._current)
             self.conversation_chosen.emit(self._rows.id_of((number + step) % count if number >= 0 else 0))
 
-    def add_footer(self, settings: "QAction", trash: "QAction", commands: "QAction", helping: "QAction") -> None:
-        """Add the footer; the window is painted before there are any actions."""
+    def add_footer(self, *actions: "QAction") -> "SidebarFooter":
+        """Add the footer; the window is painted before there are any actions. See SidebarFooter for their order."""
         from ui.sidebar.footer import SidebarFooter
 
         # Create the list first: it replaces the stretch at the end of the column.
         rows = self._list
-        footer = SidebarFooter(self._themes, settings, trash, commands, helping)
+        footer = SidebarFooter(self._themes, *actions)
         self._column.addWidget(footer)
         _set_tab_order(rows, *footer.tab_stops)
         footer.show()
+        return footer
 
     def add_section(self, section: QWidget) -> None:
         """Add a section below the conversations, which is hidden while results are shown."""

@@ -1,20 +1,26 @@
-"""The footer of the sidebar: Settings with a word beside its icon; Trash, Commands and Help as icons."""
+"""The footer of the sidebar: Settings with a word beside its icon; what waits, Trash, Commands and Help as icons."""
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from ui.style.boxes import hbox
 from ui.style.controls import IconButton
 from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip
-from ui.style.theme import ICON_SIZE, SPACE_XS, ThemeSource, themed_icon
+from ui.style.theme import ICON_SIZE, SPACE_XS, ThemeSource, icon, themed_icon
 
 
 class SidebarFooter(QWidget):
-    """Settings with a word beside its icon; Trash, Commands and Help as icons."""
+    """Settings with a word beside its icon; what waits, Trash, Commands and Help as icons."""
 
     def __init__(
-        self, themes: ThemeSource, settings: QAction, trash: QAction, commands: QAction, helping: QAction
+        self,
+        themes: ThemeSource,
+        settings: QAction,
+        waiting: QAction,
+        trash: QAction,
+        commands: QAction,
+        helping: QAction,
     ) -> None:
         super().__init__()
         self._themes = themes
@@ -22,11 +28,12 @@ class SidebarFooter(QWidget):
         # With a space: Qt leaves less between icon and text than the other controls here.
         self._settings.setText(" " + escape_mnemonics(settings.text()))
         self._settings.setAccessibleName(settings.text())
+        self._waiting = WaitingButton(themes)
         self._trash = IconButton(themes, "trash", self.tr("Trash"))
         self._commands = IconButton(themes, "commands", self.tr("Commands"))
         self._help = IconButton(themes, "help", self.tr("Help"))
         hbox(*self.tab_stops, parent=self, spacing=SPACE_XS // 2, margins=0, grow=self._settings)
-        for button, action in zip(self.tab_stops, (settings, trash, commands, helping), strict=True):
+        for button, action in zip(self.tab_stops, (settings, waiting, trash, commands, helping), strict=True):
             keys = action.shortcut().toString()
             button.setToolTip(plain_tooltip(f"{action.text()} ({native_shortcut(keys)})" if keys else action.text()))
             button.clicked.connect(action.trigger)
@@ -36,7 +43,11 @@ class SidebarFooter(QWidget):
     @property
     def tab_stops(self) -> tuple[QToolButton, ...]:
         """Return the widgets in tab order."""
-        return (self._settings, self._trash, self._commands, self._help)
+        return (self._settings, self._waiting, self._trash, self._commands, self._help)
+
+    def show_waiting(self, count: int) -> None:
+        """Say how many calls wait for the person."""
+        self._waiting.show_count(count)
 
     def _apply_theme(self) -> None:
         side = round(ICON_SIZE * self._themes.zoom / 100)
@@ -44,12 +55,57 @@ class SidebarFooter(QWidget):
         self._settings.setIconSize(QSize(side, side))
 
 
+class WaitingButton(IconButton):
+    """Leads to the calls that wait; with their number beside its icon while there are any."""
+
+    def __init__(self, themes: ThemeSource) -> None:
+        self._count = 0
+        super().__init__(themes, "inbox", "")
+        self.show_count(0)
+
+    def show_count(self, count: int) -> None:
+        """Show this number; 0 shows the icon alone."""
+        self._count = count
+        name = self.tr("Waiting approvals")
+        self.setAccessibleName(self.tr("{0}: {1}").format(name, count) if count else name)
+        self.setText(self.locale().toString(count) if count else "")
+        beside, alone = Qt.ToolButtonStyle.ToolButtonTextBesideIcon, Qt.ToolButtonStyle.ToolButtonIconOnly
+        self.setToolButtonStyle(beside if count else alone)
+        self._update_icon()
+
+    def _update_icon(self) -> None:
+        super()._update_icon()
+        if self._count:
+            theme, side = self._themes.theme, self.iconSize().width()
+            self.setIcon(icon("inbox", theme.warning, theme.muted, side))
+
+
+_NARROW_MARGIN = 10
+"""Pixels beside the icon of a button that has no room for its word."""
+
+
 class _TextButton(QToolButton):
-    """As wide as there is room, with its icon and text at the leading edge."""
+    """As wide as there is room, with its icon and text at the leading edge; the icon alone where that is too narrow."""
 
     def __init__(self) -> None:
         super().__init__()
+        self._hint = QSize()
         self.setProperty("kind", "quiet")
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        """Return the size with the word, also while it is not shown."""
+        if self.toolButtonStyle() is not Qt.ToolButtonStyle.ToolButtonIconOnly:
+            self._hint = super().sizeHint()
+        return self._hint
+
+    def minimumSizeHint(self) -> QSize:
+        """Return the size with the icon alone."""
+        return QSize(self.iconSize().width() + 2 * _NARROW_MARGIN, self.sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        beside, alone = Qt.ToolButtonStyle.ToolButtonTextBesideIcon, Qt.ToolButtonStyle.ToolButtonIconOnly
+        self.setToolButtonStyle(beside if self.width() >= self.sizeHint().width() else alone)

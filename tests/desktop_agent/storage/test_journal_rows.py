@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from desktop_agent.storage.conversation_lists import UndecidedCall
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Base64Source, Image, StoredSource, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import (
@@ -23,6 +24,7 @@ from desktop_agent.types.engine_events import (
     RunEnd,
     RunFinished,
     RunStarted,
+    ToolCallPending,
     ToolFinished,
     ToolStarted,
     TurnStarted,
@@ -40,6 +42,7 @@ from desktop_agent.types.provider_events import (
     Usage,
     UsageUpdate,
 )
+from desktop_agent.types.tool_calls import ToolClass
 from tests.desktop_agent.storage.test_store import json_objects, png, texts
 from tests.frame.examples import examples
 
@@ -206,6 +209,31 @@ async def test_a_call_of_a_specialist_whose_process_is_gone_waits_for_nobody(tmp
     assert [each.waits_for_approval for each in await store.find_interrupted_runs()] == [False]
     await store.append_journal(made.id, [envelope(1, ApprovalRequested("2", "c", ""))])
     assert [each.waits_for_approval for each in await store.find_interrupted_runs()] == [True]
+    await store.close()
+
+
+async def test_what_waits_in_a_dead_run_is_told_by_its_tool_its_first_text_and_its_time(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="Boats")
+    rows: list[Event] = [
+        RunStarted("m"),
+        ToolCallPending("1", "write_file", {"mode": 7, "path": "a.txt", "content": "x" * 500_000}, ToolClass.MUTATING),
+        ToolCallPending("2", "run_command", {"command": "make\n  test"}, ToolClass.MUTATING),
+        ToolCallPending("3", "fetch_page", {"url": "http://here"}, ToolClass.READ_ONLY),
+        ApprovalRequested("a1", "1", ""),
+        ApprovalRequested("a2", "2", "", effective_input={"command": "make check"}),
+        ApprovalRequested("a3", "3", ""),
+        ApprovalRequested("a4", "unknown", ""),
+        ApprovalResolved("a3", "3", "deny", "person"),
+    ]
+    await store.append_journal(made.id, [envelope(number, row) for number, row in enumerate(rows)])
+    (runs,) = await store.find_interrupted_runs()
+    assert (runs.conversation_id, runs.title, runs.waits_for_approval) == (made.id, "Boats", True)
+    assert runs.waiting_calls == (
+        UndecidedCall("a1", "write_file", "a.txt", AT + timedelta(seconds=4)),
+        UndecidedCall("a2", "run_command", "make check", AT + timedelta(seconds=5)),
+        UndecidedCall("a4", "", "", AT + timedelta(seconds=7)),
+    )
     await store.close()
 
 

@@ -375,8 +375,8 @@ def test_a_call_that_a_dead_process_left_waiting_is_told_until_its_conversation_
         await bridge.engine.store.append_journal(id_, envelopes)
         bridge.library.new()
         del bridge.engine._sessions[id_]
-        left = Heard(bridge.library.approval_left_open)
-        bridge.library.find_interrupted()
+        left = Heard(bridge.library.waiting.left_open)
+        bridge.library.waiting.find_interrupted()
         await bridge.idle()
         assert left == [(id_, True)]
         bridge.library.open(id_)

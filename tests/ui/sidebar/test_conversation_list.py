@@ -210,36 +210,52 @@ def test_enter_in_an_empty_search_opens_nothing(driver):
     assert driver.facts == []
 
 
+BOTTOM = ["Settings", "Waiting approvals", "Trash", "Commands", "Help"]
+
+
 @pytest.fixture
 def foot(driver):
     driver.pressed = []
-    actions = [QAction(text, driver.pane) for text in ("Settings", "Trash", "Commands", "Help")]
-    for each, keys in zip(actions, ("Ctrl+,", "", "Ctrl+K", "F1"), strict=True):
+    actions = [QAction(text, driver.pane) for text in BOTTOM]
+    for each, keys in zip(actions, ("Ctrl+,", "Ctrl+Shift+Y", "", "Ctrl+K", "F1"), strict=True):
         each.setShortcut(keys)
         each.triggered.connect(lambda *_, action=each: driver.pressed.append(action.text()))
-    driver.pane.add_footer(*actions)
+    driver.footer = driver.pane.add_footer(*actions)
     return driver
 
 
-def test_the_row_at_the_bottom_leads_to_settings_trash_every_command_and_help(foot):
-    names = ["Settings", "Trash", "Commands", "Help"]
-    for name in names:
+def test_the_row_at_the_bottom_leads_to_settings_what_waits_trash_every_command_and_help(foot):
+    for name in BOTTOM:
         foot.bot.mouseClick(foot.part(QToolButton, name), Qt.MouseButton.LeftButton)
-    assert foot.pressed == names
-    tips = [foot.part(QToolButton, name).toolTip() for name in names]
-    assert tips == ["Settings (Ctrl+,)", "Trash", "Commands (Ctrl+K)", "Help (F1)"]
+    assert foot.pressed == BOTTOM
+    tips = [foot.part(QToolButton, name).toolTip() for name in BOTTOM]
+    assert tips == [
+        "Settings (Ctrl+,)",
+        "Waiting approvals (Ctrl+Shift+Y)",
+        "Trash",
+        "Commands (Ctrl+K)",
+        "Help (F1)",
+    ]
     assert foot.part(QToolButton, "Settings").text().strip() == "Settings"
     assert foot.rows.geometry().bottom() < foot.part(QToolButton, "Settings").parentWidget().geometry().top()
 
 
 def test_the_tab_key_goes_through_the_row_at_the_bottom(foot):
     names, at = [], foot.rows
-    for _ in range(4):
+    for _ in BOTTOM:
         at = at.nextInFocusChain()
         while not at.focusPolicy() & Qt.FocusPolicy.TabFocus:
             at = at.nextInFocusChain()
         names.append(at.accessibleName())
-    assert names == ["Settings", "Trash", "Commands", "Help"]
+    assert names == BOTTOM
+
+
+def test_the_row_at_the_bottom_says_how_many_calls_wait(foot):
+    button = foot.part(QToolButton, "Waiting approvals")
+    foot.footer.show_waiting(3)
+    assert (button.accessibleName(), button.text()) == ("Waiting approvals: 3", "3")
+    foot.footer.show_waiting(0)
+    assert (button.accessibleName(), button.text()) == ("Waiting approvals", "")
 
 
 def test_a_title_is_edited_in_place(driver):

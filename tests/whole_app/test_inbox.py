@@ -1,0 +1,62 @@
+"""What waits for the person is decided from the inbox: by keys, by the tree alone, and after the program died."""
+
+from pathlib import Path
+
+from tests.fakes.window_process import Screen, opened, wait_until
+
+ROW = "Write a file: notes/hello.txt. The assistant asks, in the conversation write a file, since "
+
+
+def leave_waiting(screen: Screen) -> None:
+    """A call waits in a conversation that is not the open one."""
+    screen.wait_for("Message")
+    screen.send("write a file")
+    screen.wait_for("Approve tool call", "dialog")
+    screen.keys("Escape")
+    screen.wait_gone("Approve tool call", "dialog")
+    screen.new_conversation()
+
+
+def decide(screen: Screen) -> None:
+    """The dialog of its conversation is there; the answer is no."""
+    screen.wait_for("Approve tool call", "dialog")
+    screen.wait_for("write a file — Desktop Agent", "frame")
+    wait_until("Deny can be pressed", lambda: "enabled" in screen.wait_for("Deny")["states"])
+
+
+def test_keys_alone(real_display: dict[str, str], tmp_path: Path) -> None:
+    with opened(real_display, tmp_path / "data", "--demo") as (program, screen):
+        leave_waiting(screen)
+        screen.wait_for("Waiting approvals: 1")
+        screen.keys("ctrl+shift+y")
+        screen.wait_focus("Calls that wait for you")
+        screen.wait_line(ROW)
+        screen.keys("Return")
+        decide(screen)
+        screen.keys("d")
+        screen.wait_gone("Approve tool call", "dialog")
+        screen.wait_for("Waiting approvals", "push button")
+        screen.wait_for("Send")
+        assert not (program.data / "demo workspace" / "notes" / "hello.txt").exists()
+        screen.keys("ctrl+shift+y")
+        screen.wait_says("Nothing waits for you.")
+        screen.keys("Escape")
+        screen.wait_gone("Waiting approvals", "dialog")
+
+
+def test_the_tree_alone_and_after_the_program_died(real_display: dict[str, str], tmp_path: Path) -> None:
+    with opened(real_display, tmp_path / "data", "--demo") as (program, screen):
+        leave_waiting(screen)
+        screen.press("Waiting approvals: 1")
+        screen.wait_line(ROW)
+        program.kill()
+    with opened(real_display, tmp_path / "data", "--demo") as (_, screen):
+        screen.wait_for("Message")
+        screen.press(screen.wait_line("Waiting approvals: 1"))
+        screen.press(screen.wait_line(ROW))
+        screen.press("Open the conversation")
+        decide(screen)
+        screen.press("Deny")
+        screen.wait_gone("Approve tool call", "dialog")
+        screen.wait_for("Waiting approvals", "push button")
+        screen.wait_for("Send")

@@ -1,0 +1,129 @@
+"""The tool calls that wait for the person, of all conversations: at work here, or left by a process that died."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.storage.conversation_lists import InterruptedRuns
+from desktop_agent.types.engine_events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    ConversationTitled,
+    Envelope,
+    RunFinished,
+    ToolFinished,
+)
+from desktop_agent.types.messages import now
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.permissions import Approvals, PendingApproval
+
+if TYPE_CHECKING:
+    from desktop_agent.engine.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingCall:
+    """A call that waits. `agent_path` names the specialists that lead to it; empty is the main agent.
+
+    `tool` is "" where the journal of a dead process does not say it. `subject` tells the call from others of its tool.
+    """
+
+    approval_id: str
+    conversation_id: str
+    title: str
+    tool: str
+    subject: str
+    agent_path: tuple[str, ...]
+    since: datetime
+
+
+class WaitingCalls(QObject):
+    """All calls that can be decided in this window. Those of a conversation that another process has open cannot."""
+
+    changed = Signal()
+    left_open = Signal(str, bool)
+    """The id of a conversation that is not open, and whether a call of its dead process waits for approval."""
+
+    def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+        self._sessions: dict[str, Session] = {}
+        self._left: dict[str, InterruptedRuns] = {}
+        self._since: dict[str, datetime] = {}
+
+    @property
+    def rows(self) -> tuple[WaitingCall, ...]:
+        """The calls, those that wait longest first."""
+        return tuple(sorted((*self._open_rows(), *self._left_rows()), key=lambda call: call.since))
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        at_work = sum(len(session.approvals.open_approvals) for session in self._sessions.values())
+        return at_work + sum(len(runs.waiting_calls) for runs in self._left.values())
+
+    def find_interrupted(self) -> None:
+        """Find again what dead processes left; others may have ended, or have been opened elsewhere."""
+        self._tasks.start(self._find_interrupted())
+
+    async def read_times(self) -> None:
+        """Read since when calls wait that dead processes left: asked again here, they have the same ids."""
+        for runs in await self._engine.store.find_interrupted_runs():
+            self._since.update((call.approval_id, call.since) for call in runs.waiting_calls)
+
+    def forget_interrupted(self, conversation_id: str) -> None:
+        """Forget what a dead process left there: the conversation is opened, or deleted."""
+        if self._left.pop(conversation_id, None) is not None:
+            self.left_open.emit(conversation_id, False)
+            self.changed.emit()
+
+    def on_event(self, session: "Session", envelope: Envelope) -> None:
+        """Handle an event of a conversation that was opened in this window."""
+        match envelope.event:
+            case ApprovalRequested(approval_id=approval_id):
+                self._since.setdefault(approval_id, envelope.at)
+                self._sessions[session.record.id] = session
+            case ApprovalResolved() | ToolFinished() | RunFinished() | ConversationTitled():
+                # Not by the run: a specialist's calls wait in the same session.
+                if session.record.id not in self._sessions:
+                    return
+                if not session.approvals.open_approvals:
+                    del self._sessions[session.record.id]
+            case _:
+                return
+        if isinstance(envelope.event, ApprovalResolved):
+            self._since.pop(envelope.event.approval_id, None)
+        self.changed.emit()
+
+    def _open_rows(self) -> Iterator[WaitingCall]:
+        for session in self._sessions.values():
+            for call in Approvals(session).waiting():
+                yield self._row(session, call)
+
+    def _row(self, session: "Session", call: PendingApproval) -> WaitingCall:
+        since = self._since.setdefault(call.approval_id, now())
+        record = session.record
+        return WaitingCall(call.approval_id, record.id, record.title, call.tool, call.subject, call.agent_path, since)
+
+    def _left_rows(self) -> Iterator[WaitingCall]:
+        for runs in self._left.values():
+            for call in runs.waiting_calls:
+                yield WaitingCall(
+                    call.approval_id, runs.conversation_id, runs.title, call.tool, call.subject, (), call.since
+                )
+
+    async def _find_interrupted(self) -> None:
+        found = {runs.conversation_id: runs for runs in await self._engine.interrupted_conversations()}
+        before, self._left = self._left, {id_: runs for id_, runs in found.items() if runs.waits_for_approval}
+        if before == self._left:
+            return
+        for conversation_id in before.keys() - self._left.keys():
+            self.left_open.emit(conversation_id, False)
+        for conversation_id in self._left.keys() - before.keys():
+            self.left_open.emit(conversation_id, True)
+        self.changed.emit()

@@ -1,0 +1,124 @@
+"""The dialog that lists every call that waits for the person."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QWidget
+
+from ui.bridge.waiting_calls import WaitingCall
+from ui.style.accessibility import choose_toggled_row
+from ui.style.boxes import vbox
+from ui.style.controls import announce, button, label
+from ui.style.layouts import FlowRows
+from ui.style.list_rows import RowDelegate, RowRole
+from ui.style.text import one_line, plain_tooltip, show_hidden
+from ui.style.text_display import isolate_untrusted, relative_date, strip_bidi_marks
+from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
+from ui.style.tool_labels import tool_icon, tool_title
+
+_SIZE = (600, 460)
+_MIN_LIST_HEIGHT = 60
+"""Pixels."""
+_MAX_SUBJECT_LENGTH = 200
+_ID_ROLE = Qt.ItemDataRole.UserRole + 20
+
+
+class InboxDialog(QDialog):
+    """Not modal. Enter opens the conversation of the selected call, which asks for the decision there."""
+
+    chosen = Signal(str)
+    """The approval id of a call."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._list = QListWidget()
+        hint = self.tr("Each is decided in its own conversation, where all of it is shown.")
+        self._hint = label(hint, "muted", wrap=True)
+        empty = self.tr("Nothing waits for you. Calls that need your approval are listed here, from all conversations.")
+        self._empty_note = label(empty, "muted", wrap=True)
+        self._open = button(self.tr("Open"), self._choose_selected, "primary", self.tr("Open the conversation"))
+        close = button(self.tr("Close"), self.reject)
+        self._foot = FlowRows((self._open, close), trailing=True)
+        self._build(themes)
+        self._list.itemActivated.connect(self._choose_selected)
+        choose_toggled_row(self._list, self._list.setCurrentIndex)
+        self._list.itemSelectionChanged.connect(self._refresh)
+        self.show_calls(())
+
+    def show_calls(self, calls: Sequence[WaitingCall]) -> None:
+        """Show these calls. The selected one stays selected, or the one that takes its place is."""
+        row, selected = max(self._list.currentRow(), 0), self._selected_id()
+        place = self._list.verticalScrollBar().value()
+        before = {self._list.item(index).data(_ID_ROLE) for index in range(self._list.count())}
+        now = datetime.now(UTC)
+        self._list.clear()
+        for call in calls:
+            self._list.addItem(self._item(call, now))
+        ids = [call.approval_id for call in calls]
+        current = ids.index(selected) if selected in ids else min(row, len(ids) - 1)
+        self._list.setCurrentRow(current)
+        self._list.verticalScrollBar().setValue(place)
+        self._show_list(bool(calls))
+        if self.isVisible() and set(ids) != before:
+            announce(self, self.tr("Calls that wait: {0}").format(len(ids)) if ids else self._empty_note.text())
+        self._refresh()
+
+    def _show_list(self, has_some: bool) -> None:  # noqa: FBT001  private, and its name says it
+        had_focus, was_hidden = self._list.hasFocus(), self._list.isHidden()
+        self._list.setVisible(has_some)
+        self._hint.setVisible(has_some)
+        self._empty_note.setVisible(not has_some)
+        if has_some and was_hidden:
+            self._list.setFocus()
+        elif not has_some and had_focus:
+            self.setFocus()
+        self.setAccessibleDescription("" if has_some else self._empty_note.text())
+
+    def _item(self, call: WaitingCall, now: datetime) -> QListWidgetItem:
+        tool = isolate_untrusted(tool_title(call.tool)) or self.tr("A tool")
+        subject = isolate_untrusted(one_line(call.subject, _MAX_SUBJECT_LENGTH))
+        what = self.tr("{0}: {1}").format(tool, subject) if subject else tool
+        path = " → ".join(isolate_untrusted(name) for name in call.agent_path)
+        who = self.tr("The agent {0} asks").format(path) if path else self.tr("The assistant asks")
+        title = isolate_untrusted(" ".join(call.title.split())) or self.tr("New conversation")
+        since = self.tr("since {0}").format(relative_date(call.since, now))
+        item = QListWidgetItem(what)
+        item.setData(_ID_ROLE, call.approval_id)
+        item.setData(RowRole.SUBTITLE, self.tr("{0} · {1}").format(who, title))
+        item.setData(RowRole.DETAIL, since)
+        item.setData(RowRole.ICON, tool_icon(call.tool))
+        item.setToolTip(plain_tooltip(show_hidden(f"{what}\n{title}")))
+        spoken = self.tr("{0}. {1}, in the conversation {2}, {3}").format(what, who, title, since)
+        item.setData(Qt.ItemDataRole.AccessibleTextRole, strip_bidi_marks(spoken))
+        return item
+
+    def _selected_id(self) -> str | None:
+        return next((str(item.data(_ID_ROLE)) for item in self._list.selectedItems()), None)
+
+    def _choose_selected(self) -> None:
+        chosen = self._selected_id()
+        if chosen is not None:
+            self.chosen.emit(chosen)
+
+    def _refresh(self) -> None:
+        self._open.setEnabled(bool(self._list.selectedItems()))
+
+    def _build(self, themes: ThemeSource) -> None:
+        title = self.tr("Waiting approvals")
+        self.setWindowTitle(title)
+        self.setAccessibleName(title)
+        # So that the keyboard has a place when the last call goes.
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        available = self.screen().availableSize()
+        self.resize(min(_SIZE[0], available.width()), min(_SIZE[1], available.height() - 2 * SPACE_L))
+        self._list.setAccessibleName(self.tr("Calls that wait for you"))
+        self._list.setItemDelegate(RowDelegate(themes, self._list))
+        self._list.setMouseTracking(True)
+        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        # Qt's own minimum would push the buttons off a low screen.
+        self._list.setMinimumHeight(_MIN_LIST_HEIGHT)
+        self._empty_note.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        parts = (label(title, "heading"), self._hint, self._list, self._empty_note)
+        layout = vbox(*parts, self._foot, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=self._list)
+        layout.setStretchFactor(self._empty_note, 1)
