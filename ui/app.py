@@ -33,7 +33,8 @@ from ui.shell.approvals import ApprovalPresenter
 from ui.shell.command_palette import PalettePresenter
 from ui.shell.conversation_page import ConversationPage
 from ui.shell.mcp import McpPresenter
-from ui.shell.notifications import ActivityNotifier
+from ui.shell.desktop.call_notifications import CallNotifier
+from ui.shell.desktop.notifications import ActivityNotifier
 from ui.shell.settings import SettingsPresenter, reading_style
 from ui.shell.startup_loading import import_in_thread, show_startup_error
 from ui.shell.startup_window import StartupWindow, on_display_lost
@@ -109,7 +110,7 @@ class AppController:
         self._garbage_collector = IdleGarbageCollector(clock.tick, lambda: self.library.working, app)
         settings = self._settings = Settings(engine, self._tasks, app)
         self._notifications = DesktopNotifications(self._tasks, app)
-        ActivityNotifier(self.window, self.library, self._notifications, settings, startup)
+        self._create_notifiers()
         self._help = HelpPresenter(themes, pictures, engine.folder, self.window)
         palette = PalettePresenter(themes, self.window, self.library, self.servers)
         disk = self._disk = DiskMonitor(engine, self._tasks, self.window)
@@ -150,6 +151,11 @@ class AppController:
         presenter.export_requested.connect(self._export)
         presenter.branches_requested.connect(self.window.page.branches.tree.open_for)
         return presenter
+
+    def _create_notifiers(self) -> None:
+        notifications, settings = self._notifications, self._settings
+        ActivityNotifier(self.window, self.library, notifications, settings, self._startup)
+        CallNotifier(self.library, notifications, settings, self._tasks, self._show_call)
 
     def _offer_undo(self, sentence: Sentence, undo: Callable[[], object]) -> None:
         self.window.banners.show_undo(translate_sentence(sentence), undo)
@@ -319,6 +325,10 @@ class AppController:
             QCoreApplication.translate("AppController", "Open settings"),
             lambda: self._settings_presenter.show("providers"),
         )
+
+    def _show_call(self, approval_id: str) -> None:
+        self._startup.raise_window()
+        self.window.inbox.open_call(approval_id)
 
     def _show_settings(self) -> None:
         self._settings_presenter.show()

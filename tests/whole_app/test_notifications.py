@@ -170,7 +170,8 @@ def test_a_call_that_waits_behind_another_window_is_notified(server: Server, tmp
             screen.write("Message", "write a file")
             screen.press("Send")
             *_, shown = server.wait_shown(before + 1)
-            assert shown == ["Desktop Agent", "write a file", "A call waits for your approval."]
+            assert shown[:2] == ["Desktop Agent", "write a file"]
+            assert shown[2].startswith("A call waits for your approval:\nwrite_file: ")
 
 
 QUESTION = {"question": "Which colour?", "choices": ["Red", "Blue"]}

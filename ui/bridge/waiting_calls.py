@@ -18,6 +18,7 @@ from desktop_agent.types.engine_events import (
     ToolFinished,
 )
 from desktop_agent.types.messages import now
+from desktop_agent.types.tool_calls import Decision
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.permissions import Approvals, PendingApproval
 
@@ -39,6 +40,18 @@ class WaitingCall:
     subject: str
     agent_path: tuple[str, ...]
     since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingDetails:
+    """All of a call that waits in a conversation at work here. `has_outside_content`: something came in from outside,
+    whether the person trusts it or not.
+    """
+
+    conversation_id: str
+    title: str
+    call: PendingApproval
+    has_outside_content: bool
 
 
 class WaitingCalls(QObject):
@@ -64,12 +77,36 @@ class WaitingCalls(QObject):
     @property
     def count(self) -> int:
         """How many there are."""
-        at_work = sum(len(session.approvals.open_approvals) for session in self._sessions.values())
-        return at_work + sum(len(runs.waiting_calls) for runs in self._left.values())
+        live = sum(len(session.approvals.open_approvals) for session in self._sessions.values())
+        return live + sum(len(runs.waiting_calls) for runs in self._left.values())
 
     def find_interrupted(self) -> None:
         """Find again what dead processes left; others may have ended, or have been opened elsewhere."""
         self._tasks.start(self._find_interrupted())
+
+    @property
+    def live_calls(self) -> dict[str, str]:
+        """The conversation of each call that waits in one at work here, by the call's approval id, in their order."""
+        return {
+            approval.approval_id: conversation_id
+            for conversation_id, session in self._sessions.items()
+            for approval in session.approvals.open_approvals
+        }
+
+    def details(self, approval_id: str) -> WaitingDetails | None:
+        """Return all of a call; None if it does not wait any more, or not in a conversation at work here."""
+        session = self._session_of(approval_id)
+        if session is None:
+            return None
+        call = next(call for call in Approvals(session).waiting() if call.approval_id == approval_id)
+        outside, record = session.permission_policy.untrusted_content.has_arrived, session.record
+        return WaitingDetails(record.id, record.title, call, outside)
+
+    def answer(self, approval_id: str, decision: Decision) -> None:
+        """Decide a call; nothing happens if it does not wait any more. Raises as Approvals.answer."""
+        session = self._session_of(approval_id)
+        if session is not None:
+            Approvals(session).answer(approval_id, decision)
 
     async def read_times(self) -> None:
         """Read since when calls wait that dead processes left: asked again here, they have the same ids."""
@@ -99,6 +136,12 @@ class WaitingCalls(QObject):
         if isinstance(envelope.event, ApprovalResolved):
             self._since.pop(envelope.event.approval_id, None)
         self.changed.emit()
+
+    def _session_of(self, approval_id: str) -> "Session | None":
+        for session in self._sessions.values():
+            if any(approval.approval_id == approval_id for approval in session.approvals.open_approvals):
+                return session
+        return None
 
     def _open_rows(self) -> Iterator[WaitingCall]:
         for session in self._sessions.values():

@@ -103,14 +103,17 @@ def test_what_a_dead_process_left_waits_until_it_is_decided_here(in_loop, tmp_pa
         waiting.find_interrupted()
         await bridge.idle()
         assert waiting.rows == tuple(rows)
+        # A decision here needs the conversation at work.
+        assert waiting.live_calls == {}
+        assert waiting.details(rows[0].approval_id) is None
         bridge.library.open(rows[0].conversation_id)
-        approvals = await until(lambda: bridge.engine._sessions[rows[0].conversation_id].approvals.open_approvals)
-        assert [approval.approval_id for approval in approvals] == [rows[0].approval_id]
+        await until(lambda: waiting.live_calls == {rows[0].approval_id: rows[0].conversation_id})
         assert told == [(rows[0].conversation_id, True), (rows[0].conversation_id, False)]
         # It is the same call, and waits since then.
         assert waiting.rows == tuple(rows)
-        bridge.library.current.approvals.answer(rows[0].approval_id, Deny())
+        waiting.answer(rows[0].approval_id, Deny())
         await until(lambda: waiting.count == 0)
+        waiting.answer(rows[0].approval_id, Deny())
         await until(lambda: not bridge.library.current.working)
 
     async def delete(bridge):

@@ -1,14 +1,18 @@
 """Desktop notifications: by the session's notification server on Linux, elsewhere by the system's tray.
 
-The protocol is the Desktop Notifications Specification 1.3 of freedesktop.org. Qt's own D-Bus module cannot send it from
-Python: `Notify` wants an unsigned number, and PySide6 makes a signed one of each int.
+The protocol is the Desktop Notifications Specification 1.3 of freedesktop.org. Qt's own D-Bus module cannot send it
+from Python: `Notify` wants an unsigned number, and PySide6 makes a signed one of each int.
 """
 
 import asyncio
 import html
 import logging
+import re
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
@@ -25,27 +29,33 @@ _REPLY_SECONDS = 5.0
 """Seconds after which a silent server counts as absent."""
 _PROGRAM = "Desktop Agent"
 _DESKTOP_ENTRY = "desktop-agent"
+SHOW = "show"
+"""The action of a click on a notification, which all have."""
 
 
 class DesktopNotifications(QObject):
     """Desktop notifications: one for each key, a new one replaces the one before."""
 
-    activated = Signal(str)
-    """The key of a notification that the person clicked."""
+    activated = Signal(str, str)
+    """The key of a notification, and the action in it that the person chose. It is gone then."""
 
     def __init__(self, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._tasks = tasks
-        self._server = _NotificationServer(self.activated.emit)
+        self._server = _NotificationServer(self._on_action)
         self._tray: QSystemTrayIcon | None = None
         self._last = ""
 
-    def show(self, key: str, title: str, text: str) -> None:
-        """Show a notification, where the desktop can."""
+    def show(self, key: str, title: str, text: str, actions: Sequence[tuple[str, str]] = ()) -> None:
+        """Show a notification, where the desktop can. `actions` are more of them, each with its word on a button.
+
+        Whoever wrote the texts: hidden characters are spelled out, the title is one line, and nothing is markup.
+        """
+        title, text = " ".join(_spell_hidden(title).split()), _spell_hidden(text)
         if sys.platform in {"win32", "darwin"}:
             self._show_in_tray(key, title, text)
         else:
-            self._tasks.start(self._server.show(key, title, text))
+            self._tasks.start(self._server.show(key, title, text, actions))
 
     def withdraw(self, key: str) -> None:
         """Remove the notification with this key."""
@@ -57,45 +67,72 @@ class DesktopNotifications(QObject):
         if self._tray is not None:
             self._tray.hide()
 
+    def _on_action(self, key: str, action: str, number: int) -> None:
+        # Not every server removes what was clicked.
+        self._tasks.start(self._server.dismiss(number))
+        self.activated.emit(key, action)
+
     def _show_in_tray(self, key: str, title: str, text: str) -> None:
         from PySide6.QtWidgets import QApplication, QSystemTrayIcon
 
         if self._tray is None:
             self._tray = QSystemTrayIcon(QApplication.windowIcon(), self)
-            self._tray.messageClicked.connect(lambda: self.activated.emit(self._last))
+            self._tray.messageClicked.connect(lambda: self.activated.emit(self._last, SHOW))
         self._last = key
         # A message needs a visible icon.
         self._tray.show()
         self._tray.showMessage(title, text, QApplication.windowIcon())
 
 
-class _NotificationServer:
-    """The client of the session's notification server."""
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A notification on the screen: the server's number for it, and the actions that it offers."""
 
-    def __init__(self, on_activated: Any) -> None:
-        self._on_activated = on_activated
+    number: int
+    actions: frozenset[str]
+
+
+class _NotificationServer:
+    """The client of the session's notification server.
+
+    It talks to the very process that said what it can, by its unique name: one that took its place may read markup
+    where the other did not. Signals count from that process alone; anybody on the bus can send one.
+    """
+
+    def __init__(self, on_action: Callable[[str, str, int], object]) -> None:
+        self._on_action = on_action
         self._lock = asyncio.Lock()
         self._opened: Any = None
         self._router: Any = None
         self._signals: asyncio.Task[None] | None = None
-        self._reads_markup = False
-        self._ids: dict[str, int] = {}
+        self._owner = ""
+        self._capabilities: frozenset[str] = frozenset()
+        self._shown: dict[str, _Shown] = {}
 
-    async def show(self, key: str, title: str, text: str) -> None:
+    async def show(self, key: str, title: str, text: str, actions: Sequence[tuple[str, str]]) -> None:
         async with self._lock:
-            if not await self._connect():
-                return
-            hints = {"desktop-entry": ("s", _DESKTOP_ENTRY), "category": ("s", "im.received")}
-            body = html.escape(text, quote=False) if self._reads_markup else text
-            words = (_PROGRAM, self._ids.get(key, 0), _DESKTOP_ENTRY, title, body, ["default", _PROGRAM], hints, -1)
-            answer = await self._call("Notify", "susssasa{sv}i", words)
-            if answer:
-                self._ids[key] = answer[0]
+            # A second time, where the server has been replaced by another one.
+            for _ in range(2):
+                if not await self._connect() or not await self._find_server():
+                    return
+                number = await self._notify(key, title, text, actions)
+                if number is not None:
+                    offered = [name for name, _ in actions] if "actions" in self._capabilities else []
+                    self._shown[key] = _Shown(number, frozenset((SHOW, *offered)))
+                    return
+                self._forget_server()
 
     async def withdraw(self, key: str) -> None:
         async with self._lock:
-            if key in self._ids and self._router is not None:
-                await self._call("CloseNotification", "u", (self._ids.pop(key),))
+            shown = self._shown.pop(key, None)
+            if shown is not None:
+                await self._close_notification(shown.number)
+
+    async def dismiss(self, number: int) -> None:
+        """Remove a notification that was clicked and is not known any more."""
+        async with self._lock:
+            if all(shown.number != number for shown in self._shown.values()):
+                await self._close_notification(number)
 
     async def close(self) -> None:
         signals, self._signals = self._signals, None
@@ -104,9 +141,16 @@ class _NotificationServer:
             with suppress(asyncio.CancelledError):
                 await signals
         opened, self._opened, self._router = self._opened, None, None
-        if opened is not None:
-            with suppress(OSError, EOFError):
-                await opened.__aexit__(None, None, None)
+        self._forget_server()
+        if opened is None:
+            return
+        try:
+            await opened.__aexit__(None, None, None)
+        except (OSError, EOFError, asyncio.InvalidStateError):
+            # The last one: jeepney stops reading where a reply comes just when its call is cancelled. Of all these it
+            # makes an end before it closes the connection.
+            with suppress(OSError):
+                await opened.conn.close()
 
     async def _connect(self) -> bool:
         if self._router is not None:
@@ -122,13 +166,38 @@ class _NotificationServer:
             _log.info("there is no session bus to notify by: %r", error)
             return False
         self._opened = opened
-        capabilities = await self._call("GetCapabilities", None, ())
-        if capabilities is None:
+        await self._listen()
+        return self._router is not None
+
+    async def _find_server(self) -> bool:
+        """Ask the server what it can, unless it has said so already."""
+        if self._owner:
+            return True
+        reply = await self._call(_BUS_NAME, "GetCapabilities", None, ())
+        if reply is None:
             await self.close()
             return False
-        self._reads_markup = "body-markup" in capabilities[0]
-        await self._listen()
+        self._owner, self._capabilities = _sender_of(reply), frozenset(reply.body[0])
         return True
+
+    def _forget_server(self) -> None:
+        self._owner, self._capabilities = "", frozenset()
+        self._shown.clear()
+
+    async def _notify(self, key: str, title: str, text: str, actions: Sequence[tuple[str, str]]) -> int | None:
+        hints = {"desktop-entry": ("s", _DESKTOP_ENTRY), "category": ("s", "im.received")}
+        body = html.escape(text, quote=False) if "body-markup" in self._capabilities else text
+        names: list[str] = []
+        if "actions" in self._capabilities:
+            names = ["default", _PROGRAM, *(part for action in actions for part in action)]
+        replaces = self._shown[key].number if key in self._shown else 0
+        words = (_PROGRAM, replaces, _DESKTOP_ENTRY, title, body, names, hints, -1)
+        reply = await self._call(self._owner, "Notify", "susssasa{sv}i", words)
+        return None if reply is None else int(reply.body[0])
+
+    async def _close_notification(self, number: int) -> None:
+        if self._owner and self._router is not None:
+            await self._call(self._owner, "CloseNotification", "u", (number,))
 
     async def _listen(self) -> None:
         from jeepney import MatchRule, message_bus  # pyright: ignore[reportMissingTypeStubs]
@@ -144,31 +213,61 @@ class _NotificationServer:
     async def _receive_signals(self, matching: Any, queue: "asyncio.Queue[Any]") -> None:
         with matching:
             while True:
-                signal = await queue.get()
-                name, about = signal.header.fields.get(3), signal.body[0]
-                key = next((key for key, shown in self._ids.items() if shown == about), None)
-                if key is None:
-                    continue
-                if name == "ActionInvoked":
-                    self._on_activated(key)
-                elif name == "NotificationClosed":
-                    self._ids.pop(key, None)
+                self._on_signal(await queue.get())
 
-    async def _call(self, method: str, signature: str | None, words: tuple[Any, ...]) -> Any:
-        """Return the server's answer; None if it refuses, is gone or does not answer in time."""
+    def _on_signal(self, signal: Any) -> None:
+        """Take a click, or the end of a notification; nothing from anybody else, and no action that is not offered."""
+        if not self._owner or _sender_of(signal) != self._owner or not signal.body:
+            return
+        about, name = signal.body[0], signal.header.fields.get(_MEMBER)
+        key = next((key for key, shown in self._shown.items() if shown.number == about), None)
+        if key is None:
+            return
+        if name == "NotificationClosed":
+            del self._shown[key]
+        elif name == "ActionInvoked":
+            action = SHOW if signal.body[1] == "default" else str(signal.body[1])
+            if action in self._shown[key].actions:
+                # A second click on it comes too late.
+                del self._shown[key]
+                self._on_action(key, action, about)
+
+    async def _call(self, to: str, method: str, signature: str | None, words: tuple[Any, ...]) -> Any:
+        """Return the server's reply; None if it refuses, is gone or does not answer in time."""
         from jeepney import DBusAddress, MessageType  # pyright: ignore[reportMissingTypeStubs]
         from jeepney import new_method_call as call  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
         from jeepney.io.common import RouterClosed  # pyright: ignore[reportMissingTypeStubs]
 
-        address = DBusAddress(_BUS_PATH, bus_name=_BUS_NAME, interface=_BUS_NAME)
+        address = DBusAddress(_BUS_PATH, bus_name=to, interface=_BUS_NAME)
         try:
             async with asyncio.timeout(_REPLY_SECONDS):
                 reply = await self._router.send_and_get_reply(call(address, method, signature, words))
-        except (OSError, EOFError, RouterClosed, TimeoutError) as error:
+        except (OSError, EOFError, KeyError, RouterClosed, TimeoutError) as error:
             _log.info("the notification server cannot be asked: %r", error)
             await self.close()
             return None
         if reply.header.message_type is MessageType.error:
             _log.info("the notification server refuses %s: %s", method, reply.body)
             return None
-        return reply.body
+        return reply
+
+
+@cache
+def _hidden_characters() -> re.Pattern[str]:
+    from desktop_agent.types.hidden_characters import HIDDEN_CHARACTERS, PRIVATE_USE_CHARACTERS
+
+    return re.compile(f"[{HIDDEN_CHARACTERS}{PRIVATE_USE_CHARACTERS}]")
+
+
+def _spell_hidden(text: str) -> str:
+    """Return the text with ⟨U+202E⟩ for each control, direction and zero-width character; tab and line feed stay."""
+    return _hidden_characters().sub(lambda match: f"⟨U+{ord(match.group()):04X}⟩", text)
+
+
+_MEMBER, _SENDER = 3, 7
+"""Fields of a message's header."""
+
+
+def _sender_of(message: Any) -> str:
+    """Return the unique name of who sent it, which the bus itself writes."""
+    return str(message.header.fields.get(_SENDER, ""))

@@ -1,4 +1,7 @@
-"""Badges in the list and desktop notifications about conversations that are not in view."""
+"""Badges in the list and desktop notifications about conversations that are not in view.
+
+Calls that wait have notifications of their own: see `call_notifications`.
+"""
 
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QGuiApplication
@@ -10,7 +13,7 @@ from ui.bridge.settings import Settings
 from ui.shell.startup_window import StartupWindow
 from ui.shell.window import MainWindow
 from ui.sidebar.conversation_model import Badge
-from ui.style.text import truncate
+from ui.style.text import one_line, truncate
 
 MAX_TITLE_LENGTH = 80
 
@@ -44,6 +47,8 @@ class ActivityNotifier(QObject):
         self._notifications = notifications
         self._settings = settings
         self._startup = startup
+        self._shown: set[str] = set()
+        """The conversations that had a notification of their own."""
         # In the order in which they became unread.
         self._unread = dict.fromkeys(startup.state_file.text(_UNREAD).split())
         for conversation_id in self._unread:
@@ -57,7 +62,7 @@ class ActivityNotifier(QObject):
     def _on_activity(self, conversation_id: str, title: str, activity: Activity) -> None:
         is_shown = self._library.current is not None and self._library.current.id == conversation_id
         badge = _BADGES.get(activity, "")
-        is_unread = badge == "unread" and not (is_shown and _is_active())
+        is_unread = badge == "unread" and not (is_shown and is_active())
         is_unstored = conversation_id in self._library.unstored
         if is_unstored:
             # The desktop keeps what it has shown.
@@ -66,11 +71,12 @@ class ActivityNotifier(QObject):
             self._window.sidebar.set_badge(conversation_id, "" if badge == "unread" and not is_unread else badge)
             self._save_unread(conversation_id, is_unread)
         text = self._words(activity)
-        if not text or _is_active():
+        if is_active() or not (text or activity == "waits"):
             return
         self._window.windowHandle().alert(0)
-        if self._settings.preferences.chat.notifications:
-            self._notifications.show(conversation_id, _shorten(title) or self.tr("New conversation"), text)
+        if text and self._settings.preferences.chat.notifications:
+            self._shown.add(conversation_id)
+            self._notifications.show(conversation_id, shorten_title(title) or self.tr("New conversation"), text)
 
     def _words(self, activity: Activity) -> str:
         match activity:
@@ -78,8 +84,6 @@ class ActivityNotifier(QObject):
                 return self.tr("The answer is done.")
             case "failed":
                 return self.tr("The answer could not be finished.")
-            case "waits":
-                return self.tr("A call waits for your approval.")
             case "asks":
                 return self.tr("A question waits for your answer.")
             case _:
@@ -90,7 +94,7 @@ class ActivityNotifier(QObject):
         self._mark_read(conversation.id)
 
     def _on_application_state(self) -> None:
-        if _is_active() and self._library.current is not None:
+        if is_active() and self._library.current is not None:
             self._mark_read(self._library.current.id)
 
     def _mark_read(self, conversation_id: str) -> None:
@@ -107,15 +111,19 @@ class ActivityNotifier(QObject):
             del self._unread[conversation_id]
         self._startup.state_file.save({_UNREAD: " ".join(list(self._unread)[-_MAX_UNREAD:])})
 
-    @Slot(str)
-    def _on_activated(self, conversation_id: str) -> None:
-        self._startup.raise_window()
-        self._library.open(conversation_id)
+    @Slot(str, str)
+    def _on_activated(self, conversation_id: str, _action: str) -> None:
+        if conversation_id in self._shown:
+            self._shown.discard(conversation_id)
+            self._startup.raise_window()
+            self._library.open(conversation_id)
 
 
-def _shorten(title: str) -> str:
-    return truncate(" ".join(title.split()), MAX_TITLE_LENGTH)
+def shorten_title(title: str) -> str:
+    """Return the title of a conversation, which a model may have written, on one line."""
+    return truncate(one_line(title, MAX_TITLE_LENGTH + 1), MAX_TITLE_LENGTH)
 
 
-def _is_active() -> bool:
+def is_active() -> bool:
+    """Return whether the program is in front."""
     return QGuiApplication.applicationState() is Qt.ApplicationState.ApplicationActive

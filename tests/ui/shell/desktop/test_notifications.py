@@ -10,7 +10,7 @@ from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn, Wait
 from ui.approval.approval_dialog import ApprovalDialog
 from ui.bridge.desktop.notifications import DesktopNotifications
-from ui.shell import notifications
+from ui.shell.desktop import notifications
 from ui.style.list_rows import RowRole
 
 
@@ -63,7 +63,7 @@ def test_a_call_that_waits_is_marked_until_it_is_decided(on_screen, tmp_path):
 
 def test_behind_another_window_it_is_said_what_happens_unless_that_is_off(on_screen, monkeypatch):
     said = []
-    monkeypatch.setattr(notifications, "_is_active", lambda: False)
+    monkeypatch.setattr(notifications, "is_active", lambda: False)
     monkeypatch.setattr(DesktopNotifications, "show", lambda _self, *words: said.append(words))
 
     async def work(screen):
@@ -71,7 +71,6 @@ def test_behind_another_window_it_is_said_what_happens_unless_that_is_off(on_scr
         for happens in ("working", "waits", "asks", "done", "failed"):
             activity.emit("c1", " Tides\n today ", happens)
         assert said == [
-            ("c1", "Tides today", "A call waits for your approval."),
             ("c1", "Tides today", "A question waits for your answer."),
             ("c1", "Tides today", "The answer is done."),
             ("c1", "Tides today", "The answer could not be finished."),
@@ -81,6 +80,6 @@ def test_behind_another_window_it_is_said_what_happens_unless_that_is_off(on_scr
         chat = preferences.chat.model_copy(update={"notifications": False})
         await screen.engine.change_preferences(preferences.model_copy(update={"chat": chat}))
         activity.emit("c1", "Tides", "done")
-        assert len(said) == 4
+        assert len(said) == 3
 
     on_screen(work)

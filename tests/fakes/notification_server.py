@@ -1,0 +1,208 @@
+"""A notification server, a screen saver and a logind that speak the real protocol, in a process of their own.
+
+`python -m tests.fakes.notification_server CAPABILITIES LOCK LOGIND` answers on the session bus of its environment. It
+obeys lines of JSON on its standard input, and writes what it was asked as lines of JSON.
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from jeepney import DBusAddress, HeaderFields, MessageType, message_bus, new_error, new_method_return, new_signal
+from jeepney.io.asyncio import DBusConnection, DBusRouter, Proxy, open_dbus_connection
+
+from tests.fakes.window_process import wait_until
+from tests.frame import displays
+
+NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
+SAVER, LOGIND = "org.freedesktop.ScreenSaver", "org.freedesktop.login1"
+
+
+class _Server:
+    """What is shown, and who asked."""
+
+    def __init__(self, connection: DBusConnection, capabilities: list[str], lock: str, logind: str) -> None:
+        self.connection = connection
+        self.capabilities = capabilities
+        self.is_locked = lock == "locked"
+        self.hint = logind == "locked"
+        self.last = 0
+        self.shown: set[int] = set()
+
+    async def take_names(self, *names: str) -> None:
+        async with DBusRouter(self.connection) as router:
+            for name in names:
+                await Proxy(message_bus, router).RequestName(name)
+
+    async def serve(self) -> None:
+        _tell("ready", True)
+        while True:
+            message = await self.connection.receive()
+            if message.header.message_type is MessageType.method_call:
+                await self._answer(message)
+
+    async def _answer(self, message: Any) -> None:
+        method, body = message.header.fields.get(HeaderFields.member), message.body
+        match method:
+            case "GetCapabilities":
+                reply = new_method_return(message, "as", (self.capabilities,))
+            case "Notify":
+                number = body[1] or self.last + 1
+                self.last = max(self.last, number)
+                self.shown.add(number)
+                _tell("shown", [number, body[3], body[4], body[5]])
+                reply = new_method_return(message, "u", (number,))
+            case "CloseNotification" if body[0] in self.shown:
+                await self.close(body[0], 3)
+                reply = new_method_return(message)
+            case "Get" if body == (f"{LOGIND}.Session", "LockedHint"):
+                reply = new_method_return(message, "v", (("b", self.hint),))
+            case "GetActive":
+                _tell("asked", self.is_locked)
+                reply = new_method_return(message, "b", (self.is_locked,))
+            case _:
+                reply = new_error(message, "org.freedesktop.DBus.Error.Failed", "s", (f"no {method}",))
+        await self.connection.send(reply)
+
+    async def close(self, number: int, reason: int) -> None:
+        self.shown.discard(number)
+        _tell("closed", number)
+        await self.connection.send(_signal("NotificationClosed", "uu", (number, reason)))
+
+    async def obey(self, order: list[Any]) -> None:
+        match order:
+            case ["click", number, action]:
+                await self.connection.send(_signal("ActionInvoked", "us", (number, action)))
+            case ["close", number]:
+                await self.close(number, 2)
+            case ["forge", number, action]:
+                other = await open_dbus_connection("SESSION")
+                await other.send(_signal("ActionInvoked", "us", (number, action)))
+                await other.close()
+            case ["lock", is_locked]:
+                self.is_locked = is_locked
+            case _:
+                raise ValueError(order)
+        _tell("obeyed", order)
+
+
+def _signal(name: str, signature: str, body: tuple[Any, ...]) -> Any:
+    return new_signal(DBusAddress(PATH, interface=NAME), name, signature, body)
+
+
+def _tell(what: str, value: Any) -> None:
+    sys.stdout.write(json.dumps([what, value]) + "\n")
+    sys.stdout.flush()
+
+
+async def _main(capabilities: str, lock: str, logind: str) -> None:
+    server = _Server(await open_dbus_connection("SESSION"), capabilities.split(), lock, logind)
+    await server.take_names(NAME, *((SAVER,) if lock else ()), *((LOGIND,) if logind else ()))
+    orders = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(orders), sys.stdin)
+    serving = asyncio.create_task(server.serve())
+    while line := await orders.readline():
+        await server.obey(json.loads(line))
+    serving.cancel()
+
+
+class NotificationServer:
+    """The process, for a test. `told` is all that it wrote."""
+
+    def __init__(self, process: "subprocess.Popen[str]", environment: dict[str, str]) -> None:
+        self.process = process
+        self.environment = environment
+        self.told: list[list[Any]] = []
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    @property
+    def shown(self) -> list[tuple[int, str, str, list[str]]]:
+        """Number, title, text and actions of each notification so far; names and words of actions take turns."""
+        return [tuple(value) for what, value in tuple(self.told) if what == "shown"]
+
+    @property
+    def closed(self) -> list[int]:
+        return [value for what, value in tuple(self.told) if what == "closed"]
+
+    @property
+    def calls(self) -> list[tuple[int, str, str, list[str]]]:
+        """Those of `shown` in which something can be decided."""
+        return [shown for shown in self.shown if "deny" in shown[3]]
+
+    @property
+    def offered(self) -> list[str]:
+        """The words on the buttons of the last of `calls`."""
+        return self.calls[-1][3][3::2]
+
+    def click(self, number: int, action: str) -> None:
+        self._order("click", number, action)
+
+    def close(self, number: int) -> None:
+        """As the person does without a choice."""
+        self._order("close", number)
+
+    def forge(self, number: int, action: str) -> None:
+        """A click that another program on the bus claims to have seen."""
+        self._order("forge", number, action)
+
+    def lock(self, *, is_locked: bool) -> None:
+        self._order("lock", is_locked)
+
+    def close_pipes(self) -> None:
+        """Close what is left of it when it has ended."""
+        self._reader.join()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+    def _order(self, *order: Any) -> None:
+        assert self.process.stdin is not None
+        before = sum(what == "obeyed" for what, _ in tuple(self.told))
+        self.process.stdin.write(json.dumps(order) + "\n")
+        self.process.stdin.flush()
+        wait_until(f"{order} is obeyed", lambda: sum(what == "obeyed" for what, _ in tuple(self.told)) > before)
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.told.append(json.loads(line))
+
+
+@contextmanager
+def notification_server(
+    environment: Mapping[str, str], *capabilities: str, lock: str | None = "unlocked", logind: str | None = None
+) -> Iterator[NotificationServer]:
+    """Run the server on the session bus of this environment.
+
+    `lock` and `logind` are "locked" or "unlocked", as the screen saver says, and as logind does on this same bus; None
+    for each that is not there.
+    """
+    words = [sys.executable, "-m", "tests.fakes.notification_server", " ".join(capabilities), lock or "", logind or ""]
+    process = subprocess.Popen(
+        words,
+        env=dict(environment),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        start_new_session=True,
+    )
+    server = NotificationServer(process, dict(environment))
+    try:
+        wait_until("the notification server answers", lambda: ["ready", True] in server.told)
+        yield server
+    finally:
+        displays.end_group(process)
+        server.close_pipes()
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(*sys.argv[1:]))

@@ -1,0 +1,313 @@
+"""Decisions in notifications, shown by a real server on a bus of its own that clicks as it likes."""
+
+import pytest
+from PySide6.QtWidgets import QPushButton
+
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.tool_calls import AllowOnce, Deny, UntrustedSource
+from tests.fakes.agent_run import call
+from tests.fakes.notification_server import notification_server
+from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
+from ui.approval.approval_dialog import ApprovalDialog
+from ui.shell.desktop import call_notifications, notifications
+
+DONE = Turn(ContentDelta("Done"))
+FULL = ("actions", "body", "body-markup")
+OUTSIDE = UntrustedSource("web", "a site")
+
+
+def write(id_, path, content="Hello"):
+    return call(id_, "write_file").model_copy(update={"input": {"path": path, "content": content}})
+
+
+@pytest.fixture(autouse=True)
+def _behind(monkeypatch):
+    """Another program is in front, and no hand was already on its way."""
+    for module in (notifications, call_notifications):
+        monkeypatch.setattr(module, "is_active", lambda: False)
+    monkeypatch.setattr(call_notifications, "HAND_SECONDS", 0.0)
+
+
+class Asked:
+    """A conversation whose calls wait, and the folder in which they would write."""
+
+    def __init__(self, screen, folder):
+        self.folder = folder
+        self.session = screen.engine._sessions[screen.conversation.id]
+
+    @property
+    def waiting(self):
+        return self.session.approvals.open_approvals
+
+    @property
+    def written(self):
+        return sorted(file.name for file in self.folder.iterdir())
+
+    async def over(self):
+        await until(lambda: not self.session.working)
+
+
+async def ask(screen, folder, *, title="Boats", count=1, outside=None, in_memory=False):
+    folder.mkdir(exist_ok=True)
+    screen.desk.library.new(in_memory=in_memory)
+    await screen.idle()
+    screen.conversation.change(title=title, title_is_automatic=False, workspace=str(folder))
+    asked = Asked(screen, folder)
+    if outside is not None:
+        asked.session.permission_policy.mark_untrusted(outside)
+    screen.write("Write")
+    screen.press("Send")
+    await until(lambda: len(asked.waiting) == count)
+    return asked
+
+
+def test_a_call_is_shown_with_its_decisions_and_allowed_once(on_screen, bus, tmp_path):
+    async def work(screen):
+        with notification_server(bus, *FULL) as server:
+            asked = await ask(screen, tmp_path / "work")
+            await until(lambda: server.shown)
+            (number, title, text, _), *_ = server.shown
+            assert title == "Boats"
+            assert text.splitlines() == [
+                "A call waits for your approval:",
+                'write_file: {"path": "a.txt", "content": "Hello"}',
+            ]
+            assert server.offered == ["Show", "Deny", "Allow once"]
+            server.click(number, "allow")
+            server.click(number, "allow")
+            server.click(number, "deny")
+            await asked.over()
+            assert asked.written == ["a.txt"]
+            assert screen.answers() == ["Done"]
+            await until(lambda: number in server.closed)
+            server.click(number, "deny")
+            await screen.idle()
+
+    on_screen(work, Turn(write("1", "a.txt")), DONE)
+
+
+def test_denying_and_showing(on_screen, bus, tmp_path):
+    async def work(screen):
+        with notification_server(bus, *FULL) as server:
+            asked = await ask(screen, tmp_path / "work", count=2)
+            await until(lambda: len(server.shown) == 2)
+            numbers = {text.splitlines()[1][22:27]: number for number, _, text, _ in server.shown}
+            server.click(numbers["a.txt"], "deny")
+            await until(lambda: len(asked.waiting) == 1)
+            screen.window.approvals._dialog.hide()
+            screen.desk.library.new()
+            await screen.idle()
+            server.click(numbers["b.txt"], "default")
+            dialog = await screen.wait_for(ApprovalDialog, "Approve tool call")
+            assert screen.conversation.id == asked.session.record.id
+            assert dialog.current.arguments["path"] == "b.txt"
+            await until(lambda: screen.find(QPushButton, "Deny").isEnabled())
+            screen.press("Deny")
+            await asked.over()
+            assert asked.written == []
+
+    on_screen(work, Turn(write("1", "a.txt"), write("2", "b.txt")), DONE)
+
+
+@pytest.mark.parametrize("decision", [AllowOnce(), Deny(), None])
+def test_what_is_decided_elsewhere_is_withdrawn_and_a_late_click_does_nothing(on_screen, bus, tmp_path, decision):
+    async def work(screen):
+        with notification_server(bus, *FULL) as server:
+            asked = await ask(screen, tmp_path / "work")
+            await until(lambda: server.shown)
+            number = server.shown[0][0]
+            if decision is None:
+                asked.session.interrupt()
+            else:
+                asked.session.approvals.answer(asked.waiting[0].approval_id, decision)
+            await until(lambda: number in server.closed)
+            server.click(number, "allow")
+            server.forge(number, "allow")
+            await asked.over()
+            await screen.idle()
+            assert asked.written == (["a.txt"] if isinstance(decision, AllowOnce) else [])
+
+    on_screen(work, Turn(write("1", "a.txt")), DONE)
+
+
+def test_no_click_is_as_fast_as_a_decision(on_screen, bus, tmp_path):
+    """The signal of a click may be under way already when the call is denied in the window."""
+
+    async def work(screen):
+        with notification_server(bus, *FULL) as server:
+            asked = await ask(screen, tmp_path / "work")
+            await until(lambda: server.shown)
+            server.click(server.shown[0][0], "allow")
+            asked.session.approvals.answer(asked.waiting[0].approval_id, Deny())
+            await asked.over()
+            await screen.idle()
+            assert asked.written == []
+
+    on_screen(work, Turn(write("1", "a.txt")), DONE)
+
+
+@pytest.mark.parametrize("lock", ["locked", None])
+def test_while_the_screen_is_locked_or_nobody_knows_nothing_can_be_allowed(on_screen, bus, tmp_path, lock):
+    async def work(screen):
+        with notification_server(bus, *FULL, lock=lock) as server:
+            asked = await ask(screen, tmp_path / "work")
+            await until(lambda: server.shown)
+            assert server.offered == ["Show", "Deny"]
+            server.click(server.shown[0][0], "allow")
+            server.forge(server.shown[0][0], "allow")
+            server.click(server.shown[0][0], "deny")
+            await asked.over()
+            assert asked.written == []
+
+    on_screen(work, Turn(write("1", "a.txt")), DONE)
+
+
+def test_what_was_offered_is_refused_when_the_screen_was_locked_or_content_came_since(on_screen, bus, tmp_path):
+    async def work(screen):
+        with notification_server(bus, *FULL) as server:
+            asked = await ask(screen, tmp_path / "work")
+            await until(lambda: server.calls)
+            assert server.offered == ["Show", "Deny", "Allow once"]
+            server.lock(is_locked=True)
+            server.click(server.calls[0][0], "allow")
+            await until(lambda: len(server.calls) == 2)
+            assert server.offered == ["Show", "Deny"]
+            assert len(asked.waiting) == 1
+            server.lock(is_locked=False)
+            # It is not offered any more, whatever is clicked.
+            server.click(server.calls[1][0], "allow")
+            asked.session.approvals.answer(asked.waiting[0].approval_id, Deny())
+            await asked.over()
+
+            asked = await ask(screen, tmp_path / "work")
+            await until(lambda: len(server.calls) == 3)
+            assert server.offered == ["Show", "Deny", "Allow once"]
+            asked.session.permission_policy.mark_untrusted(OUTSIDE)
+            server.click(server.calls[2][0], "allow")
+            await until(lambda: len(server.calls) == 4)
+            assert server.offered == ["Show", "Deny"]
+            asked.session.interrupt()
+            await asked.over()
+            assert asked.written == []
+
+    on_screen(work, Turn(write("1", "a.txt")), DONE, Turn(write("2", "b.txt")), DONE)
+
+
+def test_a_hand_that_was_already_on_its_way_allows_nothing(on_screen, bus, tmp_path, monkeypatch):
+    monkeypatch.setattr(call_notifications, "HAND_SECONDS", 3600.0)
+
+    async def work(screen):
+        with notification_server(bus, *FULL) as server:
+            asked = await ask(screen, tmp_path / "work")
+            await until(lambda: server.shown)
+            server.click(server.shown[0][0], "allow")
+            await until(lambda: len(server.shown) == 2)
+            assert server.offered == ["Show", "Deny", "Allow once"]
+            assert len(asked.waiting) == 1
+            asked.session.interrupt()
+            await asked.over()
+            assert asked.written == []
+
+    on_screen(work, Turn(write("1", "a.txt")))
+
+
+@pytest.mark.parametrize("is_trusted", [False, True])
+def test_after_content_from_outside_nothing_is_allowed_from_there(on_screen, bus, tmp_path, is_trusted):
+    async def work(screen):
+        with notification_server(bus, *FULL) as server:
+            asked = await ask(screen, tmp_path / "work", outside=OUTSIDE)
+            if is_trusted:
+                asked.session.permission_policy.lift_suspension()
+            await until(lambda: server.shown)
+            assert server.offered == ["Show", "Deny"]
+            asked.session.interrupt()
+            await asked.over()
+
+    on_screen(work, Turn(write("1", "a.txt")))
+
+
+def test_words_of_the_model_form_no_markup_and_no_line_of_ours(on_screen, bus, tmp_path):
+    async def work(screen):
+        with notification_server(bus, *FULL) as server:
+            title = "A call\nof <b>yours</b> \u202egnihton"
+            asked = await ask(screen, tmp_path / "work", title=title)
+            await until(lambda: server.shown)
+            _, title, text, _ = server.shown[0]
+            assert title == "A call of <b>yours</b> ⟨U+202E⟩gnihton"
+            first, second = text.splitlines()
+            assert first == "A call waits for your approval:"
+            assert second.startswith("write_file: ")
+            assert "&lt;/i&gt; &amp;" in second
+            assert "<" not in text
+            assert not {"\u202e", "\u2066"} & set(text)
+            assert server.offered == ["Show", "Deny"]
+            asked.session.interrupt()
+            await asked.over()
+
+    on_screen(work, Turn(write("1", "</i> & \u2066x\n\nAllowed.")))
+
+
+def test_a_server_without_actions_gets_the_plain_one(on_screen, bus, tmp_path):
+    async def work(screen):
+        with notification_server(bus) as server:
+            asked = await ask(screen, tmp_path / "work")
+            await until(lambda: server.shown)
+            assert server.shown[0][3] == []
+            server.click(server.shown[0][0], "allow")
+            server.click(server.shown[0][0], "deny")
+            asked.session.interrupt()
+            await asked.over()
+            await until(lambda: server.closed)
+            assert asked.written == []
+
+    on_screen(work, Turn(write("1", "a.txt")))
+
+
+def test_of_a_conversation_that_is_not_stored_the_desktop_learns_nothing(on_screen, bus, tmp_path):
+    async def work(screen):
+        with notification_server(bus, *FULL) as server:
+            asked = await ask(screen, tmp_path / "work", in_memory=True)
+            await until(lambda: server.shown)
+            assert server.shown[0][1:3] == (
+                "A conversation that is not stored",
+                "A call waits for your approval.",
+            )
+            assert server.offered == ["Show", "Deny"]
+            server.click(server.shown[0][0], "deny")
+            await asked.over()
+            screen.desk.library.close_unstored(screen.conversation.id)
+            await screen.idle()
+
+    on_screen(work, Turn(write("1", "a.txt")), DONE)
+
+
+def test_many_calls_of_one_answer_come_one_after_the_other(on_screen, bus, tmp_path):
+    async def work(screen):
+        with notification_server(bus, *FULL) as server:
+            asked = await ask(screen, tmp_path / "work", count=5)
+            await until(lambda: len(server.shown) == 3)
+            await screen.idle()
+            assert len(server.shown) == 3
+            server.click(server.shown[0][0], "deny")
+            await until(lambda: len(server.shown) == 4)
+            asked.session.interrupt()
+            await asked.over()
+            await until(lambda: len(set(server.closed)) == 4)
+
+    on_screen(work, Turn(*(write(str(number), f"{number}.txt") for number in range(5))), DONE)
+
+
+def test_switched_off_there_is_none(on_screen, bus, tmp_path):
+    async def work(screen):
+        preferences = screen.engine.preferences
+        chat = preferences.chat.model_copy(update={"notifications": False})
+        await screen.engine.change_preferences(preferences.model_copy(update={"chat": chat}))
+        with notification_server(bus, *FULL) as server:
+            asked = await ask(screen, tmp_path / "work")
+            await screen.idle()
+            asked.session.interrupt()
+            await asked.over()
+            assert server.shown == []
+
+    on_screen(work, Turn(write("1", "a.txt")))

@@ -1,0 +1,133 @@
+"""Calls are decided in notifications of the whole program, behind another window."""
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from desktop_agent.storage.store import Store
+from desktop_agent.types.messages import Message
+from tests.fakes.notification_server import NotificationServer, notification_server
+from tests.fakes.threaded_model_server import MODEL, Asked, ModelServer, Plain
+from tests.fakes.window_process import NO_TITLES, Screen, opened, wait_until
+from tests.frame import displays
+from tests.frame.patience import PATIENCE
+from tests.whole_app.test_notifications import in_front
+from ui.shell.desktop.call_notifications import HAND_SECONDS
+
+ARGUMENTS = {"path": "a.txt", "content": "Hello"}
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    with displays.readable_display(tmp_path_factory.mktemp("display")) as environment:
+        yield environment
+
+
+@pytest.fixture(scope="module")
+def server(environment: dict[str, str]) -> Iterator[NotificationServer]:
+    with notification_server(environment, "actions", "body", "body-markup") as server:
+        yield server
+
+
+class Model:
+    """Makes a call for each prompt, when it may, and says a word about its result."""
+
+    def __init__(self) -> None:
+        self.may_answer = threading.Semaphore(0)
+
+    def __call__(self, request: Asked) -> Plain:
+        messages = request.json["messages"]
+        if messages[-1]["role"] == "tool":
+            delta, reason = {"content": "Well."}, "stop"
+        else:
+            self.may_answer.acquire(timeout=PATIENCE)
+            function = {"name": "write_file", "arguments": json.dumps(ARGUMENTS)}
+            calls = [{"index": 0, "id": f"call_{len(messages)}", "function": function}]
+            delta, reason = {"tool_calls": calls}, "tool_calls"
+        choice = {"index": 0, "delta": delta, "finish_reason": reason}
+        body = f"data: {json.dumps({'choices': [choice]})}\n\ndata: [DONE]\n\n".encode()
+        return Plain(body, headers={"content-type": "text/event-stream"})
+
+
+def prepare(data: Path, work: Path, url: str) -> None:
+    """A conversation that works in a folder, with the model of this address."""
+    data.mkdir(mode=0o700)
+    work.mkdir()
+    providers = {"endpoints": [{"id": "e", "title": "E", "base_url": url}], "endpoint_id": "e", "model": MODEL}
+    (data / "preferences.json").write_text(json.dumps({**NO_TITLES, "providers": providers}))
+
+    async def store() -> None:
+        opened_store = await Store.open(data)
+        record = await opened_store.create_conversation(
+            title="Boats", endpoint_id="e", model=MODEL, workspace=str(work)
+        )
+        await opened_store.commit(record.id, Message.user("Hello"), Message.assistant("Hi."))
+        await opened_store.close()
+
+    asyncio.run(store())
+
+
+@contextmanager
+def asked(screen: Screen, server: NotificationServer, model: Model) -> Iterator[int]:
+    """A call waits in a conversation that is not the open one, behind another window: its notification's number.
+
+    Its own dialog would come to the front.
+    """
+    screen.press(screen.wait_line("Boats, "))
+    screen.wait_for("Boats — Desktop Agent", "frame")
+    screen.send("write a file")
+    screen.new_conversation()
+    before = len(server.calls)
+    with in_front(server.environment, screen):
+        model.may_answer.release()
+        wait_until("it is notified", lambda: len(server.calls) > before)
+        number, title, text, _ = server.calls[-1]
+        assert title == "Boats"
+        assert text == f"A call waits for your approval:\nwrite_file: {json.dumps(ARGUMENTS)}"
+        assert server.offered == ["Show", "Deny", "Allow once"]
+        yield number
+
+
+def wait_done(server: NotificationServer, count: int) -> None:
+    """Until so many answers were said to be done."""
+    done = "The answer is done."
+    wait_until(f"{count} answers are done", lambda: [shown[2] for shown in server.shown].count(done) == count)
+
+
+def test_a_call_is_denied_shown_and_allowed_from_its_notification(server: NotificationServer, tmp_path: Path) -> None:
+    data, work, model = tmp_path / "data", tmp_path / "work", Model()
+    with ModelServer(model) as address:
+        prepare(data, work, address.url)
+        with opened(server.environment, data) as (_, screen):
+            screen.wait_says("Hi.")
+            with asked(screen, server, model) as number:
+                server.lock(is_locked=True)
+                server.click(number, "allow")
+                wait_until("it is shown anew", lambda: server.offered == ["Show", "Deny"])
+                server.lock(is_locked=False)
+                server.click(server.calls[-1][0], "deny")
+                wait_done(server, 1)
+            with asked(screen, server, model) as number:
+                server.click(number, "default")
+                screen.wait_for("Approve tool call", "dialog")
+            wait_until("Deny can be pressed", lambda: "enabled" in screen.wait_for("Deny")["states"])
+            screen.press("Deny")
+            screen.wait_gone("Approve tool call", "dialog")
+            screen.wait_for("Send")
+            assert list(work.iterdir()) == []
+            with asked(screen, server, model):
+
+                def allow() -> bool:
+                    # What comes sooner is no decision, and the notification is shown anew.
+                    time.sleep(HAND_SECONDS)
+                    server.click(server.calls[-1][0], "allow")
+                    return (work / "a.txt").exists()
+
+                wait_until("it is written", allow)
+                wait_done(server, 2)

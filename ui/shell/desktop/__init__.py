@@ -1,0 +1,1 @@
+"""The desktop around the window: notifications, and the icon in the tray."""
