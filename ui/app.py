@@ -32,9 +32,9 @@ from ui.shell.actions import HelpPresenter, WindowActions
 from ui.shell.approvals import ApprovalPresenter
 from ui.shell.command_palette import PalettePresenter
 from ui.shell.conversation_page import ConversationPage
-from ui.shell.mcp import McpPresenter
 from ui.shell.desktop.call_notifications import CallNotifier
 from ui.shell.desktop.notifications import ActivityNotifier
+from ui.shell.mcp import McpPresenter
 from ui.shell.settings import SettingsPresenter, reading_style
 from ui.shell.startup_loading import import_in_thread, show_startup_error
 from ui.shell.startup_window import StartupWindow, on_display_lost
@@ -46,6 +46,7 @@ from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource, app_icon
 
 if TYPE_CHECKING:
+    from ui.shell.desktop.tray import TrayPresenter
     from ui.shell.exchange import ExchangePresenter
 
 _log = logging.getLogger(__name__)
@@ -92,6 +93,7 @@ class AppController:
 
     _lost_draft: ComposerDraft | None = None
     _exchange: "ExchangePresenter | None" = None
+    _tray: "TrayPresenter | None" = None
 
     def __init__(self, startup: StartupWindow, engine: Engine) -> None:
         app, themes = startup.app, startup.themes
@@ -204,6 +206,7 @@ class AppController:
         # Paint the conversation first: a thread that imports would take half of the processor.
         await asyncio.sleep(_PAINT_SECONDS)
         self._startup.app.setWindowIcon(app_icon())
+        self._show_tray_icon()
         try:
             await self._engine.connections.warm_up()
         finally:
@@ -216,6 +219,11 @@ class AppController:
 
         FoundPresenter(self._startup.themes, self.library, self.window)
         self.library.found.start_indexing()
+
+    def _show_tray_icon(self) -> None:
+        from ui.shell.desktop.tray import TrayPresenter
+
+        self._tray = TrayPresenter(self._startup, self.library, self._settings, self.window.inbox.show)
 
     async def wait_until_closed(self) -> None:
         """Return when the program may end: nothing is unsaved, or the person agreed to lose it."""
@@ -241,6 +249,8 @@ class AppController:
         self._help.close()
         await self._tasks.close()
         await self._notifications.close()
+        if self._tray is not None:
+            self._tray.close()
         self.library.close()
         self._clock.stop()
         # MCP servers still emit while they end; nobody listens any more.

@@ -72,6 +72,11 @@ class ChatPreferences(_Section):
         title="Notifications",
         description="Says on the desktop that an answer is done or a call waits, while the window is not in front.",
     )
+    close_to_tray: bool = Field(
+        default=False,
+        title="Close to the tray",
+        description="Closing the window leaves the program at work behind its icon in the tray. Quit ends it.",
+    )
     max_tool_iterations: int = Field(
         default=50,
         ge=1,

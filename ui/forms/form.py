@@ -237,6 +237,15 @@ class Form(QWidget):
             self._table.addRow(heading, row)
         return row
 
+    def show_field(self, name: str, *, is_shown: bool) -> None:
+        """Show or hide a field, with the line above it in a card."""
+        row = self.rows[name]
+        above = self._column.itemAt(self._column.indexOf(row) - 1) if self._column is not None else None
+        hairline = None if above is None else above.widget()
+        if self._style.is_card and hairline is not None:
+            hairline.setVisible(is_shown)
+        row.setVisible(is_shown)
+
     @property
     def values(self) -> dict[str, Any]:
         return {name: row.value for name, row in self.rows.items()}

@@ -163,6 +163,10 @@ class SettingsDialog(QDialog):
         self.specialists.show_items(preferences.specialists.defined)
         self.histories.show_shown(preferences.histories.shown)
 
+    def offer_tray(self, *, has_tray: bool) -> None:
+        """Offer to close to the tray where there is one."""
+        self._forms["chat"].show_field("close_to_tray", is_shown=has_tray)
+
     def show_problem(self, problem: Sentence | str) -> None:
         """Show a problem that is about none of the cards; "" hides it."""
         self._problem.show_state(Status.ERROR, problem)

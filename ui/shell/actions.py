@@ -105,7 +105,7 @@ class WindowActions(QObject):
         footer = window.sidebar.add_footer(open_settings, waiting, trash, commands, open_help)
         window.inbox.count_changed.connect(footer.show_waiting)
         # Not the standard key: some platforms have none.
-        self._add(self.tr("Quit"), "Ctrl+Q", window.close, self.tr("exit close end"))
+        self._add(self.tr("Quit"), "Ctrl+Q", window.quit, self.tr("exit close end"))
         deferred = [action for action in window.actions() if action.shortcut().toString() == window.deferred_shortcut]
         if window.deferred_shortcut and deferred:
             # After everything is connected to the actions.

@@ -87,6 +87,10 @@ class SettingsPresenter(QObject):
             self._dialog.show_problem("")
         if page:
             self._dialog.show_page(page)
+        # Late: nothing of it is needed before the first paint.
+        from ui.shell.desktop.tray import has_tray
+
+        self._dialog.offer_tray(has_tray=has_tray())
         self._tasks.start(self._show_keys())
         self._show_prices()
         if self._rules_presenter is not None:

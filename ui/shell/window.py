@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QSettings, QSize, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtWidgets import QApplication, QMainWindow
 
 from desktop_agent.types.errors import AgentError
 from ui.shell.banners import BannerArea
@@ -121,6 +121,8 @@ class MainWindow(QMainWindow):
 
     settings_requested = Signal()
     close_requested = Signal()
+    left_in_tray = Signal()
+    """The window was closed, and the program goes on behind its icon in the tray."""
 
     page: "ConversationPage"
     approvals: "ApprovalPresenter"
@@ -136,6 +138,9 @@ class MainWindow(QMainWindow):
         """Whether a new conversation was requested before one could be created."""
         self._has_content = False
         self._may_close = False
+        self._is_quitting = False
+        self.stays_in_tray: Callable[[], bool] = lambda: False
+        """Whether closing the window leaves the program in the tray."""
         self.banners = BannerArea(themes)
         self.frame = PageFrame(themes)
         self.sidebar = ConversationList(themes)
@@ -218,13 +223,27 @@ class MainWindow(QMainWindow):
         """Let the next close event through: the program ends."""
         self._may_close = True
 
+    def quit(self) -> None:
+        """Close the window to end the program, also where closing it would leave that in the tray."""
+        if self.asks_before_closing:
+            # The question belongs to the window.
+            self.show()
+        self._is_quitting = True
+        self.close()
+        self._is_quitting = False
+
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Ask once while work is under way; the program then ends in its own order."""
+        """Stay in the tray, or ask once while work is under way; the program then ends in its own order."""
         if self._may_close:
             event.accept()
             return
         event.ignore()
-        if self.asks_before_closing:
+        app = QApplication.instance()
+        is_logging_out = isinstance(app, QApplication) and app.isSavingSession()
+        if not self._is_quitting and not is_logging_out and self.stays_in_tray():
+            self.hide()
+            self.left_in_tray.emit()
+        elif self.asks_before_closing:
             self._ask_to_close()
         else:
             self.close_requested.emit()

@@ -1,0 +1,115 @@
+"""The icon in the tray of a desktop, in a process of its own, and closing the window to it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.notification_server import NotificationServer, notification_server
+from tests.fakes.tray_host import TrayHost, tray_host
+from tests.fakes.window_process import NO_TITLES, Screen, opened, wait_until
+from tests.frame import displays
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A bus of its own: the program must not find any other tray."""
+    with displays.readable_display(tmp_path_factory.mktemp("display")) as environment:
+        yield environment
+
+
+@pytest.fixture
+def tray(environment: dict[str, str]) -> Iterator[TrayHost]:
+    with tray_host(environment) as tray:
+        yield tray
+
+
+@pytest.fixture
+def notifications(environment: dict[str, str]) -> Iterator[NotificationServer]:
+    with notification_server(environment, "actions", "body") as server:
+        yield server
+
+
+def data_folder(tmp_path: Path, **chat: object) -> Path:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "preferences.json").write_text(json.dumps({"chat": {**NO_TITLES["chat"], **chat}}))
+    return data
+
+
+def leave_waiting(screen: Screen) -> None:
+    screen.wait_for("Message")
+    screen.send("write a file")
+    screen.wait_for("Approve tool call", "dialog")
+    screen.keys("Escape")
+    screen.wait_gone("Approve tool call", "dialog")
+
+
+def test_the_icon_says_what_waits_and_leads_to_the_window(
+    environment: dict[str, str], tray: TrayHost, tmp_path: Path
+) -> None:
+    with opened(environment, data_folder(tmp_path), "--demo") as (program, screen):
+        wait_until("there is an icon", lambda: tray.icons == 1)
+        assert tray.menu == ["Show", "New conversation", "Waiting approvals", "Quit"]
+        assert tray.tooltip == "Desktop Agent"
+        leave_waiting(screen)
+        wait_until("it counts", lambda: tray.menu[2] == "Waiting approvals: 1")
+        assert tray.tooltip.splitlines() == [
+            "Desktop Agent",
+            "The model is working.",
+            "Calls that wait for you: 1",
+        ]
+        tray.choose("Waiting approvals: 1")
+        screen.wait_for("Calls that wait for you")
+        screen.keys("Escape")
+        tray.choose("New conversation")
+        screen.wait_for("New conversation — Desktop Agent", "frame")
+        # Work is under way in the other one.
+        tray.choose("Quit")
+        screen.press("Keep working")
+        screen.wait_gone("Keep working")
+        tray.choose("Quit")
+        screen.press("Stop and close")
+        assert program.wait() == 0
+        wait_until("the icon goes", lambda: tray.icons == 0)
+
+
+def test_closing_to_the_tray_is_a_choice_that_is_explained_once(
+    environment: dict[str, str], tray: TrayHost, notifications: NotificationServer, tmp_path: Path
+) -> None:
+    data = data_folder(tmp_path, close_to_tray=True)
+    with opened(environment, data, "--demo") as (program, screen):
+        wait_until("there is an icon", lambda: tray.icons == 1)
+        screen.wait_for("Message")
+        screen.close_by_key(lambda: not screen.has_window())
+        wait_until("it is said where the window went", lambda: notifications.shown)
+        assert "goes on" in notifications.shown[0][2]
+        assert program.process.poll() is None
+        tray.click()
+        screen.wait_for("Message")
+        leave_waiting(screen)
+        # Nothing is asked: the work goes on.
+        screen.close_by_key(lambda: not screen.has_window())
+        tray.choose("Show")
+        screen.wait_for("Message")
+        assert sum("goes on" in text for _, _, text, _ in notifications.shown) == 1
+        screen.close_by_key(lambda: not screen.has_window())
+        tray.choose("Quit")
+        screen.press("Stop and close")
+        assert program.wait() == 0
+
+
+def test_without_a_tray_closing_ends_the_program_and_nothing_is_offered(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    with opened(environment, data_folder(tmp_path, close_to_tray=True), "--demo") as (program, screen):
+        screen.wait_for("Message")
+        screen.keys("ctrl+comma")
+        screen.press("Chat")
+        screen.wait_for("Notifications")
+        assert screen.find("Close to the tray") is None
+        screen.keys("Escape")
+        screen.wait_gone("Settings", "dialog")
+        screen.close_by_key(lambda: program.process.poll() is not None)
+        assert program.wait() == 0

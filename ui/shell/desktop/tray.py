@@ -1,0 +1,150 @@
+"""The icon in the tray: what is under way, and the way back to the window."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QRectF, Qt, Slot
+from PySide6.QtGui import QAction, QColor, QIcon, QPainter, QPixmap
+from PySide6.QtWidgets import QMenu, QSystemTrayIcon
+
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.settings import Settings
+from ui.shell.startup_window import StartupWindow
+from ui.style.theme import DARK, app_icon
+
+_EXPLAINED = "window/tray_explained"
+_ICON_SIZES = (16, 22, 24, 32, 48, 64)
+
+
+def has_tray() -> bool:
+    """Return whether the desktop has a tray now."""
+    return QSystemTrayIcon.isSystemTrayAvailable()
+
+
+class TrayPresenter(QObject):
+    """The icon. With the preference, closing the window leaves the program behind it, as long as there is a tray."""
+
+    def __init__(
+        self,
+        startup: StartupWindow,
+        library: ConversationLibrary,
+        settings: Settings,
+        show_inbox: Callable[[], object],
+    ) -> None:
+        super().__init__(startup)
+        self._startup = startup
+        self._library = library
+        self._settings = settings
+        self._show_inbox = show_inbox
+        self._state = (False, 0)
+        self._icon = QSystemTrayIcon(self)
+        self._menu = QMenu(self.tr("Desktop Agent"))
+        self._waiting = self._build_menu()
+        self._icon.setContextMenu(self._menu)
+        self._icon.activated.connect(self._on_activated)
+        library.activity.connect(self._refresh)
+        library.waiting.changed.connect(self._refresh)
+        startup.window.stays_in_tray = self._stays
+        startup.window.left_in_tray.connect(self._explain)
+        self._show_state(is_working=False, waiting=0)
+        self._refresh()
+        self._appear()
+
+    def close(self) -> None:
+        """Remove the icon: the program ends."""
+        self._icon.hide()
+        self._menu.deleteLater()
+
+    def _build_menu(self) -> QAction:
+        """Build the menu; return the action whose text counts what waits."""
+
+        def add(text: str, command: Callable[[], object]) -> QAction:
+            action = self._menu.addAction(text)
+            action.triggered.connect(lambda _checked=False: command())
+            return action
+
+        self._menu.setDefaultAction(add(self.tr("Show"), self._startup.raise_window))
+        add(self.tr("New conversation"), self._begin)
+        waiting = add(self.tr("Waiting approvals"), self._open_inbox)
+        self._menu.addSeparator()
+        add(self.tr("Quit"), self._startup.window.quit)
+        return waiting
+
+    def _begin(self) -> None:
+        self._startup.raise_window()
+        self._startup.window.sidebar.new_requested.emit()
+
+    def _open_inbox(self) -> None:
+        self._startup.raise_window()
+        self._show_inbox()
+
+    @Slot(QSystemTrayIcon.ActivationReason)
+    def _on_activated(self, reason: QSystemTrayIcon.ActivationReason) -> None:
+        if reason in {QSystemTrayIcon.ActivationReason.Trigger, QSystemTrayIcon.ActivationReason.DoubleClick}:
+            self._startup.raise_window()
+
+    def _stays(self) -> bool:
+        return self._settings.preferences.chat.close_to_tray and self._appear()
+
+    def _appear(self) -> bool:
+        """Show the icon where there is a tray by now; return whether there is."""
+        is_there = has_tray()
+        if is_there and not self._icon.isVisible():
+            self._icon.show()
+        return is_there
+
+    @Slot()
+    def _explain(self) -> None:
+        """Say once where the window went."""
+        if self._startup.state_file.text(_EXPLAINED).lower() == "true":
+            return
+        self._startup.state_file.save({_EXPLAINED: True})
+        words = self.tr("The window is closed, and Desktop Agent goes on. Its icon in the tray brings the window back.")
+        self._icon.showMessage(self.tr("Desktop Agent"), words, app_icon())
+
+    @Slot()
+    def _refresh(self) -> None:
+        state = self._library.working, self._library.waiting.count
+        if state != self._state:
+            self._show_state(is_working=state[0], waiting=state[1])
+
+    def _show_state(self, *, is_working: bool, waiting: int) -> None:
+        self._state = is_working, waiting
+        self._icon.setIcon(tray_icon(is_working=is_working, is_waiting=waiting > 0))
+        words = [self.tr("Desktop Agent")]
+        if is_working:
+            words.append(self.tr("The model is working."))
+        if waiting:
+            words.append(self.tr("Calls that wait for you: {0}").format(waiting))
+        self._icon.setToolTip("\n".join(words))
+        name = self.tr("Waiting approvals")
+        self._waiting.setText(self.tr("{0}: {1}").format(name, waiting) if waiting else name)
+
+
+def tray_icon(*, is_working: bool, is_waiting: bool) -> QIcon:
+    """Return the program's icon, with a square where something waits for the person, a dot while a model works."""
+    plain = app_icon()
+    if not (is_working or is_waiting):
+        return plain
+    result = QIcon()
+    for size in _ICON_SIZES:
+        drawing = QPixmap(size, size)
+        drawing.fill(QColor(0, 0, 0, 0))
+        painter = QPainter(drawing)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.drawPixmap(0, 0, plain.pixmap(size, size))
+        side = size * 0.44
+        corner = QRectF(size - side, size - side, side, side)
+        painter.setPen(Qt.PenStyle.NoPen)
+        # An edge of its own, so that the mark stands out on the icon.
+        painter.setBrush(QColor(DARK.window))
+        painter.drawEllipse(corner)
+        painter.setBrush(QColor(DARK.warning if is_waiting else DARK.accent))
+        inner = corner.adjusted(size / 16, size / 16, -size / 16, -size / 16)
+        # Shapes differ, not only colours.
+        if is_waiting:
+            painter.drawRoundedRect(inner, size / 32, size / 32)
+        else:
+            painter.drawEllipse(inner)
+        painter.end()
+        result.addPixmap(drawing)
+    return result
