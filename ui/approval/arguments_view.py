@@ -14,6 +14,7 @@ from ui.approval.labels import WrappingLabel
 from ui.approval.untrusted_text import fold_lines, truncate_text
 from ui.style.boxes import vbox
 from ui.style.controls import set_style_property
+from ui.style.text import format_number
 from ui.style.text_display import arguments_as_json, arguments_from_json
 from ui.style.theme import SPACE_XS, ThemeSource, mono_font
 
@@ -94,7 +95,7 @@ class ArgumentsView(QWidget):
         self._original, self._validator = arguments, check
         text, left_out = truncate_text(arguments_as_json(arguments))
         words = self.tr("Arguments, without the last {0} characters: “Edit arguments” shows all of them")
-        self._heading.setText(words.format(f"{left_out:,}") if left_out else self.tr("Arguments"))
+        self._heading.setText(words.format(format_number(left_out)) if left_out else self.tr("Arguments"))
         self._view.set_text(fold_lines(text))
         self._close_editor()
         if edited_text is not None:

@@ -21,7 +21,7 @@ from ui.approval.labels import WrappingLabel
 from ui.approval.untrusted_text import MAX_CHARACTERS, MAX_LINES, describe_host, fold_lines, truncate_text
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import label
-from ui.style.text import show_hidden
+from ui.style.text import format_number, show_hidden
 from ui.style.text_display import isolate_untrusted, strip_bidi_marks
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 
@@ -56,7 +56,9 @@ class TextView(QWidget):
         text, left_out = truncate_text(show_hidden(preview.text))
         self._view.show_lines([], [fold_lines(text)])
         if left_out:
-            return self.tr("What will happen. Not all of it is shown: {0} characters more").format(f"{left_out:,}")
+            return self.tr("What will happen. Not all of it is shown: {0} characters more").format(
+                format_number(left_out)
+            )
         return self.tr("What will happen")
 
     def show_diff(self, preview: DiffPreview) -> str:

@@ -14,7 +14,7 @@ from PySide6.QtCore import QBuffer, QByteArray, QCoreApplication, QIODevice, QMi
 from PySide6.QtGui import QImage, QImageReader, QImageWriter
 
 from desktop_agent.types.errors import AgentError, ImageRefused
-from ui.style.text import format_bytes
+from ui.style.text import format_bytes, format_number
 
 if TYPE_CHECKING:
     import asyncio
@@ -182,13 +182,13 @@ def _scaling_notices(pictures: Sequence[PendingPicture], limits: "ImageLimits") 
         if max_edge is not None and max(picture.taken.width, picture.taken.height) > max_edge
     ]
     translate = QCoreApplication.translate
-    if not names:
+    if max_edge is None or not names:
         return []
     if len(names) == 1:
         words = translate("Pictures", "“{0}” is scaled down: this model sees at most {1} pixels a side.")
-        return [words.format(names[0], f"{max_edge:,}")]
+        return [words.format(names[0], format_number(max_edge))]
     words = translate("Pictures", "{0} pictures are scaled down: this model sees at most {1} pixels a side.")
-    return [words.format(len(names), f"{max_edge:,}")]
+    return [words.format(len(names), format_number(max_edge))]
 
 
 @dataclass(frozen=True, slots=True)

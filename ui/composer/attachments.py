@@ -33,7 +33,7 @@ from ui.composer.attachment_items import (
     thumbnail,
 )
 from ui.style.controls import announce
-from ui.style.text import format_bytes, show_hidden, translate_sentence
+from ui.style.text import format_bytes, format_number, show_hidden, translate_sentence
 from ui.style.theme import ThemeSource
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class Attachments(AttachmentRow):
         entry.chip.show_picture(image)
 
     def _show_details(self, entry: AttachmentEntry, picture: PendingPicture) -> None:
-        size, tokens = format_bytes(picture.size), f"{picture.tokens:,}"
+        size, tokens = format_bytes(picture.size), format_number(picture.tokens)
         words = self.tr("{0} · about {1} tokens").format(size, tokens)
         if picture.server:
             words = self.tr("{0} · from {1}").format(size, show_hidden(picture.server))

@@ -11,6 +11,7 @@ from ui.style.boxes import vbox
 from ui.style.controls import announce, button, label
 from ui.style.layouts import FlowRows
 from ui.style.pickers import mode_title
+from ui.style.text import format_number
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
 
 MIN_TEXT_CHARS = 36
@@ -105,7 +106,7 @@ class ContextOverflowNotice(QWidget):
             )
         # An estimate: two significant figures are known.
         about = round(over, 1 - int(math.log10(over))) if over > 0 else 0
-        text = words.format(f"{about:,}", f"{window:,}") if over > 0 else ""
+        text = words.format(format_number(about), format_number(window)) if over > 0 else ""
         if text and self.isHidden():
             announce(self, text)
         self._words.setText(text)

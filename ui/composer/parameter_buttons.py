@@ -18,7 +18,7 @@ from desktop_agent.types.providers import (
     ReasoningEffort,
     ReasoningMode,
 )
-from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip
+from ui.style.text import escape_mnemonics, format_number, native_shortcut, plain_tooltip
 from ui.style.theme import SPACE_XS, ThemeSource
 from ui.style.widgets import CollapsingButton
 
@@ -79,7 +79,7 @@ def reasoning_name(reasoning: Reasoning | None) -> str:
         case ReasoningAdaptive():
             return translate("Reasoning", "Adaptive")
         case ReasoningBudget():
-            return translate("Reasoning", "Up to {0} tokens").format(f"{reasoning.tokens:,}")
+            return translate("Reasoning", "Up to {0} tokens").format(format_number(reasoning.tokens))
         case ReasoningEffort():
             return _effort_name(reasoning.level)
 
@@ -238,5 +238,5 @@ def describe_parameters(parameters: ConversationParameters) -> list[str]:
     if parameters.top_p is not None:
         words.append(translate("Parameters", "Top-p {0}").format(f"{parameters.top_p:g}"))
     if parameters.max_tokens is not None:
-        words.append(translate("Parameters", "At most {0} tokens").format(f"{parameters.max_tokens:,}"))
+        words.append(translate("Parameters", "At most {0} tokens").format(format_number(parameters.max_tokens)))
     return words

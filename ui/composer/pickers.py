@@ -16,6 +16,7 @@ from ui.style.pickers import SearchPopup
 from ui.style.text import (
     escape_mnemonics,
     format_count,
+    format_number,
     format_price,
     native_shortcut,
     plain_tooltip,
@@ -110,7 +111,7 @@ def model_tooltip(model: ModelInfo) -> str:
     translate, cost, lines = QCoreApplication.translate, model.price, [model.id]
     if model.capabilities.context_window:
         words = translate("ModelRows", "Context window: {0} tokens")
-        lines.append(words.format(f"{model.capabilities.context_window:,}"))
+        lines.append(words.format(format_number(model.capabilities.context_window)))
     if cost is not None and cost.input is not None and cost.output is not None:
         words = translate("ModelRows", "A million tokens cost {0} in and {1} out")
         lines.append(words.format(format_price(cost.input), format_price(cost.output)))

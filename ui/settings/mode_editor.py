@@ -17,7 +17,7 @@ from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
 from ui.style.removal import clear_layout
-from ui.style.text import show_hidden, translate_sentence
+from ui.style.text import format_number, show_hidden, translate_sentence
 from ui.style.theme import SPACE_S
 
 
@@ -172,7 +172,9 @@ class ModeEditor(CardEditor):
     def _instructions_error(self, text: str) -> str:
         if len(text) <= MAX_INSTRUCTIONS_LENGTH:
             return ""
-        return self.tr("These are more than {0} characters. Shorten them.").format(f"{MAX_INSTRUCTIONS_LENGTH:,}")
+        return self.tr("These are more than {0} characters. Shorten them.").format(
+            format_number(MAX_INSTRUCTIONS_LENGTH)
+        )
 
     def _rules_error(self, _rules: object) -> str:
         return self.tr("A rule is half written. Add it, or cancel it.") if self._rules.is_editing else ""

@@ -13,7 +13,7 @@ from ui.composer.attachment_chips import Attachment, PastedText
 from ui.composer.attachment_items import PendingPicture, PendingResource
 from ui.composer.composer import Composer
 from ui.composer.notices import ContextOverflowNotice
-from ui.style.text import format_count, format_dollars, plain_tooltip
+from ui.style.text import format_count, format_dollars, format_number, plain_tooltip
 
 _PADDING = 8
 
@@ -82,9 +82,9 @@ class UsageMeter(QPushButton):
         if tokens is None:
             return "", ""
         if window:
-            long = self.tr("{0} of {1} tokens").format(f"{tokens:,}", f"{window:,}")
+            long = self.tr("{0} of {1} tokens").format(format_number(tokens), format_number(window))
             return long, f"{format_count(tokens)} / {format_count(window)}"
-        return self.tr("{0} tokens").format(f"{tokens:,}"), format_count(tokens)
+        return self.tr("{0} tokens").format(format_number(tokens)), format_count(tokens)
 
     def _cache_share(self, total: Usage) -> str:
         if not total.cache_read_tokens or not total.input_tokens:
@@ -100,7 +100,7 @@ class UsageMeter(QPushButton):
         lines: list[str] = []
         if last is not None and last.total_tokens is not None and window:
             percent = round(100 * last.total_tokens / window)
-            lines.append(self.tr("Context: {0} % of {1} tokens").format(percent, f"{window:,}"))
+            lines.append(self.tr("Context: {0} % of {1} tokens").format(percent, format_number(window)))
         for words, tokens in (
             (self.tr("Input: {0} tokens"), total.input_tokens),
             (self.tr("Output: {0} tokens"), total.output_tokens),
@@ -109,7 +109,7 @@ class UsageMeter(QPushButton):
             (self.tr("Written to cache: {0} tokens"), total.cache_write_tokens),
         ):
             if tokens is not None:
-                lines.append(words.format(f"{tokens:,}"))
+                lines.append(words.format(format_number(tokens)))
         if not cost:
             lines.append(self.tr("Cost: not known"))
         elif cost.startswith("≥"):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from functools import cache, lru_cache
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QLocale
 
 from desktop_agent.types.errors import Sentence
 
@@ -102,14 +102,28 @@ def plain_tooltip(text: str) -> str:
     return f"<qt>{lines}</qt>" if text else ""
 
 
+def format_number(number: float, decimals: int = 0) -> str:
+    """Return a number as the locale groups its digits: 1,234 or 1.234."""
+    locale = QLocale()
+    # Where nothing is known of the person's, C would not group at all.
+    if locale.language() is QLocale.Language.C:
+        return f"{number:,.{decimals}f}"
+    return locale.toString(float(number), "f", decimals)
+
+
 def format_dollars(cost: float) -> str:
     """Return US dollars in whole cents, or that it is less than one."""
-    return "< $0.01" if 0 < cost < 0.005 else f"${cost:,.2f}"
+    return f"< {_dollars(0.01, 2)}" if 0 < cost < 0.005 else _dollars(cost, 2)
+
+
+def _dollars(amount: float, decimals: int) -> str:
+    return QCoreApplication.translate("Size", "${0}").format(format_number(amount, decimals))
 
 
 def format_price(per_million: float) -> str:
     """Return US dollars for a million tokens, as short as possible: $3, $0.075."""
-    return f"${per_million:,.2f}" if round(per_million, 2) == per_million and per_million % 1 else f"${per_million:,g}"
+    is_cents = round(per_million, 2) == per_million and per_million % 1
+    return _dollars(per_million, 2 if is_cents else len(f"{per_million:g}".partition(".")[2]))
 
 
 def format_count(count: int) -> str:
@@ -117,7 +131,8 @@ def format_count(count: int) -> str:
     for size, unit in ((1_000_000, "M"), (1_000, "k")):
         if count >= size * 0.9995:
             amount = count / size
-            return f"{amount:.0f}{unit}" if amount >= 99.95 or round(amount, 1) % 1 == 0 else f"{amount:.1f}{unit}"
+            is_whole = amount >= 99.95 or round(amount, 1) % 1 == 0
+            return f"{format_number(amount, 0 if is_whole else 1)}{unit}"
     return str(count)
 
 
@@ -130,4 +145,4 @@ def format_bytes(size: int) -> str:
         amount, unit = amount / 1000, candidate
         if amount < 999.5:
             break
-    return f"{amount:.1f} {unit}" if amount < 10 and round(amount, 1) % 1 else f"{amount:.0f} {unit}"
+    return f"{format_number(amount, 1 if amount < 10 and round(amount, 1) % 1 else 0)} {unit}"

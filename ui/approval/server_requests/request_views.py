@@ -20,7 +20,7 @@ from ui.approval.untrusted_text import ServerText, ServerTextFrame, parse_addres
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label, set_style_property
 from ui.style.layouts import ScrollColumn
-from ui.style.text import format_dollars, format_price, show_hidden
+from ui.style.text import format_dollars, format_number, format_price, show_hidden
 from ui.style.text_display import arguments_as_json
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 
@@ -248,7 +248,7 @@ def describe_answer(request: SamplingRequest, answer: SamplingAnswer) -> list[st
 
 
 def _describe_tokens(request: SamplingRequest) -> str:
-    tokens = f"{request.max_tokens:,}"
+    tokens = format_number(request.max_tokens)
     if not request.tools:
         words = QCoreApplication.translate("Sampling", "The answer has at most {0} tokens; no tools are used.")
         return words.format(tokens)

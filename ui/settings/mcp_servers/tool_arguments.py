@@ -15,7 +15,7 @@ from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
 from ui.style.read_only_text import ReadOnlyText
 from ui.style.removal import clear_layout
-from ui.style.text import escape_mnemonics, show_hidden
+from ui.style.text import escape_mnemonics, format_number, show_hidden
 from ui.style.text_display import arguments_as_json
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
 
@@ -221,7 +221,7 @@ class ArgumentsPane(QWidget):
         if length <= MAX_JSON_LENGTH:
             return ""
         words = self.tr("The first {0} of {1} characters.")
-        return words.format(f"{MAX_JSON_LENGTH:,}", f"{length:,}")
+        return words.format(format_number(MAX_JSON_LENGTH), format_number(length))
 
     def _rebuild_rows(self) -> None:
         self._shown = self._schema

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QCoreApplication, QPoint, QPointF, QRect, QRectF, QSize
 from PySide6.QtGui import QPainter
 
-from ui.style.text import show_hidden
+from ui.style.text import format_number, show_hidden
 from ui.transcript.blocks.block import Control, PaintContext
 from ui.transcript.blocks.buttons import Button, paint_focus_ring
 from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
@@ -43,7 +43,7 @@ def diagram_error_sentence(error: DiagramError) -> str:
             return words.format('pip install "desktop-agent[diagrams]"')
         case DiagramErrorReason.TOO_LONG:
             words = translate("Transcript", "This diagram is too long to be drawn: more than {0} characters.")
-            return words.format(f"{MAX_SOURCE_LENGTH:,}")
+            return words.format(format_number(MAX_SOURCE_LENGTH))
         case DiagramErrorReason.TOO_SLOW:
             return translate("Transcript", "Drawing took too long and was ended. A smaller diagram may work.")
         case DiagramErrorReason.WRONG:
