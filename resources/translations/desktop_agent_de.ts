@@ -1,0 +1,11162 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="de" sourcelanguage="en">
+<context>
+    <name>AboutPage</name>
+    <message>
+        <source>Open folder</source>
+        <translation>Ordner öffnen</translation>
+    </message>
+    <message>
+        <source>Open the data folder</source>
+        <translation>Datenordner öffnen</translation>
+    </message>
+    <message>
+        <source>Data folder</source>
+        <translation>Datenordner</translation>
+    </message>
+    <message>
+        <source>Conversations, pictures and settings. Keys are never here; they go into the keyring of your system.</source>
+        <translation>Unterhaltungen, Bilder und Einstellungen. Schlüssel liegen nie hier; sie kommen in den Schlüsselbund Ihres Systems.</translation>
+    </message>
+    <message>
+        <source>Licence</source>
+        <translation>Lizenz</translation>
+    </message>
+    <message>
+        <source>MIT. You may use, change and pass on this program; it comes without any warranty.</source>
+        <translation>MIT. Sie dürfen dieses Programm benutzen, ändern und weitergeben; es kommt ohne jede Gewährleistung.</translation>
+    </message>
+    <message>
+        <source>Version {0}</source>
+        <translation>Version {0}</translation>
+    </message>
+    <message>
+        <source>Desktop Agent</source>
+        <translation>Desktop Agent</translation>
+    </message>
+</context>
+<context>
+    <name>ActivityNotifier</name>
+    <message>
+        <source>A conversation that is not stored</source>
+        <translation>Eine Unterhaltung, die nicht gespeichert wird</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>Neue Unterhaltung</translation>
+    </message>
+    <message>
+        <source>The answer is done.</source>
+        <translation>Die Antwort ist fertig.</translation>
+    </message>
+    <message>
+        <source>The answer could not be finished.</source>
+        <translation>Die Antwort konnte nicht abgeschlossen werden.</translation>
+    </message>
+    <message>
+        <source>A call waits for your approval.</source>
+        <translation>Ein Aufruf wartet auf Ihre Freigabe.</translation>
+    </message>
+    <message>
+        <source>A question waits for your answer.</source>
+        <translation>Eine Frage wartet auf Ihre Antwort.</translation>
+    </message>
+</context>
+<context>
+    <name>AnswerBar</name>
+    <message>
+        <source>Esc closes without an answer.</source>
+        <translation>Esc schließt ohne Antwort.</translation>
+    </message>
+</context>
+<context>
+    <name>AnswerChoices</name>
+    <message>
+        <source>Answer in your own words</source>
+        <translation>Mit eigenen Worten antworten</translation>
+    </message>
+    <message>
+        <source>{0}. {1}</source>
+        <translation>{0}. {1}</translation>
+    </message>
+    <message>
+        <source>Key {0}</source>
+        <translation>Taste {0}</translation>
+    </message>
+</context>
+<context>
+    <name>AppController</name>
+    <message>
+        <source>Open settings</source>
+        <translation>Einstellungen öffnen</translation>
+    </message>
+</context>
+<context>
+    <name>ApprovalDialog</name>
+    <message>
+        <source>Waiting calls</source>
+        <translation>Wartende Aufrufe</translation>
+    </message>
+    <message>
+        <source>{0} calls are waiting</source>
+        <translation>{0} Aufrufe warten</translation>
+    </message>
+    <message>
+        <source>No rule can be made of this call.</source>
+        <translation>Aus diesem Aufruf lässt sich keine Regel machen.</translation>
+    </message>
+    <message>
+        <source>A rule is made of the arguments that were asked for, not of edited ones.</source>
+        <translation>Eine Regel entsteht aus den Argumenten, nach denen gefragt wurde, nicht aus geänderten.</translation>
+    </message>
+    <message>
+        <source>Approve tool call</source>
+        <translation>Werkzeugaufruf freigeben</translation>
+    </message>
+</context>
+<context>
+    <name>ArgumentsPane</name>
+    <message>
+        <source>Schema of the arguments as JSON</source>
+        <translation>Schema der Argumente als JSON</translation>
+    </message>
+    <message>
+        <source>Hide JSON</source>
+        <translation>JSON ausblenden</translation>
+    </message>
+    <message>
+        <source>Show as JSON</source>
+        <translation>Als JSON zeigen</translation>
+    </message>
+    <message>
+        <source>Hide arguments</source>
+        <translation>Argumente ausblenden</translation>
+    </message>
+    <message>
+        <source>No arguments are named</source>
+        <translation>Keine Argumente angegeben</translation>
+    </message>
+    <message>
+        <source>Show 1 argument</source>
+        <translation>1 Argument zeigen</translation>
+    </message>
+    <message>
+        <source>Show {0} arguments</source>
+        <translation>{0} Argumente zeigen</translation>
+    </message>
+    <message>
+        <source>The first {0} of {1} characters.</source>
+        <translation>Die ersten {0} von {1} Zeichen.</translation>
+    </message>
+    <message>
+        <source>The server names no arguments of this tool.</source>
+        <translation>Der Server nennt keine Argumente dieses Werkzeugs.</translation>
+    </message>
+    <message>
+        <source>These are the first {0}. The others are in the JSON.</source>
+        <translation>Das sind die ersten {0}. Die anderen stehen im JSON.</translation>
+    </message>
+    <message>
+        <source>required</source>
+        <translation>erforderlich</translation>
+    </message>
+    <message>
+        <source>optional</source>
+        <translation>optional</translation>
+    </message>
+    <message>
+        <source>One of: {0} and {1} more</source>
+        <translation>Eines von: {0} und {1} weitere</translation>
+    </message>
+    <message>
+        <source>One of: {0}</source>
+        <translation>Eines von: {0}</translation>
+    </message>
+    <message>
+        <source>If left out: {0}</source>
+        <translation>Wenn weggelassen: {0}</translation>
+    </message>
+</context>
+<context>
+    <name>ArgumentsView</name>
+    <message>
+        <source>Arguments</source>
+        <translation>Argumente</translation>
+    </message>
+    <message>
+        <source>Arguments as JSON</source>
+        <translation>Argumente als JSON</translation>
+    </message>
+    <message>
+        <source>Arguments, without the last {0} characters: “Edit arguments” shows all of them</source>
+        <translation>Argumente ohne die letzten {0} Zeichen: „Argumente bearbeiten“ zeigt alle</translation>
+    </message>
+    <message>
+        <source>Checking…</source>
+        <translation>Wird geprüft…</translation>
+    </message>
+</context>
+<context>
+    <name>AttachmentChip</name>
+    <message>
+        <source>Remove</source>
+        <translation>Entfernen</translation>
+    </message>
+</context>
+<context>
+    <name>AttachmentRow</name>
+    <message>
+        <source>Attachments</source>
+        <translation>Anhänge</translation>
+    </message>
+</context>
+<context>
+    <name>Attachments</name>
+    <message>
+        <source>Pictures</source>
+        <translation>Bilder</translation>
+    </message>
+    <message>
+        <source>All files</source>
+        <translation>Alle Dateien</translation>
+    </message>
+    <message>
+        <source>Pasted image</source>
+        <translation>Eingefügtes Bild</translation>
+    </message>
+    <message>
+        <source>Picture</source>
+        <translation>Bild</translation>
+    </message>
+    <message>
+        <source>Cannot be read now</source>
+        <translation>Kann gerade nicht gelesen werden</translation>
+    </message>
+    <message>
+        <source>Preparing…</source>
+        <translation>Wird vorbereitet…</translation>
+    </message>
+    <message>
+        <source>Reading…</source>
+        <translation>Wird gelesen…</translation>
+    </message>
+    <message>
+        <source>Pasted text, {0}</source>
+        <translation>Eingefügter Text, {0}</translation>
+    </message>
+    <message>
+        <source>Sent after the message</source>
+        <translation>Wird nach der Nachricht gesendet</translation>
+    </message>
+    <message>
+        <source>Attached resource: {0}</source>
+        <translation>Angehängte Ressource: {0}</translation>
+    </message>
+    <message>
+        <source>{0} · from {1}</source>
+        <translation>{0} · von {1}</translation>
+    </message>
+    <message>
+        <source>{0} · about {1} tokens</source>
+        <translation>{0} · etwa {1} Token</translation>
+    </message>
+    <message>
+        <source>Attached image: {0}</source>
+        <translation>Angehängtes Bild: {0}</translation>
+    </message>
+</context>
+<context>
+    <name>AuditLogSettings</name>
+    <message>
+        <source>No tool was called yet.</source>
+        <translation>Es wurde noch kein Werkzeug aufgerufen.</translation>
+    </message>
+    <message>
+        <source>Decisions</source>
+        <translation>Entscheidungen</translation>
+    </message>
+    <message>
+        <source>Details of the decision</source>
+        <translation>Einzelheiten der Entscheidung</translation>
+    </message>
+    <message>
+        <source>Show older</source>
+        <translation>Ältere zeigen</translation>
+    </message>
+    <message>
+        <source>Export…</source>
+        <translation>Exportieren…</translation>
+    </message>
+    <message>
+        <source>Every call that a model asked for: who decided about it, and what became of it.</source>
+        <translation>Jeder Aufruf, um den ein Modell gebeten hat: wer darüber entschieden hat und was daraus wurde.</translation>
+    </message>
+    <message>
+        <source>Allowed by you</source>
+        <translation>Von Ihnen erlaubt</translation>
+    </message>
+    <message>
+        <source>Allowed by a rule</source>
+        <translation>Durch eine Regel erlaubt</translation>
+    </message>
+    <message>
+        <source>Allowed by the mode</source>
+        <translation>Durch den Modus erlaubt</translation>
+    </message>
+    <message>
+        <source>Allowed without asking: it only reads</source>
+        <translation>Ohne Nachfrage erlaubt: liest nur</translation>
+    </message>
+    <message>
+        <source>Denied by you</source>
+        <translation>Von Ihnen abgelehnt</translation>
+    </message>
+    <message>
+        <source>Denied by a rule</source>
+        <translation>Durch eine Regel abgelehnt</translation>
+    </message>
+    <message>
+        <source>Denied without asking</source>
+        <translation>Ohne Nachfrage abgelehnt</translation>
+    </message>
+    <message>
+        <source>Stopped before it was started</source>
+        <translation>Vor dem Start angehalten</translation>
+    </message>
+    <message>
+        <source>Not decided</source>
+        <translation>Nicht entschieden</translation>
+    </message>
+    <message>
+        <source>done</source>
+        <translation>erledigt</translation>
+    </message>
+    <message>
+        <source>failed</source>
+        <translation>fehlgeschlagen</translation>
+    </message>
+    <message>
+        <source>took too long</source>
+        <translation>dauerte zu lange</translation>
+    </message>
+    <message>
+        <source>stopped</source>
+        <translation>angehalten</translation>
+    </message>
+    <message>
+        <source>outcome unknown</source>
+        <translation>Ergebnis unbekannt</translation>
+    </message>
+    <message>
+        <source>You edited the arguments.</source>
+        <translation>Sie haben die Argumente geändert.</translation>
+    </message>
+</context>
+<context>
+    <name>BannerArea</name>
+    <message>
+        <source>Messages of the program</source>
+        <translation>Meldungen des Programms</translation>
+    </message>
+    <message>
+        <source>Copy details</source>
+        <translation>Einzelheiten kopieren</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>Rückgängig</translation>
+    </message>
+</context>
+<context>
+    <name>BannerFrame</name>
+    <message>
+        <source>Close this message</source>
+        <translation>Diese Meldung schließen</translation>
+    </message>
+</context>
+<context>
+    <name>BranchDialog</name>
+    <message>
+        <source>Other versions are folded where they begin. What is shown now is not grey, and ends at the dot.</source>
+        <translation>Andere Versionen sind dort eingeklappt, wo sie beginnen. Was gerade gezeigt wird, ist nicht grau und endet beim Punkt.</translation>
+    </message>
+    <message>
+        <source>Show</source>
+        <translation>Zeigen</translation>
+    </message>
+    <message>
+        <source>Branch from here</source>
+        <translation>Ab hier verzweigen</translation>
+    </message>
+    <message>
+        <source>Delete…</source>
+        <translation>Löschen…</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>Branches</source>
+        <translation>Zweige</translation>
+    </message>
+    <message>
+        <source>Menu: {0}</source>
+        <translation>Menü: {0}</translation>
+    </message>
+    <message>
+        <source>Message</source>
+        <translation>Nachricht</translation>
+    </message>
+</context>
+<context>
+    <name>BranchModel</name>
+    <message>
+        <source>You</source>
+        <translation>Sie</translation>
+    </message>
+    <message>
+        <source>Assistant</source>
+        <translation>Assistent</translation>
+    </message>
+    <message>
+        <source>Note</source>
+        <translation>Hinweis</translation>
+    </message>
+    <message>
+        <source>(a picture)</source>
+        <translation>(ein Bild)</translation>
+    </message>
+    <message>
+        <source>(no text)</source>
+        <translation>(kein Text)</translation>
+    </message>
+    <message>
+        <source>{0} tool calls</source>
+        <translation>{0} Werkzeugaufrufe</translation>
+    </message>
+    <message>
+        <source>1 tool call</source>
+        <translation>1 Werkzeugaufruf</translation>
+    </message>
+    <message>
+        <source>{0} other versions</source>
+        <translation>{0} andere Versionen</translation>
+    </message>
+    <message>
+        <source>1 other version</source>
+        <translation>1 andere Version</translation>
+    </message>
+    <message>
+        <source>{0} messages below</source>
+        <translation>{0} Nachrichten darunter</translation>
+    </message>
+    <message>
+        <source>1 below</source>
+        <translation>1 darunter</translation>
+    </message>
+    <message>
+        <source>end of what is shown</source>
+        <translation>Ende des Gezeigten</translation>
+    </message>
+    <message>
+        <source>shown</source>
+        <translation>wird gezeigt</translation>
+    </message>
+</context>
+<context>
+    <name>BranchTreeView</name>
+    <message>
+        <source>Branches of this conversation</source>
+        <translation>Zweige dieser Unterhaltung</translation>
+    </message>
+</context>
+<context>
+    <name>BranchesPresenter</name>
+    <message>
+        <source>Version {0} of {1}</source>
+        <translation>Version {0} von {1}</translation>
+    </message>
+    <message>
+        <source>Undo what the other version changed</source>
+        <translation>Rückgängig machen, was die andere Version geändert hat</translation>
+    </message>
+    <message>
+        <source>Undo the files too…</source>
+        <translation>Auch die Dateien zurücksetzen…</translation>
+    </message>
+    <message>
+        <source>With another model</source>
+        <translation>Mit einem anderen Modell</translation>
+    </message>
+    <message>
+        <source>With another reasoning level</source>
+        <translation>Mit einer anderen Denkstufe</translation>
+    </message>
+    <message>
+        <source>Another model…</source>
+        <translation>Anderes Modell…</translation>
+    </message>
+</context>
+<context>
+    <name>CallHeader</name>
+    <message>
+        <source>The agent {0} asks to use</source>
+        <translation>Der Agent {0} bittet um</translation>
+    </message>
+    <message>
+        <source>The assistant asks to use</source>
+        <translation>Der Assistent bittet um</translation>
+    </message>
+    <message>
+        <source>In the folder {0}</source>
+        <translation>Im Ordner {0}</translation>
+    </message>
+    <message>
+        <source>What it changes can be undone.</source>
+        <translation>Was es ändert, lässt sich rückgängig machen.</translation>
+    </message>
+    <message>
+        <source>What it does cannot be undone.</source>
+        <translation>Was es tut, lässt sich nicht rückgängig machen.</translation>
+    </message>
+</context>
+<context>
+    <name>Cards</name>
+    <message>
+        <source>Save or cancel what you are writing first</source>
+        <translation>Erst speichern oder abbrechen, was Sie gerade schreiben</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Save</source>
+        <translation>Speichern</translation>
+    </message>
+    <message>
+        <source>This cannot be saved. Look at each field again.</source>
+        <translation>Das lässt sich so nicht speichern. Sehen Sie alle Felder noch einmal durch.</translation>
+    </message>
+</context>
+<context>
+    <name>ClearableField</name>
+    <message>
+        <source>Clear</source>
+        <translation>Leeren</translation>
+    </message>
+</context>
+<context>
+    <name>CloseConfirmation</name>
+    <message>
+        <source>Close Desktop Agent?</source>
+        <translation>Desktop Agent schließen?</translation>
+    </message>
+    <message>
+        <source>Not everything could be saved.</source>
+        <translation>Nicht alles konnte gespeichert werden.</translation>
+    </message>
+    <message>
+        <source>If you quit now, what was not saved is lost.</source>
+        <translation>Wenn Sie jetzt beenden, geht verloren, was nicht gespeichert wurde.</translation>
+    </message>
+    <message>
+        <source>Save elsewhere…</source>
+        <translation>Anderswo speichern…</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Erneut versuchen</translation>
+    </message>
+    <message>
+        <source>Quit without saving</source>
+        <translation>Ohne Speichern beenden</translation>
+    </message>
+    <message>
+        <source>Keep open</source>
+        <translation>Offen lassen</translation>
+    </message>
+    <message>
+        <source>Save what is left</source>
+        <translation>Den Rest speichern</translation>
+    </message>
+    <message>
+        <source>Unsaved conversations {0}.md</source>
+        <translation>Ungespeicherte Unterhaltungen {0}.md</translation>
+    </message>
+</context>
+<context>
+    <name>CloudRow</name>
+    <message>
+        <source>API key for {0}</source>
+        <translation>API-Schlüssel für {0}</translation>
+    </message>
+    <message>
+        <source>Paste your API key</source>
+        <translation>API-Schlüssel hier einfügen</translation>
+    </message>
+    <message>
+        <source>Connect</source>
+        <translation>Verbinden</translation>
+    </message>
+    <message>
+        <source>Connect {0}</source>
+        <translation>{0} verbinden</translation>
+    </message>
+    <message>
+        <source>Get a key for {0}</source>
+        <translation>Einen Schlüssel für {0} holen</translation>
+    </message>
+    <message>
+        <source>Get a key</source>
+        <translation>Schlüssel holen</translation>
+    </message>
+</context>
+<context>
+    <name>CommandPalette</name>
+    <message>
+        <source>Nothing is called that.</source>
+        <translation>Nichts heißt so.</translation>
+    </message>
+    <message>
+        <source>Commands</source>
+        <translation>Befehle</translation>
+    </message>
+    <message>
+        <source>Find a command, a conversation or a model</source>
+        <translation>Befehl, Unterhaltung oder Modell suchen</translation>
+    </message>
+</context>
+<context>
+    <name>CommandView</name>
+    <message>
+        <source>Command line</source>
+        <translation>Befehlszeile</translation>
+    </message>
+    <message>
+        <source>What will run: {0} commands</source>
+        <translation>Das wird ausgeführt: {0} Befehle</translation>
+    </message>
+    <message>
+        <source>What will run</source>
+        <translation>Das wird ausgeführt</translation>
+    </message>
+    <message>
+        <source>“{0}”: the character “{1}” ({2}) only looks like “{3}”.</source>
+        <translation>„{0}“: Das Zeichen „{1}“ ({2}) sieht nur aus wie „{3}“.</translation>
+    </message>
+    <message>
+        <source>This line may run more than is listed here. Read all of it.</source>
+        <translation>Diese Zeile führt vielleicht mehr aus, als hier steht. Lesen Sie sie ganz.</translation>
+    </message>
+    <message>
+        <source>In the folder {0}</source>
+        <translation>Im Ordner {0}</translation>
+    </message>
+    <message>
+        <source>And {0} more</source>
+        <translation>Und {0} weitere</translation>
+    </message>
+    <message>
+        <source>Deletes</source>
+        <translation>Löscht</translation>
+    </message>
+    <message>
+        <source>Writes files</source>
+        <translation>Schreibt Dateien</translation>
+    </message>
+    <message>
+        <source>Uses the network</source>
+        <translation>Nutzt das Netzwerk</translation>
+    </message>
+    <message>
+        <source>Needs privileges</source>
+        <translation>Braucht besondere Rechte</translation>
+    </message>
+    <message>
+        <source>Runs code</source>
+        <translation>Führt Code aus</translation>
+    </message>
+    <message>
+        <source>Depends on variables</source>
+        <translation>Hängt von Variablen ab</translation>
+    </message>
+    <message>
+        <source>Is not what it looks like</source>
+        <translation>Ist nicht, wonach es aussieht</translation>
+    </message>
+    <message>
+        <source>Commands of the line</source>
+        <translation>Befehle der Zeile</translation>
+    </message>
+</context>
+<context>
+    <name>Composer</name>
+    <message>
+        <source>Attach image</source>
+        <translation>Bild anhängen</translation>
+    </message>
+    <message>
+        <source>It is sent when what you attached is ready. Escape takes that back.</source>
+        <translation>Wird gesendet, sobald der Anhang bereit ist. Esc nimmt das zurück.</translation>
+    </message>
+</context>
+<context>
+    <name>ContextOverflowNotice</name>
+    <message>
+        <source>Summarise older messages</source>
+        <translation>Ältere Nachrichten zusammenfassen</translation>
+    </message>
+    <message>
+        <source>Choose another model</source>
+        <translation>Ein anderes Modell wählen</translation>
+    </message>
+    <message>
+        <source>Summarise</source>
+        <translation>Zusammenfassen</translation>
+    </message>
+    <message>
+        <source>Another model</source>
+        <translation>Anderes Modell</translation>
+    </message>
+    <message>
+        <source>With this the conversation is about {0} tokens longer than the {1} that the model can read. Write less, have older messages summarised, or choose a model that reads more.</source>
+        <translation>Damit ist die Unterhaltung etwa {0} Token länger als die {1}, die das Modell lesen kann. Schreiben Sie weniger, lassen Sie ältere Nachrichten zusammenfassen oder wählen Sie ein Modell, das mehr liest.</translation>
+    </message>
+    <message>
+        <source>This is about {0} tokens longer than the {1} that the model can read. Write less, or choose a model that reads more.</source>
+        <translation>Das ist etwa {0} Token länger als die {1}, die das Modell lesen kann. Schreiben Sie weniger oder wählen Sie ein Modell, das mehr liest.</translation>
+    </message>
+</context>
+<context>
+    <name>ConversationList</name>
+    <message>
+        <source>New conversation</source>
+        <translation>Neue Unterhaltung</translation>
+    </message>
+    <message>
+        <source>Search</source>
+        <translation>Suchen</translation>
+    </message>
+    <message>
+        <source>New conversation that is not stored</source>
+        <translation>Neue Unterhaltung, die nicht gespeichert wird</translation>
+    </message>
+    <message>
+        <source>Search conversations</source>
+        <translation>Unterhaltungen durchsuchen</translation>
+    </message>
+    <message>
+        <source>Search in all conversations</source>
+        <translation>In allen Unterhaltungen suchen</translation>
+    </message>
+</context>
+<context>
+    <name>ConversationMenu</name>
+    <message>
+        <source>Rename…</source>
+        <translation>Umbenennen…</translation>
+    </message>
+    <message>
+        <source>Branches…</source>
+        <translation>Zweige…</translation>
+    </message>
+    <message>
+        <source>Conversations: {0}</source>
+        <translation>Unterhaltungen: {0}</translation>
+    </message>
+    <message>
+        <source>Unpin</source>
+        <translation>Lösen</translation>
+    </message>
+    <message>
+        <source>Pin</source>
+        <translation>Anheften</translation>
+    </message>
+    <message>
+        <source>Move to a folder…</source>
+        <translation>In einen Ordner verschieben…</translation>
+    </message>
+    <message>
+        <source>Tags…</source>
+        <translation>Schlagwörter…</translation>
+    </message>
+    <message>
+        <source>Bring back from the archive</source>
+        <translation>Aus dem Archiv zurückholen</translation>
+    </message>
+    <message>
+        <source>Archive</source>
+        <translation>Archivieren</translation>
+    </message>
+    <message>
+        <source>Duplicate</source>
+        <translation>Duplizieren</translation>
+    </message>
+    <message>
+        <source>Merge into one</source>
+        <translation>Zu einer zusammenführen</translation>
+    </message>
+    <message>
+        <source>Export…</source>
+        <translation>Exportieren…</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>Löschen</translation>
+    </message>
+</context>
+<context>
+    <name>ConversationModel</name>
+    <message>
+        <source>New conversation</source>
+        <translation>Neue Unterhaltung</translation>
+    </message>
+    <message>
+        <source>Folder: {0}</source>
+        <translation>Ordner: {0}</translation>
+    </message>
+    <message>
+        <source>pinned</source>
+        <translation>angeheftet</translation>
+    </message>
+    <message>
+        <source>tags: {0}</source>
+        <translation>Schlagwörter: {0}</translation>
+    </message>
+    <message>
+        <source>working</source>
+        <translation>arbeitet</translation>
+    </message>
+    <message>
+        <source>waits for you</source>
+        <translation>wartet auf Sie</translation>
+    </message>
+    <message>
+        <source>unread</source>
+        <translation>ungelesen</translation>
+    </message>
+</context>
+<context>
+    <name>ConversationPage</name>
+    <message>
+        <source>Continue.</source>
+        <translation>Mach weiter.</translation>
+    </message>
+</context>
+<context>
+    <name>ConversationSettingsDialog</name>
+    <message>
+        <source>No system prompt</source>
+        <translation>Kein Systemprompt</translation>
+    </message>
+    <message>
+        <source>Conversation settings</source>
+        <translation>Einstellungen der Unterhaltung</translation>
+    </message>
+    <message>
+        <source>Save</source>
+        <translation>Speichern</translation>
+    </message>
+    <message>
+        <source>Use defaults</source>
+        <translation>Standardwerte verwenden</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>They hold for this conversation, from the next message on.</source>
+        <translation>Sie gelten für diese Unterhaltung, ab der nächsten Nachricht.</translation>
+    </message>
+</context>
+<context>
+    <name>ConversationView</name>
+    <message>
+        <source>Menu: {0}</source>
+        <translation>Menü: {0}</translation>
+    </message>
+    <message>
+        <source>Conversation</source>
+        <translation>Unterhaltung</translation>
+    </message>
+    <message>
+        <source>All folders ({0})</source>
+        <translation>Alle Ordner ({0})</translation>
+    </message>
+    <message>
+        <source>Archive</source>
+        <translation>Archiv</translation>
+    </message>
+    <message>
+        <source>Conversations</source>
+        <translation>Unterhaltungen</translation>
+    </message>
+</context>
+<context>
+    <name>CustomRow</name>
+    <message>
+        <source>Address of the server</source>
+        <translation>Adresse des Servers</translation>
+    </message>
+    <message>
+        <source>API key, if the server wants one</source>
+        <translation>API-Schlüssel, falls der Server einen verlangt</translation>
+    </message>
+    <message>
+        <source>API key, if it wants one</source>
+        <translation>API-Schlüssel, falls er einen verlangt</translation>
+    </message>
+    <message>
+        <source>Connect</source>
+        <translation>Verbinden</translation>
+    </message>
+    <message>
+        <source>Connect this address</source>
+        <translation>Mit dieser Adresse verbinden</translation>
+    </message>
+    <message>
+        <source>Further addresses…</source>
+        <translation>Weitere Adressen…</translation>
+    </message>
+    <message>
+        <source>It speaks</source>
+        <translation>Er spricht</translation>
+    </message>
+    <message>
+        <source>“{0}” is not a web address. It begins with https:// or http://.</source>
+        <translation>„{0}“ ist keine Webadresse. Eine Webadresse beginnt mit https:// oder http://.</translation>
+    </message>
+</context>
+<context>
+    <name>DateGroups</name>
+    <message>
+        <source>Pinned</source>
+        <translation>Angeheftet</translation>
+    </message>
+    <message>
+        <source>Today</source>
+        <translation>Heute</translation>
+    </message>
+    <message>
+        <source>Yesterday</source>
+        <translation>Gestern</translation>
+    </message>
+    <message>
+        <source>Previous 7 days</source>
+        <translation>Letzte 7 Tage</translation>
+    </message>
+    <message>
+        <source>Previous 30 days</source>
+        <translation>Letzte 30 Tage</translation>
+    </message>
+    <message>
+        <source>MMMM yyyy</source>
+        <comment>a month and its year, as QLocale writes dates</comment>
+        <translation>MMMM yyyy</translation>
+    </message>
+</context>
+<context>
+    <name>DecisionBar</name>
+    <message>
+        <source>Message to the model</source>
+        <translation>Nachricht an das Modell</translation>
+    </message>
+    <message>
+        <source>Allow once</source>
+        <translation>Einmal erlauben</translation>
+    </message>
+    <message>
+        <source>Allow for this conversation</source>
+        <translation>Für diese Unterhaltung erlauben</translation>
+    </message>
+    <message>
+        <source>Always allow…</source>
+        <translation>Immer erlauben…</translation>
+    </message>
+    <message>
+        <source>Edit arguments</source>
+        <translation>Argumente bearbeiten</translation>
+    </message>
+    <message>
+        <source>Deny</source>
+        <translation>Ablehnen</translation>
+    </message>
+    <message>
+        <source>Deny and stop</source>
+        <translation>Ablehnen und anhalten</translation>
+    </message>
+    <message>
+        <source>Also for the other {0} calls of {1}</source>
+        <translation>Auch für die anderen {0} Aufrufe von {1}</translation>
+    </message>
+    <message>
+        <source>Also for the other call of {1}</source>
+        <translation>Auch für den anderen Aufruf von {1}</translation>
+    </message>
+    <message>
+        <source>Discard edits</source>
+        <translation>Änderungen verwerfen</translation>
+    </message>
+    <message>
+        <source>Allow both calls once</source>
+        <translation>Beide Aufrufe einmal erlauben</translation>
+    </message>
+    <message>
+        <source>Allow these {0} calls once</source>
+        <translation>Diese {0} Aufrufe einmal erlauben</translation>
+    </message>
+</context>
+<context>
+    <name>DeletionPresenter</name>
+    <message>
+        <source>Delete message</source>
+        <translation>Nachricht löschen</translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation>Behalten</translation>
+    </message>
+    <message>
+        <source>Undo the files first…</source>
+        <translation>Erst die Dateien zurücksetzen…</translation>
+    </message>
+    <message>
+        <source>Delete for good</source>
+        <translation>Endgültig löschen</translation>
+    </message>
+    <message>
+        <source>Undo what will be deleted</source>
+        <translation>Rückgängig machen, was gelöscht wird</translation>
+    </message>
+    <message>
+        <source>Deleted.</source>
+        <translation>Gelöscht.</translation>
+    </message>
+</context>
+<context>
+    <name>DialectBox</name>
+    <message>
+        <source>What the server speaks</source>
+        <translation>Sprache des Servers</translation>
+    </message>
+</context>
+<context>
+    <name>Dialects</name>
+    <message>
+        <source>OpenAI Chat Completions</source>
+        <translation>OpenAI Chat Completions</translation>
+    </message>
+    <message>
+        <source>OpenAI Responses</source>
+        <translation>OpenAI Responses</translation>
+    </message>
+    <message>
+        <source>Anthropic Messages</source>
+        <translation>Anthropic Messages</translation>
+    </message>
+    <message>
+        <source>Google Gemini</source>
+        <translation>Google Gemini</translation>
+    </message>
+</context>
+<context>
+    <name>DiskBanner</name>
+    <message>
+        <source>Delete them too</source>
+        <translation>Auch diese löschen</translation>
+    </message>
+</context>
+<context>
+    <name>ElicitationForm</name>
+    <message>
+        <source>What the server says</source>
+        <translation>Was der Server sagt</translation>
+    </message>
+    <message>
+        <source>The form, in the words of “{0}” (nobody checked them):</source>
+        <translation>Das Formular in den Worten von „{0}“ (niemand hat sie geprüft):</translation>
+    </message>
+    <message>
+        <source>The form is broken or has too many fields to be shown. It can only be declined.</source>
+        <translation>Das Formular ist fehlerhaft oder hat zu viele Felder, um gezeigt zu werden. Es lässt sich nur ablehnen.</translation>
+    </message>
+    <message>
+        <source>“{0}”</source>
+        <translation>„{0}“</translation>
+    </message>
+    <message>
+        <source>Not right yet: {0}</source>
+        <translation>Stimmt noch nicht: {0}</translation>
+    </message>
+    <message>
+        <source>This looks like a password or a key. A server may not ask for one in a form: what stands here goes to “{0}” as it is.</source>
+        <translation>Das sieht nach einem Passwort oder Schlüssel aus. Ein Server darf in einem Formular nicht danach fragen: Was hier steht, geht unverändert an „{0}“.</translation>
+    </message>
+</context>
+<context>
+    <name>EndpointCard</name>
+    <message>
+        <source>API key for {0}</source>
+        <translation>API-Schlüssel für {0}</translation>
+    </message>
+    <message>
+        <source>Paste a new API key</source>
+        <translation>Neuen API-Schlüssel einfügen</translation>
+    </message>
+    <message>
+        <source>Change key</source>
+        <translation>Schlüssel ändern</translation>
+    </message>
+    <message>
+        <source>Change key of {0}</source>
+        <translation>Schlüssel von {0} ändern</translation>
+    </message>
+    <message>
+        <source>Remove key</source>
+        <translation>Schlüssel entfernen</translation>
+    </message>
+    <message>
+        <source>Remove key of {0}</source>
+        <translation>Schlüssel von {0} entfernen</translation>
+    </message>
+    <message>
+        <source>Edit</source>
+        <translation>Bearbeiten</translation>
+    </message>
+    <message>
+        <source>Edit {0}</source>
+        <translation>{0} bearbeiten</translation>
+    </message>
+    <message>
+        <source>Test</source>
+        <translation>Testen</translation>
+    </message>
+    <message>
+        <source>Test {0}</source>
+        <translation>{0} testen</translation>
+    </message>
+    <message>
+        <source>Remove server</source>
+        <translation>Server entfernen</translation>
+    </message>
+    <message>
+        <source>Remove server {0}</source>
+        <translation>Server {0} entfernen</translation>
+    </message>
+    <message>
+        <source>Key held</source>
+        <translation>Schlüssel vorhanden</translation>
+    </message>
+    <message>
+        <source>No key</source>
+        <translation>Kein Schlüssel</translation>
+    </message>
+    <message>
+        <source>Add key</source>
+        <translation>Schlüssel hinzufügen</translation>
+    </message>
+    <message>
+        <source>The key was for another address and is removed. Enter the key for this one.</source>
+        <translation>Der Schlüssel galt für eine andere Adresse und wurde entfernt. Geben Sie den Schlüssel für diese ein.</translation>
+    </message>
+    <message>
+        <source>1 further address</source>
+        <translation>1 weitere Adresse</translation>
+    </message>
+    <message>
+        <source>{0} further addresses</source>
+        <translation>{0} weitere Adressen</translation>
+    </message>
+</context>
+<context>
+    <name>EndpointEditor</name>
+    <message>
+        <source>Cancel editing {0}</source>
+        <translation>Bearbeiten von {0} abbrechen</translation>
+    </message>
+    <message>
+        <source>Save {0}</source>
+        <translation>{0} speichern</translation>
+    </message>
+    <message>
+        <source>The key was given for {0} and goes to no other address. Saving removes it; then enter the key again.</source>
+        <translation>Der Schlüssel wurde für {0} angegeben und geht an keine andere Adresse. Beim Speichern wird er entfernt; geben Sie ihn danach neu ein.</translation>
+    </message>
+    <message>
+        <source>“{0}” is not a web address. It begins with https:// or http://.</source>
+        <translation>„{0}“ ist keine Webadresse. Eine Webadresse beginnt mit https:// oder http://.</translation>
+    </message>
+    <message>
+        <source>Title</source>
+        <translation>Titel</translation>
+    </message>
+    <message>
+        <source>Title of {0}</source>
+        <translation>Titel von {0}</translation>
+    </message>
+    <message>
+        <source>Address of {0}</source>
+        <translation>Adresse von {0}</translation>
+    </message>
+    <message>
+        <source>Address</source>
+        <translation>Adresse</translation>
+    </message>
+    <message>
+        <source>Speaks</source>
+        <translation>Spricht</translation>
+    </message>
+    <message>
+        <source>What {0} speaks</source>
+        <translation>Was {0} spricht</translation>
+    </message>
+    <message>
+        <source>Models of {0}, if it lists none</source>
+        <translation>Modelle von {0}, falls es keine nennt</translation>
+    </message>
+    <message>
+        <source>Models</source>
+        <translation>Modelle</translation>
+    </message>
+    <message>
+        <source>Further addresses of {0}</source>
+        <translation>Weitere Adressen von {0}</translation>
+    </message>
+</context>
+<context>
+    <name>ExchangePresenter</name>
+    <message>
+        <source>Conversation</source>
+        <translation>Unterhaltung</translation>
+    </message>
+    <message>
+        <source>Conversations</source>
+        <translation>Unterhaltungen</translation>
+    </message>
+    <message>
+        <source>Web page (*.html)</source>
+        <translation>Webseite (*.html)</translation>
+    </message>
+    <message>
+        <source>PDF, to be printed (*.pdf)</source>
+        <translation>PDF zum Drucken (*.pdf)</translation>
+    </message>
+    <message>
+        <source>Markdown (*.md)</source>
+        <translation>Markdown (*.md)</translation>
+    </message>
+    <message>
+        <source>Archive with pictures, to be imported again (*.zip)</source>
+        <translation>Archiv mit Bildern, lässt sich wieder importieren (*.zip)</translation>
+    </message>
+    <message>
+        <source>JSON, to be imported again (*.json)</source>
+        <translation>JSON, lässt sich wieder importieren (*.json)</translation>
+    </message>
+    <message>
+        <source>Import conversations</source>
+        <translation>Unterhaltungen importieren</translation>
+    </message>
+    <message>
+        <source>Exports (*.zip *.json)</source>
+        <translation>Exporte (*.zip *.json)</translation>
+    </message>
+    <message>
+        <source>All files (*)</source>
+        <translation>Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>Export</source>
+        <translation>Exportieren</translation>
+    </message>
+    <message>
+        <source>Details…</source>
+        <translation>Einzelheiten…</translation>
+    </message>
+    <message>
+        <source>{0} (times: {1})</source>
+        <translation>{0} ({1}-mal)</translation>
+    </message>
+    <message>
+        <source>And {0} more.</source>
+        <translation>Und {0} weitere.</translation>
+    </message>
+    <message>
+        <source>Import</source>
+        <translation>Importieren</translation>
+    </message>
+    <message>
+        <source>What was not imported, or only in part</source>
+        <translation>Was nicht oder nur zum Teil importiert wurde</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>Copy report</source>
+        <translation>Bericht kopieren</translation>
+    </message>
+</context>
+<context>
+    <name>ExpandableNote</name>
+    <message>
+        <source>Read all</source>
+        <translation>Alles lesen</translation>
+    </message>
+    <message>
+        <source>Read less</source>
+        <translation>Weniger lesen</translation>
+    </message>
+</context>
+<context>
+    <name>FieldRow</name>
+    <message>
+        <source>The server wants something here that this form cannot hold.</source>
+        <translation>Der Server verlangt hier etwas, das dieses Formular nicht fassen kann.</translation>
+    </message>
+    <message>
+        <source>Choose…</source>
+        <translation>Auswählen…</translation>
+    </message>
+    <message>
+        <source>Nothing chosen</source>
+        <translation>Nichts gewählt</translation>
+    </message>
+    <message>
+        <source>Optional.</source>
+        <translation>Optional.</translation>
+    </message>
+    <message>
+        <source>{0} (optional)</source>
+        <translation>{0} (optional)</translation>
+    </message>
+</context>
+<context>
+    <name>FileSaver</name>
+    <message>
+        <source>Save as</source>
+        <translation>Speichern unter</translation>
+    </message>
+</context>
+<context>
+    <name>FindBar</name>
+    <message>
+        <source>Aa</source>
+        <translation>Aa</translation>
+    </message>
+    <message>
+        <source>Match case</source>
+        <translation>Groß- und Kleinschreibung beachten</translation>
+    </message>
+    <message>
+        <source>|ab|</source>
+        <translation>|ab|</translation>
+    </message>
+    <message>
+        <source>Whole words</source>
+        <translation>Ganze Wörter</translation>
+    </message>
+    <message>
+        <source>Previous match</source>
+        <translation>Vorheriger Treffer</translation>
+    </message>
+    <message>
+        <source>Next match</source>
+        <translation>Nächster Treffer</translation>
+    </message>
+    <message>
+        <source>Close find bar</source>
+        <translation>Suchleiste schließen</translation>
+    </message>
+    <message>
+        <source>Find in conversation</source>
+        <translation>In der Unterhaltung suchen</translation>
+    </message>
+    <message>
+        <source>{0} so far</source>
+        <translation>{0} bisher</translation>
+    </message>
+    <message>
+        <source>{0} of {1}</source>
+        <translation>{0} von {1}</translation>
+    </message>
+    <message>
+        <source>No matches</source>
+        <translation>Keine Treffer</translation>
+    </message>
+</context>
+<context>
+    <name>FolderDialog</name>
+    <message>
+        <source>Name of the folder</source>
+        <translation>Name des Ordners</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>Name</translation>
+    </message>
+    <message>
+        <source>New folder</source>
+        <translation>Neuer Ordner</translation>
+    </message>
+    <message>
+        <source>Name and colour</source>
+        <translation>Name und Farbe</translation>
+    </message>
+    <message>
+        <source>Create</source>
+        <translation>Anlegen</translation>
+    </message>
+    <message>
+        <source>Save</source>
+        <translation>Speichern</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Grey</source>
+        <translation>Grau</translation>
+    </message>
+    <message>
+        <source>Red</source>
+        <translation>Rot</translation>
+    </message>
+    <message>
+        <source>Orange</source>
+        <translation>Orange</translation>
+    </message>
+    <message>
+        <source>Yellow</source>
+        <translation>Gelb</translation>
+    </message>
+    <message>
+        <source>Green</source>
+        <translation>Grün</translation>
+    </message>
+    <message>
+        <source>Teal</source>
+        <translation>Türkis</translation>
+    </message>
+    <message>
+        <source>Blue</source>
+        <translation>Blau</translation>
+    </message>
+    <message>
+        <source>Purple</source>
+        <translation>Violett</translation>
+    </message>
+</context>
+<context>
+    <name>FolderHeader</name>
+    <message>
+        <source>Menu: {0}</source>
+        <translation>Menü: {0}</translation>
+    </message>
+    <message>
+        <source>Folder</source>
+        <translation>Ordner</translation>
+    </message>
+    <message>
+        <source>Archive</source>
+        <translation>Archiv</translation>
+    </message>
+    <message>
+        <source>All conversations</source>
+        <translation>Alle Unterhaltungen</translation>
+    </message>
+    <message>
+        <source>{0}. Go up to: {1}</source>
+        <translation>{0}. Aufwärts zu: {1}</translation>
+    </message>
+    <message>
+        <source>{0}
+Go up to: {1}</source>
+        <translation>{0}
+Aufwärts zu: {1}</translation>
+    </message>
+</context>
+<context>
+    <name>FolderMenu</name>
+    <message>
+        <source>Name and colour…</source>
+        <translation>Name und Farbe…</translation>
+    </message>
+    <message>
+        <source>New folder in it…</source>
+        <translation>Neuer Ordner darin…</translation>
+    </message>
+    <message>
+        <source>Move to a folder…</source>
+        <translation>In einen Ordner verschieben…</translation>
+    </message>
+    <message>
+        <source>Delete folder…</source>
+        <translation>Ordner löschen…</translation>
+    </message>
+    <message>
+        <source>New folder…</source>
+        <translation>Neuer Ordner…</translation>
+    </message>
+</context>
+<context>
+    <name>FolderPicker</name>
+    <message>
+        <source>Move to a folder</source>
+        <translation>In einen Ordner verschieben</translation>
+    </message>
+    <message>
+        <source>Find a folder, or name a new one</source>
+        <translation>Ordner suchen oder neuen benennen</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>No folder</source>
+        <translation>Kein Ordner</translation>
+    </message>
+    <message>
+        <source>New folder “{0}”</source>
+        <translation>Neuer Ordner „{0}“</translation>
+    </message>
+</context>
+<context>
+    <name>Form</name>
+    <message>
+        <source>This cannot be filled in here.</source>
+        <translation>Das lässt sich hier nicht ausfüllen.</translation>
+    </message>
+    <message>
+        <source>An answer is needed here.</source>
+        <translation>Hier fehlt eine Antwort.</translation>
+    </message>
+    <message>
+        <source>Take at least {0} of these.</source>
+        <translation>Wählen Sie mindestens {0} davon.</translation>
+    </message>
+    <message>
+        <source>Take at most {0} of these.</source>
+        <translation>Wählen Sie höchstens {0} davon.</translation>
+    </message>
+    <message>
+        <source>This must be a whole number, such as 12.</source>
+        <translation>Das muss eine ganze Zahl sein, etwa 12.</translation>
+    </message>
+    <message>
+        <source>This must be a number, such as 12 or 1.5.</source>
+        <translation>Das muss eine Zahl sein, etwa 12 oder 1.5.</translation>
+    </message>
+    <message>
+        <source>This must be {0} or more.</source>
+        <translation>Das muss mindestens {0} sein.</translation>
+    </message>
+    <message>
+        <source>This must be {0} or less.</source>
+        <translation>Das darf höchstens {0} sein.</translation>
+    </message>
+    <message>
+        <source>This must have at least {0} characters; it has {1}.</source>
+        <translation>Das muss mindestens {0} Zeichen haben; es hat {1}.</translation>
+    </message>
+    <message>
+        <source>This may have at most {0} characters; it has {1}.</source>
+        <translation>Das darf höchstens {0} Zeichen haben; es hat {1}.</translation>
+    </message>
+    <message>
+        <source>This must be an e-mail address, such as ada@example.org.</source>
+        <translation>Das muss eine E-Mail-Adresse sein, etwa ada@example.org.</translation>
+    </message>
+    <message>
+        <source>This must be an address, such as https://example.org.</source>
+        <translation>Das muss eine Adresse sein, etwa https://example.org.</translation>
+    </message>
+    <message>
+        <source>This must be a day, written like 2026-03-31.</source>
+        <translation>Das muss ein Tag sein, geschrieben wie 2026-03-31.</translation>
+    </message>
+    <message>
+        <source>This must be a moment, written like 2026-03-31T14:30:00Z.</source>
+        <translation>Das muss ein Zeitpunkt sein, geschrieben wie 2026-03-31T14:30:00Z.</translation>
+    </message>
+</context>
+<context>
+    <name>FoundHistoriesDialog</name>
+    <message>
+        <source>Import</source>
+        <translation>Importieren</translation>
+    </message>
+    <message>
+        <source>Import from other assistants</source>
+        <translation>Aus anderen Assistenten importieren</translation>
+    </message>
+    <message>
+        <source>These programs have conversations on this computer. They are copied, with their tool calls, and can be searched and continued here with any model. The programs&apos; own files are only read.</source>
+        <translation>Diese Programme haben Unterhaltungen auf diesem Computer. Sie werden mit ihren Werkzeugaufrufen kopiert und lassen sich hier durchsuchen und mit jedem Modell fortsetzen. Die Dateien der Programme selbst werden nur gelesen.</translation>
+    </message>
+    <message>
+        <source>No conversations of other assistants were found on this computer.</source>
+        <translation>Auf diesem Computer wurden keine Unterhaltungen anderer Assistenten gefunden.</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>{0}, conversations: {1}</source>
+        <translation>{0}, Unterhaltungen: {1}</translation>
+    </message>
+</context>
+<context>
+    <name>FoundHistorySettings</name>
+    <message>
+        <source>Conversations of these programs are shown below your own, are found by the search, and can be continued here with any model. The programs&apos; own files are only read. For the search their words are kept in an index in the data folder; it goes when a program is switched off.</source>
+        <translation>Unterhaltungen dieser Programme erscheinen unter Ihren eigenen, werden von der Suche gefunden und lassen sich hier mit jedem Modell fortsetzen. Die Dateien der Programme selbst werden nur gelesen. Für die Suche stehen ihre Wörter in einem Index im Datenordner; er verschwindet, wenn ein Programm abgeschaltet wird.</translation>
+    </message>
+    <message>
+        <source>No conversations of other assistants were found on this computer.</source>
+        <translation>Auf diesem Computer wurden keine Unterhaltungen anderer Assistenten gefunden.</translation>
+    </message>
+    <message>
+        <source>{0}, conversations: {1}</source>
+        <translation>{0}, Unterhaltungen: {1}</translation>
+    </message>
+</context>
+<context>
+    <name>FoundPresenter</name>
+    <message>
+        <source>Show</source>
+        <translation>Zeigen</translation>
+    </message>
+    <message>
+        <source>Not now</source>
+        <translation>Nicht jetzt</translation>
+    </message>
+    <message>
+        <source>Never</source>
+        <translation>Nie</translation>
+    </message>
+</context>
+<context>
+    <name>FoundSection</name>
+    <message>
+        <source>Conversations of other programs</source>
+        <translation>Unterhaltungen anderer Programme</translation>
+    </message>
+    <message>
+        <source>open</source>
+        <translation>offen</translation>
+    </message>
+    <message>
+        <source>closed</source>
+        <translation>geschlossen</translation>
+    </message>
+    <message>
+        <source>{0}, conversations: {1}, {2}</source>
+        <translation>{0}, Unterhaltungen: {1}, {2}</translation>
+    </message>
+    <message>
+        <source>Conversations of {0} on this computer, read only</source>
+        <translation>Unterhaltungen von {0} auf diesem Computer, nur zum Lesen</translation>
+    </message>
+    <message>
+        <source>Untitled</source>
+        <translation>Ohne Titel</translation>
+    </message>
+</context>
+<context>
+    <name>HelpDialog</name>
+    <message>
+        <source>Guide</source>
+        <translation>Anleitung</translation>
+    </message>
+    <message>
+        <source>Keyboard shortcuts</source>
+        <translation>Tastenkürzel</translation>
+    </message>
+    <message>
+        <source>About</source>
+        <translation>Über</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>Help</source>
+        <translation>Hilfe</translation>
+    </message>
+    <message>
+        <source>Pages</source>
+        <translation>Seiten</translation>
+    </message>
+    <message>
+        <source>Page</source>
+        <translation>Seite</translation>
+    </message>
+</context>
+<context>
+    <name>Hosts</name>
+    <message>
+        <source>{0} (reads “{1}”, but “{2}” is {3})</source>
+        <translation>{0} (liest sich „{1}“, aber „{2}“ ist {3})</translation>
+    </message>
+</context>
+<context>
+    <name>HttpFields</name>
+    <message>
+        <source>I sign in there with the browser (OAuth)</source>
+        <translation>Ich melde mich dort im Browser an (OAuth)</translation>
+    </message>
+    <message>
+        <source>Save it, then press “Sign in” on its card: the browser opens with a page of the server. What comes of it is kept in the keyring.</source>
+        <translation>Speichern Sie, und drücken Sie dann auf der Karte „Anmelden“: Der Browser öffnet eine Seite des Servers. Was daraus entsteht, kommt in den Schlüsselbund.</translation>
+    </message>
+    <message>
+        <source>Address</source>
+        <translation>Adresse</translation>
+    </message>
+    <message>
+        <source>Headers</source>
+        <translation>Kopfzeilen</translation>
+    </message>
+    <message>
+        <source>Sign-in</source>
+        <translation>Anmeldung</translation>
+    </message>
+    <message>
+        <source>Enter the address of the server. It begins with https://.</source>
+        <translation>Geben Sie die Adresse des Servers ein. Sie beginnt mit https://.</translation>
+    </message>
+    <message>
+        <source>This is not a web address. It begins with https:// or http://.</source>
+        <translation>Das ist keine Webadresse. Eine Webadresse beginnt mit https:// oder http://.</translation>
+    </message>
+    <message>
+        <source>What the headers hold was given for {0} and goes to no other address. Enter it again.</source>
+        <translation>Der Inhalt der Kopfzeilen wurde für {0} angegeben und geht an keine andere Adresse. Geben Sie ihn neu ein.</translation>
+    </message>
+    <message>
+        <source>What is sent to an http:// address can be read on the way. Take https:// if it has one.</source>
+        <translation>Was an eine http://-Adresse geht, kann unterwegs mitgelesen werden. Nehmen Sie https://, falls es eine solche gibt.</translation>
+    </message>
+</context>
+<context>
+    <name>ImportCard</name>
+    <message>
+        <source>Import {0}</source>
+        <translation>{0} importieren</translation>
+    </message>
+    <message>
+        <source>Command line of {0}</source>
+        <translation>Befehlszeile von {0}</translation>
+    </message>
+    <message>
+        <source>Address of {0}</source>
+        <translation>Adresse von {0}</translation>
+    </message>
+    <message>
+        <source>Plain variables: {0}</source>
+        <translation>Gewöhnliche Variablen: {0}</translation>
+    </message>
+    <message>
+        <source>Goes to the keyring: {0}</source>
+        <translation>Kommt in den Schlüsselbund: {0}</translation>
+    </message>
+    <message>
+        <source>It is off there, and stays off.</source>
+        <translation>Es ist dort abgeschaltet und bleibt es.</translation>
+    </message>
+    <message>
+        <source>The other program asks for these values itself: {0}. Enter them with Edit afterwards.</source>
+        <translation>Das andere Programm fragt selbst nach diesen Werten: {0}. Tragen Sie sie danach mit „Bearbeiten“ ein.</translation>
+    </message>
+    <message>
+        <source>Only the other program fills in what stands in ${…}. Correct it with Edit afterwards.</source>
+        <translation>Nur das andere Programm ersetzt, was in ${…} steht. Berichtigen Sie es danach mit „Bearbeiten“.</translation>
+    </message>
+</context>
+<context>
+    <name>ImportPanel</name>
+    <message>
+        <source>{&quot;mcpServers&quot;: {&quot;files&quot;: {&quot;command&quot;: &quot;npx&quot;, &quot;args&quot;: [&quot;-y&quot;, &quot;…&quot;]}}}</source>
+        <translation>{&quot;mcpServers&quot;: {&quot;files&quot;: {&quot;command&quot;: &quot;npx&quot;, &quot;args&quot;: [&quot;-y&quot;, &quot;…&quot;]}}}</translation>
+    </message>
+    <message>
+        <source>Servers as JSON</source>
+        <translation>Server als JSON</translation>
+    </message>
+    <message>
+        <source>Programs run on your machine, with your rights. Read each command line, and import only what you know.</source>
+        <translation>Programme laufen auf Ihrem Rechner, mit Ihren Rechten. Lesen Sie jede Befehlszeile, und importieren Sie nur, was Sie kennen.</translation>
+    </message>
+    <message>
+        <source>Import</source>
+        <translation>Importieren</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>From {0}</source>
+        <translation>Aus {0}</translation>
+    </message>
+    <message>
+        <source>{0} can be imported, {1} cannot.</source>
+        <translation>{0} lassen sich importieren, {1} nicht.</translation>
+    </message>
+    <message>
+        <source>Import 1 server</source>
+        <translation>1 Server importieren</translation>
+    </message>
+    <message>
+        <source>Import {0} servers</source>
+        <translation>{0} Server importieren</translation>
+    </message>
+    <message>
+        <source>Choose a file of servers</source>
+        <translation>Datei mit Servern auswählen</translation>
+    </message>
+    <message>
+        <source>JSON (*.json *.jsonc)</source>
+        <translation>JSON (*.json *.jsonc)</translation>
+    </message>
+    <message>
+        <source>All files (*)</source>
+        <translation>Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>Import servers</source>
+        <translation>Server importieren</translation>
+    </message>
+    <message>
+        <source>Paste what a server&apos;s page gives for other programs, or choose a file. Nothing is started yet.</source>
+        <translation>Fügen Sie ein, was die Seite eines Servers für andere Programme angibt, oder wählen Sie eine Datei. Noch wird nichts gestartet.</translation>
+    </message>
+    <message>
+        <source>Choose file…</source>
+        <translation>Datei auswählen…</translation>
+    </message>
+</context>
+<context>
+    <name>Json</name>
+    <message>
+        <source>Line {0}, column {1}: {2}</source>
+        <translation>Zeile {0}, Spalte {1}: {2}</translation>
+    </message>
+    <message>
+        <source>This is nested too deep. Take some levels out.</source>
+        <translation>Das ist zu tief verschachtelt. Nehmen Sie einige Ebenen heraus.</translation>
+    </message>
+    <message>
+        <source>A number has too many digits. Write it shorter, or as text.</source>
+        <translation>Eine Zahl hat zu viele Ziffern. Schreiben Sie sie kürzer oder als Text.</translation>
+    </message>
+    <message>
+        <source>The arguments must be a JSON object: write {…} around them.</source>
+        <translation>Die Argumente müssen ein JSON-Objekt sein: Schreiben Sie {…} darum.</translation>
+    </message>
+    <message>
+        <source>There is nothing here. Write {} where there are no arguments.</source>
+        <translation>Hier steht nichts. Schreiben Sie {}, wenn es keine Argumente gibt.</translation>
+    </message>
+    <message>
+        <source>A name in double quotes is missing here. Write one, or take out the comma before.</source>
+        <translation>Hier fehlt ein Name in doppelten Anführungszeichen. Ergänzen Sie ihn, oder nehmen Sie das Komma davor heraus.</translation>
+    </message>
+    <message>
+        <source>There is a comma too many. Take it out.</source>
+        <translation>Ein Komma ist zu viel. Nehmen Sie es heraus.</translation>
+    </message>
+    <message>
+        <source>A colon is missing here, between a name and its value. Write one.</source>
+        <translation>Hier fehlt ein Doppelpunkt zwischen einem Namen und seinem Wert. Ergänzen Sie ihn.</translation>
+    </message>
+    <message>
+        <source>A comma, or the closing bracket, is missing here. Write it.</source>
+        <translation>Hier fehlt ein Komma oder die schließende Klammer. Ergänzen Sie es.</translation>
+    </message>
+    <message>
+        <source>A value is missing here. Write one: a text in double quotes, a number, true, false, null, […], {…}.</source>
+        <translation>Hier fehlt ein Wert. Schreiben Sie einen: Text in doppelten Anführungszeichen, eine Zahl, true, false, null, […], {…}.</translation>
+    </message>
+    <message>
+        <source>The text that begins here does not end. Write a double quote behind it.</source>
+        <translation>Der Text, der hier beginnt, endet nicht. Schreiben Sie ein doppeltes Anführungszeichen dahinter.</translation>
+    </message>
+    <message>
+        <source>A line break or a tab stands inside of a text. Write \n or \t for it.</source>
+        <translation>In einem Text steht ein Zeilenumbruch oder Tabulator. Schreiben Sie dafür \n oder \t.</translation>
+    </message>
+    <message>
+        <source>A backslash stands before something that needs none. Write it twice: \\</source>
+        <translation>Ein umgekehrter Schrägstrich steht vor etwas, das keinen braucht. Schreiben Sie ihn doppelt: \\</translation>
+    </message>
+    <message>
+        <source>Something stands behind the end. Take it out.</source>
+        <translation>Hinter dem Ende steht noch etwas. Nehmen Sie es heraus.</translation>
+    </message>
+    <message>
+        <source>This is no JSON. Compare it with the arguments as they were.</source>
+        <translation>Das ist kein JSON. Vergleichen Sie es mit den ursprünglichen Argumenten.</translation>
+    </message>
+    <message>
+        <source>{0} is not JSON. Write a number, or null.</source>
+        <translation>{0} ist kein JSON. Schreiben Sie eine Zahl oder null.</translation>
+    </message>
+    <message>
+        <source>The number {0} is too large. Write a smaller one, or a text.</source>
+        <translation>Die Zahl {0} ist zu groß. Schreiben Sie eine kleinere oder einen Text.</translation>
+    </message>
+    <message>
+        <source>A name is written twice. Take one of the two out.</source>
+        <translation>Ein Name steht zweimal da. Nehmen Sie einen der beiden heraus.</translation>
+    </message>
+</context>
+<context>
+    <name>JumpButton</name>
+    <message>
+        <source>Jump to latest</source>
+        <translation>Zum Neuesten springen</translation>
+    </message>
+    <message>
+        <source>{0} new</source>
+        <translation>{0} neu</translation>
+    </message>
+</context>
+<context>
+    <name>LocalRow</name>
+    <message>
+        <source>not running</source>
+        <translation>läuft nicht</translation>
+    </message>
+    <message>
+        <source>running, 1 model</source>
+        <translation>läuft, 1 Modell</translation>
+    </message>
+    <message>
+        <source>running, {0} models</source>
+        <translation>läuft, {0} Modelle</translation>
+    </message>
+    <message>
+        <source>Use {0}</source>
+        <translation>{0} verwenden</translation>
+    </message>
+    <message>
+        <source>Use</source>
+        <translation>Verwenden</translation>
+    </message>
+</context>
+<context>
+    <name>LogPane</name>
+    <message>
+        <source>Log of {0}</source>
+        <translation>Protokoll von {0}</translation>
+    </message>
+    <message>
+        <source>Which lines are shown</source>
+        <translation>Welche Zeilen gezeigt werden</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>Copy the log of {0}</source>
+        <translation>Das Protokoll von {0} kopieren</translation>
+    </message>
+    <message>
+        <source>It said nothing yet.</source>
+        <translation>Noch nichts zu lesen.</translation>
+    </message>
+    <message>
+        <source>The whole line</source>
+        <translation>Die ganze Zeile</translation>
+    </message>
+    <message>
+        <source>{0} lines copied</source>
+        <translation>{0} Zeilen kopiert</translation>
+    </message>
+    <message>
+        <source>All lines</source>
+        <translation>Alle Zeilen</translation>
+    </message>
+    <message>
+        <source>Without debugging</source>
+        <translation>Ohne Fehlersuche</translation>
+    </message>
+    <message>
+        <source>Warnings and errors</source>
+        <translation>Warnungen und Fehler</translation>
+    </message>
+    <message>
+        <source>Errors</source>
+        <translation>Fehler</translation>
+    </message>
+    <message>
+        <source>What the program wrote itself</source>
+        <translation>Was das Programm selbst geschrieben hat</translation>
+    </message>
+</context>
+<context>
+    <name>MainWindow</name>
+    <message>
+        <source>New conversation</source>
+        <translation>Neue Unterhaltung</translation>
+    </message>
+    <message>
+        <source>{0} (not stored)</source>
+        <translation>{0} (nicht gespeichert)</translation>
+    </message>
+    <message>
+        <source>Close Desktop Agent?</source>
+        <translation>Desktop Agent schließen?</translation>
+    </message>
+    <message>
+        <source>The model is still working.</source>
+        <translation>Das Modell arbeitet noch.</translation>
+    </message>
+    <message>
+        <source>Closing stops it. What came so far is kept.</source>
+        <translation>Beim Schließen wird es angehalten. Was bisher kam, bleibt erhalten.</translation>
+    </message>
+    <message>
+        <source>Keep working</source>
+        <translation>Weiterarbeiten</translation>
+    </message>
+    <message>
+        <source>Stop and close</source>
+        <translation>Anhalten und schließen</translation>
+    </message>
+</context>
+<context>
+    <name>McpCatalogControls</name>
+    <message>
+        <source>Insert from a server</source>
+        <translation>Von einem Server einfügen</translation>
+    </message>
+    <message>
+        <source>Insert from an MCP server</source>
+        <translation>Von einem MCP-Server einfügen</translation>
+    </message>
+</context>
+<context>
+    <name>McpPresenter</name>
+    <message>
+        <source>Insert from a server</source>
+        <translation>Von einem Server einfügen</translation>
+    </message>
+    <message>
+        <source>MCP servers…</source>
+        <translation>MCP-Server…</translation>
+    </message>
+</context>
+<context>
+    <name>McpServerCard</name>
+    <message>
+        <source>On</source>
+        <translation>An</translation>
+    </message>
+    <message>
+        <source>Test</source>
+        <translation>Testen</translation>
+    </message>
+    <message>
+        <source>Test {0}</source>
+        <translation>{0} testen</translation>
+    </message>
+    <message>
+        <source>Show tools</source>
+        <translation>Werkzeuge zeigen</translation>
+    </message>
+    <message>
+        <source>Show the tools of {0}</source>
+        <translation>Die Werkzeuge von {0} zeigen</translation>
+    </message>
+    <message>
+        <source>Show log</source>
+        <translation>Protokoll zeigen</translation>
+    </message>
+    <message>
+        <source>Show the log of {0}</source>
+        <translation>Das Protokoll von {0} zeigen</translation>
+    </message>
+    <message>
+        <source>Edit</source>
+        <translation>Bearbeiten</translation>
+    </message>
+    <message>
+        <source>Edit {0}</source>
+        <translation>{0} bearbeiten</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Entfernen</translation>
+    </message>
+    <message>
+        <source>Remove {0}</source>
+        <translation>{0} entfernen</translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation>Behalten</translation>
+    </message>
+    <message>
+        <source>Keep {0}</source>
+        <translation>{0} behalten</translation>
+    </message>
+    <message>
+        <source>Really remove {0}</source>
+        <translation>{0} wirklich entfernen</translation>
+    </message>
+    <message>
+        <source>Starting it, and asking what it offers. If it is fetched first, this takes up to a minute…</source>
+        <translation>Wird gestartet und gefragt, was er anbietet. Muss er erst geladen werden, dauert das bis zu einer Minute…</translation>
+    </message>
+    <message>
+        <source>Hide tools</source>
+        <translation>Werkzeuge ausblenden</translation>
+    </message>
+    <message>
+        <source>Hide log</source>
+        <translation>Protokoll ausblenden</translation>
+    </message>
+    <message>
+        <source>Remove “{0}”? Its secrets are deleted from the keyring too.</source>
+        <translation>„{0}“ entfernen? Auch seine Geheimnisse werden aus dem Schlüsselbund gelöscht.</translation>
+    </message>
+    <message>
+        <source>What it says about its tools is believed</source>
+        <translation>Was er über seine Werkzeuge sagt, wird geglaubt</translation>
+    </message>
+    <message>
+        <source>Secret variables: {0}</source>
+        <translation>Geheime Variablen: {0}</translation>
+    </message>
+    <message>
+        <source>Headers: {0}</source>
+        <translation>Kopfzeilen: {0}</translation>
+    </message>
+    <message>
+        <source>MCP server {0}</source>
+        <translation>MCP-Server {0}</translation>
+    </message>
+    <message>
+        <source>Use {0}</source>
+        <translation>{0} verwenden</translation>
+    </message>
+</context>
+<context>
+    <name>McpServerSettings</name>
+    <message>
+        <source>You can close this page and go back to Desktop Agent.</source>
+        <translation>Sie können diese Seite schließen und zu Desktop Agent zurückkehren.</translation>
+    </message>
+    <message>
+        <source>The sign-in was refused. You can close this page and go back to Desktop Agent.</source>
+        <translation>Die Anmeldung wurde abgelehnt. Sie können diese Seite schließen und zu Desktop Agent zurückkehren.</translation>
+    </message>
+    <message>
+        <source>This sign-in is over.</source>
+        <translation>Diese Anmeldung ist vorbei.</translation>
+    </message>
+    <message>
+        <source>This is no answer to a sign-in.</source>
+        <translation>Das ist keine Antwort auf eine Anmeldung.</translation>
+    </message>
+    <message>
+        <source>There is nothing here.</source>
+        <translation>Hier ist nichts.</translation>
+    </message>
+    <message>
+        <source>en</source>
+        <translation>de</translation>
+    </message>
+</context>
+<context>
+    <name>McpServersForm</name>
+    <message>
+        <source>None is set up yet. Add a program of this machine or an address on the web, or import what another program knows already.</source>
+        <translation>Noch ist keiner eingerichtet. Fügen Sie ein Programm dieses Rechners oder eine Adresse im Web hinzu, oder importieren Sie, was ein anderes Programm schon kennt.</translation>
+    </message>
+    <message>
+        <source>Add program…</source>
+        <translation>Programm hinzufügen…</translation>
+    </message>
+    <message>
+        <source>Add address…</source>
+        <translation>Adresse hinzufügen…</translation>
+    </message>
+    <message>
+        <source>Import…</source>
+        <translation>Importieren…</translation>
+    </message>
+    <message>
+        <source>MCP servers give the agent more tools than it has by itself: for your tickets, a database, a browser. They speak the Model Context Protocol (MCP).</source>
+        <translation>MCP-Server geben dem Agenten mehr Werkzeuge, als er von sich aus hat: für Ihre Tickets, eine Datenbank, einen Browser. Sie sprechen das Model Context Protocol (MCP).</translation>
+    </message>
+</context>
+<context>
+    <name>MessageDeletion</name>
+    <message>
+        <source>Delete your message?</source>
+        <translation>Ihre Nachricht löschen?</translation>
+    </message>
+    <message>
+        <source>Delete this answer?</source>
+        <translation>Diese Antwort löschen?</translation>
+    </message>
+    <message>
+        <source>Nothing brings it back.</source>
+        <translation>Nichts bringt sie zurück.</translation>
+    </message>
+    <message>
+        <source>Files that tools changed stay as they are, and cannot be undone from here any more.</source>
+        <translation>Dateien, die Werkzeuge geändert haben, bleiben, wie sie sind, und lassen sich von hier aus nicht mehr zurücksetzen.</translation>
+    </message>
+    <message>
+        <source>What tools did is not undone.</source>
+        <translation>Was Werkzeuge getan haben, wird nicht rückgängig gemacht.</translation>
+    </message>
+    <message>
+        <source>It goes for good.</source>
+        <translation>Sie wird endgültig gelöscht.</translation>
+    </message>
+    <message>
+        <source>It goes for good, and the message after it on another branch.</source>
+        <translation>Sie wird endgültig gelöscht, ebenso die Nachricht danach in einem anderen Zweig.</translation>
+    </message>
+    <message>
+        <source>It goes for good, and the message after it.</source>
+        <translation>Sie wird endgültig gelöscht, ebenso die Nachricht danach.</translation>
+    </message>
+    <message>
+        <source>It goes for good, and {0} messages after it on other branches.</source>
+        <translation>Sie wird endgültig gelöscht, ebenso {0} Nachrichten danach in anderen Zweigen.</translation>
+    </message>
+    <message>
+        <source>It goes for good, and {0} messages after it, 1 of them on another branch.</source>
+        <translation>Sie wird endgültig gelöscht, ebenso {0} Nachrichten danach, 1 davon in einem anderen Zweig.</translation>
+    </message>
+    <message>
+        <source>It goes for good, and {0} messages after it, {1} of them on other branches.</source>
+        <translation>Sie wird endgültig gelöscht, ebenso {0} Nachrichten danach, {1} davon in anderen Zweigen.</translation>
+    </message>
+    <message>
+        <source>It goes for good, and {0} messages after it.</source>
+        <translation>Sie wird endgültig gelöscht, ebenso {0} Nachrichten danach.</translation>
+    </message>
+</context>
+<context>
+    <name>MessageEditor</name>
+    <message>
+        <source>Message</source>
+        <translation>Nachricht</translation>
+    </message>
+    <message>
+        <source>Write a message</source>
+        <translation>Nachricht schreiben</translation>
+    </message>
+</context>
+<context>
+    <name>MessageQueueView</name>
+    <message>
+        <source>Send now</source>
+        <translation>Jetzt senden</translation>
+    </message>
+    <message>
+        <source>Waiting messages: {0}</source>
+        <translation>Wartende Nachrichten: {0}</translation>
+    </message>
+    <message>
+        <source>Waiting messages</source>
+        <translation>Wartende Nachrichten</translation>
+    </message>
+</context>
+<context>
+    <name>MirrorsField</name>
+    <message>
+        <source>Further addresses</source>
+        <translation>Weitere Adressen</translation>
+    </message>
+    <message>
+        <source>Further addresses of the same service, one a line. They are asked when the first does not answer, and they get the same key.</source>
+        <translation>Weitere Adressen desselben Dienstes, eine je Zeile. Sie werden gefragt, wenn die erste nicht antwortet, und bekommen denselben Schlüssel.</translation>
+    </message>
+</context>
+<context>
+    <name>ModeCard</name>
+    <message>
+        <source>Mode {0}</source>
+        <translation>Modus {0}</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>Copy {0}</source>
+        <translation>{0} kopieren</translation>
+    </message>
+    <message>
+        <source>Edit {0}</source>
+        <translation>{0} bearbeiten</translation>
+    </message>
+    <message>
+        <source>Edit</source>
+        <translation>Bearbeiten</translation>
+    </message>
+    <message>
+        <source>Remove {0}</source>
+        <translation>{0} entfernen</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Entfernen</translation>
+    </message>
+    <message>
+        <source>And {0} more rules</source>
+        <translation>Und {0} weitere Regeln</translation>
+    </message>
+</context>
+<context>
+    <name>ModeEditor</name>
+    <message>
+        <source>A mode needs a name. Write one.</source>
+        <translation>Ein Modus braucht einen Namen. Schreiben Sie einen.</translation>
+    </message>
+    <message>
+        <source>A short name is made of small letters, digits and “-”, and begins with a letter.</source>
+        <translation>Ein Kurzname besteht aus Kleinbuchstaben, Ziffern und „-“ und beginnt mit einem Buchstaben.</translation>
+    </message>
+    <message>
+        <source>Another mode has this short name. Choose another one.</source>
+        <translation>Ein anderer Modus hat diesen Kurznamen. Wählen Sie einen anderen.</translation>
+    </message>
+    <message>
+        <source>These are more than {0} characters. Shorten them.</source>
+        <translation>Das sind mehr als {0} Zeichen. Kürzen Sie sie.</translation>
+    </message>
+    <message>
+        <source>A rule is half written. Add it, or cancel it.</source>
+        <translation>Eine Regel ist halb geschrieben. Fügen Sie sie hinzu, oder brechen Sie sie ab.</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>Name</translation>
+    </message>
+    <message>
+        <source>By it the agent and specialists name the mode. It stays as it is once the mode is made.</source>
+        <translation>Damit benennen der Agent und Spezialisten den Modus. Er bleibt, wie er ist, sobald der Modus angelegt ist.</translation>
+    </message>
+    <message>
+        <source>Short name</source>
+        <translation>Kurzname</translation>
+    </message>
+    <message>
+        <source>Are denied: the agent only looks</source>
+        <translation>Werden abgelehnt: Der Agent sieht sich nur um</translation>
+    </message>
+    <message>
+        <source>Are asked about, one by one</source>
+        <translation>Werden einzeln erfragt</translation>
+    </message>
+    <message>
+        <source>Change files unasked; all else is asked about</source>
+        <translation>Ändern Dateien ohne Nachfrage; nach allem anderen wird gefragt</translation>
+    </message>
+    <message>
+        <source>Calls that change something</source>
+        <translation>Aufrufe, die etwas ändern</translation>
+    </message>
+    <message>
+        <source>Nothing</source>
+        <translation>Nichts</translation>
+    </message>
+    <message>
+        <source>Added to the instructions while the mode holds.</source>
+        <translation>Wird zu den Anweisungen hinzugefügt, solange der Modus gilt.</translation>
+    </message>
+    <message>
+        <source>Instructions</source>
+        <translation>Anweisungen</translation>
+    </message>
+    <message>
+        <source>Deny goes over Ask, Ask over Allow. Rules of the conversation and of every folder hold besides.</source>
+        <translation>Ablehnen geht vor Fragen, Fragen vor Erlauben. Regeln der Unterhaltung und jedes Ordners gelten außerdem.</translation>
+    </message>
+    <message>
+        <source>Rules</source>
+        <translation>Regeln</translation>
+    </message>
+</context>
+<context>
+    <name>ModePicker</name>
+    <message>
+        <source>Mode</source>
+        <translation>Modus</translation>
+    </message>
+    <message>
+        <source>Mode: {0}</source>
+        <translation>Modus: {0}</translation>
+    </message>
+    <message>
+        <source>Default mode</source>
+        <translation>Modus „Standard“</translation>
+    </message>
+    <message>
+        <source>{0} → {1}?</source>
+        <translation>{0} → {1}?</translation>
+    </message>
+    <message>
+        <source>The agent asks for the mode “{0}”.</source>
+        <translation>Der Agent bittet um den Modus „{0}“.</translation>
+    </message>
+    <message>
+        <source>{0}: {1}</source>
+        <translation>{0}: {1}</translation>
+    </message>
+    <message>
+        <source>Change to “{0}” now</source>
+        <translation>Jetzt zu „{0}“ wechseln</translation>
+    </message>
+    <message>
+        <source>Keep “{0}”</source>
+        <translation>„{0}“ behalten</translation>
+    </message>
+</context>
+<context>
+    <name>ModeRequestBar</name>
+    <message>
+        <source>The agent asks for another mode</source>
+        <translation>Der Agent bittet um einen anderen Modus</translation>
+    </message>
+    <message>
+        <source>The agent asks for the mode “{0}”. It changes at its next step unless you object.</source>
+        <translation>Der Agent bittet um den Modus „{0}“. Er wechselt mit seinem nächsten Schritt, wenn Sie nicht widersprechen.</translation>
+    </message>
+    <message>
+        <source>Change now</source>
+        <translation>Jetzt wechseln</translation>
+    </message>
+    <message>
+        <source>Keep “{0}”</source>
+        <translation>„{0}“ behalten</translation>
+    </message>
+</context>
+<context>
+    <name>ModeSettings</name>
+    <message>
+        <source>Add mode…</source>
+        <translation>Modus hinzufügen…</translation>
+    </message>
+    <message>
+        <source>You have no mode of your own yet. Copy one of those above, or add one.</source>
+        <translation>Sie haben noch keinen eigenen Modus. Kopieren Sie einen von oben, oder fügen Sie einen hinzu.</translation>
+    </message>
+    <message>
+        <source>There can be {0} modes. Remove one first.</source>
+        <translation>Es kann {0} Modi geben. Entfernen Sie erst einen.</translation>
+    </message>
+    <message>
+        <source>{0} (copy)</source>
+        <translation>{0} (Kopie)</translation>
+    </message>
+    <message>
+        <source>The mode “{0}” is removed. Where it held, less happens unasked now.</source>
+        <translation>Der Modus „{0}“ wurde entfernt. Wo er galt, geschieht jetzt weniger ohne Nachfrage.</translation>
+    </message>
+    <message>
+        <source>A mode says how much may happen unasked. Choose it under the message editor; a change holds at once in every open conversation, for each call that has not started.</source>
+        <translation>Ein Modus sagt, wie viel ohne Nachfrage geschehen darf. Gewählt wird er unter dem Eingabefeld; ein Wechsel gilt sofort in jeder offenen Unterhaltung, für jeden Aufruf, der noch nicht begonnen hat.</translation>
+    </message>
+    <message>
+        <source>Always there</source>
+        <translation>Immer vorhanden</translation>
+    </message>
+    <message>
+        <source>Your own</source>
+        <translation>Eigene</translation>
+    </message>
+</context>
+<context>
+    <name>ModelChoice</name>
+    <message>
+        <source>{0} (not listed)</source>
+        <translation>{0} (nicht in der Liste)</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modell</translation>
+    </message>
+    <message>
+        <source>Name of the model</source>
+        <translation>Name des Modells</translation>
+    </message>
+    <message>
+        <source>Name of the model, as its server calls it</source>
+        <translation>Name des Modells, wie sein Server es nennt</translation>
+    </message>
+    <message>
+        <source>Same as whoever calls it</source>
+        <translation>Wie beim Aufrufenden</translation>
+    </message>
+    <message>
+        <source>Another model…</source>
+        <translation>Anderes Modell…</translation>
+    </message>
+</context>
+<context>
+    <name>ModelPicker</name>
+    <message>
+        <source>Models</source>
+        <translation>Modelle</translation>
+    </message>
+    <message>
+        <source>Refresh models</source>
+        <translation>Modelle neu laden</translation>
+    </message>
+    <message>
+        <source>Connect a model…</source>
+        <translation>Modell verbinden…</translation>
+    </message>
+    <message>
+        <source>Search models</source>
+        <translation>Modelle suchen</translation>
+    </message>
+    <message>
+        <source>Search, or type a model id</source>
+        <translation>Suchen oder Modell-ID eingeben</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modell</translation>
+    </message>
+    <message>
+        <source>Choose a model</source>
+        <translation>Modell auswählen</translation>
+    </message>
+</context>
+<context>
+    <name>ModelRows</name>
+    <message>
+        <source>No models</source>
+        <translation>Keine Modelle</translation>
+    </message>
+    <message>
+        <source>Use “{0}”</source>
+        <translation>„{0}“ verwenden</translation>
+    </message>
+    <message>
+        <source>images</source>
+        <translation>Bilder</translation>
+    </message>
+    <message>
+        <source>tools</source>
+        <translation>Werkzeuge</translation>
+    </message>
+    <message>
+        <source>reasoning</source>
+        <translation>Nachdenken</translation>
+    </message>
+    <message>
+        <source>retired {0}</source>
+        <translation>eingestellt am {0}</translation>
+    </message>
+    <message>
+        <source>retires {0}</source>
+        <translation>wird am {0} eingestellt</translation>
+    </message>
+    <message>
+        <source>Context window: {0} tokens</source>
+        <translation>Kontextfenster: {0} Token</translation>
+    </message>
+    <message>
+        <source>A million tokens cost {0} in and {1} out</source>
+        <translation>Eine Million Token kosten {0} als Eingabe und {1} als Ausgabe</translation>
+    </message>
+</context>
+<context>
+    <name>ModelsField</name>
+    <message>
+        <source>Model, if the server lists none</source>
+        <translation>Modell, falls der Server keine nennt</translation>
+    </message>
+</context>
+<context>
+    <name>Modes</name>
+    <message>
+        <source>Mode being written</source>
+        <translation>Modus in Bearbeitung</translation>
+    </message>
+    <message>
+        <source>With any arguments</source>
+        <translation>Mit beliebigen Argumenten</translation>
+    </message>
+    <message>
+        <source>With files in the folder</source>
+        <translation>Mit Dateien im Ordner</translation>
+    </message>
+    <message>
+        <source>With the host</source>
+        <translation>Mit dem Host</translation>
+    </message>
+    <message>
+        <source>Commands that begin with</source>
+        <translation>Befehle, die beginnen mit</translation>
+    </message>
+    <message>
+        <source>Exactly the command</source>
+        <translation>Genau der Befehl</translation>
+    </message>
+    <message>
+        <source>Write the whole path of the folder, from the disk on.</source>
+        <translation>Schreiben Sie den ganzen Pfad des Ordners, von der Wurzel an.</translation>
+    </message>
+    <message>
+        <source>Write the name of a host, such as example.org, or *.example.org for every host below it.</source>
+        <translation>Schreiben Sie den Namen eines Hosts, etwa example.org, oder *.example.org für alle Hosts darunter.</translation>
+    </message>
+    <message>
+        <source>A quotation mark has no end. Close it.</source>
+        <translation>Ein Anführungszeichen hat kein Ende. Schließen Sie es.</translation>
+    </message>
+    <message>
+        <source>Write the first words of the command, such as git status.</source>
+        <translation>Schreiben Sie die ersten Wörter des Befehls, etwa git status.</translation>
+    </message>
+    <message>
+        <source>Default</source>
+        <translation>Standard</translation>
+    </message>
+    <message>
+        <source>Plan</source>
+        <translation>Planen</translation>
+    </message>
+    <message>
+        <source>Accept edits</source>
+        <translation>Änderungen annehmen</translation>
+    </message>
+    <message>
+        <source>Nothing is changed</source>
+        <translation>Nichts wird geändert</translation>
+    </message>
+    <message>
+        <source>Asks before it changes something</source>
+        <translation>Fragt, bevor er etwas ändert</translation>
+    </message>
+    <message>
+        <source>Changes files unasked</source>
+        <translation>Ändert Dateien ohne Nachfrage</translation>
+    </message>
+    <message>
+        <source>{0}; its own rules allow more</source>
+        <translation>{0}; eigene Regeln erlauben mehr</translation>
+    </message>
+    <message>
+        <source>{0}; its own rules forbid or ask more</source>
+        <translation>{0}; eigene Regeln verbieten oder erfragen mehr</translation>
+    </message>
+    <message>
+        <source>{0}; its own rules allow some, forbid or ask more of others</source>
+        <translation>{0}; eigene Regeln erlauben einiges und verbieten oder erfragen anderes</translation>
+    </message>
+</context>
+<context>
+    <name>NetworkView</name>
+    <message>
+        <source>Address</source>
+        <translation>Adresse</translation>
+    </message>
+    <message>
+        <source>Network request</source>
+        <translation>Netzwerkanfrage</translation>
+    </message>
+</context>
+<context>
+    <name>OAuthClientFields</name>
+    <message>
+        <source>Client id, if you were given one</source>
+        <translation>Client-ID, falls Sie eine bekommen haben</translation>
+    </message>
+    <message>
+        <source>Client id</source>
+        <translation>Client-ID</translation>
+    </message>
+    <message>
+        <source>Client secret</source>
+        <translation>Client-Geheimnis</translation>
+    </message>
+    <message>
+        <source>Most servers need neither. Some know only programs that they were told of before: whoever runs such a server gives you both. The secret goes to the keyring.</source>
+        <translation>Die meisten Server brauchen keines von beiden. Einige kennen nur Programme, die ihnen vorher genannt wurden: Wer einen solchen Server betreibt, gibt Ihnen beide. Das Geheimnis kommt in den Schlüsselbund.</translation>
+    </message>
+    <message>
+        <source>Kept in the keyring</source>
+        <translation>Im Schlüsselbund aufbewahrt</translation>
+    </message>
+    <message>
+        <source>Client secret, if it has one</source>
+        <translation>Client-Geheimnis, falls es eines gibt</translation>
+    </message>
+    <message>
+        <source>What is typed here replaces it.</source>
+        <translation>Was hier eingegeben wird, ersetzt es.</translation>
+    </message>
+</context>
+<context>
+    <name>OfferRows</name>
+    <message>
+        <source>Starting…</source>
+        <translation>Wird gestartet…</translation>
+    </message>
+    <message>
+        <source>It offers no prompts and no resources.</source>
+        <translation>Er bietet keine Prompts und keine Ressourcen an.</translation>
+    </message>
+    <message>
+        <source>It offers no prompts.</source>
+        <translation>Er bietet keine Prompts an.</translation>
+    </message>
+    <message>
+        <source>It offers no resources.</source>
+        <translation>Er bietet keine Ressourcen an.</translation>
+    </message>
+    <message>
+        <source>asks for more</source>
+        <translation>fragt nach mehr</translation>
+    </message>
+</context>
+<context>
+    <name>OffersPopup</name>
+    <message>
+        <source>From MCP servers</source>
+        <translation>Von MCP-Servern</translation>
+    </message>
+    <message>
+        <source>Ask the servers again</source>
+        <translation>Die Server neu fragen</translation>
+    </message>
+    <message>
+        <source>MCP servers…</source>
+        <translation>MCP-Server…</translation>
+    </message>
+    <message>
+        <source>Search prompts and resources</source>
+        <translation>Prompts und Ressourcen suchen</translation>
+    </message>
+    <message>
+        <source>Search prompts</source>
+        <translation>Prompts suchen</translation>
+    </message>
+    <message>
+        <source>Search resources</source>
+        <translation>Ressourcen suchen</translation>
+    </message>
+</context>
+<context>
+    <name>OrganisePresenter</name>
+    <message>
+        <source>{0} (copy)</source>
+        <translation>{0} (Kopie)</translation>
+    </message>
+    <message>
+        <source>From the conversation “{0}”:</source>
+        <translation>Aus der Unterhaltung „{0}“:</translation>
+    </message>
+    <message>
+        <source>Delete the folder “{0}”?</source>
+        <translation>Den Ordner „{0}“ löschen?</translation>
+    </message>
+    <message>
+        <source>Its conversations and folders move up one level. Nothing else is deleted.</source>
+        <translation>Seine Unterhaltungen und Ordner rücken eine Ebene nach oben. Sonst wird nichts gelöscht.</translation>
+    </message>
+    <message>
+        <source>Delete folder</source>
+        <translation>Ordner löschen</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+</context>
+<context>
+    <name>PalettePresenter</name>
+    <message>
+        <source>Commands</source>
+        <translation>Befehle</translation>
+    </message>
+    <message>
+        <source>Conversations</source>
+        <translation>Unterhaltungen</translation>
+    </message>
+    <message>
+        <source>Models</source>
+        <translation>Modelle</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>Neue Unterhaltung</translation>
+    </message>
+</context>
+<context>
+    <name>Parameters</name>
+    <message>
+        <source>Own system prompt</source>
+        <translation>Eigener Systemprompt</translation>
+    </message>
+    <message>
+        <source>Temperature {0}</source>
+        <translation>Temperatur {0}</translation>
+    </message>
+    <message>
+        <source>Top-p {0}</source>
+        <translation>Top-p {0}</translation>
+    </message>
+    <message>
+        <source>At most {0} tokens</source>
+        <translation>Höchstens {0} Token</translation>
+    </message>
+</context>
+<context>
+    <name>ParametersButton</name>
+    <message>
+        <source>Conversation settings</source>
+        <translation>Einstellungen der Unterhaltung</translation>
+    </message>
+    <message>
+        <source>{0} own settings</source>
+        <translation>{0} eigene Einstellungen</translation>
+    </message>
+    <message>
+        <source>Default</source>
+        <translation>Standard</translation>
+    </message>
+</context>
+<context>
+    <name>PermissionDryRun</name>
+    <message>
+        <source>Tool</source>
+        <translation>Werkzeug</translation>
+    </message>
+    <message>
+        <source>Arguments as JSON</source>
+        <translation>Argumente als JSON</translation>
+    </message>
+    <message>
+        <source>Check</source>
+        <translation>Prüfen</translation>
+    </message>
+    <message>
+        <source>Choose a tool and write its arguments as JSON to see what would become of the call.</source>
+        <translation>Wählen Sie ein Werkzeug, und schreiben Sie seine Argumente als JSON, um zu sehen, was aus dem Aufruf würde.</translation>
+    </message>
+    <message>
+        <source>Nothing is run.</source>
+        <translation>Nichts wird ausgeführt.</translation>
+    </message>
+    <message>
+        <source>Open a conversation with tools to try its rules.</source>
+        <translation>Öffnen Sie eine Unterhaltung mit Werkzeugen, um ihre Regeln auszuprobieren.</translation>
+    </message>
+</context>
+<context>
+    <name>PictureView</name>
+    <message>
+        <source>Picture: {0}</source>
+        <translation>Bild: {0}</translation>
+    </message>
+    <message>
+        <source>Reading the picture…</source>
+        <translation>Das Bild wird gelesen…</translation>
+    </message>
+    <message>
+        <source>The picture {0}</source>
+        <translation>Das Bild {0}</translation>
+    </message>
+    <message>
+        <source>The picture cannot be shown: its file is damaged or of another kind.</source>
+        <translation>Das Bild lässt sich nicht anzeigen: Seine Datei ist beschädigt oder von anderer Art.</translation>
+    </message>
+</context>
+<context>
+    <name>PictureViewer</name>
+    <message>
+        <source>Picture</source>
+        <translation>Bild</translation>
+    </message>
+    <message>
+        <source>Zoom</source>
+        <translation>Zoom</translation>
+    </message>
+    <message>
+        <source>Picture: {0}</source>
+        <translation>Bild: {0}</translation>
+    </message>
+    <message>
+        <source>{0} of {1}</source>
+        <translation>{0} von {1}</translation>
+    </message>
+    <message>
+        <source>Loading…</source>
+        <translation>Wird geladen…</translation>
+    </message>
+    <message>
+        <source>{0} × {1} pixels</source>
+        <translation>{0} × {1} Pixel</translation>
+    </message>
+    <message>
+        <source>This picture has {0} megapixels; more than {1} are not opened here. Save it, and open it in an image editor.</source>
+        <translation>Dieses Bild hat {0} Megapixel; mehr als {1} werden hier nicht geöffnet. Speichern Sie es, und öffnen Sie es in einem Bildprogramm.</translation>
+    </message>
+    <message>
+        <source>This picture cannot be read: its file is damaged or gone. Ask for it again.</source>
+        <translation>Dieses Bild lässt sich nicht lesen: Seine Datei ist beschädigt oder fehlt. Bitten Sie erneut darum.</translation>
+    </message>
+    <message>
+        <source>This picture has {0} megapixels. To spare memory it is shown with {1}; save it and open it in an image editor to see all of them.</source>
+        <translation>Dieses Bild hat {0} Megapixel. Um Speicher zu sparen, wird es mit {1} gezeigt; speichern Sie es, und öffnen Sie es in einem Bildprogramm, um alle zu sehen.</translation>
+    </message>
+    <message>
+        <source>{0} %</source>
+        <translation>{0} %</translation>
+    </message>
+    <message>
+        <source>Copied</source>
+        <translation>Kopiert</translation>
+    </message>
+    <message>
+        <source>Previous picture</source>
+        <translation>Vorheriges Bild</translation>
+    </message>
+    <message>
+        <source>Next picture</source>
+        <translation>Nächstes Bild</translation>
+    </message>
+    <message>
+        <source>Zoom out</source>
+        <translation>Verkleinern</translation>
+    </message>
+    <message>
+        <source>Zoom in</source>
+        <translation>Vergrößern</translation>
+    </message>
+    <message>
+        <source>Fit to window</source>
+        <translation>An das Fenster anpassen</translation>
+    </message>
+    <message>
+        <source>Copy picture</source>
+        <translation>Bild kopieren</translation>
+    </message>
+    <message>
+        <source>Save picture as…</source>
+        <translation>Bild speichern unter…</translation>
+    </message>
+    <message>
+        <source>Actual size (1)</source>
+        <translation>Originalgröße (1)</translation>
+    </message>
+    <message>
+        <source>Actual size</source>
+        <translation>Originalgröße</translation>
+    </message>
+</context>
+<context>
+    <name>Pictures</name>
+    <message>
+        <source>This model cannot see images. Choose another model or remove the pictures before you send.</source>
+        <translation>Dieses Modell kann keine Bilder sehen. Wählen Sie ein anderes Modell, oder entfernen Sie die Bilder vor dem Senden.</translation>
+    </message>
+    <message>
+        <source>This model takes at most {0} pictures: the first of these are left out.</source>
+        <translation>Dieses Modell nimmt höchstens {0} Bilder: Die ersten davon werden weggelassen.</translation>
+    </message>
+    <message>
+        <source>“{0}” is sent in another format: this model does not read {1}.</source>
+        <translation>„{0}“ wird in einem anderen Format gesendet: Dieses Modell liest kein {1}.</translation>
+    </message>
+    <message>
+        <source>“{0}” is made smaller: this model takes at most {1}.</source>
+        <translation>„{0}“ wird verkleinert: Dieses Modell nimmt höchstens {1}.</translation>
+    </message>
+    <message>
+        <source>“{0}” is scaled down: this model sees at most {1} pixels a side.</source>
+        <translation>„{0}“ wird verkleinert: Dieses Modell sieht höchstens {1} Pixel je Seite.</translation>
+    </message>
+    <message>
+        <source>{0} pictures are scaled down: this model sees at most {1} pixels a side.</source>
+        <translation>{0} Bilder werden verkleinert: Dieses Modell sieht höchstens {1} Pixel je Seite.</translation>
+    </message>
+</context>
+<context>
+    <name>Preferences</name>
+    <message>
+        <source>Browse…</source>
+        <translation>Durchsuchen…</translation>
+    </message>
+    <message>
+        <source>System font</source>
+        <translation>Systemschrift</translation>
+    </message>
+    <message>
+        <source>{0} (not installed)</source>
+        <translation>{0} (nicht installiert)</translation>
+    </message>
+    <message>
+        <source>This is not a whole number above {0}. Write one such as {1}, or leave it empty.</source>
+        <translation>Das ist keine ganze Zahl über {0}. Schreiben Sie eine wie {1}, oder lassen Sie das Feld leer.</translation>
+    </message>
+    <message>
+        <source>This is not a number from {0} to {1}. Write one such as {2}, or leave it empty.</source>
+        <translation>Das ist keine Zahl von {0} bis {1}. Schreiben Sie eine wie {2}, oder lassen Sie das Feld leer.</translation>
+    </message>
+    <message>
+        <source>Appearance</source>
+        <translation>Aussehen</translation>
+    </message>
+    <message>
+        <source>Language</source>
+        <translation>Sprache</translation>
+    </message>
+    <message>
+        <source>Of the window. Another one is used from the next start on. Models answer in yours all the same.</source>
+        <translation>Des Fensters. Eine andere gilt ab dem nächsten Start. Modelle antworten trotzdem in der Sprache, in der Sie schreiben.</translation>
+    </message>
+    <message>
+        <source>System</source>
+        <translation>System</translation>
+    </message>
+    <message>
+        <source>Theme</source>
+        <translation>Farbschema</translation>
+    </message>
+    <message>
+        <source>Light, dark, or whatever the system uses.</source>
+        <translation>Hell, dunkel oder wie das System.</translation>
+    </message>
+    <message>
+        <source>Light</source>
+        <translation>Hell</translation>
+    </message>
+    <message>
+        <source>Dark</source>
+        <translation>Dunkel</translation>
+    </message>
+    <message>
+        <source>Zoom</source>
+        <translation>Zoom</translation>
+    </message>
+    <message>
+        <source>Size of everything in the window, in percent.</source>
+        <translation>Größe von allem im Fenster, in Prozent.</translation>
+    </message>
+    <message>
+        <source>Font</source>
+        <translation>Schrift</translation>
+    </message>
+    <message>
+        <source>Of the text of conversations. Code keeps its own.</source>
+        <translation>Des Textes von Unterhaltungen. Code behält seine eigene.</translation>
+    </message>
+    <message>
+        <source>Text size</source>
+        <translation>Textgröße</translation>
+    </message>
+    <message>
+        <source>Of conversations, in points, where Zoom is 100 %.</source>
+        <translation>Von Unterhaltungen, in Punkt, bei Zoom 100 %.</translation>
+    </message>
+    <message>
+        <source>pt</source>
+        <translation>pt</translation>
+    </message>
+    <message>
+        <source>Line width</source>
+        <translation>Zeilenbreite</translation>
+    </message>
+    <message>
+        <source>How wide the lines of a conversation may get. Full takes the whole window.</source>
+        <translation>Wie breit die Zeilen einer Unterhaltung werden dürfen. „Voll“ nimmt das ganze Fenster.</translation>
+    </message>
+    <message>
+        <source>Narrow</source>
+        <translation>Schmal</translation>
+    </message>
+    <message>
+        <source>Medium</source>
+        <translation>Mittel</translation>
+    </message>
+    <message>
+        <source>Wide</source>
+        <translation>Breit</translation>
+    </message>
+    <message>
+        <source>Full</source>
+        <translation>Voll</translation>
+    </message>
+    <message>
+        <source>Density</source>
+        <translation>Dichte</translation>
+    </message>
+    <message>
+        <source>Room between the lines and messages of a conversation.</source>
+        <translation>Platz zwischen den Zeilen und Nachrichten einer Unterhaltung.</translation>
+    </message>
+    <message>
+        <source>Comfortable</source>
+        <translation>Luftig</translation>
+    </message>
+    <message>
+        <source>Compact</source>
+        <translation>Kompakt</translation>
+    </message>
+    <message>
+        <source>Chat</source>
+        <translation>Chat</translation>
+    </message>
+    <message>
+        <source>Enter sends</source>
+        <translation>Enter sendet</translation>
+    </message>
+    <message>
+        <source>Otherwise Ctrl+Enter sends and Enter makes a new line.</source>
+        <translation>Sonst sendet Strg+Enter, und Enter beginnt eine neue Zeile.</translation>
+    </message>
+    <message>
+        <source>Notifications</source>
+        <translation>Benachrichtigungen</translation>
+    </message>
+    <message>
+        <source>Says on the desktop that an answer is done or a call waits, while the window is not in front.</source>
+        <translation>Meldet auf dem Desktop, dass eine Antwort fertig ist oder ein Aufruf wartet, solange das Fenster nicht vorn ist.</translation>
+    </message>
+    <message>
+        <source>Tool rounds</source>
+        <translation>Werkzeugrunden</translation>
+    </message>
+    <message>
+        <source>How often the model may call tools before it must stop.</source>
+        <translation>Wie oft das Modell Werkzeuge aufrufen darf, bevor es anhalten muss.</translation>
+    </message>
+    <message>
+        <source>Titles of conversations</source>
+        <translation>Titel von Unterhaltungen</translation>
+    </message>
+    <message>
+        <source>A model names a conversation after its first answer, at the cost of a small request; or the first words do.</source>
+        <translation>Ein Modell benennt eine Unterhaltung nach der ersten Antwort, zum Preis einer kleinen Anfrage; oder die ersten Wörter tun es.</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modell</translation>
+    </message>
+    <message>
+        <source>Local</source>
+        <translation>Lokal</translation>
+    </message>
+    <message>
+        <source>Model for titles</source>
+        <translation>Modell für Titel</translation>
+    </message>
+    <message>
+        <source>Its name; used where the server of the conversation has it. Empty: the conversation&apos;s own model.</source>
+        <translation>Sein Name; es wird verwendet, wo der Server der Unterhaltung es hat. Leer: das Modell der Unterhaltung selbst.</translation>
+    </message>
+    <message>
+        <source>Instructions</source>
+        <translation>Anweisungen</translation>
+    </message>
+    <message>
+        <source>Sent above every conversation that has none of its own.</source>
+        <translation>Wird über jeder Unterhaltung gesendet, die keine eigenen hat.</translation>
+    </message>
+    <message>
+        <source>Models</source>
+        <translation>Modelle</translation>
+    </message>
+    <message>
+        <source>Reasoning of new conversations</source>
+        <translation>Nachdenken in neuen Unterhaltungen</translation>
+    </message>
+    <message>
+        <source>How hard a model reasons before it answers. Default leaves it to the model.</source>
+        <translation>Wie gründlich ein Modell nachdenkt, bevor es antwortet. „Standard“ überlässt es dem Modell.</translation>
+    </message>
+    <message>
+        <source>Default</source>
+        <translation>Standard</translation>
+    </message>
+    <message>
+        <source>Off</source>
+        <translation>Aus</translation>
+    </message>
+    <message>
+        <source>Low</source>
+        <translation>Niedrig</translation>
+    </message>
+    <message>
+        <source>High</source>
+        <translation>Hoch</translation>
+    </message>
+    <message>
+        <source>Show summaries of reasoning</source>
+        <translation>Zusammenfassungen des Nachdenkens zeigen</translation>
+    </message>
+    <message>
+        <source>Asks for them where a server sends none by itself. Some servers answer a little later then.</source>
+        <translation>Bittet darum, wo ein Server von sich aus keine sendet. Manche Server antworten dann etwas später.</translation>
+    </message>
+    <message>
+        <source>Prompt caching</source>
+        <translation>Prompt-Caching</translation>
+    </message>
+    <message>
+        <source>Servers may keep what was read for a while, so that the next question costs less.</source>
+        <translation>Server dürfen Gelesenes eine Weile aufbewahren, damit die nächste Frage weniger kostet.</translation>
+    </message>
+    <message>
+        <source>Cache lifetime</source>
+        <translation>Lebensdauer des Caches</translation>
+    </message>
+    <message>
+        <source>Short is minutes; long is about an hour and costs more when it is written.</source>
+        <translation>„Kurz“ sind Minuten; „lang“ ist etwa eine Stunde und kostet beim Schreiben mehr.</translation>
+    </message>
+    <message>
+        <source>Short</source>
+        <translation>Kurz</translation>
+    </message>
+    <message>
+        <source>Long</source>
+        <translation>Lang</translation>
+    </message>
+    <message>
+        <source>Network</source>
+        <translation>Netzwerk</translation>
+    </message>
+    <message>
+        <source>Connect</source>
+        <translation>Verbinden</translation>
+    </message>
+    <message>
+        <source>How long to wait for a connection.</source>
+        <translation>Wie lange auf eine Verbindung gewartet wird.</translation>
+    </message>
+    <message>
+        <source>s</source>
+        <translation>s</translation>
+    </message>
+    <message>
+        <source>Beginning of an answer</source>
+        <translation>Beginn einer Antwort</translation>
+    </message>
+    <message>
+        <source>How long a server may take to begin its answer. Automatic (0) is 120 seconds, or 900 where the server is on this computer or in a private network, or the model reasons.</source>
+        <translation>Wie lange ein Server bis zum Beginn seiner Antwort brauchen darf. Automatisch (0) sind 120 Sekunden, oder 900, wenn der Server auf diesem Computer oder in einem privaten Netz steht oder das Modell nachdenkt.</translation>
+    </message>
+    <message>
+        <source>Automatic</source>
+        <translation>Automatisch</translation>
+    </message>
+    <message>
+        <source>First words</source>
+        <translation>Erste Wörter</translation>
+    </message>
+    <message>
+        <source>The longest silence between the beginning of an answer and its first words. Automatic (0) is 300 seconds, or 900 in the same cases.</source>
+        <translation>Die längste Stille zwischen dem Beginn einer Antwort und ihren ersten Wörtern. Automatisch (0) sind 300 Sekunden, oder 900 in denselben Fällen.</translation>
+    </message>
+    <message>
+        <source>Silence</source>
+        <translation>Stille</translation>
+    </message>
+    <message>
+        <source>The longest silence in an answer after that.</source>
+        <translation>Die längste Stille in einer Antwort danach.</translation>
+    </message>
+    <message>
+        <source>Private hosts</source>
+        <translation>Private Hosts</translation>
+    </message>
+    <message>
+        <source>Hosts on this computer or in a private network whose pages the model may ask for, and which commands may reach by a public name, parted by spaces. Others are refused.</source>
+        <translation>Hosts auf diesem Computer oder in einem privaten Netz, nach deren Seiten das Modell fragen darf und die Befehle unter einem öffentlichen Namen erreichen dürfen, durch Leerzeichen getrennt. Andere werden abgelehnt.</translation>
+    </message>
+    <message>
+        <source>Providers</source>
+        <translation>Anbieter</translation>
+    </message>
+    <message>
+        <source>Server</source>
+        <translation>Server</translation>
+    </message>
+    <message>
+        <source>The server in use.</source>
+        <translation>Der verwendete Server.</translation>
+    </message>
+    <message>
+        <source>The model in use.</source>
+        <translation>Das verwendete Modell.</translation>
+    </message>
+    <message>
+        <source>Modes</source>
+        <translation>Modi</translation>
+    </message>
+    <message>
+        <source>Specialists</source>
+        <translation>Spezialisten</translation>
+    </message>
+    <message>
+        <source>Mcp</source>
+        <translation>MCP</translation>
+    </message>
+    <message>
+        <source>Storage</source>
+        <translation>Speicher</translation>
+    </message>
+    <message>
+        <source>Automatic backups</source>
+        <translation>Automatische Sicherungen</translation>
+    </message>
+    <message>
+        <source>Written while nobody waits, if something was said since. Pictures take no room twice.</source>
+        <translation>Werden geschrieben, wenn niemand wartet und seit der letzten etwas gesagt wurde. Bilder belegen nicht zweimal Platz.</translation>
+    </message>
+    <message>
+        <source>Daily</source>
+        <translation>Täglich</translation>
+    </message>
+    <message>
+        <source>Weekly</source>
+        <translation>Wöchentlich</translation>
+    </message>
+    <message>
+        <source>Automatic backups to keep</source>
+        <translation>Aufbewahrte automatische Sicherungen</translation>
+    </message>
+    <message>
+        <source>Older ones are deleted; those that you asked for stay.</source>
+        <translation>Ältere werden gelöscht; selbst angelegte bleiben.</translation>
+    </message>
+    <message>
+        <source>Folder for backups</source>
+        <translation>Ordner für Sicherungen</translation>
+    </message>
+    <message>
+        <source>On another disk they outlive this one. Empty is the folder “backups” in the data folder.</source>
+        <translation>Auf einem anderen Datenträger überleben sie diesen. Leer ist der Ordner „backups“ im Datenordner.</translation>
+    </message>
+    <message>
+        <source>Histories</source>
+        <translation>Verläufe</translation>
+    </message>
+    <message>
+        <source>Offer programs</source>
+        <translation>Programme anbieten</translation>
+    </message>
+    <message>
+        <source>Asks once when conversations of another program are found.</source>
+        <translation>Fragt einmal, wenn Unterhaltungen eines anderen Programms gefunden werden.</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>Temperatur</translation>
+    </message>
+    <message>
+        <source>From 0, the most predictable, to 2, the most varied.</source>
+        <translation>Von 0, am vorhersehbarsten, bis 2, am abwechslungsreichsten.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s default</source>
+        <translation>Vorgabe des Servers</translation>
+    </message>
+    <message>
+        <source>Top-p</source>
+        <translation>Top-p</translation>
+    </message>
+    <message>
+        <source>Only the likeliest words that together reach this share, from 0 to 1.</source>
+        <translation>Nur die wahrscheinlichsten Wörter, die zusammen diesen Anteil erreichen, von 0 bis 1.</translation>
+    </message>
+    <message>
+        <source>Maximum tokens</source>
+        <translation>Höchstzahl an Token</translation>
+    </message>
+    <message>
+        <source>The longest answer. One that reaches it is cut, and can be continued.</source>
+        <translation>Die längste Antwort. Eine, die das erreicht, wird abgeschnitten und lässt sich fortsetzen.</translation>
+    </message>
+    <message>
+        <source>System prompt</source>
+        <translation>Systemprompt</translation>
+    </message>
+    <message>
+        <source>What the model is told before everything else. Empty: the instructions of the settings.</source>
+        <translation>Was dem Modell vor allem anderen gesagt wird. Leer: die Anweisungen der Einstellungen.</translation>
+    </message>
+</context>
+<context>
+    <name>PreviewView</name>
+    <message>
+        <source>Updating the preview for the edited arguments…</source>
+        <translation>Die Vorschau für die geänderten Argumente wird erneuert…</translation>
+    </message>
+    <message>
+        <source>The edited arguments cannot be used yet; this is the last preview.</source>
+        <translation>Die geänderten Argumente sind noch nicht brauchbar; das ist die letzte Vorschau.</translation>
+    </message>
+</context>
+<context>
+    <name>PriceSettings</name>
+    <message>
+        <source>Filter by server or model</source>
+        <translation>Nach Server oder Modell filtern</translation>
+    </message>
+    <message>
+        <source>Models are listed here when a server is connected.</source>
+        <translation>Modelle stehen hier, sobald ein Server verbunden ist.</translation>
+    </message>
+    <message>
+        <source>Reset</source>
+        <translation>Zurücksetzen</translation>
+    </message>
+    <message>
+        <source>Reset the price to what is shipped</source>
+        <translation>Den Preis auf den mitgelieferten zurücksetzen</translation>
+    </message>
+    <message>
+        <source>Filter prices</source>
+        <translation>Preise filtern</translation>
+    </message>
+    <message>
+        <source>Prices</source>
+        <translation>Preise</translation>
+    </message>
+    <message>
+        <source>US dollars for a million tokens. Costs are counted with these. Your changes are kept in “models.toml” in the data folder and stand in bold.</source>
+        <translation>US-Dollar für eine Million Token. Damit werden Kosten berechnet. Ihre Änderungen stehen in „models.toml“ im Datenordner und hier fett.</translation>
+    </message>
+</context>
+<context>
+    <name>PriceTableModel</name>
+    <message>
+        <source>Server</source>
+        <translation>Server</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modell</translation>
+    </message>
+    <message>
+        <source>In</source>
+        <translation>Eingabe</translation>
+    </message>
+    <message>
+        <source>Out</source>
+        <translation>Ausgabe</translation>
+    </message>
+    <message>
+        <source>Cache read</source>
+        <translation>Cache lesen</translation>
+    </message>
+    <message>
+        <source>Cache write</source>
+        <translation>Cache schreiben</translation>
+    </message>
+    <message>
+        <source>not known</source>
+        <translation>nicht bekannt</translation>
+    </message>
+    <message>
+        <source>{0}: {1}, changed by you</source>
+        <translation>{0}: {1}, von Ihnen geändert</translation>
+    </message>
+</context>
+<context>
+    <name>PromptArgumentsDialog</name>
+    <message>
+        <source>Insert</source>
+        <translation>Einfügen</translation>
+    </message>
+    <message>
+        <source>Still needed: {0}</source>
+        <translation>Fehlt noch: {0}</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+</context>
+<context>
+    <name>PromptEdit</name>
+    <message>
+        <source>Editing an earlier message</source>
+        <translation>Eine frühere Nachricht wird bearbeitet</translation>
+    </message>
+    <message>
+        <source>Cancel editing</source>
+        <translation>Bearbeiten abbrechen</translation>
+    </message>
+</context>
+<context>
+    <name>ProviderSettings</name>
+    <message>
+        <source>No server is connected yet.</source>
+        <translation>Es ist noch kein Server verbunden.</translation>
+    </message>
+    <message>
+        <source>Connect a model…</source>
+        <translation>Modell verbinden…</translation>
+    </message>
+    <message>
+        <source>Keys are held by: {0}</source>
+        <translation>Schlüssel verwahrt: {0}</translation>
+    </message>
+    <message>
+        <source>A key can be held in memory until the program is closed.</source>
+        <translation>Ein Schlüssel kann bis zum Ende des Programms im Arbeitsspeicher bleiben.</translation>
+    </message>
+</context>
+<context>
+    <name>QuestionCard</name>
+    <message>
+        <source>Answer</source>
+        <translation>Antworten</translation>
+    </message>
+    <message>
+        <source>Skip</source>
+        <translation>Überspringen</translation>
+    </message>
+    <message>
+        <source>The agent asks: {0}</source>
+        <translation>Der Agent fragt: {0}</translation>
+    </message>
+    <message>
+        <source>The agent asks (1 more waits)</source>
+        <translation>Der Agent fragt (1 weitere wartet)</translation>
+    </message>
+    <message>
+        <source>The agent asks</source>
+        <translation>Der Agent fragt</translation>
+    </message>
+    <message numerus="yes">
+        <source>The agent asks (%n more wait)</source>
+        <translation>
+            <numerusform>Der Agent fragt (%n weitere wartet)</numerusform>
+            <numerusform>Der Agent fragt (%n weitere warten)</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>To answer with the keyboard, press {0}.</source>
+        <translation>Um mit der Tastatur zu antworten, drücken Sie {0}.</translation>
+    </message>
+    <message>
+        <source>Press a number to choose, Enter to answer.</source>
+        <translation>Eine Zahl wählt aus, Enter antwortet.</translation>
+    </message>
+    <message>
+        <source>Press Enter to answer.</source>
+        <translation>Enter antwortet.</translation>
+    </message>
+    <message>
+        <source>Question of the agent</source>
+        <translation>Frage des Agenten</translation>
+    </message>
+    <message>
+        <source>The agent goes on without an answer.</source>
+        <translation>Der Agent macht ohne Antwort weiter.</translation>
+    </message>
+</context>
+<context>
+    <name>QueuedMessageControls</name>
+    <message>
+        <source>Send earlier</source>
+        <translation>Früher senden</translation>
+    </message>
+    <message>
+        <source>Send later</source>
+        <translation>Später senden</translation>
+    </message>
+    <message>
+        <source>Edit</source>
+        <translation>Bearbeiten</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Entfernen</translation>
+    </message>
+    <message>
+        <source>Change this message</source>
+        <translation>Diese Nachricht ändern</translation>
+    </message>
+    <message>
+        <source>Sent: {0}. Press to change it to: {1}</source>
+        <translation>Gesendet: {0}. Drücken ändert es zu: {1}</translation>
+    </message>
+    <message>
+        <source>Change to: {0}</source>
+        <translation>Ändern zu: {0}</translation>
+    </message>
+    <message>
+        <source>Pictures: {0}</source>
+        <translation>Bilder: {0}</translation>
+    </message>
+    <message>
+        <source>Soon</source>
+        <translation>Bald</translation>
+    </message>
+    <message>
+        <source>When done</source>
+        <translation>Am Ende</translation>
+    </message>
+    <message>
+        <source>As soon as possible</source>
+        <translation>So bald wie möglich</translation>
+    </message>
+    <message>
+        <source>When the agent is done</source>
+        <translation>Wenn der Agent fertig ist</translation>
+    </message>
+</context>
+<context>
+    <name>QueuedMessageRow</name>
+    <message>
+        <source>Only pictures</source>
+        <translation>Nur Bilder</translation>
+    </message>
+    <message>
+        <source>Waiting message: {0}</source>
+        <translation>Wartende Nachricht: {0}</translation>
+    </message>
+    <message>
+        <source>Text of the waiting message</source>
+        <translation>Text der wartenden Nachricht</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Save</source>
+        <translation>Speichern</translation>
+    </message>
+</context>
+<context>
+    <name>ReasonNote</name>
+    <message>
+        <source>From outside: {0}</source>
+        <translation>Von außen: {0}</translation>
+    </message>
+    <message>
+        <source>Trust {0} in this conversation</source>
+        <translation>{0} in dieser Unterhaltung vertrauen</translation>
+    </message>
+    <message>
+        <source>these sources</source>
+        <translation>diesen Quellen</translation>
+    </message>
+</context>
+<context>
+    <name>Reasoning</name>
+    <message>
+        <source>Default</source>
+        <translation>Standard</translation>
+    </message>
+    <message>
+        <source>Off</source>
+        <translation>Aus</translation>
+    </message>
+    <message>
+        <source>Between tools</source>
+        <translation>Zwischen Werkzeugen</translation>
+    </message>
+    <message>
+        <source>Adaptive</source>
+        <translation>Anpassend</translation>
+    </message>
+    <message>
+        <source>Up to {0} tokens</source>
+        <translation>Bis zu {0} Token</translation>
+    </message>
+    <message>
+        <source>Minimal</source>
+        <translation>Minimal</translation>
+    </message>
+    <message>
+        <source>Low</source>
+        <translation>Niedrig</translation>
+    </message>
+    <message>
+        <source>Medium</source>
+        <translation>Mittel</translation>
+    </message>
+    <message>
+        <source>High</source>
+        <translation>Hoch</translation>
+    </message>
+    <message>
+        <source>Very high</source>
+        <translation>Sehr hoch</translation>
+    </message>
+    <message>
+        <source>Maximum</source>
+        <translation>Maximal</translation>
+    </message>
+</context>
+<context>
+    <name>ReasoningPicker</name>
+    <message>
+        <source>Reasoning</source>
+        <translation>Nachdenken</translation>
+    </message>
+    <message>
+        <source>Reasoning: {0}</source>
+        <translation>Nachdenken: {0}</translation>
+    </message>
+</context>
+<context>
+    <name>RuleCard</name>
+    <message>
+        <source>Revoke</source>
+        <translation>Widerrufen</translation>
+    </message>
+    <message>
+        <source>Revoke the rule: {0}</source>
+        <translation>Die Regel widerrufen: {0}</translation>
+    </message>
+    <message>
+        <source>Everywhere</source>
+        <translation>Überall</translation>
+    </message>
+    <message>
+        <source>Only in the folder {0}</source>
+        <translation>Nur im Ordner {0}</translation>
+    </message>
+    <message>
+        <source>Only in one conversation</source>
+        <translation>Nur in einer Unterhaltung</translation>
+    </message>
+    <message>
+        <source>you</source>
+        <translation>Ihnen</translation>
+    </message>
+    <message>
+        <source>Made by {0}, {1}</source>
+        <translation>Angelegt von {0}, {1}</translation>
+    </message>
+    <message>
+        <source>never used</source>
+        <translation>nie benutzt</translation>
+    </message>
+    <message>
+        <source>last used {0}</source>
+        <translation>zuletzt benutzt: {0}</translation>
+    </message>
+    <message>
+        <source>holds until {0}</source>
+        <translation>gilt bis {0}</translation>
+    </message>
+    <message>
+        <source> · </source>
+        <translation> · </translation>
+    </message>
+</context>
+<context>
+    <name>RuleChoice</name>
+    <message>
+        <source>The rule is stored, although this conversation is not.</source>
+        <translation>Die Regel wird gespeichert, obwohl diese Unterhaltung es nicht wird.</translation>
+    </message>
+    <message>
+        <source>Allow and keep this rule</source>
+        <translation>Erlauben und diese Regel behalten</translation>
+    </message>
+    <message>
+        <source>The narrowest of these</source>
+        <translation>Die engste davon</translation>
+    </message>
+    <message>
+        <source>In every conversation</source>
+        <translation>In jeder Unterhaltung</translation>
+    </message>
+    <message>
+        <source>Only in conversations of the folder {0}</source>
+        <translation>Nur in Unterhaltungen des Ordners {0}</translation>
+    </message>
+    <message>
+        <source>Rules can be revoked in the settings.</source>
+        <translation>Regeln lassen sich in den Einstellungen widerrufen.</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>From now on allow without asking:</source>
+        <translation>Ab jetzt ohne Nachfrage erlauben:</translation>
+    </message>
+</context>
+<context>
+    <name>RuleEditor</name>
+    <message>
+        <source>Add rule</source>
+        <translation>Regel hinzufügen</translation>
+    </message>
+    <message>
+        <source>Change rule</source>
+        <translation>Regel ändern</translation>
+    </message>
+    <message>
+        <source>The server of this tool does not run now, so it cannot be told what would be allowed. Open a conversation in which it runs, or choose Ask.</source>
+        <translation>Der Server dieses Werkzeugs läuft gerade nicht, daher lässt sich nicht sagen, was erlaubt würde. Öffnen Sie eine Unterhaltung, in der er läuft, oder wählen Sie „Fragen“.</translation>
+    </message>
+    <message>
+        <source>{0}: {1}</source>
+        <translation>{0}: {1}</translation>
+    </message>
+    <message>
+        <source>What becomes of the calls</source>
+        <translation>Was aus den Aufrufen wird</translation>
+    </message>
+    <message>
+        <source>Tool</source>
+        <translation>Werkzeug</translation>
+    </message>
+    <message>
+        <source>About what</source>
+        <translation>Worum es geht</translation>
+    </message>
+    <message>
+        <source>Folder, host or command</source>
+        <translation>Ordner, Host oder Befehl</translation>
+    </message>
+    <message>
+        <source>Rule being written</source>
+        <translation>Regel in Bearbeitung</translation>
+    </message>
+    <message>
+        <source>Cancel rule</source>
+        <translation>Regel abbrechen</translation>
+    </message>
+</context>
+<context>
+    <name>RuleListEditor</name>
+    <message>
+        <source>Add rule…</source>
+        <translation>Regel hinzufügen…</translation>
+    </message>
+    <message>
+        <source>Remove the rule: {0}</source>
+        <translation>Die Regel entfernen: {0}</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Entfernen</translation>
+    </message>
+    <message>
+        <source>Change the rule: {0}</source>
+        <translation>Die Regel ändern: {0}</translation>
+    </message>
+    <message>
+        <source>Change</source>
+        <translation>Ändern</translation>
+    </message>
+</context>
+<context>
+    <name>RuleSettings</name>
+    <message>
+        <source>No rules stand. Make one with Always allow… when a call is asked about.</source>
+        <translation>Es gibt keine Regeln. „Immer erlauben…“ legt eine an, wenn nach einem Aufruf gefragt wird.</translation>
+    </message>
+    <message>
+        <source>A rule decides about calls before the mode does: what it denies never runs, what it allows runs unasked. Only content from outside can still make such a call be asked about.</source>
+        <translation>Eine Regel entscheidet vor dem Modus über Aufrufe: Was sie ablehnt, läuft nie, was sie erlaubt, läuft ohne Nachfrage. Nur Inhalte von außen können dann noch zu einer Nachfrage führen.</translation>
+    </message>
+    <message>
+        <source>Try a call</source>
+        <translation>Einen Aufruf ausprobieren</translation>
+    </message>
+    <message>
+        <source>Standing rules</source>
+        <translation>Bestehende Regeln</translation>
+    </message>
+    <message>
+        <source>And {0} older rules</source>
+        <translation>Und {0} ältere Regeln</translation>
+    </message>
+</context>
+<context>
+    <name>Rules</name>
+    <message>
+        <source>Allow</source>
+        <translation>Erlauben</translation>
+    </message>
+    <message>
+        <source>Ask</source>
+        <translation>Fragen</translation>
+    </message>
+    <message>
+        <source>Deny</source>
+        <translation>Ablehnen</translation>
+    </message>
+</context>
+<context>
+    <name>Sampling</name>
+    <message>
+        <source>No model is chosen that could answer.</source>
+        <translation>Es ist kein Modell gewählt, das antworten könnte.</translation>
+    </message>
+    <message>
+        <source>Deny this, choose a model, and let the server ask again.</source>
+        <translation>Lehnen Sie ab, wählen Sie ein Modell, und lassen Sie den Server erneut fragen.</translation>
+    </message>
+    <message>
+        <source>{0} on {1} would answer</source>
+        <translation>{0} auf {1} würde antworten</translation>
+    </message>
+    <message>
+        <source>{0} answered</source>
+        <translation>{0} hat geantwortet</translation>
+    </message>
+    <message>
+        <source>It cost {0}.</source>
+        <translation>Es hat {0} gekostet.</translation>
+    </message>
+    <message>
+        <source>It was cut off before its end.</source>
+        <translation>Sie wurde vor dem Ende abgeschnitten.</translation>
+    </message>
+    <message>
+        <source>Nothing of it has gone to the server yet.</source>
+        <translation>Noch ist nichts davon an den Server gegangen.</translation>
+    </message>
+    <message>
+        <source>The answer has at most {0} tokens; no tools are used.</source>
+        <translation>Die Antwort hat höchstens {0} Token; Werkzeuge werden nicht benutzt.</translation>
+    </message>
+    <message>
+        <source>The answer has at most {0} tokens, and may ask the server to use tools of its own.</source>
+        <translation>Die Antwort hat höchstens {0} Token und darf den Server um eigene Werkzeuge bitten.</translation>
+    </message>
+    <message>
+        <source>What it costs is not known.</source>
+        <translation>Was sie kostet, ist nicht bekannt.</translation>
+    </message>
+    <message>
+        <source>It costs about {0} at most: a million tokens are {1} in and {2} out.</source>
+        <translation>Sie kostet höchstens etwa {0}: Eine Million Token kosten {1} als Eingabe und {2} als Ausgabe.</translation>
+    </message>
+</context>
+<context>
+    <name>SamplingView</name>
+    <message>
+        <source>The server&apos;s instructions to the model</source>
+        <translation>Anweisungen des Servers an das Modell</translation>
+    </message>
+    <message>
+        <source>The server&apos;s tool “{0}”, for which the model may ask</source>
+        <translation>Werkzeug „{0}“ des Servers, um das das Modell bitten darf</translation>
+    </message>
+    <message>
+        <source>The model&apos;s answer</source>
+        <translation>Antwort des Modells</translation>
+    </message>
+    <message>
+        <source>The model asks the server for its tool “{0}”</source>
+        <translation>Das Modell bittet den Server um sein Werkzeug „{0}“</translation>
+    </message>
+    <message>
+        <source>The server asks</source>
+        <translation>Der Server fragt</translation>
+    </message>
+    <message>
+        <source>A model answered, the server says</source>
+        <translation>Ein Modell hat geantwortet, sagt der Server</translation>
+    </message>
+    <message>
+        <source>A model asked for the server&apos;s tool “{0}”, the server says</source>
+        <translation>Ein Modell hat um das Werkzeug „{0}“ des Servers gebeten, sagt der Server</translation>
+    </message>
+    <message>
+        <source>“{0}” failed, the server says</source>
+        <translation>„{0}“ ist fehlgeschlagen, sagt der Server</translation>
+    </message>
+    <message>
+        <source>“{0}” gave, the server says</source>
+        <translation>„{0}“ ergab, sagt der Server</translation>
+    </message>
+</context>
+<context>
+    <name>SearchFilters</name>
+    <message>
+        <source>Search filters</source>
+        <translation>Suchfilter</translation>
+    </message>
+    <message>
+        <source>Menu: {0}</source>
+        <translation>Menü: {0}</translation>
+    </message>
+    <message>
+        <source>Filters</source>
+        <translation>Filter</translation>
+    </message>
+    <message>
+        <source>Remove the filter: {0}</source>
+        <translation>Den Filter entfernen: {0}</translation>
+    </message>
+    <message>
+        <source>Folder</source>
+        <translation>Ordner</translation>
+    </message>
+    <message>
+        <source>Has an image</source>
+        <translation>Mit Bild</translation>
+    </message>
+    <message>
+        <source>Has a tool call</source>
+        <translation>Mit Werkzeugaufruf</translation>
+    </message>
+    <message>
+        <source>In files written</source>
+        <translation>In geschriebenen Dateien</translation>
+    </message>
+    <message>
+        <source>Any time</source>
+        <translation>Jederzeit</translation>
+    </message>
+    <message>
+        <source>Today</source>
+        <translation>Heute</translation>
+    </message>
+    <message>
+        <source>Last 7 days</source>
+        <translation>Letzte 7 Tage</translation>
+    </message>
+    <message>
+        <source>Last 30 days</source>
+        <translation>Letzte 30 Tage</translation>
+    </message>
+    <message>
+        <source>This year</source>
+        <translation>Dieses Jahr</translation>
+    </message>
+    <message>
+        <source>Said by anybody</source>
+        <translation>Von allen gesagt</translation>
+    </message>
+    <message>
+        <source>Said by me</source>
+        <translation>Von mir gesagt</translation>
+    </message>
+    <message>
+        <source>Said by the model</source>
+        <translation>Vom Modell gesagt</translation>
+    </message>
+    <message>
+        <source>Any model</source>
+        <translation>Jedes Modell</translation>
+    </message>
+    <message>
+        <source>Any tag</source>
+        <translation>Jedes Schlagwort</translation>
+    </message>
+    <message>
+        <source>Any working folder</source>
+        <translation>Jeder Arbeitsordner</translation>
+    </message>
+    <message>
+        <source>Date</source>
+        <translation>Datum</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modell</translation>
+    </message>
+    <message>
+        <source>Any folder</source>
+        <translation>Jeder Ordner</translation>
+    </message>
+    <message>
+        <source>Any program</source>
+        <translation>Jedes Programm</translation>
+    </message>
+    <message>
+        <source>Program</source>
+        <translation>Programm</translation>
+    </message>
+    <message>
+        <source>Tag</source>
+        <translation>Schlagwort</translation>
+    </message>
+    <message>
+        <source>Working folder</source>
+        <translation>Arbeitsordner</translation>
+    </message>
+    <message>
+        <source>Said by</source>
+        <translation>Gesagt von</translation>
+    </message>
+</context>
+<context>
+    <name>SearchResults</name>
+    <message>
+        <source>All conversations</source>
+        <translation>Alle Unterhaltungen</translation>
+    </message>
+    <message>
+        <source>There is more. Another word finds less.</source>
+        <translation>Es gibt mehr. Ein weiteres Wort findet weniger.</translation>
+    </message>
+    <message>
+        <source>Still indexing: not everything is searched yet</source>
+        <translation>Der Index entsteht noch: Nicht alles wird schon durchsucht</translation>
+    </message>
+    <message>
+        <source>Nothing found</source>
+        <translation>Nichts gefunden</translation>
+    </message>
+    <message>
+        <source>Nothing found for “{0}”</source>
+        <translation>Nichts gefunden zu „{0}“</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>Neue Unterhaltung</translation>
+    </message>
+    <message>
+        <source>Show all {0}</source>
+        <translation>Alle {0} zeigen</translation>
+    </message>
+    <message>
+        <source>Tool call</source>
+        <translation>Werkzeugaufruf</translation>
+    </message>
+    <message>
+        <source>File written</source>
+        <translation>Geschriebene Datei</translation>
+    </message>
+    <message>
+        <source>Attachment</source>
+        <translation>Anhang</translation>
+    </message>
+    <message>
+        <source>You</source>
+        <translation>Sie</translation>
+    </message>
+    <message>
+        <source>Assistant</source>
+        <translation>Assistent</translation>
+    </message>
+</context>
+<context>
+    <name>SearchResultsView</name>
+    <message>
+        <source>Search results</source>
+        <translation>Suchergebnisse</translation>
+    </message>
+</context>
+<context>
+    <name>SendStopButton</name>
+    <message>
+        <source>Send</source>
+        <translation>Senden</translation>
+    </message>
+    <message>
+        <source>Stopping…</source>
+        <translation>Wird angehalten…</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>Anhalten</translation>
+    </message>
+    <message>
+        <source>Let the message wait</source>
+        <translation>Die Nachricht warten lassen</translation>
+    </message>
+    <message>
+        <source>Send as soon as possible</source>
+        <translation>So bald wie möglich senden</translation>
+    </message>
+    <message>
+        <source>Send when the agent is done</source>
+        <translation>Senden, wenn der Agent fertig ist</translation>
+    </message>
+</context>
+<context>
+    <name>Sentence</name>
+    <message>
+        <source>A ModelRequest has its own tools.</source>
+        <translation>Ein ModelRequest hat eigene Werkzeuge.</translation>
+    </message>
+    <message>
+        <source>A command that nobody was asked about gets no more time than that. Let it do less at once; one that writes a file is asked about, and gets the time that it names.</source>
+        <translation>Ein Befehl, nach dem niemand gefragt wurde, bekommt nicht mehr Zeit als diese. Lassen Sie ihn weniger auf einmal tun; nach einem, der eine Datei schreibt, wird gefragt, und er bekommt die Zeit, die er nennt.</translation>
+    </message>
+    <message>
+        <source>A conversation has no “{name}” to change.</source>
+        <translation>Eine Unterhaltung hat kein „{name}“, das sich ändern ließe.</translation>
+    </message>
+    <message>
+        <source>A folder cannot be moved into itself.</source>
+        <translation>Ein Ordner kann nicht in sich selbst verschoben werden.</translation>
+    </message>
+    <message>
+        <source>A folder needs a name.</source>
+        <translation>Ein Ordner braucht einen Namen.</translation>
+    </message>
+    <message>
+        <source>A guard needs max_iterations of at least 1.</source>
+        <translation>Ein Wächter braucht max_iterations von mindestens 1.</translation>
+    </message>
+    <message>
+        <source>A guard “{name}” is there already.</source>
+        <translation>Einen Wächter „{name}“ gibt es schon.</translation>
+    </message>
+    <message>
+        <source>A hidden message of the service, such as its instructions, was left out.</source>
+        <translation>Eine verborgene Nachricht des Dienstes, etwa seine Anweisungen, wurde weggelassen.</translation>
+    </message>
+    <message>
+        <source>A history is a list of messages, and this is none.</source>
+        <translation>Ein Verlauf ist eine Liste von Nachrichten, und das ist keine.</translation>
+    </message>
+    <message>
+        <source>A hook wants a person to decide.</source>
+        <translation>Ein Hook verlangt, dass ein Mensch entscheidet.</translation>
+    </message>
+    <message>
+        <source>A limit was reached: {which}.</source>
+        <translation>Eine Grenze wurde erreicht: {which}.</translation>
+    </message>
+    <message>
+        <source>A message by “{name}”, whom this version does not know, was left out.</source>
+        <translation>Eine Nachricht von „{name}“, den diese Version nicht kennt, wurde weggelassen.</translation>
+    </message>
+    <message>
+        <source>A message is nested too deep.</source>
+        <translation>Eine Nachricht ist zu tief verschachtelt.</translation>
+    </message>
+    <message>
+        <source>A message waits to be sent.</source>
+        <translation>Eine Nachricht wartet darauf, gesendet zu werden.</translation>
+    </message>
+    <message>
+        <source>A newer version of this program wrote “{path}”.</source>
+        <translation>Eine neuere Version dieses Programms hat „{path}“ geschrieben.</translation>
+    </message>
+    <message>
+        <source>A part of the conversation could not be written ({kind}).</source>
+        <translation>Ein Teil der Unterhaltung konnte nicht geschrieben werden ({kind}).</translation>
+    </message>
+    <message>
+        <source>A part of “{path}” is a file, not a folder.</source>
+        <translation>Ein Teil von „{path}“ ist eine Datei, kein Ordner.</translation>
+    </message>
+    <message>
+        <source>A picture</source>
+        <translation>Ein Bild</translation>
+    </message>
+    <message>
+        <source>A picture is not in the export, or it is damaged.</source>
+        <translation>Ein Bild ist nicht im Export, oder es ist beschädigt.</translation>
+    </message>
+    <message>
+        <source>A picture is not in the export; its place is kept.</source>
+        <translation>Ein Bild ist nicht im Export; sein Platz bleibt erhalten.</translation>
+    </message>
+    <message>
+        <source>A picture is not in the export; its place is marked.</source>
+        <translation>Ein Bild ist nicht im Export; sein Platz ist gekennzeichnet.</translation>
+    </message>
+    <message>
+        <source>A picture of the export is none, or of another type than it says.</source>
+        <translation>Ein Bild des Exports ist keines oder von anderer Art, als es angibt.</translation>
+    </message>
+    <message>
+        <source>A picture of the export was changed or damaged.</source>
+        <translation>Ein Bild des Exports wurde verändert oder beschädigt.</translation>
+    </message>
+    <message>
+        <source>A picture of this conversation cannot be read now: {reason}.</source>
+        <translation>Ein Bild dieser Unterhaltung lässt sich gerade nicht lesen: {reason}.</translation>
+    </message>
+    <message>
+        <source>A picture of this conversation is missing from the data folder.</source>
+        <translation>Ein Bild dieser Unterhaltung fehlt im Datenordner.</translation>
+    </message>
+    <message>
+        <source>A picture of this conversation was changed or damaged on the disk.</source>
+        <translation>Ein Bild dieser Unterhaltung wurde auf dem Datenträger verändert oder beschädigt.</translation>
+    </message>
+    <message>
+        <source>A picture was cleared away before it was needed.</source>
+        <translation>Ein Bild wurde weggeräumt, bevor es gebraucht wurde.</translation>
+    </message>
+    <message>
+        <source>A program to run has a name, and its output a limit that is not negative.</source>
+        <translation>Ein auszuführendes Programm hat einen Namen, und seine Ausgabe eine Grenze, die nicht negativ ist.</translation>
+    </message>
+    <message>
+        <source>A prompt holds text and pictures, nothing else.</source>
+        <translation>Ein Prompt enthält Text und Bilder, sonst nichts.</translation>
+    </message>
+    <message>
+        <source>A prompt policy needs an id, a text and a known scope.</source>
+        <translation>Eine Prompt-Richtlinie braucht eine ID, einen Text und einen bekannten Geltungsbereich.</translation>
+    </message>
+    <message>
+        <source>A prompt policy “{id}” is installed already.</source>
+        <translation>Die Prompt-Richtlinie „{id}“ ist schon eingerichtet.</translation>
+    </message>
+    <message>
+        <source>A property “{name}”, which this version does not know, was left out.</source>
+        <translation>Eine Eigenschaft „{name}“, die diese Version nicht kennt, wurde weggelassen.</translation>
+    </message>
+    <message>
+        <source>A question needs choices or must take free text.</source>
+        <translation>Eine Frage braucht Antworten zur Auswahl oder muss freien Text annehmen.</translation>
+    </message>
+    <message>
+        <source>A question that this provider refused to answer was left out, and so was the refusal.</source>
+        <translation>Eine Frage, deren Beantwortung dieser Anbieter verweigert hat, wurde weggelassen, ebenso die Weigerung.</translation>
+    </message>
+    <message>
+        <source>A recording was left out; its words are kept where the export has them.</source>
+        <translation>Eine Aufnahme wurde weggelassen; ihre Worte bleiben erhalten, wo der Export sie hat.</translation>
+    </message>
+    <message>
+        <source>A request can hold at most {count} pictures.</source>
+        <translation>Eine Anfrage kann höchstens {count} Bilder enthalten.</translation>
+    </message>
+    <message>
+        <source>A result of a call that is not there was kept as it is.</source>
+        <translation>Ein Ergebnis eines Aufrufs, der nicht da ist, blieb unverändert erhalten.</translation>
+    </message>
+    <message>
+        <source>A rule made by {origin} asks about something that this call may be doing; it cannot be told for sure.</source>
+        <translation>Eine von {origin} angelegte Regel fragt nach etwas, das dieser Aufruf vielleicht tut; sicher sagen lässt es sich nicht.</translation>
+    </message>
+    <message>
+        <source>A rule made by {origin} denies something that this call may be doing; it cannot be told for sure.</source>
+        <translation>Eine von {origin} angelegte Regel verbietet etwas, das dieser Aufruf vielleicht tut; sicher sagen lässt es sich nicht.</translation>
+    </message>
+    <message>
+        <source>A rule made by {origin} denies this call. Find another way.</source>
+        <translation>Eine von {origin} angelegte Regel verbietet diesen Aufruf. Finden Sie einen anderen Weg.</translation>
+    </message>
+    <message>
+        <source>A rule made by {origin} wants this to be asked.</source>
+        <translation>Eine von {origin} angelegte Regel verlangt hier eine Nachfrage.</translation>
+    </message>
+    <message>
+        <source>A saved file is missing from the data folder.</source>
+        <translation>Eine gesicherte Datei fehlt im Datenordner.</translation>
+    </message>
+    <message>
+        <source>A saved file was changed or damaged on the disk.</source>
+        <translation>Eine gesicherte Datei wurde auf dem Datenträger verändert oder beschädigt.</translation>
+    </message>
+    <message>
+        <source>A saved file was cleared away before it was needed.</source>
+        <translation>Eine gesicherte Datei wurde weggeräumt, bevor sie gebraucht wurde.</translation>
+    </message>
+    <message>
+        <source>A stop sequence of blanks is not taken by this provider, so it was not sent.</source>
+        <translation>Eine Stoppfolge aus Leerzeichen nimmt dieser Anbieter nicht an, daher wurde sie nicht gesendet.</translation>
+    </message>
+    <message>
+        <source>A stored picture must be loaded before a request is made.</source>
+        <translation>Ein gespeichertes Bild muss geladen werden, bevor eine Anfrage entsteht.</translation>
+    </message>
+    <message>
+        <source>A tool is a function that answers once.</source>
+        <translation>Ein Werkzeug ist eine Funktion, die einmal antwortet.</translation>
+    </message>
+    <message>
+        <source>Accept edits</source>
+        <translation>Änderungen annehmen</translation>
+    </message>
+    <message>
+        <source>Add credit at the provider, or choose another provider.</source>
+        <translation>Laden Sie beim Anbieter Guthaben auf, oder wählen Sie einen anderen Anbieter.</translation>
+    </message>
+    <message>
+        <source>Add it again if you want it.</source>
+        <translation>Fügen Sie es wieder hinzu, wenn Sie es brauchen.</translation>
+    </message>
+    <message>
+        <source>An attached file is named only; the export does not say what is in it.</source>
+        <translation>Eine angehängte Datei ist nur genannt; der Export sagt nicht, was darin steht.</translation>
+    </message>
+    <message>
+        <source>An entry of the preference “{title}” cannot be used and was left out.</source>
+        <translation>Ein Eintrag der Einstellung „{title}“ ist nicht brauchbar und wurde weggelassen.</translation>
+    </message>
+    <message>
+        <source>An entry of the preference “{title}” says more than this version understands; the rest of it holds.</source>
+        <translation>Ein Eintrag der Einstellung „{title}“ sagt mehr, als diese Version versteht; der Rest gilt.</translation>
+    </message>
+    <message>
+        <source>An event loop runs here already.</source>
+        <translation>Hier läuft schon eine Ereignisschleife.</translation>
+    </message>
+    <message>
+        <source>An index of the saved conversations was damaged, so that some could not be found. It was made anew from the conversations themselves; nothing is lost.</source>
+        <translation>Ein Index der gespeicherten Unterhaltungen war beschädigt, sodass einige nicht gefunden werden konnten. Er wurde aus den Unterhaltungen selbst neu angelegt; nichts ist verloren.</translation>
+    </message>
+    <message>
+        <source>Another conversation of this export has the same id.</source>
+        <translation>Eine andere Unterhaltung dieses Exports hat dieselbe ID.</translation>
+    </message>
+    <message>
+        <source>Another model made calls in this turn, so {model} goes on without the reasoning behind them.</source>
+        <translation>Ein anderes Modell hat in diesem Zug Aufrufe gemacht, daher macht {model} ohne die Überlegungen dahinter weiter.</translation>
+    </message>
+    <message>
+        <source>Another process has written in this conversation, so nothing more is written here.</source>
+        <translation>Ein anderer Prozess hat in diese Unterhaltung geschrieben, daher wird hier nichts mehr geschrieben.</translation>
+    </message>
+    <message>
+        <source>Another task reads these steps already.</source>
+        <translation>Eine andere Task liest diese Schritte schon.</translation>
+    </message>
+    <message>
+        <source>Another task reads this answer already.</source>
+        <translation>Eine andere Task liest diese Antwort schon.</translation>
+    </message>
+    <message>
+        <source>Answer with one that allows or denies.</source>
+        <translation>Antworten Sie mit einer Entscheidung, die erlaubt oder ablehnt.</translation>
+    </message>
+    <message>
+        <source>Answer with words, or with several of the choices.</source>
+        <translation>Antworten Sie mit Worten oder mit mehreren der Vorschläge.</translation>
+    </message>
+    <message>
+        <source>Ask again if that does no harm: the server is started anew then.</source>
+        <translation>Fragen Sie erneut, wenn das nicht schadet: Der Server wird dann neu gestartet.</translation>
+    </message>
+    <message>
+        <source>Ask first, with send() for example.</source>
+        <translation>Fragen Sie erst, zum Beispiel mit send().</translation>
+    </message>
+    <message>
+        <source>Ask for less at once, or choose a model that can be bound to a schema.</source>
+        <translation>Verlangen Sie weniger auf einmal, oder wählen Sie ein Modell, das sich an ein Schema binden lässt.</translation>
+    </message>
+    <message>
+        <source>Ask for less at once.</source>
+        <translation>Verlangen Sie weniger auf einmal.</translation>
+    </message>
+    <message>
+        <source>Ask its maker for the address for “http”.</source>
+        <translation>Fragen Sie den Hersteller nach der Adresse für „http“.</translation>
+    </message>
+    <message>
+        <source>Ask who runs it for a client id, and enter it with Edit; or for a key, and give that as a header.</source>
+        <translation>Fragen Sie den Betreiber nach einer Client-ID, und tragen Sie sie mit „Bearbeiten“ ein; oder nach einem Schlüssel, und geben Sie ihn als Kopfzeile an.</translation>
+    </message>
+    <message>
+        <source>Ask who runs it.</source>
+        <translation>Fragen Sie den Betreiber.</translation>
+    </message>
+    <message>
+        <source>Ask who runs the proxy, or correct it in the system&apos;s settings.</source>
+        <translation>Fragen Sie den Betreiber des Proxys, oder berichtigen Sie ihn in den Systemeinstellungen.</translation>
+    </message>
+    <message>
+        <source>Ask who runs the proxy, or correct it in the system&apos;s settings; then press Test.</source>
+        <translation>Fragen Sie den Betreiber des Proxys, oder berichtigen Sie ihn in den Systemeinstellungen; drücken Sie dann „Testen“.</translation>
+    </message>
+    <message>
+        <source>Ask who runs the proxy, or correct its address in the system&apos;s settings or in the environment (http_proxy, https_proxy, all_proxy).</source>
+        <translation>Fragen Sie den Betreiber des Proxys, oder berichtigen Sie seine Adresse in den Systemeinstellungen oder in der Umgebung (http_proxy, https_proxy, all_proxy).</translation>
+    </message>
+    <message>
+        <source>Ask who runs the server.</source>
+        <translation>Fragen Sie den Betreiber des Servers.</translation>
+    </message>
+    <message>
+        <source>Ask who runs the server: it must begin with https:// and be public.</source>
+        <translation>Fragen Sie den Betreiber des Servers: Sie muss mit https:// beginnen und öffentlich sein.</translation>
+    </message>
+    <message>
+        <source>At the end the server said something else than before. What it said first is shown.</source>
+        <translation>Am Ende sagte der Server etwas anderes als vorher. Gezeigt wird, was er zuerst gesagt hat.</translation>
+    </message>
+    <message>
+        <source>Attach it again.</source>
+        <translation>Hängen Sie es noch einmal an.</translation>
+    </message>
+    <message>
+        <source>Attach it as PNG or JPEG.</source>
+        <translation>Hängen Sie es als PNG oder JPEG an.</translation>
+    </message>
+    <message>
+        <source>Attach it as PNG, JPEG or WebP.</source>
+        <translation>Hängen Sie es als PNG, JPEG oder WebP an.</translation>
+    </message>
+    <message>
+        <source>Attach the picture itself instead.</source>
+        <translation>Hängen Sie stattdessen das Bild selbst an.</translation>
+    </message>
+    <message>
+        <source>Bytes that are no text were replaced.</source>
+        <translation>Bytes, die kein Text sind, wurden ersetzt.</translation>
+    </message>
+    <message>
+        <source>Calls of this conversation are still open.</source>
+        <translation>Aufrufe dieser Unterhaltung sind noch offen.</translation>
+    </message>
+    <message>
+        <source>Change the folder&apos;s permissions, or choose another data folder.</source>
+        <translation>Ändern Sie die Rechte des Ordners, oder wählen Sie einen anderen Datenordner.</translation>
+    </message>
+    <message>
+        <source>Change the message and send it again.</source>
+        <translation>Ändern Sie die Nachricht, und senden Sie sie erneut.</translation>
+    </message>
+    <message>
+        <source>Change the message, the model or its settings; the server says what it does not take.</source>
+        <translation>Ändern Sie die Nachricht, das Modell oder dessen Einstellungen; der Server sagt, was er nicht annimmt.</translation>
+    </message>
+    <message>
+        <source>Change the price in the file itself.</source>
+        <translation>Ändern Sie den Preis in der Datei selbst.</translation>
+    </message>
+    <message>
+        <source>Changes were redone. The model is told with your next message.</source>
+        <translation>Änderungen wurden wiederhergestellt. Das Modell erfährt es mit Ihrer nächsten Nachricht.</translation>
+    </message>
+    <message>
+        <source>Changes were undone. The model is told with your next message.</source>
+        <translation>Änderungen wurden rückgängig gemacht. Das Modell erfährt es mit Ihrer nächsten Nachricht.</translation>
+    </message>
+    <message>
+        <source>Check its address and your connection, then press Test.</source>
+        <translation>Prüfen Sie die Adresse und Ihre Verbindung, und drücken Sie dann „Testen“.</translation>
+    </message>
+    <message>
+        <source>Check its address. If it is your own server, add its certificate to those that the system trusts, or name a file with it in SSL_CERT_FILE.</source>
+        <translation>Prüfen Sie die Adresse. Ist es Ihr eigener Server, nehmen Sie sein Zertifikat unter die auf, denen das System vertraut, oder nennen Sie in SSL_CERT_FILE eine Datei damit.</translation>
+    </message>
+    <message>
+        <source>Check that the server is running and the address is right, then try again.</source>
+        <translation>Prüfen Sie, ob der Server läuft und die Adresse stimmt, und versuchen Sie es dann erneut.</translation>
+    </message>
+    <message>
+        <source>Check the API key for this provider.</source>
+        <translation>Prüfen Sie den API-Schlüssel für diesen Anbieter.</translation>
+    </message>
+    <message>
+        <source>Check the address; a private server needs its certificate in the system&apos;s trust store.</source>
+        <translation>Prüfen Sie die Adresse; ein privater Server braucht sein Zertifikat im Zertifikatsspeicher des Systems.</translation>
+    </message>
+    <message>
+        <source>Check the connection, then load it again.</source>
+        <translation>Prüfen Sie die Verbindung, und laden Sie es dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>Check the connection, then sign in again.</source>
+        <translation>Prüfen Sie die Verbindung, und melden Sie sich dann neu an.</translation>
+    </message>
+    <message>
+        <source>Check the disk and its free space, then revoke the rule again.</source>
+        <translation>Prüfen Sie den Datenträger und seinen freien Platz, und widerrufen Sie die Regel dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>Check the disk and the folder&apos;s permissions; the conversation stays open in memory.</source>
+        <translation>Prüfen Sie den Datenträger und die Rechte des Ordners; die Unterhaltung bleibt im Arbeitsspeicher offen.</translation>
+    </message>
+    <message>
+        <source>Check the server&apos;s address: it should be the API&apos;s base URL, often ending in /v1.</source>
+        <translation>Prüfen Sie die Adresse des Servers: Sie sollte die Basis-URL der API sein, oft mit /v1 am Ende.</translation>
+    </message>
+    <message>
+        <source>Check whether its address should begin with http:// instead of https://.</source>
+        <translation>Prüfen Sie, ob seine Adresse mit http:// statt https:// beginnen sollte.</translation>
+    </message>
+    <message>
+        <source>Check whether the address should begin with http:// instead of https://.</source>
+        <translation>Prüfen Sie, ob die Adresse mit http:// statt https:// beginnen sollte.</translation>
+    </message>
+    <message>
+        <source>Check whether the address should begin with https:// instead of http://.</source>
+        <translation>Prüfen Sie, ob die Adresse mit https:// statt http:// beginnen sollte.</translation>
+    </message>
+    <message>
+        <source>Checking these arguments against the tool&apos;s schema takes too long.</source>
+        <translation>Diese Argumente gegen das Schema des Werkzeugs zu prüfen, dauert zu lange.</translation>
+    </message>
+    <message>
+        <source>Choose a data folder on a disk of this computer: desktop-agent --data-dir FOLDER.</source>
+        <translation>Wählen Sie einen Datenordner auf einem Datenträger dieses Computers: desktop-agent --data-dir ORDNER.</translation>
+    </message>
+    <message>
+        <source>Choose a folder first, or another scope.</source>
+        <translation>Wählen Sie erst einen Ordner, oder einen anderen Geltungsbereich.</translation>
+    </message>
+    <message>
+        <source>Choose a folder that a backup has written.</source>
+        <translation>Wählen Sie einen Ordner, den eine Sicherung geschrieben hat.</translation>
+    </message>
+    <message>
+        <source>Choose a folder with a shorter path.</source>
+        <translation>Wählen Sie einen Ordner mit kürzerem Pfad.</translation>
+    </message>
+    <message>
+        <source>Choose a message of your own.</source>
+        <translation>Wählen Sie eine eigene Nachricht.</translation>
+    </message>
+    <message>
+        <source>Choose a model first.</source>
+        <translation>Wählen Sie erst ein Modell.</translation>
+    </message>
+    <message>
+        <source>Choose a model that calls tools, or turn tools off.</source>
+        <translation>Wählen Sie ein Modell, das Werkzeuge aufruft, oder schalten Sie Werkzeuge ab.</translation>
+    </message>
+    <message>
+        <source>Choose a model that reads images, or remove the pictures.</source>
+        <translation>Wählen Sie ein Modell, das Bilder liest, oder entfernen Sie die Bilder.</translation>
+    </message>
+    <message>
+        <source>Choose an answer.</source>
+        <translation>Wählen Sie eine Antwort.</translation>
+    </message>
+    <message>
+        <source>Choose another folder for the conversation, or make this one again.</source>
+        <translation>Wählen Sie einen anderen Ordner für die Unterhaltung, oder legen Sie diesen wieder an.</translation>
+    </message>
+    <message>
+        <source>Choose another folder.</source>
+        <translation>Wählen Sie einen anderen Ordner.</translation>
+    </message>
+    <message>
+        <source>Choose another model or server; the program&apos;s connection to this one must be mended.</source>
+        <translation>Wählen Sie ein anderes Modell oder einen anderen Server; die Anbindung des Programms an diesen muss in Ordnung gebracht werden.</translation>
+    </message>
+    <message>
+        <source>Choose another model, or ask in words.</source>
+        <translation>Wählen Sie ein anderes Modell, oder fragen Sie mit Worten.</translation>
+    </message>
+    <message>
+        <source>Choose another model, or ask the account&apos;s owner for access.</source>
+        <translation>Wählen Sie ein anderes Modell, oder bitten Sie den Inhaber des Kontos um Zugang.</translation>
+    </message>
+    <message>
+        <source>Choose another model, or check the server&apos;s address.</source>
+        <translation>Wählen Sie ein anderes Modell, oder prüfen Sie die Adresse des Servers.</translation>
+    </message>
+    <message>
+        <source>Choose another model, or the Responses dialect for this server.</source>
+        <translation>Wählen Sie ein anderes Modell, oder für diesen Server den Dialekt „Responses“.</translation>
+    </message>
+    <message>
+        <source>Choose another model, the Responses dialect for this server, or turn tools off.</source>
+        <translation>Wählen Sie ein anderes Modell, für diesen Server den Dialekt „Responses“, oder schalten Sie Werkzeuge ab.</translation>
+    </message>
+    <message>
+        <source>Choose another model.</source>
+        <translation>Wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>Choose another name for the copy.</source>
+        <translation>Wählen Sie einen anderen Namen für die Kopie.</translation>
+    </message>
+    <message>
+        <source>Choose another name, or allow replacing it.</source>
+        <translation>Wählen Sie einen anderen Namen, oder erlauben Sie das Ersetzen.</translation>
+    </message>
+    <message>
+        <source>Choose another name, or set replace.</source>
+        <translation>Wählen Sie einen anderen Namen, oder setzen Sie replace.</translation>
+    </message>
+    <message>
+        <source>Choose another one.</source>
+        <translation>Wählen Sie etwas anderes.</translation>
+    </message>
+    <message>
+        <source>Choose one from the list.</source>
+        <translation>Wählen Sie einen Eintrag der Liste.</translation>
+    </message>
+    <message>
+        <source>Choose one of the modes.</source>
+        <translation>Wählen Sie einen der Modi.</translation>
+    </message>
+    <message>
+        <source>Choose one of the rules that were shown.</source>
+        <translation>Wählen Sie eine der gezeigten Regeln.</translation>
+    </message>
+    <message>
+        <source>Choose one of: anthropic, gemini, openai-chat, openai-responses.</source>
+        <translation>Wählen Sie eines von: anthropic, gemini, openai-chat, openai-responses.</translation>
+    </message>
+    <message>
+        <source>Choose one that is shown.</source>
+        <translation>Wählen Sie etwas, das gezeigt wird.</translation>
+    </message>
+    <message>
+        <source>Choose the archive, the folder or the conversations.json of an export.</source>
+        <translation>Wählen Sie das Archiv, den Ordner oder die conversations.json eines Exports.</translation>
+    </message>
+    <message>
+        <source>Choose the folder of the export alone.</source>
+        <translation>Wählen Sie nur den Ordner des Exports.</translation>
+    </message>
+    <message>
+        <source>Close it, then start again.</source>
+        <translation>Schließen Sie es, und starten Sie dann neu.</translation>
+    </message>
+    <message>
+        <source>Close it, then try again.</source>
+        <translation>Schließen Sie es, und versuchen Sie es dann erneut.</translation>
+    </message>
+    <message>
+        <source>Close other windows of the program that do not answer, then try again.</source>
+        <translation>Schließen Sie andere Fenster des Programms, die nicht antworten, und versuchen Sie es dann erneut.</translation>
+    </message>
+    <message>
+        <source>Close the other window of this program and try again.</source>
+        <translation>Schließen Sie das andere Fenster dieses Programms, und versuchen Sie es erneut.</translation>
+    </message>
+    <message>
+        <source>Close the program and start it again. Nothing is saved until then.</source>
+        <translation>Schließen Sie das Programm, und starten Sie es neu. Bis dahin wird nichts gespeichert.</translation>
+    </message>
+    <message>
+        <source>Close the program and start it again: it sets the damaged file aside and carries over what can be read.</source>
+        <translation>Schließen Sie das Programm, und starten Sie es neu: Es legt die beschädigte Datei beiseite und übernimmt, was sich lesen lässt.</translation>
+    </message>
+    <message>
+        <source>Compacting needs {needed} of free room on the disk of “{folder}”.</source>
+        <translation>Verdichten braucht {needed} freien Platz auf dem Datenträger von „{folder}“.</translation>
+    </message>
+    <message>
+        <source>Compressed conversations, which cannot be read here.</source>
+        <translation>Komprimierte Unterhaltungen, die hier nicht gelesen werden können.</translation>
+    </message>
+    <message>
+        <source>Connect a model first.</source>
+        <translation>Verbinden Sie erst ein Modell.</translation>
+    </message>
+    <message>
+        <source>Content from {outsider} and {count} more came into this conversation. It may have been written to mislead the model, so what could send something out or run something is asked about, also where it was allowed for good.</source>
+        <translation>Inhalte von {outsider} und {count} weiteren kamen in diese Unterhaltung. Sie könnten geschrieben sein, um das Modell in die Irre zu führen; daher wird nach allem gefragt, was etwas nach außen senden oder ausführen könnte, auch wo es dauerhaft erlaubt war.</translation>
+    </message>
+    <message>
+        <source>Content from {outsider} came into this conversation. It may have been written to mislead the model, so what could send something out or run something is asked about, also where it was allowed for good.</source>
+        <translation>Inhalte von {outsider} kamen in diese Unterhaltung. Sie könnten geschrieben sein, um das Modell in die Irre zu führen; daher wird nach allem gefragt, was etwas nach außen senden oder ausführen könnte, auch wo es dauerhaft erlaubt war.</translation>
+    </message>
+    <message>
+        <source>Content from {source} came in. What could send something out or run something is asked about again, also where it was allowed for good.</source>
+        <translation>Inhalte von {source} kamen herein. Nach allem, was etwas nach außen senden oder ausführen könnte, wird wieder gefragt, auch wo es dauerhaft erlaubt war.</translation>
+    </message>
+    <message>
+        <source>Content of the kind “{kind}” is not known and was kept as it is.</source>
+        <translation>Inhalt der Art „{kind}“ ist nicht bekannt und blieb unverändert erhalten.</translation>
+    </message>
+    <message>
+        <source>Content that this version does not know was kept as it is.</source>
+        <translation>Inhalt, den diese Version nicht kennt, blieb unverändert erhalten.</translation>
+    </message>
+    <message>
+        <source>Continue it here to send something.</source>
+        <translation>Setzen Sie sie hier fort, um etwas zu senden.</translation>
+    </message>
+    <message>
+        <source>Converted from {format} to PNG.</source>
+        <translation>Von {format} in PNG umgewandelt.</translation>
+    </message>
+    <message>
+        <source>Copy it again, without line breaks.</source>
+        <translation>Kopieren Sie es noch einmal, ohne Zeilenumbrüche.</translation>
+    </message>
+    <message>
+        <source>Copy only the part with “mcpServers”.</source>
+        <translation>Kopieren Sie nur den Teil mit „mcpServers“.</translation>
+    </message>
+    <message>
+        <source>Copy the details and report what you did.</source>
+        <translation>Kopieren Sie die Einzelheiten, und berichten Sie, was Sie getan haben.</translation>
+    </message>
+    <message>
+        <source>Copy the key again, without line breaks.</source>
+        <translation>Kopieren Sie den Schlüssel noch einmal, ohne Zeilenumbrüche.</translation>
+    </message>
+    <message>
+        <source>Copy the whole of it again, from the first to the last brace.</source>
+        <translation>Kopieren Sie alles noch einmal, von der ersten bis zur letzten geschweiften Klammer.</translation>
+    </message>
+    <message>
+        <source>Correct it in the system&apos;s settings or in the environment (http_proxy, https_proxy, all_proxy).</source>
+        <translation>Berichtigen Sie es in den Systemeinstellungen oder in der Umgebung (http_proxy, https_proxy, all_proxy).</translation>
+    </message>
+    <message>
+        <source>Correct it, or look for plain text.</source>
+        <translation>Berichtigen Sie es, oder suchen Sie nach einfachem Text.</translation>
+    </message>
+    <message>
+        <source>Correct its address with Edit, or ask who runs it.</source>
+        <translation>Berichtigen Sie die Adresse mit „Bearbeiten“, oder fragen Sie den Betreiber.</translation>
+    </message>
+    <message>
+        <source>Correct its address, or allow the host in the settings of the network.</source>
+        <translation>Berichtigen Sie die Adresse, oder erlauben Sie den Host in den Einstellungen des Netzwerks.</translation>
+    </message>
+    <message>
+        <source>Correct its command with Edit: it must speak MCP over stdio.</source>
+        <translation>Berichtigen Sie den Befehl mit „Bearbeiten“: Er muss MCP über stdio sprechen.</translation>
+    </message>
+    <message>
+        <source>Correct the call and try again.</source>
+        <translation>Berichtigen Sie den Aufruf, und versuchen Sie es erneut.</translation>
+    </message>
+    <message>
+        <source>Correct the call, or do without it.</source>
+        <translation>Berichtigen Sie den Aufruf, oder kommen Sie ohne ihn aus.</translation>
+    </message>
+    <message>
+        <source>Correct the call, or look at the server&apos;s log.</source>
+        <translation>Berichtigen Sie den Aufruf, oder sehen Sie im Protokoll des Servers nach.</translation>
+    </message>
+    <message>
+        <source>Correct the server&apos;s command and its arguments with Edit.</source>
+        <translation>Berichtigen Sie den Befehl des Servers und seine Argumente mit „Bearbeiten“.</translation>
+    </message>
+    <message>
+        <source>Damaged or unfinished entries.</source>
+        <translation>Beschädigte oder unvollständige Einträge.</translation>
+    </message>
+    <message>
+        <source>Decide about them first, then delete.</source>
+        <translation>Entscheiden Sie erst darüber, und löschen Sie dann.</translation>
+    </message>
+    <message>
+        <source>Default</source>
+        <translation>Standard</translation>
+    </message>
+    <message>
+        <source>Delete it first.</source>
+        <translation>Löschen Sie es erst.</translation>
+    </message>
+    <message>
+        <source>Do it yourself.</source>
+        <translation>Tun Sie es selbst.</translation>
+    </message>
+    <message>
+        <source>Do not run it again for that; its program must be corrected.</source>
+        <translation>Führen Sie es deshalb nicht noch einmal aus; sein Programm muss berichtigt werden.</translation>
+    </message>
+    <message>
+        <source>Do that part yourself, or give the specialist everything that it needs in its context.</source>
+        <translation>Erledigen Sie diesen Teil selbst, oder geben Sie dem Spezialisten in seinem Kontext alles, was er braucht.</translation>
+    </message>
+    <message>
+        <source>Download the export again.</source>
+        <translation>Laden Sie den Export noch einmal herunter.</translation>
+    </message>
+    <message>
+        <source>Edit the one that waits, or send a new one.</source>
+        <translation>Bearbeiten Sie die wartende, oder senden Sie eine neue.</translation>
+    </message>
+    <message>
+        <source>End with what is missing, so that your caller can ask.</source>
+        <translation>Enden Sie mit dem, was fehlt, damit der Aufrufende fragen kann.</translation>
+    </message>
+    <message>
+        <source>Ends of lists that are too long.</source>
+        <translation>Enden von Listen, die zu lang sind.</translation>
+    </message>
+    <message>
+        <source>Enter it again in the settings of the server.</source>
+        <translation>Geben Sie es in den Einstellungen des Servers neu ein.</translation>
+    </message>
+    <message>
+        <source>Enter the base URL of the API, for example http://127.0.0.1:11434/v1.</source>
+        <translation>Geben Sie die Basis-URL der API ein, zum Beispiel http://127.0.0.1:11434/v1.</translation>
+    </message>
+    <message>
+        <source>Entries of an unknown kind ({name}).</source>
+        <translation>Einträge unbekannter Art ({name}).</translation>
+    </message>
+    <message>
+        <source>Entries that are there twice.</source>
+        <translation>Einträge, die doppelt vorhanden sind.</translation>
+    </message>
+    <message>
+        <source>Entries that are too long.</source>
+        <translation>Einträge, die zu lang sind.</translation>
+    </message>
+    <message>
+        <source>Entries that the program keeps for itself ({name}).</source>
+        <translation>Einträge, die das Programm für sich behält ({name}).</translation>
+    </message>
+    <message>
+        <source>Files are being put back just now.</source>
+        <translation>Gerade werden Dateien zurückgesetzt.</translation>
+    </message>
+    <message>
+        <source>Files of which only the beginning was read.</source>
+        <translation>Dateien, von denen nur der Anfang gelesen wurde.</translation>
+    </message>
+    <message>
+        <source>Files that cannot be read.</source>
+        <translation>Dateien, die sich nicht lesen lassen.</translation>
+    </message>
+    <message>
+        <source>Folders can be {most} deep within one another.</source>
+        <translation>Ordner können {most} Ebenen tief ineinander liegen.</translation>
+    </message>
+    <message>
+        <source>Folders that conversations worked in: they begin without one here, and you choose it.</source>
+        <translation>Ordner, in denen Unterhaltungen arbeiteten: Sie beginnen hier ohne, und Sie wählen einen.</translation>
+    </message>
+    <message>
+        <source>Free some space and try again. Nothing that was saved is lost; the open text is still here.</source>
+        <translation>Schaffen Sie Platz, und versuchen Sie es erneut. Nichts Gespeichertes ist verloren; der offene Text ist noch hier.</translation>
+    </message>
+    <message>
+        <source>Free some space, then try again. Nothing was changed.</source>
+        <translation>Schaffen Sie Platz, und versuchen Sie es dann erneut. Nichts wurde geändert.</translation>
+    </message>
+    <message>
+        <source>From {program}, read only.</source>
+        <translation>Aus {program}, nur zum Lesen.</translation>
+    </message>
+    <message>
+        <source>Functions are called by name, with values only.</source>
+        <translation>Funktionen werden mit ihrem Namen aufgerufen, nur mit Werten.</translation>
+    </message>
+    <message>
+        <source>Gemini does not read GIF pictures.</source>
+        <translation>Gemini liest keine GIF-Bilder.</translation>
+    </message>
+    <message>
+        <source>Give a pydantic model, a dataclass, a TypedDict, or a list or a union of these.</source>
+        <translation>Geben Sie ein Pydantic-Modell, eine Dataclass, ein TypedDict oder eine Liste oder Vereinigung davon an.</translation>
+    </message>
+    <message>
+        <source>Give at least one message.</source>
+        <translation>Geben Sie mindestens eine Nachricht an.</translation>
+    </message>
+    <message>
+        <source>Give each mode a name of its own.</source>
+        <translation>Geben Sie jedem Modus einen eigenen Namen.</translation>
+    </message>
+    <message>
+        <source>Give each result once.</source>
+        <translation>Geben Sie jedes Ergebnis einmal.</translation>
+    </message>
+    <message>
+        <source>Give every call its result first.</source>
+        <translation>Geben Sie erst jedem Aufruf sein Ergebnis.</translation>
+    </message>
+    <message>
+        <source>Give it more time with timeout_seconds, or let it do less at once.</source>
+        <translation>Geben Sie ihm mit timeout_seconds mehr Zeit, oder lassen Sie ihn weniger auf einmal tun.</translation>
+    </message>
+    <message>
+        <source>Give it one that begins with https://.</source>
+        <translation>Geben Sie eine an, die mit https:// beginnt.</translation>
+    </message>
+    <message>
+        <source>Give it to the server as a variable, under “env”.</source>
+        <translation>Geben Sie es dem Server als Variable, unter „env“.</translation>
+    </message>
+    <message>
+        <source>Give it under its own id.</source>
+        <translation>Geben Sie es unter seiner eigenen ID.</translation>
+    </message>
+    <message>
+        <source>Give it “command” or “url”.</source>
+        <translation>Geben Sie „command“ oder „url“ an.</translation>
+    </message>
+    <message>
+        <source>Give more of the text around the one that is meant, or set replace_all.</source>
+        <translation>Geben Sie mehr vom Text um die gemeinte Stelle an, oder setzen Sie replace_all.</translation>
+    </message>
+    <message>
+        <source>Give results before the conversation goes on.</source>
+        <translation>Geben Sie Ergebnisse, bevor die Unterhaltung weitergeht.</translation>
+    </message>
+    <message>
+        <source>Give results with add_tool_result().</source>
+        <translation>Geben Sie Ergebnisse mit add_tool_result().</translation>
+    </message>
+    <message>
+        <source>Give strings, numbers, lists and dicts.</source>
+        <translation>Geben Sie Zeichenketten, Zahlen, Listen und Dicts.</translation>
+    </message>
+    <message>
+        <source>Give the function a parameter for each argument, and a default to each that may be left out.</source>
+        <translation>Geben Sie der Funktion einen Parameter für jedes Argument, und einen Vorgabewert für jedes, das fehlen darf.</translation>
+    </message>
+    <message>
+        <source>Give the id of a call that was handed out.</source>
+        <translation>Geben Sie die ID eines Aufrufs an, der herausgegeben wurde.</translation>
+    </message>
+    <message>
+        <source>Give the results of all calls together.</source>
+        <translation>Geben Sie die Ergebnisse aller Aufrufe zusammen.</translation>
+    </message>
+    <message>
+        <source>Give the whole path of a program with Edit.</source>
+        <translation>Geben Sie mit „Bearbeiten“ den ganzen Pfad eines Programms an.</translation>
+    </message>
+    <message>
+        <source>Give them as a header, “Authorization”.</source>
+        <translation>Geben Sie sie als Kopfzeile „Authorization“ an.</translation>
+    </message>
+    <message>
+        <source>Give them types that JSON has, or a pydantic model, or give the tool a schema.</source>
+        <translation>Geben Sie ihnen Typen, die JSON hat, oder ein Pydantic-Modell, oder geben Sie dem Werkzeug ein Schema.</translation>
+    </message>
+    <message>
+        <source>Go on as it is, or begin a new conversation.</source>
+        <translation>Machen Sie so weiter, oder beginnen Sie eine neue Unterhaltung.</translation>
+    </message>
+    <message>
+        <source>Go on in the mode that holds.</source>
+        <translation>Machen Sie im geltenden Modus weiter.</translation>
+    </message>
+    <message>
+        <source>Go on without it, or call it again with another task.</source>
+        <translation>Machen Sie ohne ihn weiter, oder rufen Sie ihn mit einer anderen Aufgabe erneut.</translation>
+    </message>
+    <message>
+        <source>Go on without it.</source>
+        <translation>Machen Sie ohne ihn weiter.</translation>
+    </message>
+    <message>
+        <source>Go on.</source>
+        <translation>Machen Sie weiter.</translation>
+    </message>
+    <message>
+        <source>Hidden information about place, camera and time was removed.</source>
+        <translation>Verborgene Angaben zu Ort, Kamera und Zeit wurden entfernt.</translation>
+    </message>
+    <message>
+        <source>How hard “{model}” reasons cannot be chosen, so that was left out.</source>
+        <translation>Wie gründlich „{model}“ nachdenkt, lässt sich nicht wählen, daher wurde das weggelassen.</translation>
+    </message>
+    <message>
+        <source>How long prompts of “{model}” are kept cannot be chosen.</source>
+        <translation>Wie lange Prompts von „{model}“ aufbewahrt werden, lässt sich nicht wählen.</translation>
+    </message>
+    <message>
+        <source>If it happens again, look at its log.</source>
+        <translation>Wenn es wieder geschieht, sehen Sie in seinem Protokoll nach.</translation>
+    </message>
+    <message>
+        <source>If it is fetched first, as npx and uvx do, run its command once in a terminal; then press Test.</source>
+        <translation>Muss er erst geladen werden, wie bei npx und uvx, führen Sie seinen Befehl einmal in einem Terminal aus; drücken Sie dann „Testen“.</translation>
+    </message>
+    <message>
+        <source>If you trust that address, use it as this server&apos;s base URL.</source>
+        <translation>Wenn Sie dieser Adresse vertrauen, verwenden Sie sie als Basis-URL dieses Servers.</translation>
+    </message>
+    <message>
+        <source>In your file “{name}”, line {line}, {place} was left out: {why}.</source>
+        <translation>In Ihrer Datei „{name}“, Zeile {line}, wurde {place} weggelassen: {why}.</translation>
+    </message>
+    <message>
+        <source>In your file “{name}”, {place} was left out: {why}.</source>
+        <translation>In Ihrer Datei „{name}“ wurde {place} weggelassen: {why}.</translation>
+    </message>
+    <message>
+        <source>Install it, or give its whole path with Edit.</source>
+        <translation>Installieren Sie es, oder geben Sie mit „Bearbeiten“ seinen ganzen Pfad an.</translation>
+    </message>
+    <message>
+        <source>Install that, or correct the first line.</source>
+        <translation>Installieren Sie das, oder berichtigen Sie die erste Zeile.</translation>
+    </message>
+    <message>
+        <source>Install the newest version, and import it there.</source>
+        <translation>Installieren Sie die neueste Version, und importieren Sie es dort.</translation>
+    </message>
+    <message>
+        <source>Install the newest version, or start with another data folder.</source>
+        <translation>Installieren Sie die neueste Version, oder starten Sie mit einem anderen Datenordner.</translation>
+    </message>
+    <message>
+        <source>Instructions that are in a conversation, and are not shown in it, were kept.</source>
+        <translation>Anweisungen, die in einer Unterhaltung stehen und darin nicht gezeigt werden, blieben erhalten.</translation>
+    </message>
+    <message>
+        <source>It is a binary file.</source>
+        <translation>Es ist eine Binärdatei.</translation>
+    </message>
+    <message>
+        <source>It is damaged: this is not JSON.</source>
+        <translation>Es ist beschädigt: Das ist kein JSON.</translation>
+    </message>
+    <message>
+        <source>It is larger than what is read at once.</source>
+        <translation>Es ist größer als das, was auf einmal gelesen wird.</translation>
+    </message>
+    <message>
+        <source>It is nested too deeply.</source>
+        <translation>Es ist zu tief verschachtelt.</translation>
+    </message>
+    <message>
+        <source>It is no conversation.</source>
+        <translation>Es ist keine Unterhaltung.</translation>
+    </message>
+    <message>
+        <source>It is not clear what to import.</source>
+        <translation>Es ist nicht klar, was importiert werden soll.</translation>
+    </message>
+    <message>
+        <source>It is not let through for now.</source>
+        <translation>Es wird vorerst nicht durchgelassen.</translation>
+    </message>
+    <message>
+        <source>It is tried again by itself, in case the file is still being written. If it stays so, close the program and start it again: it carries over what can be read.</source>
+        <translation>Es wird von selbst erneut versucht, falls die Datei noch geschrieben wird. Bleibt es so, schließen Sie das Programm, und starten Sie es neu: Es übernimmt, was sich lesen lässt.</translation>
+    </message>
+    <message>
+        <source>It lacks something that a conversation must have, or its messages are out of order.</source>
+        <translation>Es fehlt etwas, das eine Unterhaltung haben muss, oder ihre Nachrichten sind in falscher Reihenfolge.</translation>
+    </message>
+    <message>
+        <source>It may be billed already, so it was not sent again by itself. Try again, or ask another server.</source>
+        <translation>Vielleicht wird es schon berechnet, daher wurde es nicht von selbst erneut gesendet. Versuchen Sie es erneut, oder fragen Sie einen anderen Server.</translation>
+    </message>
+    <message>
+        <source>It may be billed already, so it was not sent again by itself. Try again, or raise the time limit in the settings if this model is slow to start.</source>
+        <translation>Vielleicht wird es schon berechnet, daher wurde es nicht von selbst erneut gesendet. Versuchen Sie es erneut, oder erhöhen Sie die Zeitgrenze in den Einstellungen, falls dieses Modell langsam anläuft.</translation>
+    </message>
+    <message>
+        <source>It was set aside under another name, and what could be read was carried over.</source>
+        <translation>Es wurde unter einem anderen Namen beiseitegelegt, und was sich lesen ließ, wurde übernommen.</translation>
+    </message>
+    <message>
+        <source>It would remove or change everything on this computer, or everything of its user.</source>
+        <translation>Es würde alles auf diesem Computer oder alles seines Benutzers löschen oder ändern.</translation>
+    </message>
+    <message>
+        <source>It would start itself over and over until the computer stands still.</source>
+        <translation>Es würde sich selbst immer wieder starten, bis der Computer stillsteht.</translation>
+    </message>
+    <message>
+        <source>It would write to a disk past its file system.</source>
+        <translation>Es würde an seinem Dateisystem vorbei auf einen Datenträger schreiben.</translation>
+    </message>
+    <message>
+        <source>It would write where keys and passwords are kept.</source>
+        <translation>Es würde dorthin schreiben, wo Schlüssel und Passwörter liegen.</translation>
+    </message>
+    <message>
+        <source>It would write where this program keeps its own data.</source>
+        <translation>Es würde dorthin schreiben, wo dieses Programm seine eigenen Daten hat.</translation>
+    </message>
+    <message>
+        <source>Its HTML is broken, very large, or built to do harm; look for another page.</source>
+        <translation>Ihr HTML ist fehlerhaft, sehr groß oder auf Schaden angelegt; suchen Sie eine andere Seite.</translation>
+    </message>
+    <message>
+        <source>Its HTML is built to be slow or very large; look for another page.</source>
+        <translation>Ihr HTML ist darauf angelegt, langsam oder sehr groß zu sein; suchen Sie eine andere Seite.</translation>
+    </message>
+    <message>
+        <source>Its ids are not those of a conversation.</source>
+        <translation>Ihre IDs sind nicht die einer Unterhaltung.</translation>
+    </message>
+    <message>
+        <source>Keep it, or restore once more and choose to replace it.</source>
+        <translation>Behalten Sie es, oder stellen Sie noch einmal wieder her und wählen Sie, es zu ersetzen.</translation>
+    </message>
+    <message>
+        <source>Keys, passwords or what was typed may be kept there.</source>
+        <translation>Dort können Schlüssel, Passwörter oder Eingaben liegen.</translation>
+    </message>
+    <message>
+        <source>Label it with what it contains.</source>
+        <translation>Bezeichnen Sie es als das, was es enthält.</translation>
+    </message>
+    <message>
+        <source>Leave it out, and enter the key as API key.</source>
+        <translation>Lassen Sie es weg, und geben Sie den Schlüssel als API-Schlüssel ein.</translation>
+    </message>
+    <message>
+        <source>Leave out what stands before the @.</source>
+        <translation>Lassen Sie weg, was vor dem @ steht.</translation>
+    </message>
+    <message>
+        <source>Links, which are not followed.</source>
+        <translation>Verknüpfungen, denen nicht gefolgt wird.</translation>
+    </message>
+    <message>
+        <source>Look at its log, correct it with Edit, then press Test.</source>
+        <translation>Sehen Sie in seinem Protokoll nach, berichtigen Sie ihn mit „Bearbeiten“, und drücken Sie dann „Testen“.</translation>
+    </message>
+    <message>
+        <source>Look at its log.</source>
+        <translation>Sehen Sie in seinem Protokoll nach.</translation>
+    </message>
+    <message>
+        <source>Look at the call&apos;s arguments.</source>
+        <translation>Sehen Sie sich die Argumente des Aufrufs an.</translation>
+    </message>
+    <message>
+        <source>Look at the list.</source>
+        <translation>Sehen Sie sich die Liste an.</translation>
+    </message>
+    <message>
+        <source>Look at what the call did, and take it back by hand.</source>
+        <translation>Sehen Sie nach, was der Aufruf getan hat, und nehmen Sie es von Hand zurück.</translation>
+    </message>
+    <message>
+        <source>Look at what was said, then delete again.</source>
+        <translation>Sehen Sie sich an, was gesagt wurde, und löschen Sie dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>Look for a page with text.</source>
+        <translation>Suchen Sie eine Seite mit Text.</translation>
+    </message>
+    <message>
+        <source>Look for a smaller page.</source>
+        <translation>Suchen Sie eine kleinere Seite.</translation>
+    </message>
+    <message>
+        <source>Look for another page.</source>
+        <translation>Suchen Sie eine andere Seite.</translation>
+    </message>
+    <message>
+        <source>Look for it in the system&apos;s list of processes.</source>
+        <translation>Suchen Sie ihn in der Prozessliste des Systems.</translation>
+    </message>
+    <message>
+        <source>Make a new one in each loop, and close each.</source>
+        <translation>Legen Sie in jeder Schleife einen neuen an, und schließen Sie jeden.</translation>
+    </message>
+    <message>
+        <source>Make a new one.</source>
+        <translation>Legen Sie einen neuen an.</translation>
+    </message>
+    <message>
+        <source>Make it executable, or name the program that runs it, such as python or sh, as the command.</source>
+        <translation>Machen Sie es ausführbar, oder nennen Sie als Befehl das Programm, das es ausführt, etwa python oder sh.</translation>
+    </message>
+    <message>
+        <source>Make it one with @tool.</source>
+        <translation>Machen Sie es mit @tool zu einem.</translation>
+    </message>
+    <message>
+        <source>Make it smaller and attach it again.</source>
+        <translation>Verkleinern Sie es, und hängen Sie es noch einmal an.</translation>
+    </message>
+    <message>
+        <source>Make it with Message.user(…) and the like.</source>
+        <translation>Legen Sie es mit Message.user(…) und Ähnlichem an.</translation>
+    </message>
+    <message>
+        <source>Make it with Message.user(…), or give a string.</source>
+        <translation>Legen Sie es mit Message.user(…) an, oder geben Sie eine Zeichenkette.</translation>
+    </message>
+    <message>
+        <source>Make it with Message.user(…), or give words to send().</source>
+        <translation>Legen Sie es mit Message.user(…) an, oder geben Sie send() die Worte.</translation>
+    </message>
+    <message>
+        <source>Make it with ToolResult(tool_use_id=…).</source>
+        <translation>Legen Sie es mit ToolResult(tool_use_id=…) an.</translation>
+    </message>
+    <message>
+        <source>Make it with these tools.</source>
+        <translation>Legen Sie es mit diesen Werkzeugen an.</translation>
+    </message>
+    <message>
+        <source>Make messages of texts, pictures, calls and results, and of what JSON can say.</source>
+        <translation>Bilden Sie Nachrichten aus Texten, Bildern, Aufrufen und Ergebnissen und aus dem, was JSON sagen kann.</translation>
+    </message>
+    <message>
+        <source>Make the options with auto_execute_tools=False, or do not.</source>
+        <translation>Legen Sie die Optionen mit auto_execute_tools=False an, oder tun Sie es nicht.</translation>
+    </message>
+    <message>
+        <source>Make them with Message.user(…) and the like.</source>
+        <translation>Legen Sie sie mit Message.user(…) und Ähnlichem an.</translation>
+    </message>
+    <message>
+        <source>Messages that follow themselves; they begin a branch.</source>
+        <translation>Nachrichten, die sich selbst folgen; sie beginnen einen Zweig.</translation>
+    </message>
+    <message>
+        <source>Messages wait to be sent.</source>
+        <translation>Nachrichten warten darauf, gesendet zu werden.</translation>
+    </message>
+    <message>
+        <source>Messages whose predecessor is missing; they follow the one before them.</source>
+        <translation>Nachrichten, deren Vorgänger fehlt; sie folgen der davor.</translation>
+    </message>
+    <message>
+        <source>More was not understood; only the first kinds of it are listed.</source>
+        <translation>Mehr wurde nicht verstanden; nur die ersten Arten davon sind aufgeführt.</translation>
+    </message>
+    <message>
+        <source>Move what lies in it elsewhere, then undo again.</source>
+        <translation>Verschieben Sie, was darin liegt, und machen Sie dann noch einmal rückgängig.</translation>
+    </message>
+    <message>
+        <source>Name a conversation.</source>
+        <translation>Nennen Sie eine Unterhaltung.</translation>
+    </message>
+    <message>
+        <source>Name a file, or a program with --from.</source>
+        <translation>Nennen Sie eine Datei, oder mit --from ein Programm.</translation>
+    </message>
+    <message>
+        <source>Name files like *.py or src/**/*.py.</source>
+        <translation>Nennen Sie Dateien wie *.py oder src/**/*.py.</translation>
+    </message>
+    <message>
+        <source>Name it among them.</source>
+        <translation>Nennen Sie es unter ihnen.</translation>
+    </message>
+    <message>
+        <source>Name one of the options&apos; specialists.</source>
+        <translation>Nennen Sie einen der Spezialisten der Optionen.</translation>
+    </message>
+    <message>
+        <source>Name one of those that are installed.</source>
+        <translation>Nennen Sie etwas, das installiert ist.</translation>
+    </message>
+    <message>
+        <source>Name one of those that were added.</source>
+        <translation>Nennen Sie etwas, das hinzugefügt wurde.</translation>
+    </message>
+    <message>
+        <source>Name one of: {known}.</source>
+        <translation>Nennen Sie eines von: {known}.</translation>
+    </message>
+    <message>
+        <source>Name the file, and the file that it becomes.</source>
+        <translation>Nennen Sie die Datei und die Datei, zu der sie wird.</translation>
+    </message>
+    <message>
+        <source>Name the folder that has them with --data-dir.</source>
+        <translation>Nennen Sie mit --data-dir den Ordner, der sie hat.</translation>
+    </message>
+    <message>
+        <source>Name the program that runs it, such as python or sh, as the command.</source>
+        <translation>Nennen Sie als Befehl das Programm, das es ausführt, etwa python oder sh.</translation>
+    </message>
+    <message>
+        <source>Names of folders that were too long, too many or empty were cut.</source>
+        <translation>Namen von Ordnern, die zu lang, zu viele oder leer waren, wurden gekürzt.</translation>
+    </message>
+    <message>
+        <source>No address of this machine is free for the answer.</source>
+        <translation>Keine Adresse dieses Rechners ist frei für die Antwort.</translation>
+    </message>
+    <message>
+        <source>No answer yet, {seconds} s.</source>
+        <translation>Noch keine Antwort, {seconds} s.</translation>
+    </message>
+    <message>
+        <source>No call waits for a result.</source>
+        <translation>Kein Aufruf wartet auf ein Ergebnis.</translation>
+    </message>
+    <message>
+        <source>No histories of “{program}” can be read.</source>
+        <translation>Verläufe von „{program}“ lassen sich nicht lesen.</translation>
+    </message>
+    <message>
+        <source>No model could answer the server “{server}”: {why}
+{remedy}</source>
+        <translation>Kein Modell konnte dem Server „{server}“ antworten: {why}
+{remedy}</translation>
+    </message>
+    <message>
+        <source>No model is chosen for this conversation.</source>
+        <translation>Für diese Unterhaltung ist kein Modell gewählt.</translation>
+    </message>
+    <message>
+        <source>No model is chosen.</source>
+        <translation>Es ist kein Modell gewählt.</translation>
+    </message>
+    <message>
+        <source>No model server is set up yet.</source>
+        <translation>Es ist noch kein Modellserver eingerichtet.</translation>
+    </message>
+    <message>
+        <source>No prompt policy is called “{id}”.</source>
+        <translation>Keine Prompt-Richtlinie heißt „{id}“.</translation>
+    </message>
+    <message>
+        <source>No reasoning was asked for, because the model must call a tool.</source>
+        <translation>Um Nachdenken wurde nicht gebeten, weil das Modell ein Werkzeug aufrufen muss.</translation>
+    </message>
+    <message>
+        <source>Nobody is signed in to the server “{server}”.</source>
+        <translation>Am Server „{server}“ ist niemand angemeldet.</translation>
+    </message>
+    <message>
+        <source>Not everything can be searched: less than 100 MB are free on this disk, too little for the index. Free some space.</source>
+        <translation>Nicht alles lässt sich durchsuchen: Auf diesem Datenträger sind weniger als 100 MB frei, zu wenig für den Index. Schaffen Sie Platz.</translation>
+    </message>
+    <message>
+        <source>Not everything can be searched: this data folder cannot be written, and the search keeps an index in it. Give it back its rights, or open a copy of it that can be written.</source>
+        <translation>Nicht alles lässt sich durchsuchen: Dieser Datenordner ist schreibgeschützt, und die Suche hat ihren Index darin. Geben Sie ihm seine Rechte zurück, oder öffnen Sie eine beschreibbare Kopie davon.</translation>
+    </message>
+    <message>
+        <source>Not everything can be searched: {why}</source>
+        <translation>Nicht alles lässt sich durchsuchen: {why}</translation>
+    </message>
+    <message>
+        <source>Not put back, because they were changed since: {paths}</source>
+        <translation>Nicht zurückgesetzt, weil inzwischen geändert: {paths}</translation>
+    </message>
+    <message>
+        <source>Not run: the tool “{name}” is another one now, it was changed after the call was made. Look at what it says of itself, then call again if it is still needed.</source>
+        <translation>Nicht ausgeführt: Das Werkzeug „{name}“ ist jetzt ein anderes, es wurde nach dem Aufruf geändert. Sehen Sie nach, was es über sich sagt, und rufen Sie es dann erneut auf, wenn es noch gebraucht wird.</translation>
+    </message>
+    <message>
+        <source>Not run: the tool “{name}” is no longer there. Either the server that offers it has ended. It is started when it is needed: call again. Or it was turned off or removed after the call was made: if it is missing then too, find another way, or have it turned on in the settings.</source>
+        <translation>Nicht ausgeführt: Das Werkzeug „{name}“ ist nicht mehr da. Entweder hat der Server geendet, der es anbietet. Er wird bei Bedarf gestartet: Rufen Sie erneut auf. Oder es wurde nach dem Aufruf abgeschaltet oder entfernt: Fehlt es auch dann, finden Sie einen anderen Weg, oder lassen Sie es in den Einstellungen einschalten.</translation>
+    </message>
+    <message>
+        <source>Nothing could be summarised.</source>
+        <translation>Nichts konnte zusammengefasst werden.</translation>
+    </message>
+    <message>
+        <source>Nothing is lost.</source>
+        <translation>Nichts ist verloren.</translation>
+    </message>
+    <message>
+        <source>Nothing is saved until what was in it can be kept as a copy. Check the disk and its free space; it is tried again by itself.</source>
+        <translation>Nichts wird gespeichert, bis der Inhalt als Kopie aufbewahrt werden kann. Prüfen Sie den Datenträger und seinen freien Platz; es wird von selbst erneut versucht.</translation>
+    </message>
+    <message>
+        <source>Nothing on this system can hold the command to reading, so it was not run. Call again: the person is asked then.</source>
+        <translation>Nichts auf diesem System kann den Befehl auf das Lesen beschränken, daher wurde er nicht ausgeführt. Rufen Sie erneut auf: Dann wird der Mensch gefragt.</translation>
+    </message>
+    <message>
+        <source>Nothing stands before the question, so there is nothing to keep.</source>
+        <translation>Vor der Frage steht nichts, also gibt es nichts zu behalten.</translation>
+    </message>
+    <message>
+        <source>Nothing was asked yet.</source>
+        <translation>Noch wurde nichts gefragt.</translation>
+    </message>
+    <message>
+        <source>Older messages were summarised for the model, to make room. You still see all of them.</source>
+        <translation>Ältere Nachrichten wurden für das Modell zusammengefasst, um Platz zu schaffen. Sie sehen weiterhin alle.</translation>
+    </message>
+    <message>
+        <source>Older pictures are not sent: this model takes fewer of them in one conversation.</source>
+        <translation>Ältere Bilder werden nicht gesendet: Dieses Modell nimmt weniger davon in einer Unterhaltung.</translation>
+    </message>
+    <message>
+        <source>One event of the answer was damaged and could not be read. Something may be missing.</source>
+        <translation>Ein Ereignis der Antwort war beschädigt und konnte nicht gelesen werden. Vielleicht fehlt etwas.</translation>
+    </message>
+    <message>
+        <source>Only a message of the user can be asked.</source>
+        <translation>Nur eine Nachricht des Benutzers kann gefragt werden.</translation>
+    </message>
+    <message>
+        <source>Only a prompt can wait.</source>
+        <translation>Nur ein Prompt kann warten.</translation>
+    </message>
+    <message>
+        <source>Only answers can be asked for anew.</source>
+        <translation>Nur Antworten können neu erbeten werden.</translation>
+    </message>
+    <message>
+        <source>Only numbers can be computed.</source>
+        <translation>Nur Zahlen können berechnet werden.</translation>
+    </message>
+    <message>
+        <source>Only the choices are an answer to this question.</source>
+        <translation>Nur die Vorschläge sind eine Antwort auf diese Frage.</translation>
+    </message>
+    <message>
+        <source>Only the first of several frames is kept.</source>
+        <translation>Nur das erste von mehreren Einzelbildern bleibt.</translation>
+    </message>
+    <message>
+        <source>Only the person can allow this host, in Preferences under Network. Ask them, or use a public server.</source>
+        <translation>Nur der Mensch kann diesen Host erlauben, in den Einstellungen unter „Netzwerk“. Fragen Sie ihn, oder verwenden Sie einen öffentlichen Server.</translation>
+    </message>
+    <message>
+        <source>Only the root agent can ask for another mode.</source>
+        <translation>Nur der oberste Agent kann um einen anderen Modus bitten.</translation>
+    </message>
+    <message>
+        <source>Only the root agent can ask the person.</source>
+        <translation>Nur der oberste Agent kann den Menschen fragen.</translation>
+    </message>
+    <message>
+        <source>Only what you wrote can be edited.</source>
+        <translation>Nur was Sie geschrieben haben, lässt sich bearbeiten.</translation>
+    </message>
+    <message>
+        <source>Open it again, and go on there.</source>
+        <translation>Öffnen Sie sie wieder, und machen Sie dort weiter.</translation>
+    </message>
+    <message>
+        <source>Open it in a browser.</source>
+        <translation>Öffnen Sie es in einem Browser.</translation>
+    </message>
+    <message>
+        <source>Open it in an image viewer, save it again and attach the copy.</source>
+        <translation>Öffnen Sie es in einem Bildbetrachter, speichern Sie es neu, und hängen Sie die Kopie an.</translation>
+    </message>
+    <message>
+        <source>Open the address in a browser.</source>
+        <translation>Öffnen Sie die Adresse in einem Browser.</translation>
+    </message>
+    <message>
+        <source>Open the conversation again; it is then as it is on the disk.</source>
+        <translation>Öffnen Sie die Unterhaltung erneut; sie ist dann so wie auf dem Datenträger.</translation>
+    </message>
+    <message>
+        <source>Open the conversation with the tool and the folder that it had, then restore once more.</source>
+        <translation>Öffnen Sie die Unterhaltung mit dem Werkzeug und dem Ordner, die sie hatte, und stellen Sie dann noch einmal wieder her.</translation>
+    </message>
+    <message>
+        <source>PNG, JPEG, GIF and WebP can be.</source>
+        <translation>PNG, JPEG, GIF und WebP gehen.</translation>
+    </message>
+    <message>
+        <source>Pictures from before are not sent: this model does not read them.</source>
+        <translation>Bilder von vorher werden nicht gesendet: Dieses Modell liest sie nicht.</translation>
+    </message>
+    <message>
+        <source>Pictures that are damaged, too large, or only named.</source>
+        <translation>Bilder, die beschädigt, zu groß oder nur genannt sind.</translation>
+    </message>
+    <message>
+        <source>Plan</source>
+        <translation>Planen</translation>
+    </message>
+    <message>
+        <source>Port {port} belongs to a service that is not the web.</source>
+        <translation>Port {port} gehört zu einem Dienst, der nicht das Web ist.</translation>
+    </message>
+    <message>
+        <source>Put Message.tool_results([...]) at the end.</source>
+        <translation>Setzen Sie Message.tool_results([...]) ans Ende.</translation>
+    </message>
+    <message>
+        <source>Put it back by hand from a copy of your own.</source>
+        <translation>Setzen Sie es von Hand aus einer eigenen Kopie zurück.</translation>
+    </message>
+    <message>
+        <source>Put it back; nothing new is kept until then. The open text is still here: copy what you need.</source>
+        <translation>Legen Sie sie zurück; bis dahin wird nichts Neues aufbewahrt. Der offene Text ist noch hier: Kopieren Sie, was Sie brauchen.</translation>
+    </message>
+    <message>
+        <source>Put it somewhere else.</source>
+        <translation>Legen Sie es woanders ab.</translation>
+    </message>
+    <message>
+        <source>Put its bytes into the message: Message.user_with_file.</source>
+        <translation>Legen Sie die Bytes in die Nachricht: Message.user_with_file.</translation>
+    </message>
+    <message>
+        <source>Put the file back by hand from a copy of your own.</source>
+        <translation>Setzen Sie die Datei von Hand aus einer eigenen Kopie zurück.</translation>
+    </message>
+    <message>
+        <source>Put them into the proxy&apos;s address, in the system&apos;s settings or in the environment (http_proxy, https_proxy, all_proxy): http://name:password@host:port.</source>
+        <translation>Schreiben Sie sie in die Adresse des Proxys, in den Systemeinstellungen oder in der Umgebung (http_proxy, https_proxy, all_proxy): http://name:passwort@host:port.</translation>
+    </message>
+    <message>
+        <source>Read it again.</source>
+        <translation>Lesen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>Read it in one task.</source>
+        <translation>Lesen Sie es in einer Task.</translation>
+    </message>
+    <message>
+        <source>Read it to its end, or stop it with interrupt() first.</source>
+        <translation>Lesen Sie es bis zum Ende, oder halten Sie es erst mit interrupt() an.</translation>
+    </message>
+    <message>
+        <source>Read on, and send it again if it still fits.</source>
+        <translation>Lesen Sie weiter, und senden Sie es erneut, wenn es noch passt.</translation>
+    </message>
+    <message>
+        <source>Read them in one task.</source>
+        <translation>Lesen Sie sie in einer Task.</translation>
+    </message>
+    <message>
+        <source>Reading the page at “{address}” took longer than {seconds} seconds.</source>
+        <translation>Die Seite unter „{address}“ zu lesen, dauerte länger als {seconds} Sekunden.</translation>
+    </message>
+    <message>
+        <source>Reasoning cannot be switched off at the level “{level}”; the model reasons.</source>
+        <translation>Auf der Stufe „{level}“ lässt sich das Nachdenken nicht abschalten; das Modell denkt nach.</translation>
+    </message>
+    <message>
+        <source>Reasoning has levels here: {tokens} tokens became “{effort}”.</source>
+        <translation>Nachdenken hat hier Stufen: Aus {tokens} Token wurde „{effort}“.</translation>
+    </message>
+    <message>
+        <source>Reasoning only between calls cannot be asked for here, so the model decides.</source>
+        <translation>Um Nachdenken nur zwischen Aufrufen lässt sich hier nicht bitten, daher entscheidet das Modell.</translation>
+    </message>
+    <message>
+        <source>Reasoning starts with the next question: it cannot be switched on between calls of tools.</source>
+        <translation>Nachdenken beginnt mit der nächsten Frage: Zwischen Werkzeugaufrufen lässt es sich nicht einschalten.</translation>
+    </message>
+    <message>
+        <source>Remove attachments or send smaller ones.</source>
+        <translation>Entfernen Sie Anhänge, oder senden Sie kleinere.</translation>
+    </message>
+    <message>
+        <source>Remove it first, or choose another id.</source>
+        <translation>Entfernen Sie es erst, oder wählen Sie eine andere ID.</translation>
+    </message>
+    <message>
+        <source>Remove it first, or choose another name.</source>
+        <translation>Entfernen Sie es erst, oder wählen Sie einen anderen Namen.</translation>
+    </message>
+    <message>
+        <source>Remove some of them.</source>
+        <translation>Entfernen Sie einige davon.</translation>
+    </message>
+    <message>
+        <source>Remove some, or make them smaller.</source>
+        <translation>Entfernen Sie einige, oder verkleinern Sie sie.</translation>
+    </message>
+    <message>
+        <source>Remove the cause, then restore once more.</source>
+        <translation>Beseitigen Sie die Ursache, und stellen Sie dann noch einmal wieder her.</translation>
+    </message>
+    <message>
+        <source>Restore into a new folder; then nothing can be overwritten.</source>
+        <translation>Stellen Sie in einen neuen Ordner wieder her; dann kann nichts überschrieben werden.</translation>
+    </message>
+    <message>
+        <source>Restore it first.</source>
+        <translation>Stellen Sie sie erst wieder her.</translation>
+    </message>
+    <message>
+        <source>Results of calls that are missing.</source>
+        <translation>Ergebnisse von Aufrufen, die fehlen.</translation>
+    </message>
+    <message>
+        <source>Return the answer; show progress by RunningCall.</source>
+        <translation>Geben Sie die Antwort zurück; zeigen Sie Fortschritt mit RunningCall.</translation>
+    </message>
+    <message>
+        <source>Rules that cannot be read and do not hold any more: {count}. Look through your rules, and lay down again what is missing.</source>
+        <translation>Regeln, die sich nicht lesen lassen und nicht mehr gelten: {count}. Sehen Sie Ihre Regeln durch, und legen Sie neu an, was fehlt.</translation>
+    </message>
+    <message>
+        <source>Rules that deny or ask and are understood only in part: {count}. They hold for more calls than they did. Look through your rules, and lay them down again as you want them.</source>
+        <translation>Regeln, die ablehnen oder fragen und nur zum Teil verstanden werden: {count}. Sie gelten für mehr Aufrufe als bisher. Sehen Sie Ihre Regeln durch, und legen Sie sie so an, wie Sie sie wollen.</translation>
+    </message>
+    <message>
+        <source>Run its command in a terminal to see why; correct it with Edit, then press Test.</source>
+        <translation>Führen Sie seinen Befehl in einem Terminal aus, um den Grund zu sehen; berichtigen Sie ihn mit „Bearbeiten“, und drücken Sie dann „Testen“.</translation>
+    </message>
+    <message>
+        <source>Run pip install &apos;desktop-agent[{extra}]&apos;.</source>
+        <translation>Führen Sie pip install &apos;desktop-agent[{extra}]&apos; aus.</translation>
+    </message>
+    <message>
+        <source>Save it as UTF-8.</source>
+        <translation>Speichern Sie sie als UTF-8.</translation>
+    </message>
+    <message>
+        <source>Say dialect or base_url.</source>
+        <translation>Geben Sie dialect oder base_url an.</translation>
+    </message>
+    <message>
+        <source>Say why it is needed and let the person change the mode.</source>
+        <translation>Sagen Sie, warum es nötig ist, und lassen Sie den Menschen den Modus wechseln.</translation>
+    </message>
+    <message>
+        <source>Scaled from {before} to {after} pixels: models take up to {limit} pixels on the longer edge.</source>
+        <translation>Von {before} auf {after} Pixel verkleinert: Modelle nehmen bis zu {limit} Pixel an der längeren Seite.</translation>
+    </message>
+    <message>
+        <source>Scroll up to it, then ask again.</source>
+        <translation>Blättern Sie zu ihr hinauf, und fragen Sie dann erneut.</translation>
+    </message>
+    <message>
+        <source>See that it is there and may be read.</source>
+        <translation>Sehen Sie nach, ob es da ist und gelesen werden darf.</translation>
+    </message>
+    <message>
+        <source>See whether that program still opens it; if it is running, close it and try again.</source>
+        <translation>Sehen Sie nach, ob jenes Programm sie noch öffnet; läuft es, schließen Sie es, und versuchen Sie es erneut.</translation>
+    </message>
+    <message>
+        <source>Select two conversations or more.</source>
+        <translation>Wählen Sie zwei oder mehr Unterhaltungen aus.</translation>
+    </message>
+    <message>
+        <source>Send a message of the person.</source>
+        <translation>Senden Sie eine Nachricht des Menschen.</translation>
+    </message>
+    <message>
+        <source>Send it again as a new message if it is still needed.</source>
+        <translation>Senden Sie sie als neue Nachricht erneut, wenn sie noch gebraucht wird.</translation>
+    </message>
+    <message>
+        <source>Send the same words as a new message.</source>
+        <translation>Senden Sie dieselben Worte als neue Nachricht.</translation>
+    </message>
+    <message>
+        <source>Send them or remove them, then edit the earlier one.</source>
+        <translation>Senden oder entfernen Sie sie, und bearbeiten Sie dann die frühere.</translation>
+    </message>
+    <message>
+        <source>Shorten it.</source>
+        <translation>Kürzen Sie es.</translation>
+    </message>
+    <message>
+        <source>Sign in again in the settings of the server.</source>
+        <translation>Melden Sie sich in den Einstellungen des Servers neu an.</translation>
+    </message>
+    <message>
+        <source>Sign in again.</source>
+        <translation>Melden Sie sich neu an.</translation>
+    </message>
+    <message>
+        <source>Something went wrong inside the program ({kind}).</source>
+        <translation>Im Programm ist etwas schiefgegangen ({kind}).</translation>
+    </message>
+    <message>
+        <source>Start a new conversation, or choose a model with a larger context.</source>
+        <translation>Beginnen Sie eine neue Unterhaltung, oder wählen Sie ein Modell mit größerem Kontext.</translation>
+    </message>
+    <message>
+        <source>Start a new conversation, or remove some of the pictures.</source>
+        <translation>Beginnen Sie eine neue Unterhaltung, oder entfernen Sie einige der Bilder.</translation>
+    </message>
+    <message>
+        <source>Start it, or correct its address with Edit; then press Test.</source>
+        <translation>Starten Sie ihn, oder berichtigen Sie seine Adresse mit „Bearbeiten“; drücken Sie dann „Testen“.</translation>
+    </message>
+    <message>
+        <source>Submit results when ToolCallsRequested has come.</source>
+        <translation>Geben Sie Ergebnisse, wenn ToolCallsRequested gekommen ist.</translation>
+    </message>
+    <message>
+        <source>Submit the results of all calls together.</source>
+        <translation>Geben Sie die Ergebnisse aller Aufrufe zusammen.</translation>
+    </message>
+    <message>
+        <source>Summaries of older messages, which are all here.</source>
+        <translation>Zusammenfassungen älterer Nachrichten, die alle hier sind.</translation>
+    </message>
+    <message>
+        <source>Tags that were too long, too many or the same were left out or cut.</source>
+        <translation>Schlagwörter, die zu lang, zu viele oder gleich waren, wurden weggelassen oder gekürzt.</translation>
+    </message>
+    <message>
+        <source>Take a choice or write something.</source>
+        <translation>Wählen Sie einen Vorschlag, oder schreiben Sie etwas.</translation>
+    </message>
+    <message>
+        <source>Take one choice.</source>
+        <translation>Wählen Sie einen Vorschlag.</translation>
+    </message>
+    <message>
+        <source>Take one of them away.</source>
+        <translation>Nehmen Sie eines davon weg.</translation>
+    </message>
+    <message>
+        <source>Take one of them.</source>
+        <translation>Nehmen Sie eines davon.</translation>
+    </message>
+    <message>
+        <source>Take up to {n}.</source>
+        <translation>Nehmen Sie bis zu {n}.</translation>
+    </message>
+    <message>
+        <source>The API key has characters that no key has.</source>
+        <translation>Der API-Schlüssel hat Zeichen, die kein Schlüssel hat.</translation>
+    </message>
+    <message>
+        <source>The API key was not accepted: {message}</source>
+        <translation>Der API-Schlüssel wurde nicht angenommen: {message}</translation>
+    </message>
+    <message>
+        <source>The address answered, but not like a model server: {message}</source>
+        <translation>Die Adresse hat geantwortet, aber nicht wie ein Modellserver: {message}</translation>
+    </message>
+    <message>
+        <source>The address carries a name or a password. Nothing of that kind is sent.</source>
+        <translation>Die Adresse enthält einen Namen oder ein Passwort. Nichts dergleichen wird gesendet.</translation>
+    </message>
+    <message>
+        <source>The address holds a user name or password.</source>
+        <translation>Die Adresse enthält einen Benutzernamen oder ein Passwort.</translation>
+    </message>
+    <message>
+        <source>The address leads from one to the next, without end.</source>
+        <translation>Die Adresse führt endlos von einer zur nächsten.</translation>
+    </message>
+    <message>
+        <source>The agent changed the mode to “{mode}”.</source>
+        <translation>Der Agent hat in den Modus „{mode}“ gewechselt.</translation>
+    </message>
+    <message>
+        <source>The agent is at another turn by now.</source>
+        <translation>Der Agent ist inzwischen bei einem anderen Zug.</translation>
+    </message>
+    <message>
+        <source>The agent made this very call {count} times in a row.</source>
+        <translation>Der Agent hat genau diesen Aufruf {count}-mal hintereinander gemacht.</translation>
+    </message>
+    <message>
+        <source>The answer before is not finished.</source>
+        <translation>Die Antwort davor ist nicht fertig.</translation>
+    </message>
+    <message>
+        <source>The answer broke off before its end: {message}</source>
+        <translation>Die Antwort brach vor ihrem Ende ab: {message}</translation>
+    </message>
+    <message>
+        <source>The answer ended for a reason that this version does not know.</source>
+        <translation>Die Antwort endete aus einem Grund, den diese Version nicht kennt.</translation>
+    </message>
+    <message>
+        <source>The answer ended for a reason that this version does not know: “{reason}”.</source>
+        <translation>Die Antwort endete aus einem Grund, den diese Version nicht kennt: „{reason}“.</translation>
+    </message>
+    <message>
+        <source>The answer is empty.</source>
+        <translation>Die Antwort ist leer.</translation>
+    </message>
+    <message>
+        <source>The answer is longer than what is taken in.</source>
+        <translation>Die Antwort ist länger als das, was angenommen wird.</translation>
+    </message>
+    <message>
+        <source>The answer is longer than {limit} characters.</source>
+        <translation>Die Antwort ist länger als {limit} Zeichen.</translation>
+    </message>
+    <message>
+        <source>The answer of “{host}” is packed in a way that cannot be read.</source>
+        <translation>Die Antwort von „{host}“ ist so verpackt, dass sie sich nicht lesen lässt.</translation>
+    </message>
+    <message>
+        <source>The answer&apos;s limit leaves no room for reasoning, so none was asked for.</source>
+        <translation>Die Grenze der Antwort lässt keinen Platz zum Nachdenken, daher wurde nicht darum gebeten.</translation>
+    </message>
+    <message>
+        <source>The arguments are nested too deep to be checked.</source>
+        <translation>Die Argumente sind zu tief verschachtelt, um geprüft zu werden.</translation>
+    </message>
+    <message>
+        <source>The arguments are not a JSON object, so the call was not run. Write them again.</source>
+        <translation>Die Argumente sind kein JSON-Objekt, daher wurde der Aufruf nicht ausgeführt. Schreiben Sie sie neu.</translation>
+    </message>
+    <message>
+        <source>The arguments of a tool are an object: its schema says “type”: “object”.</source>
+        <translation>Die Argumente eines Werkzeugs sind ein Objekt: In seinem Schema steht „type“: „object“.</translation>
+    </message>
+    <message>
+        <source>The budget for reasoning was changed to {tokens} tokens, which is what fits.</source>
+        <translation>Das Budget zum Nachdenken wurde auf {tokens} Token geändert, denn so viel passt.</translation>
+    </message>
+    <message>
+        <source>The call could not be judged. {words}</source>
+        <translation>Der Aufruf konnte nicht beurteilt werden. {words}</translation>
+    </message>
+    <message>
+        <source>The call has no name, or may be a part of the one beside it, so it was not run. Call again, one at a time.</source>
+        <translation>Der Aufruf hat keinen Namen oder ist vielleicht Teil des Aufrufs daneben, daher wurde er nicht ausgeführt. Rufen Sie erneut auf, einzeln nacheinander.</translation>
+    </message>
+    <message>
+        <source>The call of “{tool}” was broken off, so it is not known whether it took effect.</source>
+        <translation>Der Aufruf von „{tool}“ wurde abgebrochen, daher ist nicht bekannt, ob er gewirkt hat.</translation>
+    </message>
+    <message>
+        <source>The call on “{path}” never ended, so it is not known who changed it since; it was left as it is.</source>
+        <translation>Der Aufruf für „{path}“ endete nie, daher ist nicht bekannt, wer es seither geändert hat; es blieb, wie es ist.</translation>
+    </message>
+    <message>
+        <source>The call was stopped before it did anything.</source>
+        <translation>Der Aufruf wurde angehalten, bevor er etwas getan hat.</translation>
+    </message>
+    <message>
+        <source>The command ran longer than {seconds} s and was ended, with all that it had started. Until then it wrote:
+{output}
+{done}
+</source>
+        <translation>Der Befehl lief länger als {seconds} s und wurde beendet, mit allem, was er gestartet hatte. Bis dahin schrieb er:
+{output}
+{done}
+</translation>
+    </message>
+    <message>
+        <source>The conversation has become longer than this model can read.</source>
+        <translation>Die Unterhaltung ist länger geworden, als dieses Modell lesen kann.</translation>
+    </message>
+    <message>
+        <source>The conversation was changed meanwhile.</source>
+        <translation>Die Unterhaltung wurde inzwischen geändert.</translation>
+    </message>
+    <message>
+        <source>The conversation went on meanwhile.</source>
+        <translation>Die Unterhaltung ging inzwischen weiter.</translation>
+    </message>
+    <message>
+        <source>The conversations are in use by another program.</source>
+        <translation>Die Unterhaltungen werden von einem anderen Programm benutzt.</translation>
+    </message>
+    <message>
+        <source>The conversations cannot be compacted while another program has them open.</source>
+        <translation>Die Unterhaltungen lassen sich nicht verdichten, solange ein anderes Programm sie geöffnet hat.</translation>
+    </message>
+    <message>
+        <source>The conversations could not be read or written.</source>
+        <translation>Die Unterhaltungen konnten nicht gelesen oder geschrieben werden.</translation>
+    </message>
+    <message>
+        <source>The conversations in “{path}” are damaged.</source>
+        <translation>Die Unterhaltungen in „{path}“ sind beschädigt.</translation>
+    </message>
+    <message>
+        <source>The conversations in “{path}” were saved by a newer version.</source>
+        <translation>Die Unterhaltungen in „{path}“ wurden von einer neueren Version gespeichert.</translation>
+    </message>
+    <message>
+        <source>The copy “{path}” could not be verified and was removed.</source>
+        <translation>Die Kopie „{path}“ konnte nicht bestätigt werden und wurde entfernt.</translation>
+    </message>
+    <message>
+        <source>The disk is full; “{path}” was not written.</source>
+        <translation>Der Datenträger ist voll; „{path}“ wurde nicht geschrieben.</translation>
+    </message>
+    <message>
+        <source>The disk refused this for a while; it is saved now.</source>
+        <translation>Der Datenträger hat das eine Weile verweigert; jetzt ist es gespeichert.</translation>
+    </message>
+    <message>
+        <source>The expression is not written in a way that can be computed.</source>
+        <translation>Der Ausdruck ist nicht so geschrieben, dass er berechnet werden kann.</translation>
+    </message>
+    <message>
+        <source>The expression uses something that this calculator does not know.</source>
+        <translation>Der Ausdruck verwendet etwas, das dieser Rechner nicht kennt.</translation>
+    </message>
+    <message>
+        <source>The file ends in the middle of it.</source>
+        <translation>Die Datei endet mittendrin.</translation>
+    </message>
+    <message>
+        <source>The file has {count} lines; there is no line {start}.</source>
+        <translation>Die Datei hat {count} Zeilen; eine Zeile {start} gibt es nicht.</translation>
+    </message>
+    <message>
+        <source>The file system of “{folder}” has no locks, so two programs could write the same conversation at once.</source>
+        <translation>Das Dateisystem von „{folder}“ hat keine Sperren, daher könnten zwei Programme gleichzeitig dieselbe Unterhaltung schreiben.</translation>
+    </message>
+    <message>
+        <source>The format is not clear.</source>
+        <translation>Das Format ist nicht klar.</translation>
+    </message>
+    <message>
+        <source>The guard “{name}” was removed: {reason}</source>
+        <translation>Der Wächter „{name}“ wurde entfernt: {reason}</translation>
+    </message>
+    <message>
+        <source>The key can be kept in memory until the program is closed.</source>
+        <translation>Der Schlüssel kann bis zum Ende des Programms im Arbeitsspeicher bleiben.</translation>
+    </message>
+    <message>
+        <source>The keyring could not be used.</source>
+        <translation>Der Schlüsselbund konnte nicht benutzt werden.</translation>
+    </message>
+    <message>
+        <source>The keyring does not answer; it may be waiting to be unlocked.</source>
+        <translation>Der Schlüsselbund antwortet nicht; vielleicht wartet er darauf, entsperrt zu werden.</translation>
+    </message>
+    <message>
+        <source>The keyring is locked.</source>
+        <translation>Der Schlüsselbund ist gesperrt.</translation>
+    </message>
+    <message>
+        <source>The last answer is complete, so there is nothing to try again.</source>
+        <translation>Die letzte Antwort ist vollständig, daher gibt es nichts erneut zu versuchen.</translation>
+    </message>
+    <message>
+        <source>The level of reasoning “{level}” is not taken here; “{sent}” was asked for instead.</source>
+        <translation>Die Denkstufe „{level}“ wird hier nicht angenommen; stattdessen wurde um „{sent}“ gebeten.</translation>
+    </message>
+    <message>
+        <source>The message says nothing.</source>
+        <translation>Die Nachricht sagt nichts.</translation>
+    </message>
+    <message>
+        <source>The message was not sent: {reason}</source>
+        <translation>Die Nachricht wurde nicht gesendet: {reason}</translation>
+    </message>
+    <message>
+        <source>The mode stays “{mode}”.</source>
+        <translation>Der Modus bleibt „{mode}“.</translation>
+    </message>
+    <message>
+        <source>The mode “{mode}” denies calls that change something.</source>
+        <translation>Der Modus „{mode}“ lehnt Aufrufe ab, die etwas ändern.</translation>
+    </message>
+    <message>
+        <source>The mode “{title}” was removed, so “{now}” holds here. Choose another mode if you like.</source>
+        <translation>Der Modus „{title}“ wurde entfernt, daher gilt hier „{now}“. Wählen Sie einen anderen Modus, wenn Sie möchten.</translation>
+    </message>
+    <message>
+        <source>The mode “{title}” was removed. What it denied or asked about stays so here, what it allowed is asked about; choose another mode when you like.</source>
+        <translation>Der Modus „{title}“ wurde entfernt. Was er ablehnte oder erfragte, bleibt hier so; nach dem, was er erlaubte, wird gefragt. Wählen Sie einen anderen Modus, wenn Sie möchten.</translation>
+    </message>
+    <message>
+        <source>The model can go on from here.</source>
+        <translation>Das Modell kann von hier aus weitermachen.</translation>
+    </message>
+    <message>
+        <source>The model declined to answer.</source>
+        <translation>Das Modell hat eine Antwort abgelehnt.</translation>
+    </message>
+    <message>
+        <source>The model ended its answer without saying anything.</source>
+        <translation>Das Modell hat seine Antwort beendet, ohne etwas zu sagen.</translation>
+    </message>
+    <message>
+        <source>The model is still working.</source>
+        <translation>Das Modell arbeitet noch.</translation>
+    </message>
+    <message>
+        <source>The model server could not be reached: {message}</source>
+        <translation>Der Modellserver war nicht erreichbar: {message}</translation>
+    </message>
+    <message>
+        <source>The model server reported: {message}</source>
+        <translation>Der Modellserver meldete: {message}</translation>
+    </message>
+    <message>
+        <source>The model server took too long: {message}</source>
+        <translation>Der Modellserver brauchte zu lange: {message}</translation>
+    </message>
+    <message>
+        <source>The model wrote a call that its own server could not read.</source>
+        <translation>Das Modell schrieb einen Aufruf, den sein eigener Server nicht lesen konnte.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s longest answer is {tokens} tokens, so no more were asked for.</source>
+        <translation>Die längste Antwort des Modells ist {tokens} Token lang, daher wurde nicht um mehr gebeten.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s server sent something that is no JSON.</source>
+        <translation>Der Server des Modells hat etwas gesendet, das kein JSON ist.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s server sent something that is no part of an answer ({kind}).</source>
+        <translation>Der Server des Modells hat etwas gesendet, das kein Teil einer Antwort ist ({kind}).</translation>
+    </message>
+    <message>
+        <source>The name of “{path}” on the disk is no text.</source>
+        <translation>Der Name von „{path}“ auf dem Datenträger ist kein Text.</translation>
+    </message>
+    <message>
+        <source>The name “{path}” is too long for this disk.</source>
+        <translation>Der Name „{path}“ ist zu lang für diesen Datenträger.</translation>
+    </message>
+    <message>
+        <source>The old text and the new text are the same; nothing would change.</source>
+        <translation>Der alte und der neue Text sind gleich; nichts würde sich ändern.</translation>
+    </message>
+    <message>
+        <source>The old text does not stand in “{path}”.</source>
+        <translation>Der alte Text steht nicht in „{path}“.</translation>
+    </message>
+    <message>
+        <source>The old text stands in “{path}” {count} times, at {lines}.</source>
+        <translation>Der alte Text steht {count}-mal in „{path}“, bei {lines}.</translation>
+    </message>
+    <message>
+        <source>The oldest conversations of other programs are not searched, because there are too many of them.</source>
+        <translation>Die ältesten Unterhaltungen anderer Programme werden nicht durchsucht, weil es zu viele sind.</translation>
+    </message>
+    <message>
+        <source>The page at “{address}” could not be read.</source>
+        <translation>Die Seite unter „{address}“ konnte nicht gelesen werden.</translation>
+    </message>
+    <message>
+        <source>The page for signing in has an address that is not opened.</source>
+        <translation>Die Seite zum Anmelden hat eine Adresse, die nicht geöffnet wird.</translation>
+    </message>
+    <message>
+        <source>The page has {count} characters; there is no character {start}.</source>
+        <translation>Die Seite hat {count} Zeichen; ein Zeichen {start} gibt es nicht.</translation>
+    </message>
+    <message>
+        <source>The page is larger than {limit}.</source>
+        <translation>Die Seite ist größer als {limit}.</translation>
+    </message>
+    <message>
+        <source>The parameter “{name}” of the tool “{tool}” cannot be given by name.</source>
+        <translation>Der Parameter „{name}“ des Werkzeugs „{tool}“ kann nicht mit Namen angegeben werden.</translation>
+    </message>
+    <message>
+        <source>The parameter “{name}” of the tool “{tool}” has no type.</source>
+        <translation>Der Parameter „{name}“ des Werkzeugs „{tool}“ hat keinen Typ.</translation>
+    </message>
+    <message>
+        <source>The parameters of the tool “{tool}” cannot be said as JSON: {why}</source>
+        <translation>Die Parameter des Werkzeugs „{tool}“ lassen sich nicht als JSON sagen: {why}</translation>
+    </message>
+    <message>
+        <source>The path “{path}” is too long for this system.</source>
+        <translation>Der Pfad „{path}“ ist zu lang für dieses System.</translation>
+    </message>
+    <message>
+        <source>The pattern of names is empty.</source>
+        <translation>Das Namensmuster ist leer.</translation>
+    </message>
+    <message>
+        <source>The pattern of names is too long or has too many stars in it.</source>
+        <translation>Das Namensmuster ist zu lang oder hat zu viele Sterne.</translation>
+    </message>
+    <message>
+        <source>The picture is damaged and cannot be read.</source>
+        <translation>Das Bild ist beschädigt und lässt sich nicht lesen.</translation>
+    </message>
+    <message>
+        <source>The picture is labelled {claimed} but contains {found}.</source>
+        <translation>Das Bild ist als {claimed} bezeichnet, enthält aber {found}.</translation>
+    </message>
+    <message>
+        <source>The picture is larger than {limit}.</source>
+        <translation>Das Bild ist größer als {limit}.</translation>
+    </message>
+    <message>
+        <source>The picture is not a PNG, JPEG, GIF or WebP image.</source>
+        <translation>Das Bild ist kein PNG-, JPEG-, GIF- oder WebP-Bild.</translation>
+    </message>
+    <message>
+        <source>The picture is stored elsewhere.</source>
+        <translation>Das Bild liegt anderswo.</translation>
+    </message>
+    <message>
+        <source>The picture “{name}”</source>
+        <translation>Das Bild „{name}“</translation>
+    </message>
+    <message>
+        <source>The picture “{name}” is damaged and cannot be read.</source>
+        <translation>Das Bild „{name}“ ist beschädigt und lässt sich nicht lesen.</translation>
+    </message>
+    <message>
+        <source>The picture “{name}” is larger than {limit}.</source>
+        <translation>Das Bild „{name}“ ist größer als {limit}.</translation>
+    </message>
+    <message>
+        <source>The picture “{name}” is not a PNG, JPEG, GIF or WebP image.</source>
+        <translation>Das Bild „{name}“ ist kein PNG-, JPEG-, GIF- oder WebP-Bild.</translation>
+    </message>
+    <message>
+        <source>The pictures of this conversation are together larger than 100 MB.</source>
+        <translation>Die Bilder dieser Unterhaltung sind zusammen größer als 100 MB.</translation>
+    </message>
+    <message>
+        <source>The preference “{title}” had a value that cannot be used; it has its default.</source>
+        <translation>Die Einstellung „{title}“ hatte einen unbrauchbaren Wert; sie hat jetzt ihren Standardwert.</translation>
+    </message>
+    <message>
+        <source>The preferences are damaged, and the file cannot be set aside. All of them have their defaults.</source>
+        <translation>Die Einstellungen sind beschädigt, und die Datei lässt sich nicht beiseitelegen. Alle haben ihre Standardwerte.</translation>
+    </message>
+    <message>
+        <source>The preferences were damaged. The file was kept as “{name}”, and all preferences have their defaults.</source>
+        <translation>Die Einstellungen waren beschädigt. Die Datei wurde als „{name}“ aufbewahrt, und alle Einstellungen haben ihre Standardwerte.</translation>
+    </message>
+    <message>
+        <source>The program could not be ended.</source>
+        <translation>Das Programm ließ sich nicht beenden.</translation>
+    </message>
+    <message>
+        <source>The program was ended by force the last time, and since then “{log}” was removed, in which the newest messages stood. Some may be missing.</source>
+        <translation>Das Programm wurde beim letzten Mal gewaltsam beendet, und seither wurde „{log}“ entfernt, worin die neuesten Nachrichten standen. Einige fehlen vielleicht.</translation>
+    </message>
+    <message>
+        <source>The program works with the new file from now on.</source>
+        <translation>Das Programm arbeitet ab jetzt mit der neuen Datei.</translation>
+    </message>
+    <message>
+        <source>The program “{name}” could not be started: {why}.</source>
+        <translation>Das Programm „{name}“ konnte nicht gestartet werden: {why}.</translation>
+    </message>
+    <message>
+        <source>The program “{name}” may not be run.</source>
+        <translation>Das Programm „{name}“ darf nicht ausgeführt werden.</translation>
+    </message>
+    <message>
+        <source>The prompt before this answer is not in memory.</source>
+        <translation>Der Prompt vor dieser Antwort ist nicht im Arbeitsspeicher.</translation>
+    </message>
+    <message>
+        <source>The prompt says nothing.</source>
+        <translation>Der Prompt sagt nichts.</translation>
+    </message>
+    <message>
+        <source>The provider&apos;s content filter withheld the rest of this answer.</source>
+        <translation>Der Inhaltsfilter des Anbieters hat den Rest dieser Antwort zurückgehalten.</translation>
+    </message>
+    <message>
+        <source>The proxy of this system does not connect to “{host}” ({status}).</source>
+        <translation>Der Proxy dieses Systems verbindet nicht mit „{host}“ ({status}).</translation>
+    </message>
+    <message>
+        <source>The proxy that is set has no usable address.</source>
+        <translation>Der eingestellte Proxy hat keine brauchbare Adresse.</translation>
+    </message>
+    <message>
+        <source>The proxy that is set is of a kind that is not supported ({kind}).</source>
+        <translation>Der eingestellte Proxy ist von einer Art, die nicht unterstützt wird ({kind}).</translation>
+    </message>
+    <message>
+        <source>The question says nothing.</source>
+        <translation>Die Frage sagt nichts.</translation>
+    </message>
+    <message>
+        <source>The question was not answered.</source>
+        <translation>Die Frage wurde nicht beantwortet.</translation>
+    </message>
+    <message>
+        <source>The regular expression cannot be read: {why}.</source>
+        <translation>Der reguläre Ausdruck lässt sich nicht lesen: {why}.</translation>
+    </message>
+    <message>
+        <source>The request names no host that can exist.</source>
+        <translation>Die Anfrage nennt keinen Host, den es geben kann.</translation>
+    </message>
+    <message>
+        <source>The rest of this file is damaged and cannot be read.</source>
+        <translation>Der Rest dieser Datei ist beschädigt und lässt sich nicht lesen.</translation>
+    </message>
+    <message>
+        <source>The result is not a finite number.</source>
+        <translation>Das Ergebnis ist keine endliche Zahl.</translation>
+    </message>
+    <message>
+        <source>The result is not a real number.</source>
+        <translation>Das Ergebnis ist keine reelle Zahl.</translation>
+    </message>
+    <message>
+        <source>The results are missing.</source>
+        <translation>Die Ergebnisse fehlen.</translation>
+    </message>
+    <message>
+        <source>The rule could not be taken back and still holds: {why}</source>
+        <translation>Die Regel ließ sich nicht zurücknehmen und gilt noch: {why}</translation>
+    </message>
+    <message>
+        <source>The runtime runs these tools itself.</source>
+        <translation>Die Runtime führt diese Werkzeuge selbst aus.</translation>
+    </message>
+    <message>
+        <source>The saved conversations are damaged. {conversations} conversations with {messages} messages can be read.</source>
+        <translation>Die gespeicherten Unterhaltungen sind beschädigt. {conversations} Unterhaltungen mit {messages} Nachrichten lassen sich lesen.</translation>
+    </message>
+    <message>
+        <source>The saved conversations must be repaired or upgraded, but {who} has them open.</source>
+        <translation>Die gespeicherten Unterhaltungen müssen repariert oder aktualisiert werden, aber {who} hat sie geöffnet.</translation>
+    </message>
+    <message>
+        <source>The saved conversations were checked; nothing is wrong with them.</source>
+        <translation>Die gespeicherten Unterhaltungen wurden geprüft; es ist alles in Ordnung.</translation>
+    </message>
+    <message>
+        <source>The saved conversations were damaged. The damaged file was kept as “{name}”; {conversations} conversations with {messages} messages could be read and were carried over. If something is missing, a backup may have it: Settings, Storage.</source>
+        <translation>Die gespeicherten Unterhaltungen waren beschädigt. Die beschädigte Datei wurde als „{name}“ aufbewahrt; {conversations} Unterhaltungen mit {messages} Nachrichten ließen sich lesen und wurden übernommen. Fehlt etwas, hat es vielleicht eine Sicherung: Einstellungen, Speicher.</translation>
+    </message>
+    <message>
+        <source>The schema of a tool and the parameters of its function do not fit: {names}.</source>
+        <translation>Das Schema eines Werkzeugs und die Parameter seiner Funktion passen nicht zusammen: {names}.</translation>
+    </message>
+    <message>
+        <source>The schema of a tool&apos;s arguments cannot be used: {why}.</source>
+        <translation>Das Schema der Argumente eines Werkzeugs ist nicht brauchbar: {why}.</translation>
+    </message>
+    <message>
+        <source>The search broke off before its end.</source>
+        <translation>Die Suche brach vor ihrem Ende ab.</translation>
+    </message>
+    <message>
+        <source>The server asks for a wait of more than a week; choose another model or server.</source>
+        <translation>Der Server bittet um mehr als eine Woche Wartezeit; wählen Sie ein anderes Modell oder einen anderen Server.</translation>
+    </message>
+    <message>
+        <source>The server asks to wait {hours} hours; try again then.</source>
+        <translation>Der Server bittet um {hours} Stunden Wartezeit; versuchen Sie es dann erneut.</translation>
+    </message>
+    <message>
+        <source>The server asks to wait {minutes} minutes; try again then.</source>
+        <translation>Der Server bittet um {minutes} Minuten Wartezeit; versuchen Sie es dann erneut.</translation>
+    </message>
+    <message>
+        <source>The server did not end its answer.</source>
+        <translation>Der Server hat seine Antwort nicht beendet.</translation>
+    </message>
+    <message>
+        <source>The server did not take earlier reasoning back, so the question was asked without it.</source>
+        <translation>Der Server nahm früheres Nachdenken nicht zurück, daher wurde die Frage ohne es gestellt.</translation>
+    </message>
+    <message>
+        <source>The server for signing in could not be reached ({why}).</source>
+        <translation>Der Server zum Anmelden war nicht erreichbar ({why}).</translation>
+    </message>
+    <message>
+        <source>The server gave no token ({why}).</source>
+        <translation>Der Server gab kein Token ({why}).</translation>
+    </message>
+    <message>
+        <source>The server gave no token.</source>
+        <translation>Der Server gab kein Token.</translation>
+    </message>
+    <message>
+        <source>The server has no name.</source>
+        <translation>Der Server hat keinen Namen.</translation>
+    </message>
+    <message>
+        <source>The server has no secret “{name}”.</source>
+        <translation>Der Server hat kein Geheimnis „{name}“.</translation>
+    </message>
+    <message>
+        <source>The server knows no programs that it was not told of before ({why}).</source>
+        <translation>Der Server kennt keine Programme, die ihm nicht vorher genannt wurden ({why}).</translation>
+    </message>
+    <message>
+        <source>The server leads to another one, “{host}”; that is not followed.</source>
+        <translation>Der Server führt zu einem anderen, „{host}“; dem wird nicht gefolgt.</translation>
+    </message>
+    <message>
+        <source>The server refused reasoning of earlier turns, so it was asked once more without that reasoning.</source>
+        <translation>Der Server wies das Nachdenken früherer Züge zurück, daher wurde er ohne es noch einmal gefragt.</translation>
+    </message>
+    <message>
+        <source>The server said parts of its answer again and again. They are shown once.</source>
+        <translation>Der Server sagte Teile seiner Antwort immer wieder. Sie werden einmal gezeigt.</translation>
+    </message>
+    <message>
+        <source>The server said that the model calls a tool, but no call came.</source>
+        <translation>Der Server sagte, dass das Modell ein Werkzeug aufruft, aber es kam kein Aufruf.</translation>
+    </message>
+    <message>
+        <source>The server “{server}” cannot be taken over: {why}.</source>
+        <translation>Der Server „{server}“ lässt sich nicht übernehmen: {why}.</translation>
+    </message>
+    <message>
+        <source>The server “{server}” could not be reached: {why}</source>
+        <translation>Der Server „{server}“ war nicht erreichbar: {why}</translation>
+    </message>
+    <message>
+        <source>The server “{server}” could not be started: {why}</source>
+        <translation>Der Server „{server}“ konnte nicht gestartet werden: {why}</translation>
+    </message>
+    <message>
+        <source>The server “{server}” describes its tools at such length that {n} of them are left out.</source>
+        <translation>Der Server „{server}“ beschreibt seine Werkzeuge so ausführlich, dass {n} davon weggelassen werden.</translation>
+    </message>
+    <message>
+        <source>The server “{server}” does not answer.</source>
+        <translation>Der Server „{server}“ antwortet nicht.</translation>
+    </message>
+    <message>
+        <source>The server “{server}” ended by itself; it is started again when it is needed.</source>
+        <translation>Der Server „{server}“ hat von sich aus geendet; er wird bei Bedarf wieder gestartet.</translation>
+    </message>
+    <message>
+        <source>The server “{server}” ended while it was asked; what it was doing may have taken effect.</source>
+        <translation>Der Server „{server}“ endete, während er gefragt wurde; was er gerade tat, hat vielleicht gewirkt.</translation>
+    </message>
+    <message>
+        <source>The server “{server}” has two tools named “{tool}”.</source>
+        <translation>Der Server „{server}“ hat zwei Werkzeuge namens „{tool}“.</translation>
+    </message>
+    <message>
+        <source>The server “{server}” is not set up for signing in.</source>
+        <translation>Der Server „{server}“ ist nicht zum Anmelden eingerichtet.</translation>
+    </message>
+    <message>
+        <source>The server “{server}” is still starting; its tools come when it is there.</source>
+        <translation>Der Server „{server}“ startet noch; seine Werkzeuge kommen, wenn er da ist.</translation>
+    </message>
+    <message>
+        <source>The server “{server}” refused: {why}</source>
+        <translation>Der Server „{server}“ lehnte ab: {why}</translation>
+    </message>
+    <message>
+        <source>The server “{server}” wants to know who you are: turn on signing in, or correct its key.</source>
+        <translation>Der Server „{server}“ will wissen, wer Sie sind: Schalten Sie das Anmelden ein, oder berichtigen Sie seinen Schlüssel.</translation>
+    </message>
+    <message>
+        <source>The server “{server}” wants you to allow more than when you signed in.</source>
+        <translation>Der Server „{server}“ möchte, dass Sie mehr erlauben als bei der Anmeldung.</translation>
+    </message>
+    <message>
+        <source>The server “{server}” was put away.</source>
+        <translation>Der Server „{server}“ wurde abgeschaltet.</translation>
+    </message>
+    <message>
+        <source>The server “{server}” was removed meanwhile.</source>
+        <translation>Der Server „{server}“ wurde inzwischen entfernt.</translation>
+    </message>
+    <message>
+        <source>The server “{server}” was set up otherwise meanwhile.</source>
+        <translation>Der Server „{server}“ wurde inzwischen anders eingerichtet.</translation>
+    </message>
+    <message>
+        <source>The server “{title}” is no longer set up.</source>
+        <translation>Der Server „{title}“ ist nicht mehr eingerichtet.</translation>
+    </message>
+    <message>
+        <source>The server&apos;s address is empty.</source>
+        <translation>Die Adresse des Servers ist leer.</translation>
+    </message>
+    <message>
+        <source>The sign-in to the server “{server}” holds no more.</source>
+        <translation>Die Anmeldung am Server „{server}“ gilt nicht mehr.</translation>
+    </message>
+    <message>
+        <source>The sign-in to “{host}” could not be renewed: who gives it cannot be reached.</source>
+        <translation>Die Anmeldung an „{host}“ konnte nicht erneuert werden: Die ausgebende Stelle ist nicht erreichbar.</translation>
+    </message>
+    <message>
+        <source>The sign-in to “{host}” is being renewed by another window of the program, which does not come to an end.</source>
+        <translation>Die Anmeldung an „{host}“ wird gerade von einem anderen Fenster des Programms erneuert, das damit nicht fertig wird.</translation>
+    </message>
+    <message>
+        <source>The sign-in took too long.</source>
+        <translation>Die Anmeldung dauerte zu lange.</translation>
+    </message>
+    <message>
+        <source>The sign-in was refused ({word}).</source>
+        <translation>Die Anmeldung wurde abgelehnt ({word}).</translation>
+    </message>
+    <message>
+        <source>The specialist “{name}” did not finish.</source>
+        <translation>Der Spezialist „{name}“ wurde nicht fertig.</translation>
+    </message>
+    <message>
+        <source>The specialist “{name}” ended without saying anything.</source>
+        <translation>Der Spezialist „{name}“ endete, ohne etwas zu sagen.</translation>
+    </message>
+    <message>
+        <source>The specialist “{name}” failed: {why}</source>
+        <translation>Der Spezialist „{name}“ ist gescheitert: {why}</translation>
+    </message>
+    <message>
+        <source>The specialist “{name}” has no tools, but asked for one.</source>
+        <translation>Der Spezialist „{name}“ hat keine Werkzeuge, bat aber um eines.</translation>
+    </message>
+    <message>
+        <source>The specialist “{name}” stopped at a limit: {which}.</source>
+        <translation>Der Spezialist „{name}“ hielt an einer Grenze an: {which}.</translation>
+    </message>
+    <message>
+        <source>The specialist “{name}” was stopped by the person.</source>
+        <translation>Der Spezialist „{name}“ wurde vom Menschen angehalten.</translation>
+    </message>
+    <message>
+        <source>The store is closed.</source>
+        <translation>Der Speicher ist geschlossen.</translation>
+    </message>
+    <message>
+        <source>The system does not permit access to “{path}”.</source>
+        <translation>Das System erlaubt keinen Zugriff auf „{path}“.</translation>
+    </message>
+    <message>
+        <source>The tool failed.</source>
+        <translation>Das Werkzeug ist fehlgeschlagen.</translation>
+    </message>
+    <message>
+        <source>The tool failed: {words}</source>
+        <translation>Das Werkzeug ist fehlgeschlagen: {words}</translation>
+    </message>
+    <message>
+        <source>The tool gave back something that cannot be written as JSON.</source>
+        <translation>Das Werkzeug gab etwas zurück, das sich nicht als JSON schreiben lässt.</translation>
+    </message>
+    <message>
+        <source>The tool gave back something that is nested too deep.</source>
+        <translation>Das Werkzeug gab etwas zurück, das zu tief verschachtelt ist.</translation>
+    </message>
+    <message>
+        <source>The tool itself must be mended.</source>
+        <translation>Das Werkzeug selbst muss in Ordnung gebracht werden.</translation>
+    </message>
+    <message>
+        <source>The tool ran, but answered with something that JSON cannot say ({kind}).</source>
+        <translation>Das Werkzeug lief, antwortete aber mit etwas, das JSON nicht sagen kann ({kind}).</translation>
+    </message>
+    <message>
+        <source>The tool “{tool}” of the server “{server}” cannot be used: {why}</source>
+        <translation>Das Werkzeug „{tool}“ des Servers „{server}“ ist nicht brauchbar: {why}</translation>
+    </message>
+    <message>
+        <source>The tool “{tool}” of the server “{server}” is described otherwise than before. The server says that it only reads, and is believed: turn that off in its settings if this is not what you expect.</source>
+        <translation>Das Werkzeug „{tool}“ des Servers „{server}“ ist anders beschrieben als vorher. Der Server sagt, dass es nur liest, und ihm wird geglaubt: Schalten Sie das in seinen Einstellungen ab, wenn Sie das nicht erwarten.</translation>
+    </message>
+    <message>
+        <source>The tool “{tool}” of the server “{server}” is described otherwise than before: what was allowed for it holds no more.</source>
+        <translation>Das Werkzeug „{tool}“ des Servers „{server}“ ist anders beschrieben als vorher: Was dafür erlaubt war, gilt nicht mehr.</translation>
+    </message>
+    <message>
+        <source>The tool “{tool}” takes the running call twice.</source>
+        <translation>Das Werkzeug „{tool}“ nimmt den laufenden Aufruf zweimal.</translation>
+    </message>
+    <message>
+        <source>The tool “{tool}” that could undo it is not there any more.</source>
+        <translation>Das Werkzeug „{tool}“, das es rückgängig machen könnte, ist nicht mehr da.</translation>
+    </message>
+    <message>
+        <source>The type hints of the tool “{tool}” cannot be read: {why}.</source>
+        <translation>Die Typangaben des Werkzeugs „{tool}“ lassen sich nicht lesen: {why}.</translation>
+    </message>
+    <message>
+        <source>The type of the argument “{name}” cannot be said as JSON.</source>
+        <translation>Der Typ des Arguments „{name}“ lässt sich nicht als JSON sagen.</translation>
+    </message>
+    <message>
+        <source>The type of the argument “{name}” is “{word}”, which is no type.</source>
+        <translation>Der Typ des Arguments „{name}“ ist „{word}“, und das ist kein Typ.</translation>
+    </message>
+    <message>
+        <source>The value of “{name}” is empty, or has more than one line.</source>
+        <translation>Der Wert von „{name}“ ist leer oder hat mehr als eine Zeile.</translation>
+    </message>
+    <message>
+        <source>The value of “{name}” is not in the keyring.</source>
+        <translation>Der Wert von „{name}“ ist nicht im Schlüsselbund.</translation>
+    </message>
+    <message>
+        <source>The workspace folder itself cannot be deleted.</source>
+        <translation>Der Arbeitsordner selbst kann nicht gelöscht werden.</translation>
+    </message>
+    <message>
+        <source>The workspace folder “{path}” is not there any more.</source>
+        <translation>Der Arbeitsordner „{path}“ ist nicht mehr da.</translation>
+    </message>
+    <message>
+        <source>There are no readable conversations in “{folder}”.</source>
+        <translation>In „{folder}“ gibt es keine lesbaren Unterhaltungen.</translation>
+    </message>
+    <message>
+        <source>There are no saved conversations in “{folder}”.</source>
+        <translation>In „{folder}“ gibt es keine gespeicherten Unterhaltungen.</translation>
+    </message>
+    <message>
+        <source>There are no “mcpServers” in this JSON.</source>
+        <translation>In diesem JSON gibt es keine „mcpServers“.</translation>
+    </message>
+    <message>
+        <source>There are two tools named “{name}”.</source>
+        <translation>Es gibt zwei Werkzeuge namens „{name}“.</translation>
+    </message>
+    <message>
+        <source>There is a “{path}” already.</source>
+        <translation>Ein „{path}“ gibt es schon.</translation>
+    </message>
+    <message>
+        <source>There is no answer to this yet.</source>
+        <translation>Darauf gibt es noch keine Antwort.</translation>
+    </message>
+    <message>
+        <source>There is no conversation “{id}”.</source>
+        <translation>Es gibt keine Unterhaltung „{id}“.</translation>
+    </message>
+    <message>
+        <source>There is no folder “{path}” to run a program in.</source>
+        <translation>Es gibt keinen Ordner „{path}“, in dem ein Programm laufen könnte.</translation>
+    </message>
+    <message>
+        <source>There is no folder “{path}” to work in.</source>
+        <translation>Es gibt keinen Ordner „{path}“, in dem gearbeitet werden könnte.</translation>
+    </message>
+    <message>
+        <source>There is no folder “{path}”.</source>
+        <translation>Es gibt keinen Ordner „{path}“.</translation>
+    </message>
+    <message>
+        <source>There is no guard “{name}”.</source>
+        <translation>Es gibt keinen Wächter „{name}“.</translation>
+    </message>
+    <message>
+        <source>There is no message “{id}” in this conversation.</source>
+        <translation>Es gibt keine Nachricht „{id}“ in dieser Unterhaltung.</translation>
+    </message>
+    <message>
+        <source>There is no mode “{name}” any more, so “{title}” holds. Choose another mode.</source>
+        <translation>Es gibt keinen Modus „{name}“ mehr, daher gilt „{title}“. Wählen Sie einen anderen Modus.</translation>
+    </message>
+    <message>
+        <source>There is no mode “{name}”.</source>
+        <translation>Es gibt keinen Modus „{name}“.</translation>
+    </message>
+    <message>
+        <source>There is no program “{name}”.</source>
+        <translation>Es gibt kein Programm „{name}“.</translation>
+    </message>
+    <message>
+        <source>There is no room left on the disk of “{path}”.</source>
+        <translation>Auf dem Datenträger von „{path}“ ist kein Platz mehr.</translation>
+    </message>
+    <message>
+        <source>There is no server “{server}” that is on.</source>
+        <translation>Es gibt keinen eingeschalteten Server „{server}“.</translation>
+    </message>
+    <message>
+        <source>There is no such checkpoint in this conversation.</source>
+        <translation>Diesen Sicherungspunkt gibt es in dieser Unterhaltung nicht.</translation>
+    </message>
+    <message>
+        <source>There is no such folder any more.</source>
+        <translation>Diesen Ordner gibt es nicht mehr.</translation>
+    </message>
+    <message>
+        <source>There is no such message in this conversation.</source>
+        <translation>Diese Nachricht gibt es in dieser Unterhaltung nicht.</translation>
+    </message>
+    <message>
+        <source>There is no tool named “{name}”.</source>
+        <translation>Es gibt kein Werkzeug namens „{name}“.</translation>
+    </message>
+    <message>
+        <source>There is no tool “{name}”. The tools are: {names}.</source>
+        <translation>Es gibt kein Werkzeug „{name}“. Die Werkzeuge sind: {names}.</translation>
+    </message>
+    <message>
+        <source>There is no tool “{name}”; this conversation has no tools.</source>
+        <translation>Es gibt kein Werkzeug „{name}“; diese Unterhaltung hat keine Werkzeuge.</translation>
+    </message>
+    <message>
+        <source>There is no workspace for this rule to hold in.</source>
+        <translation>Es gibt keinen Arbeitsordner, in dem diese Regel gelten könnte.</translation>
+    </message>
+    <message>
+        <source>There is no “{path}” in the workspace.</source>
+        <translation>Im Arbeitsordner gibt es kein „{path}“.</translation>
+    </message>
+    <message>
+        <source>There is nothing to answer: the conversation has no words yet.</source>
+        <translation>Es gibt nichts zu beantworten: Die Unterhaltung hat noch keine Worte.</translation>
+    </message>
+    <message>
+        <source>There is nothing to export.</source>
+        <translation>Es gibt nichts zu exportieren.</translation>
+    </message>
+    <message>
+        <source>There is nothing to merge.</source>
+        <translation>Es gibt nichts zusammenzuführen.</translation>
+    </message>
+    <message>
+        <source>There is nothing to summarise yet.</source>
+        <translation>Es gibt noch nichts zusammenzufassen.</translation>
+    </message>
+    <message>
+        <source>There is nothing to try again.</source>
+        <translation>Es gibt nichts erneut zu versuchen.</translation>
+    </message>
+    <message>
+        <source>These are too many servers at once.</source>
+        <translation>Das sind zu viele Server auf einmal.</translation>
+    </message>
+    <message>
+        <source>These files could not be put back: {paths}</source>
+        <translation>Diese Dateien konnten nicht zurückgesetzt werden: {paths}</translation>
+    </message>
+    <message>
+        <source>They are no JSON object.</source>
+        <translation>Sie sind kein JSON-Objekt.</translation>
+    </message>
+    <message>
+        <source>This answer was interrupted.</source>
+        <translation>Diese Antwort wurde unterbrochen.</translation>
+    </message>
+    <message>
+        <source>This approval was opened before.</source>
+        <translation>Diese Freigabe wurde schon geöffnet.</translation>
+    </message>
+    <message>
+        <source>This archive says that it holds more than any export does.</source>
+        <translation>Dieses Archiv gibt an, mehr zu enthalten als irgendein Export.</translation>
+    </message>
+    <message>
+        <source>This belongs to another event loop.</source>
+        <translation>Das gehört zu einer anderen Ereignisschleife.</translation>
+    </message>
+    <message>
+        <source>This checkpoint belongs to another folder.</source>
+        <translation>Dieser Sicherungspunkt gehört zu einem anderen Ordner.</translation>
+    </message>
+    <message>
+        <source>This command may not reach {host}. It may reach {hosts}.</source>
+        <translation>Dieser Befehl darf {host} nicht erreichen. Erreichen darf er {hosts}.</translation>
+    </message>
+    <message>
+        <source>This computer offers no safe keyring for API keys.</source>
+        <translation>Dieser Computer bietet keinen sicheren Schlüsselbund für API-Schlüssel.</translation>
+    </message>
+    <message>
+        <source>This conversation is being stored just now.</source>
+        <translation>Diese Unterhaltung wird gerade gespeichert.</translation>
+    </message>
+    <message>
+        <source>This conversation is being worked on by another process.</source>
+        <translation>An dieser Unterhaltung arbeitet ein anderer Prozess.</translation>
+    </message>
+    <message>
+        <source>This conversation is being worked on by {who} since {since}.</source>
+        <translation>An dieser Unterhaltung arbeitet {who} seit {since}.</translation>
+    </message>
+    <message>
+        <source>This conversation is closed.</source>
+        <translation>Diese Unterhaltung ist geschlossen.</translation>
+    </message>
+    <message>
+        <source>This conversation is in the trash.</source>
+        <translation>Diese Unterhaltung ist im Papierkorb.</translation>
+    </message>
+    <message>
+        <source>This conversation is not in the trash.</source>
+        <translation>Diese Unterhaltung ist nicht im Papierkorb.</translation>
+    </message>
+    <message>
+        <source>This conversation is only read here.</source>
+        <translation>Diese Unterhaltung wird hier nur gelesen.</translation>
+    </message>
+    <message>
+        <source>This conversation of {program} cannot be read: {reason}.</source>
+        <translation>Diese Unterhaltung von {program} lässt sich nicht lesen: {reason}.</translation>
+    </message>
+    <message>
+        <source>This folder has too many files.</source>
+        <translation>Dieser Ordner hat zu viele Dateien.</translation>
+    </message>
+    <message>
+        <source>This interface has no stop sequences, so they were left out.</source>
+        <translation>Diese Schnittstelle hat keine Stoppfolgen, daher wurden sie weggelassen.</translation>
+    </message>
+    <message>
+        <source>This interface has no top_k, so it was left out.</source>
+        <translation>Diese Schnittstelle hat kein top_k, daher wurde es weggelassen.</translation>
+    </message>
+    <message>
+        <source>This is a proxy: it takes CONNECT, and requests with a whole http address.</source>
+        <translation>Das ist ein Proxy: Er nimmt CONNECT und Anfragen mit einer ganzen http-Adresse.</translation>
+    </message>
+    <message>
+        <source>This is closed.</source>
+        <translation>Das ist geschlossen.</translation>
+    </message>
+    <message>
+        <source>This is never run: {reason} Find another way.</source>
+        <translation>Das wird nie ausgeführt: {reason} Finden Sie einen anderen Weg.</translation>
+    </message>
+    <message>
+        <source>This is no JSON: line {line} cannot be read.</source>
+        <translation>Das ist kein JSON: Zeile {line} lässt sich nicht lesen.</translation>
+    </message>
+    <message>
+        <source>This is no answer.</source>
+        <translation>Das ist keine Antwort.</translation>
+    </message>
+    <message>
+        <source>This is no decision.</source>
+        <translation>Das ist keine Entscheidung.</translation>
+    </message>
+    <message>
+        <source>This is no message.</source>
+        <translation>Das ist keine Nachricht.</translation>
+    </message>
+    <message>
+        <source>This is too long to be a list of servers.</source>
+        <translation>Das ist zu lang für eine Liste von Servern.</translation>
+    </message>
+    <message>
+        <source>This message does not wait any more.</source>
+        <translation>Diese Nachricht wartet nicht mehr.</translation>
+    </message>
+    <message>
+        <source>This message waits already.</source>
+        <translation>Diese Nachricht wartet schon.</translation>
+    </message>
+    <message>
+        <source>This message was sent already.</source>
+        <translation>Diese Nachricht wurde schon gesendet.</translation>
+    </message>
+    <message>
+        <source>This model always reasons; it was asked to reason as little as it can.</source>
+        <translation>Dieses Modell denkt immer nach; es wurde gebeten, es so wenig wie möglich zu tun.</translation>
+    </message>
+    <message>
+        <source>This model cannot be made to call a tool; it was left free to choose.</source>
+        <translation>Dieses Modell lässt sich nicht zu einem Werkzeugaufruf bringen; die Wahl blieb ihm überlassen.</translation>
+    </message>
+    <message>
+        <source>This model decides by itself how much to reason.</source>
+        <translation>Dieses Modell entscheidet selbst, wie viel es nachdenkt.</translation>
+    </message>
+    <message>
+        <source>This model does not go on from an answer of its own; it was asked in words to continue.</source>
+        <translation>Dieses Modell setzt eine eigene Antwort nicht fort; es wurde mit Worten gebeten, weiterzumachen.</translation>
+    </message>
+    <message>
+        <source>This model does not read pictures.</source>
+        <translation>Dieses Modell liest keine Bilder.</translation>
+    </message>
+    <message>
+        <source>This model does not reason, so no reasoning was asked for.</source>
+        <translation>Dieses Modell denkt nicht nach, daher wurde nicht darum gebeten.</translation>
+    </message>
+    <message>
+        <source>This model takes a budget for reasoning instead of a level.</source>
+        <translation>Dieses Modell nimmt ein Budget zum Nachdenken statt einer Stufe.</translation>
+    </message>
+    <message>
+        <source>This model&apos;s reasoning cannot be switched off altogether; it may comment between calls of tools.</source>
+        <translation>Das Nachdenken dieses Modells lässt sich nicht ganz abschalten; es äußert sich vielleicht zwischen Werkzeugaufrufen.</translation>
+    </message>
+    <message>
+        <source>This provider sets its own sampling: {name} was not sent.</source>
+        <translation>Dieser Anbieter bestimmt seine Auswahl selbst: {name} wurde nicht gesendet.</translation>
+    </message>
+    <message>
+        <source>This provider takes JSON by a schema only; JSON was asked for in words.</source>
+        <translation>Dieser Anbieter nimmt JSON nur mit Schema; um JSON wurde mit Worten gebeten.</translation>
+    </message>
+    <message>
+        <source>This question takes one answer.</source>
+        <translation>Diese Frage nimmt eine Antwort.</translation>
+    </message>
+    <message>
+        <source>This rule was not proposed for this call.</source>
+        <translation>Diese Regel wurde für diesen Aufruf nicht vorgeschlagen.</translation>
+    </message>
+    <message>
+        <source>This server does not fetch pictures from the web.</source>
+        <translation>Dieser Server holt keine Bilder aus dem Web.</translation>
+    </message>
+    <message>
+        <source>This server does not keep prompts on request.</source>
+        <translation>Dieser Server bewahrt Prompts nicht auf Wunsch auf.</translation>
+    </message>
+    <message>
+        <source>This server does not read GIF pictures.</source>
+        <translation>Dieser Server liest keine GIF-Bilder.</translation>
+    </message>
+    <message>
+        <source>This server does not say whether it keeps the conversation: it refuses to be told not to.</source>
+        <translation>Dieser Server sagt nicht, ob er die Unterhaltung aufbewahrt: Er weist die Bitte zurück, es nicht zu tun.</translation>
+    </message>
+    <message>
+        <source>This server does not take {names}, so the question was asked without.</source>
+        <translation>Dieser Server nimmt {names} nicht an, daher wurde die Frage ohne gestellt.</translation>
+    </message>
+    <message>
+        <source>This server keeps prompts by itself; it cannot be asked to.</source>
+        <translation>Dieser Server bewahrt Prompts von sich aus auf; darum bitten lässt er sich nicht.</translation>
+    </message>
+    <message>
+        <source>This server takes four stop sequences, so the others were left out.</source>
+        <translation>Dieser Server nimmt vier Stoppfolgen, daher wurden die anderen weggelassen.</translation>
+    </message>
+    <message>
+        <source>Too much of it is damaged: the rest was not read.</source>
+        <translation>Zu viel davon ist beschädigt: Der Rest wurde nicht gelesen.</translation>
+    </message>
+    <message>
+        <source>Try again later.</source>
+        <translation>Versuchen Sie es später erneut.</translation>
+    </message>
+    <message>
+        <source>Try again later; you stay signed in until then.</source>
+        <translation>Versuchen Sie es später erneut; bis dahin bleiben Sie angemeldet.</translation>
+    </message>
+    <message>
+        <source>Try again, or open the address in a browser.</source>
+        <translation>Versuchen Sie es erneut, oder öffnen Sie die Adresse in einem Browser.</translation>
+    </message>
+    <message>
+        <source>Try again, or raise the time limit if this model is slow to start.</source>
+        <translation>Versuchen Sie es erneut, oder erhöhen Sie die Zeitgrenze, falls dieses Modell langsam anläuft.</translation>
+    </message>
+    <message>
+        <source>Try again.</source>
+        <translation>Versuchen Sie es erneut.</translation>
+    </message>
+    <message>
+        <source>Try again: it starts as it is set up now.</source>
+        <translation>Versuchen Sie es erneut: Er startet so, wie er jetzt eingerichtet ist.</translation>
+    </message>
+    <message>
+        <source>Try again; if it fails again, the conversations themselves may be damaged.</source>
+        <translation>Versuchen Sie es erneut; schlägt es wieder fehl, sind vielleicht die Unterhaltungen selbst beschädigt.</translation>
+    </message>
+    <message>
+        <source>Try again; if it happens again, look at the server&apos;s own log or status page.</source>
+        <translation>Versuchen Sie es erneut; geschieht es wieder, sehen Sie im Protokoll oder auf der Statusseite des Servers nach.</translation>
+    </message>
+    <message>
+        <source>Try again; models often get the call right the second time.</source>
+        <translation>Versuchen Sie es erneut; beim zweiten Mal gelingt der Aufruf den Modellen oft.</translation>
+    </message>
+    <message>
+        <source>Try it again, or look in fewer files.</source>
+        <translation>Versuchen Sie es noch einmal, oder suchen Sie in weniger Dateien.</translation>
+    </message>
+    <message>
+        <source>Trying again in {seconds} s.</source>
+        <translation>Neuer Versuch in {seconds} s.</translation>
+    </message>
+    <message>
+        <source>Trying again.</source>
+        <translation>Neuer Versuch.</translation>
+    </message>
+    <message>
+        <source>Turn it on in the settings.</source>
+        <translation>Schalten Sie es in den Einstellungen ein.</translation>
+    </message>
+    <message>
+        <source>Turn it on, then sign in.</source>
+        <translation>Schalten Sie ihn ein, und melden Sie sich dann an.</translation>
+    </message>
+    <message>
+        <source>Turn on signing in, in the settings of the server.</source>
+        <translation>Schalten Sie in den Einstellungen des Servers das Anmelden ein.</translation>
+    </message>
+    <message>
+        <source>Turn prompt caching off for this provider.</source>
+        <translation>Schalten Sie Prompt-Caching für diesen Anbieter ab.</translation>
+    </message>
+    <message>
+        <source>Turned upright, as the camera noted.</source>
+        <translation>Aufrecht gedreht, wie die Kamera es vermerkt hat.</translation>
+    </message>
+    <message>
+        <source>Two modes have the same name.</source>
+        <translation>Zwei Modi haben denselben Namen.</translation>
+    </message>
+    <message>
+        <source>Two types of the arguments are both named “{name}”.</source>
+        <translation>Zwei Typen der Argumente heißen beide „{name}“.</translation>
+    </message>
+    <message>
+        <source>Type one.</source>
+        <translation>Schreiben Sie einen.</translation>
+    </message>
+    <message>
+        <source>Unlock the keyring and try again, or keep the key in memory until the program is closed.</source>
+        <translation>Entsperren Sie den Schlüsselbund, und versuchen Sie es erneut, oder lassen Sie den Schlüssel bis zum Ende des Programms im Arbeitsspeicher.</translation>
+    </message>
+    <message>
+        <source>Unlock the keyring and try again, or name the server with --dialect or --base-url and give its key in {variable}.</source>
+        <translation>Entsperren Sie den Schlüsselbund, und versuchen Sie es erneut, oder nennen Sie den Server mit --dialect oder --base-url und geben Sie seinen Schlüssel in {variable} an.</translation>
+    </message>
+    <message>
+        <source>Use 1 to 64 letters, digits, _ and -.</source>
+        <translation>Verwenden Sie 1 bis 64 Buchstaben, Ziffern, _ und -.</translation>
+    </message>
+    <message>
+        <source>Use `async with Client(…)` and await complete().</source>
+        <translation>Verwenden Sie `async with Client(…)` und await complete().</translation>
+    </message>
+    <message>
+        <source>Use a PNG, JPEG, GIF or WebP picture.</source>
+        <translation>Verwenden Sie ein PNG-, JPEG-, GIF- oder WebP-Bild.</translation>
+    </message>
+    <message>
+        <source>Use a path inside the workspace folder.</source>
+        <translation>Verwenden Sie einen Pfad innerhalb des Arbeitsordners.</translation>
+    </message>
+    <message>
+        <source>Use an http or https address of a public server, such as https://example.org/page.</source>
+        <translation>Verwenden Sie eine http- oder https-Adresse eines öffentlichen Servers, etwa https://example.org/page.</translation>
+    </message>
+    <message>
+        <source>Use an http or https address, or attach the file itself.</source>
+        <translation>Verwenden Sie eine http- oder https-Adresse, oder hängen Sie die Datei selbst an.</translation>
+    </message>
+    <message>
+        <source>Use at most 128 letters, digits, _ . : or -, beginning with a letter or _.</source>
+        <translation>Verwenden Sie höchstens 128 Buchstaben, Ziffern, _ . : oder -, beginnend mit einem Buchstaben oder _.</translation>
+    </message>
+    <message>
+        <source>Use functions, and types that are defined where the function&apos;s module can see them.</source>
+        <translation>Verwenden Sie Funktionen und Typen, die dort definiert sind, wo das Modul der Funktion sie sehen kann.</translation>
+    </message>
+    <message>
+        <source>Use letters and digits.</source>
+        <translation>Verwenden Sie Buchstaben und Ziffern.</translation>
+    </message>
+    <message>
+        <source>Use one of these: {words}.</source>
+        <translation>Verwenden Sie eines davon: {words}.</translation>
+    </message>
+    <message>
+        <source>Wait a moment and try again.</source>
+        <translation>Warten Sie einen Moment, und versuchen Sie es erneut.</translation>
+    </message>
+    <message>
+        <source>Wait a moment, then do it again.</source>
+        <translation>Warten Sie einen Moment, und tun Sie es dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>Wait a moment, until it is read again.</source>
+        <translation>Warten Sie einen Moment, bis es wieder gelesen ist.</translation>
+    </message>
+    <message>
+        <source>Wait a moment.</source>
+        <translation>Warten Sie einen Moment.</translation>
+    </message>
+    <message>
+        <source>Wait until it has ended, then try again.</source>
+        <translation>Warten Sie, bis es beendet ist, und versuchen Sie es dann erneut.</translation>
+    </message>
+    <message>
+        <source>Wait until that program is done.</source>
+        <translation>Warten Sie, bis jenes Programm fertig ist.</translation>
+    </message>
+    <message>
+        <source>Wait, or press Stop first.</source>
+        <translation>Warten Sie, oder drücken Sie erst „Anhalten“.</translation>
+    </message>
+    <message>
+        <source>What a call did was not taken back: {why}</source>
+        <translation>Was ein Aufruf getan hat, wurde nicht zurückgenommen: {why}</translation>
+    </message>
+    <message>
+        <source>What a call did was taken back: {words}</source>
+        <translation>Was ein Aufruf getan hat, wurde zurückgenommen: {words}</translation>
+    </message>
+    <message>
+        <source>What came so far is kept. Try again for a complete answer.</source>
+        <translation>Was bisher kam, bleibt erhalten. Versuchen Sie es erneut für eine vollständige Antwort.</translation>
+    </message>
+    <message>
+        <source>What lies there is not a PNG, JPEG, GIF or WebP image.</source>
+        <translation>Was dort liegt, ist kein PNG-, JPEG-, GIF- oder WebP-Bild.</translation>
+    </message>
+    <message>
+        <source>What shall run “{name}”, by its first line (#!), is not there.</source>
+        <translation>Was „{name}“ laut seiner ersten Zeile (#!) ausführen soll, ist nicht da.</translation>
+    </message>
+    <message>
+        <source>What the server gave is too large to be a token.</source>
+        <translation>Was der Server gab, ist zu groß für ein Token.</translation>
+    </message>
+    <message>
+        <source>What the server says about signing in does not fit together ({why}).</source>
+        <translation>Was der Server über das Anmelden sagt, passt nicht zusammen ({why}).</translation>
+    </message>
+    <message>
+        <source>What this command would do cannot be told for sure.</source>
+        <translation>Was dieser Befehl täte, lässt sich nicht sicher sagen.</translation>
+    </message>
+    <message>
+        <source>What was saved can be read all the same. It goes on by itself once that has changed.</source>
+        <translation>Was gespeichert wurde, lässt sich trotzdem lesen. Es geht von selbst weiter, sobald sich das geändert hat.</translation>
+    </message>
+    <message>
+        <source>What was sent to {host} is neither TLS nor a request of HTTP as it has to be written, so it was not passed on. Other protocols, ssh among them, do not go through the proxy of this command.</source>
+        <translation>Was an {host} gesendet wurde, ist weder TLS noch eine HTTP-Anfrage, wie sie geschrieben sein muss, daher wurde es nicht weitergegeben. Andere Protokolle, auch ssh, gehen nicht durch den Proxy dieses Befehls.</translation>
+    </message>
+    <message>
+        <source>What “{host}” has there is no text: its type is {what}, its size {size} bytes.</source>
+        <translation>Was „{host}“ dort hat, ist kein Text: Sein Typ ist {what}, seine Größe {size} Byte.</translation>
+    </message>
+    <message>
+        <source>What “{host}” must not see was kept back.</source>
+        <translation>Was „{host}“ nicht sehen darf, wurde zurückgehalten.</translation>
+    </message>
+    <message>
+        <source>What “{tool}” took back is not done again; only files are brought back.</source>
+        <translation>Was „{tool}“ zurückgenommen hat, wird nicht noch einmal getan; nur Dateien werden zurückgeholt.</translation>
+    </message>
+    <message>
+        <source>Whether “{model}” reasons cannot be chosen here, so it does as it does by itself.</source>
+        <translation>Ob „{model}“ nachdenkt, lässt sich hier nicht wählen, daher tut es, was es von sich aus tut.</translation>
+    </message>
+    <message>
+        <source>Who gives tokens for the server does not protect a sign-in (PKCE, S256).</source>
+        <translation>Wer Token für den Server ausgibt, schützt eine Anmeldung nicht (PKCE, S256).</translation>
+    </message>
+    <message>
+        <source>Write ** for powers; ^ means something else.</source>
+        <translation>Schreiben Sie ** für Potenzen; ^ bedeutet etwas anderes.</translation>
+    </message>
+    <message>
+        <source>Write a message first.</source>
+        <translation>Schreiben Sie erst eine Nachricht.</translation>
+    </message>
+    <message>
+        <source>Write it as {“mcpServers”: {“name”: …}}.</source>
+        <translation>Schreiben Sie es als {“mcpServers”: {“name”: …}}.</translation>
+    </message>
+    <message>
+        <source>Write it shorter, and without look-around and back references.</source>
+        <translation>Schreiben Sie ihn kürzer und ohne Umschau-Ausdrücke und Rückverweise.</translation>
+    </message>
+    <message>
+        <source>Write it with a name and a type.</source>
+        <translation>Schreiben Sie es mit einem Namen und einem Typ.</translation>
+    </message>
+    <message>
+        <source>Write its name, and before it those of the folders that it is in, with a slash between them.</source>
+        <translation>Schreiben Sie seinen Namen und davor die der Ordner, in denen er liegt, mit einem Schrägstrich dazwischen.</translation>
+    </message>
+    <message>
+        <source>Write one expression, without assignments.</source>
+        <translation>Schreiben Sie einen Ausdruck, ohne Zuweisungen.</translation>
+    </message>
+    <message>
+        <source>Write something, or delete it.</source>
+        <translation>Schreiben Sie etwas, oder löschen Sie es.</translation>
+    </message>
+    <message>
+        <source>Write something.</source>
+        <translation>Schreiben Sie etwas.</translation>
+    </message>
+    <message>
+        <source>Write the program alone as the command, and all that follows as its arguments.</source>
+        <translation>Schreiben Sie nur das Programm als Befehl, und alles danach als seine Argumente.</translation>
+    </message>
+    <message>
+        <source>Write what you want next.</source>
+        <translation>Schreiben Sie, was Sie als Nächstes möchten.</translation>
+    </message>
+    <message>
+        <source>You answered: {answer}</source>
+        <translation>Ihre Antwort: {answer}</translation>
+    </message>
+    <message>
+        <source>Your file “{name}” cannot be used: {why}.</source>
+        <translation>Ihre Datei „{name}“ ist nicht brauchbar: {why}.</translation>
+    </message>
+    <message>
+        <source>Your file “{name}” is not text in UTF-8.</source>
+        <translation>Ihre Datei „{name}“ ist kein Text in UTF-8.</translation>
+    </message>
+    <message>
+        <source>Your file “{name}” is written in a way that cannot be changed from here.</source>
+        <translation>Ihre Datei „{name}“ ist so geschrieben, dass sie sich von hier aus nicht ändern lässt.</translation>
+    </message>
+    <message>
+        <source>another program</source>
+        <translation>ein anderes Programm</translation>
+    </message>
+    <message>
+        <source>another program (process {pid})</source>
+        <translation>ein anderes Programm (Prozess {pid})</translation>
+    </message>
+    <message>
+        <source>commands that begin with “{command}”</source>
+        <translation>Befehle, die mit „{command}“ beginnen</translation>
+    </message>
+    <message>
+        <source>exactly the command “{command}”</source>
+        <translation>genau der Befehl „{command}“</translation>
+    </message>
+    <message>
+        <source>git, only looking</source>
+        <translation>git, nur nachsehen</translation>
+    </message>
+    <message>
+        <source>git, recording (a commit starts the hooks of the repository)</source>
+        <translation>git, festhalten (ein Commit startet die Hooks des Repositorys)</translation>
+    </message>
+    <message>
+        <source>it did not answer within {n} seconds</source>
+        <translation>er antwortete nicht innerhalb von {n} Sekunden</translation>
+    </message>
+    <message>
+        <source>it did not answer within {n} seconds, and wrote “{words}” where only messages of the protocol belong</source>
+        <translation>er antwortete nicht innerhalb von {n} Sekunden und schrieb „{words}“, wo nur Nachrichten des Protokolls hingehören</translation>
+    </message>
+    <message>
+        <source>it ended again</source>
+        <translation>er endete wieder</translation>
+    </message>
+    <message>
+        <source>it ended with the exit code {code}, and said nothing</source>
+        <translation>er endete mit dem Exit-Code {code} und sagte nichts</translation>
+    </message>
+    <message>
+        <source>it ended with the exit code {code}: {words}</source>
+        <translation>er endete mit dem Exit-Code {code}: {words}</translation>
+    </message>
+    <message>
+        <source>it has both a command and an address</source>
+        <translation>er hat sowohl einen Befehl als auch eine Adresse</translation>
+    </message>
+    <message>
+        <source>it has neither a command nor an address</source>
+        <translation>er hat weder einen Befehl noch eine Adresse</translation>
+    </message>
+    <message>
+        <source>it is not an object with “command” or “url”</source>
+        <translation>er ist kein Objekt mit „command“ oder „url“</translation>
+    </message>
+    <message>
+        <source>it was ended by the signal {code}</source>
+        <translation>er wurde durch das Signal {code} beendet</translation>
+    </message>
+    <message>
+        <source>its address holds a name or a password</source>
+        <translation>seine Adresse enthält einen Namen oder ein Passwort</translation>
+    </message>
+    <message>
+        <source>its name cannot be used</source>
+        <translation>sein Name ist nicht brauchbar</translation>
+    </message>
+    <message>
+        <source>its name holds a secret that was given to the server.</source>
+        <translation>sein Name enthält ein Geheimnis, das dem Server gegeben wurde.</translation>
+    </message>
+    <message>
+        <source>its schema is nested too deep.</source>
+        <translation>sein Schema ist zu tief verschachtelt.</translation>
+    </message>
+    <message>
+        <source>its type “sse” is the old way over HTTP</source>
+        <translation>sein Typ „sse“ ist der alte Weg über HTTP</translation>
+    </message>
+    <message>
+        <source>its “args” are not a list of texts</source>
+        <translation>seine „args“ sind keine Liste von Texten</translation>
+    </message>
+    <message>
+        <source>its “command” is not the name of a program</source>
+        <translation>sein „command“ ist nicht der Name eines Programms</translation>
+    </message>
+    <message>
+        <source>its “url” is no web address</source>
+        <translation>seine „url“ ist keine Webadresse</translation>
+    </message>
+    <message>
+        <source>nothing answers at {where}</source>
+        <translation>unter {where} antwortet nichts</translation>
+    </message>
+    <message>
+        <source>one of its headers cannot be sent</source>
+        <translation>eine seiner Kopfzeilen lässt sich nicht senden</translation>
+    </message>
+    <message>
+        <source>ruff, checking and formatting</source>
+        <translation>ruff, prüfen und formatieren</translation>
+    </message>
+    <message>
+        <source>the certificate of “{host}” is not trusted ({why})</source>
+        <translation>dem Zertifikat von „{host}“ wird nicht vertraut ({why})</translation>
+    </message>
+    <message>
+        <source>the name “{host}” is not known</source>
+        <translation>der Name „{host}“ ist nicht bekannt</translation>
+    </message>
+    <message>
+        <source>the proxy of this system does not connect to “{host}” ({status})</source>
+        <translation>der Proxy dieses Systems verbindet nicht mit „{host}“ ({status})</translation>
+    </message>
+    <message>
+        <source>the window (process {pid})</source>
+        <translation>das Fenster (Prozess {pid})</translation>
+    </message>
+    <message>
+        <source>{address} answers instead of {first}.</source>
+        <translation>{address} antwortet anstelle von {first}.</translation>
+    </message>
+    <message>
+        <source>{commands}, in every folder of the workspace</source>
+        <translation>{commands}, in jedem Ordner des Arbeitsordners</translation>
+    </message>
+    <message>
+        <source>{commands}, in the folder {folder} of the workspace</source>
+        <translation>{commands}, im Ordner {folder} des Arbeitsordners</translation>
+    </message>
+    <message>
+        <source>{commands}, in the top folder of the workspace</source>
+        <translation>{commands}, im obersten Ordner des Arbeitsordners</translation>
+    </message>
+    <message>
+        <source>{count} events of the answer were damaged and could not be read. Something may be missing.</source>
+        <translation>{count} Ereignisse der Antwort waren beschädigt und konnten nicht gelesen werden. Vielleicht fehlt etwas.</translation>
+    </message>
+    <message>
+        <source>{first}, {next}</source>
+        <translation>{first}, {next}</translation>
+    </message>
+    <message>
+        <source>{host} could not be reached: {why}.</source>
+        <translation>{host} war nicht erreichbar: {why}.</translation>
+    </message>
+    <message>
+        <source>{model} cannot be made to call a tool; it decides by itself.</source>
+        <translation>{model} lässt sich nicht zu einem Werkzeugaufruf bringen; es entscheidet selbst.</translation>
+    </message>
+    <message>
+        <source>{model} cannot stop thinking; it was asked for its lowest level, {level}.</source>
+        <translation>{model} kann nicht aufhören nachzudenken; es wurde um die niedrigste Stufe gebeten, {level}.</translation>
+    </message>
+    <message>
+        <source>{model} cannot stop thinking; it was given its smallest limit, {tokens} tokens.</source>
+        <translation>{model} kann nicht aufhören nachzudenken; es bekam seine kleinste Grenze, {tokens} Token.</translation>
+    </message>
+    <message>
+        <source>{model} cannot think between tools only; it decides by itself.</source>
+        <translation>{model} kann nicht nur zwischen Werkzeugen nachdenken; es entscheidet selbst.</translation>
+    </message>
+    <message>
+        <source>{model} chooses its own temperature, so none was sent.</source>
+        <translation>{model} wählt seine Temperatur selbst, daher wurde keine gesendet.</translation>
+    </message>
+    <message>
+        <source>{model} does not answer by a schema.</source>
+        <translation>{model} antwortet nicht nach einem Schema.</translation>
+    </message>
+    <message>
+        <source>{model} does not call tools.</source>
+        <translation>{model} ruft keine Werkzeuge auf.</translation>
+    </message>
+    <message>
+        <source>{model} does not read pictures.</source>
+        <translation>{model} liest keine Bilder.</translation>
+    </message>
+    <message>
+        <source>{model} does not think, so it was not asked to.</source>
+        <translation>{model} denkt nicht nach, daher wurde es nicht darum gebeten.</translation>
+    </message>
+    <message>
+        <source>{model} has no thinking level {asked}; it was asked for {level}.</source>
+        <translation>{model} hat keine Denkstufe {asked}; es wurde um {level} gebeten.</translation>
+    </message>
+    <message>
+        <source>{model} has no thinking levels; for {asked} it was given {tokens} tokens.</source>
+        <translation>{model} hat keine Denkstufen; für {asked} bekam es {tokens} Token.</translation>
+    </message>
+    <message>
+        <source>{model} takes no number of tokens to think with; it was asked for the level {level}.</source>
+        <translation>{model} nimmt keine Tokenzahl zum Nachdenken; es wurde um die Stufe {level} gebeten.</translation>
+    </message>
+    <message>
+        <source>{model} thinks with {least} to {most} tokens; it was given {tokens}.</source>
+        <translation>{model} denkt mit {least} bis {most} Token nach; es bekam {tokens}.</translation>
+    </message>
+    <message>
+        <source>{picture} is sent as {after}: this model does not read {before}.</source>
+        <translation>{picture} wird als {after} gesendet: Dieses Modell liest kein {before}.</translation>
+    </message>
+    <message>
+        <source>{picture} is sent with less detail, in {size}: this model takes {limit}.</source>
+        <translation>{picture} wird mit weniger Einzelheiten gesendet, in {size}: Dieses Modell nimmt {limit}.</translation>
+    </message>
+    <message>
+        <source>{picture} is sent with {after} instead of {before} pixels: this model takes no more.</source>
+        <translation>{picture} wird mit {after} statt {before} Pixeln gesendet: Dieses Modell nimmt nicht mehr.</translation>
+    </message>
+    <message>
+        <source>{picture} is sent without its movement: this model reads still pictures only.</source>
+        <translation>{picture} wird ohne Bewegung gesendet: Dieses Modell liest nur Standbilder.</translation>
+    </message>
+    <message>
+        <source>{remedy} It can be tried again in {n} s.</source>
+        <translation>{remedy} In {n} s kann es erneut versucht werden.</translation>
+    </message>
+    <message>
+        <source>{remedy} Then import again; what is here already is left alone.</source>
+        <translation>{remedy} Importieren Sie dann noch einmal; was schon hier ist, bleibt unberührt.</translation>
+    </message>
+    <message>
+        <source>{remedy} {readable}</source>
+        <translation>{remedy} {readable}</translation>
+    </message>
+    <message>
+        <source>{rule}; what comes from there is trusted</source>
+        <translation>{rule}; was von dort kommt, wird als vertrauenswürdig behandelt</translation>
+    </message>
+    <message>
+        <source>{some} and {last}</source>
+        <translation>{some} und {last}</translation>
+    </message>
+    <message>
+        <source>{some} or {last}</source>
+        <translation>{some} oder {last}</translation>
+    </message>
+    <message>
+        <source>{title}: commands that begin with {commands}</source>
+        <translation>{title}: Befehle, die mit {commands} beginnen</translation>
+    </message>
+    <message>
+        <source>{tool} anywhere in the workspace {folder}</source>
+        <translation>{tool} überall im Arbeitsordner {folder}</translation>
+    </message>
+    <message>
+        <source>{tool} for the workspace {folder}</source>
+        <translation>{tool} für den Arbeitsordner {folder}</translation>
+    </message>
+    <message>
+        <source>{tool} in {folder}</source>
+        <translation>{tool} in {folder}</translation>
+    </message>
+    <message>
+        <source>{tool} with any arguments</source>
+        <translation>{tool} mit beliebigen Argumenten</translation>
+    </message>
+    <message>
+        <source>{tool} with exactly these arguments</source>
+        <translation>{tool} mit genau diesen Argumenten</translation>
+    </message>
+    <message>
+        <source>{tool} with {host}</source>
+        <translation>{tool} mit {host}</translation>
+    </message>
+    <message>
+        <source>{tool}, as it is described now,</source>
+        <translation>{tool}, wie es jetzt beschrieben ist,</translation>
+    </message>
+    <message>
+        <source>{what} The provider says: {why}</source>
+        <translation>{what} Der Anbieter sagt: {why}</translation>
+    </message>
+    <message>
+        <source>{what} The provider says: {why} ({category})</source>
+        <translation>{what} Der Anbieter sagt: {why} ({category})</translation>
+    </message>
+    <message>
+        <source>{what} What it said so far:
+{said}
+
+</source>
+        <translation>{what} Was er bisher gesagt hat:
+{said}
+
+</translation>
+    </message>
+    <message>
+        <source>{what} needs parts that are not installed.</source>
+        <translation>{what} braucht Teile, die nicht installiert sind.</translation>
+    </message>
+    <message>
+        <source>{what} {remedy}</source>
+        <translation>{what} {remedy}</translation>
+    </message>
+    <message>
+        <source>{what}. {remedy}</source>
+        <translation>{what}. {remedy}</translation>
+    </message>
+    <message>
+        <source>{who} on “{host}”</source>
+        <translation>{who} auf „{host}“</translation>
+    </message>
+    <message>
+        <source>{why} Imported before that, and kept: {added}.</source>
+        <translation>{why} Davor importiert und behalten: {added}.</translation>
+    </message>
+    <message>
+        <source>“desktop-agent ask” (process {pid})</source>
+        <translation>„desktop-agent ask“ (Prozess {pid})</translation>
+    </message>
+    <message>
+        <source>“{command}”</source>
+        <translation>„{command}“</translation>
+    </message>
+    <message>
+        <source>“{database}” is gone, while its log was still there. The log is kept as “{copy}”, and an empty database is begun. If you have the file, close the program, put it back, name the log “{log}” again, and start the program.</source>
+        <translation>„{database}“ fehlt, aber das Protokoll davon war noch da. Das Protokoll ist als „{copy}“ aufbewahrt, und eine leere Datenbank wurde begonnen. Wenn Sie die Datei haben, schließen Sie das Programm, legen Sie sie zurück, nennen Sie das Protokoll wieder „{log}“, und starten Sie das Programm.</translation>
+    </message>
+    <message>
+        <source>“{folder}” is no finished backup.</source>
+        <translation>„{folder}“ ist keine fertige Sicherung.</translation>
+    </message>
+    <message>
+        <source>“{folder}” is not empty.</source>
+        <translation>„{folder}“ ist nicht leer.</translation>
+    </message>
+    <message>
+        <source>“{host}” cannot be reached without being overheard (https).</source>
+        <translation>„{host}“ ist nicht abhörsicher (https) erreichbar.</translation>
+    </message>
+    <message>
+        <source>“{host}” could not be reached.</source>
+        <translation>„{host}“ war nicht erreichbar.</translation>
+    </message>
+    <message>
+        <source>“{host}” does not answer.</source>
+        <translation>„{host}“ antwortet nicht.</translation>
+    </message>
+    <message>
+        <source>“{host}” has no page there (status {status}).</source>
+        <translation>„{host}“ hat dort keine Seite (Status {status}).</translation>
+    </message>
+    <message>
+        <source>“{host}” has no picture there (status {status}).</source>
+        <translation>„{host}“ hat dort kein Bild (Status {status}).</translation>
+    </message>
+    <message>
+        <source>“{host}” is no public server.</source>
+        <translation>„{host}“ ist kein öffentlicher Server.</translation>
+    </message>
+    <message>
+        <source>“{host}” is no public server: its address is {address}.</source>
+        <translation>„{host}“ ist kein öffentlicher Server: Seine Adresse ist {address}.</translation>
+    </message>
+    <message>
+        <source>“{host}” leads from one address to the next, without end.</source>
+        <translation>„{host}“ führt endlos von einer Adresse zur nächsten.</translation>
+    </message>
+    <message>
+        <source>“{host}” leads to the private address {address}. Only the person can allow that host, in Preferences under Network.</source>
+        <translation>„{host}“ führt zur privaten Adresse {address}. Nur der Mensch kann diesen Host erlauben, in den Einstellungen unter „Netzwerk“.</translation>
+    </message>
+    <message>
+        <source>“{host}” took longer than {seconds} seconds.</source>
+        <translation>„{host}“ brauchte länger als {seconds} Sekunden.</translation>
+    </message>
+    <message>
+        <source>“{model}” always reasons, so it reasons as it does by itself.</source>
+        <translation>„{model}“ denkt immer nach, daher tut es das, wie es von sich aus tut.</translation>
+    </message>
+    <message>
+        <source>“{model}” always reasons, so it reasons at “{effort}”.</source>
+        <translation>„{model}“ denkt immer nach, daher mit „{effort}“.</translation>
+    </message>
+    <message>
+        <source>“{model}” answers with at most {most} tokens, so that is the limit.</source>
+        <translation>„{model}“ antwortet mit höchstens {most} Token, daher ist das die Grenze.</translation>
+    </message>
+    <message>
+        <source>“{model}” cannot be made to call a tool, so it decides by itself.</source>
+        <translation>„{model}“ lässt sich nicht zu einem Werkzeugaufruf bringen, daher entscheidet es selbst.</translation>
+    </message>
+    <message>
+        <source>“{model}” does not call tools.</source>
+        <translation>„{model}“ ruft keine Werkzeuge auf.</translation>
+    </message>
+    <message>
+        <source>“{model}” does not choose by itself how much to reason, so it does not.</source>
+        <translation>„{model}“ wählt nicht selbst, wie viel es nachdenkt, daher denkt es nicht nach.</translation>
+    </message>
+    <message>
+        <source>“{model}” does not read pictures.</source>
+        <translation>„{model}“ liest keine Bilder.</translation>
+    </message>
+    <message>
+        <source>“{model}” does not reason here while it has tools; by the Responses dialect it can.</source>
+        <translation>„{model}“ denkt hier nicht nach, solange es Werkzeuge hat; mit dem Dialekt „Responses“ kann es das.</translation>
+    </message>
+    <message>
+        <source>“{model}” does not take {names} while it reasons, so that was left out.</source>
+        <translation>„{model}“ nimmt {names} nicht an, während es nachdenkt, daher wurde das weggelassen.</translation>
+    </message>
+    <message>
+        <source>“{model}” has no effort “{wanted}”, so it reasons at “{effort}”.</source>
+        <translation>„{model}“ hat keine Denkstufe „{wanted}“, daher denkt es mit „{effort}“ nach.</translation>
+    </message>
+    <message>
+        <source>“{model}” is asked in words to answer in JSON: nothing makes sure that it does.</source>
+        <translation>„{model}“ wird mit Worten gebeten, in JSON zu antworten: Nichts stellt sicher, dass es das tut.</translation>
+    </message>
+    <message>
+        <source>“{model}” is told the schema in words: only that it is JSON is made sure.</source>
+        <translation>„{model}“ erfährt das Schema in Worten: Sichergestellt ist nur, dass es JSON ist.</translation>
+    </message>
+    <message>
+        <source>“{model}” takes no stop sequences, so they were left out.</source>
+        <translation>„{model}“ nimmt keine Stoppfolgen, daher wurden sie weggelassen.</translation>
+    </message>
+    <message>
+        <source>“{name}” cannot be the name of a tool.</source>
+        <translation>„{name}“ kann nicht der Name eines Werkzeugs sein.</translation>
+    </message>
+    <message>
+        <source>“{name}” is a folder, and no program.</source>
+        <translation>„{name}“ ist ein Ordner und kein Programm.</translation>
+    </message>
+    <message>
+        <source>“{name}” is no name for one argument.</source>
+        <translation>„{name}“ ist kein Name für ein Argument.</translation>
+    </message>
+    <message>
+        <source>“{name}” is no program that this machine can run.</source>
+        <translation>„{name}“ ist kein Programm, das dieser Rechner ausführen kann.</translation>
+    </message>
+    <message>
+        <source>“{name}” let the work go on.</source>
+        <translation>„{name}“ hat die Arbeit weitergehen lassen.</translation>
+    </message>
+    <message>
+        <source>“{name}” was not called: agents may call each other {depth} deep at most.</source>
+        <translation>„{name}“ wurde nicht aufgerufen: Agenten dürfen einander höchstens {depth} Ebenen tief aufrufen.</translation>
+    </message>
+    <message>
+        <source>“{name}” was not called: its mode “{mode}” does not exist.</source>
+        <translation>„{name}“ wurde nicht aufgerufen: Sein Modus „{mode}“ existiert nicht.</translation>
+    </message>
+    <message>
+        <source>“{name}” was not read: it holds no conversations.</source>
+        <translation>„{name}“ wurde nicht gelesen: Es enthält keine Unterhaltungen.</translation>
+    </message>
+    <message>
+        <source>“{path}” begins with ~, which stands for a home folder; write the path inside the workspace.</source>
+        <translation>„{path}“ beginnt mit ~, das für ein Benutzerverzeichnis steht; schreiben Sie den Pfad innerhalb des Arbeitsordners.</translation>
+    </message>
+    <message>
+        <source>“{path}” cannot be read: {why}.</source>
+        <translation>„{path}“ lässt sich nicht lesen: {why}.</translation>
+    </message>
+    <message>
+        <source>“{path}” cannot be used: {reason}.</source>
+        <translation>„{path}“ ist nicht brauchbar: {reason}.</translation>
+    </message>
+    <message>
+        <source>“{path}” cannot be used: {why}.</source>
+        <translation>„{path}“ ist nicht brauchbar: {why}.</translation>
+    </message>
+    <message>
+        <source>“{path}” cannot be written to.</source>
+        <translation>„{path}“ lässt sich nicht beschreiben.</translation>
+    </message>
+    <message>
+        <source>“{path}” changed while it was being followed; nothing was touched.</source>
+        <translation>„{path}“ änderte sich, während ihm gefolgt wurde; nichts wurde angerührt.</translation>
+    </message>
+    <message>
+        <source>“{path}” contains a colon, which names a drive or a hidden stream on Windows.</source>
+        <translation>„{path}“ enthält einen Doppelpunkt, der unter Windows ein Laufwerk oder einen verborgenen Datenstrom bezeichnet.</translation>
+    </message>
+    <message>
+        <source>“{path}” contains a control character.</source>
+        <translation>„{path}“ enthält ein Steuerzeichen.</translation>
+    </message>
+    <message>
+        <source>“{path}” contains half a character.</source>
+        <translation>„{path}“ enthält ein halbes Zeichen.</translation>
+    </message>
+    <message>
+        <source>“{path}” could not be read before the call, so it was not saved.</source>
+        <translation>„{path}“ ließ sich vor dem Aufruf nicht lesen und wurde daher nicht gesichert.</translation>
+    </message>
+    <message>
+        <source>“{path}” ends in a dot or a space, which Windows would drop.</source>
+        <translation>„{path}“ endet mit einem Punkt oder Leerzeichen, die Windows weglassen würde.</translation>
+    </message>
+    <message>
+        <source>“{path}” exists already.</source>
+        <translation>„{path}“ existiert schon.</translation>
+    </message>
+    <message>
+        <source>“{path}” holds no conversations that this version can read.</source>
+        <translation>„{path}“ enthält keine Unterhaltungen, die diese Version lesen kann.</translation>
+    </message>
+    <message>
+        <source>“{path}” is a damaged zip archive.</source>
+        <translation>„{path}“ ist ein beschädigtes ZIP-Archiv.</translation>
+    </message>
+    <message>
+        <source>“{path}” is a file, not a folder.</source>
+        <translation>„{path}“ ist eine Datei, kein Ordner.</translation>
+    </message>
+    <message>
+        <source>“{path}” is a folder now, with something in it that belongs to somebody else.</source>
+        <translation>„{path}“ ist jetzt ein Ordner, in dem etwas liegt, das jemand anderem gehört.</translation>
+    </message>
+    <message>
+        <source>“{path}” is a folder with something in it.</source>
+        <translation>„{path}“ ist ein Ordner, in dem etwas liegt.</translation>
+    </message>
+    <message>
+        <source>“{path}” is a folder, not a file.</source>
+        <translation>„{path}“ ist ein Ordner, keine Datei.</translation>
+    </message>
+    <message>
+        <source>“{path}” is a folder; only files are moved.</source>
+        <translation>„{path}“ ist ein Ordner; nur Dateien werden verschoben.</translation>
+    </message>
+    <message>
+        <source>“{path}” is a link that cannot be followed; nothing was touched.</source>
+        <translation>„{path}“ ist eine Verknüpfung, der sich nicht folgen lässt; nichts wurde angerührt.</translation>
+    </message>
+    <message>
+        <source>“{path}” is an absolute path with “..” in it; write it relative to the workspace folder.</source>
+        <translation>„{path}“ ist ein absoluter Pfad mit „..“ darin; schreiben Sie ihn relativ zum Arbeitsordner.</translation>
+    </message>
+    <message>
+        <source>“{path}” is another one by now. Look again at what would be undone.</source>
+        <translation>„{path}“ ist inzwischen ein anderes. Sehen Sie noch einmal nach, was rückgängig gemacht würde.</translation>
+    </message>
+    <message>
+        <source>“{path}” is being written to by another program.</source>
+        <translation>„{path}“ wird gerade von einem anderen Programm beschrieben.</translation>
+    </message>
+    <message>
+        <source>“{path}” is gone: it was removed or moved.</source>
+        <translation>„{path}“ ist weg: Es wurde entfernt oder verschoben.</translation>
+    </message>
+    <message>
+        <source>“{path}” is known on this disk by other names, too; under those, what is there now stays.</source>
+        <translation>„{path}“ hat auf diesem Datenträger noch andere Namen; unter diesen bleibt, was jetzt da ist.</translation>
+    </message>
+    <message>
+        <source>“{path}” is larger than {limit} MB.</source>
+        <translation>„{path}“ ist größer als {limit} MB.</translation>
+    </message>
+    <message>
+        <source>“{path}” is no folder of the workspace.</source>
+        <translation>„{path}“ ist kein Ordner des Arbeitsordners.</translation>
+    </message>
+    <message>
+        <source>“{path}” is no ordinary file by now, so it would not be saved first; it was left as it is.</source>
+        <translation>„{path}“ ist inzwischen keine gewöhnliche Datei und würde nicht vorher gesichert; es blieb, wie es ist.</translation>
+    </message>
+    <message>
+        <source>“{path}” is no picture that can be shown.</source>
+        <translation>„{path}“ ist kein Bild, das gezeigt werden kann.</translation>
+    </message>
+    <message>
+        <source>“{path}” is no text and cannot be edited.</source>
+        <translation>„{path}“ ist kein Text und lässt sich nicht bearbeiten.</translation>
+    </message>
+    <message>
+        <source>“{path}” is no text, or too long to be shown line by line.</source>
+        <translation>„{path}“ ist kein Text oder zu lang, um Zeile für Zeile gezeigt zu werden.</translation>
+    </message>
+    <message>
+        <source>“{path}” is not an ordinary file.</source>
+        <translation>„{path}“ ist keine gewöhnliche Datei.</translation>
+    </message>
+    <message>
+        <source>“{path}” is outside the workspace folder.</source>
+        <translation>„{path}“ liegt außerhalb des Arbeitsordners.</translation>
+    </message>
+    <message>
+        <source>“{path}” is the name of a device on Windows.</source>
+        <translation>„{path}“ ist der Name eines Geräts unter Windows.</translation>
+    </message>
+    <message>
+        <source>“{path}” is there already.</source>
+        <translation>„{path}“ ist schon da.</translation>
+    </message>
+    <message>
+        <source>“{path}” is too long for a path.</source>
+        <translation>„{path}“ ist zu lang für einen Pfad.</translation>
+    </message>
+    <message>
+        <source>“{path}” is write-protected.</source>
+        <translation>„{path}“ ist schreibgeschützt.</translation>
+    </message>
+    <message>
+        <source>“{path}” is {what} of {size} bytes and cannot be read as text.</source>
+        <translation>„{path}“ ist {what} mit {size} Byte und lässt sich nicht als Text lesen.</translation>
+    </message>
+    <message>
+        <source>“{path}” leads out of the workspace folder.</source>
+        <translation>„{path}“ führt aus dem Arbeitsordner hinaus.</translation>
+    </message>
+    <message>
+        <source>“{path}” lies on a disk that can only be read.</source>
+        <translation>„{path}“ liegt auf einem Datenträger, der nur gelesen werden kann.</translation>
+    </message>
+    <message>
+        <source>“{path}” lies on another disk and cannot be moved there; write a copy and delete the old file.</source>
+        <translation>„{path}“ liegt auf einem anderen Datenträger und kann nicht dorthin verschoben werden; schreiben Sie eine Kopie, und löschen Sie die alte Datei.</translation>
+    </message>
+    <message>
+        <source>“{path}” stays as it is.</source>
+        <translation>„{path}“ bleibt, wie es ist.</translation>
+    </message>
+    <message>
+        <source>“{path}” was a folder.</source>
+        <translation>„{path}“ war ein Ordner.</translation>
+    </message>
+    <message>
+        <source>“{path}” was changed by another program meanwhile.</source>
+        <translation>„{path}“ wurde inzwischen von einem anderen Programm geändert.</translation>
+    </message>
+    <message>
+        <source>“{path}” was changed since, and cannot be read, so it would not be saved first; it was left as it is.</source>
+        <translation>„{path}“ wurde seither geändert, lässt sich nicht lesen und würde nicht vorher gesichert; es blieb, wie es ist.</translation>
+    </message>
+    <message>
+        <source>“{path}” was changed since, and is larger than 256 MB, so it would not be saved first; it was left as it is.</source>
+        <translation>„{path}“ wurde seither geändert, ist größer als 256 MB und würde nicht vorher gesichert; es blieb, wie es ist.</translation>
+    </message>
+    <message>
+        <source>“{path}” was changed since; it was left as it is.</source>
+        <translation>„{path}“ wurde seither geändert; es blieb, wie es ist.</translation>
+    </message>
+    <message>
+        <source>“{path}” was larger than 256 MB and not saved.</source>
+        <translation>„{path}“ war größer als 256 MB und wurde nicht gesichert.</translation>
+    </message>
+    <message>
+        <source>“{path}” was no ordinary file, so it was not saved.</source>
+        <translation>„{path}“ war keine gewöhnliche Datei und wurde daher nicht gesichert.</translation>
+    </message>
+    <message>
+        <source>“{path}” was replaced by another file while it was open, and that one cannot be read.</source>
+        <translation>„{path}“ wurde durch eine andere Datei ersetzt, während es offen war, und diese lässt sich nicht lesen.</translation>
+    </message>
+    <message>
+        <source>“{path}” was replaced by another file while it was open.</source>
+        <translation>„{path}“ wurde durch eine andere Datei ersetzt, während es offen war.</translation>
+    </message>
+    <message>
+        <source>“{path}” was replaced by another file while it was open. What was in it is kept as “{copy}”.</source>
+        <translation>„{path}“ wurde durch eine andere Datei ersetzt, während es offen war. Der bisherige Inhalt ist als „{copy}“ aufbewahrt.</translation>
+    </message>
+    <message>
+        <source>“{seq}” is no place in a run.</source>
+        <translation>„{seq}“ ist keine Stelle in einem Lauf.</translation>
+    </message>
+    <message>
+        <source>“{tool}” began to undo it before, and what came of that is not known; it is not begun again.</source>
+        <translation>„{tool}“ begann schon einmal, es rückgängig zu machen, und was daraus wurde, ist nicht bekannt; es wird nicht noch einmal begonnen.</translation>
+    </message>
+    <message>
+        <source>“{tool}” could not undo it: {why}</source>
+        <translation>„{tool}“ konnte es nicht rückgängig machen: {why}</translation>
+    </message>
+    <message>
+        <source>“{url}” is not a web address.</source>
+        <translation>„{url}“ ist keine Webadresse.</translation>
+    </message>
+    <message>
+        <source>“{where}” did not answer within {n} seconds</source>
+        <translation>„{where}“ antwortete nicht innerhalb von {n} Sekunden</translation>
+    </message>
+    <message>
+        <source>“{where}” does not speak TLS as expected</source>
+        <translation>„{where}“ spricht kein TLS wie erwartet</translation>
+    </message>
+    <message>
+        <source>An automatic backup is being written. This begins by itself when it is done.</source>
+        <translation>Gerade wird eine automatische Sicherung geschrieben. Danach beginnt das von selbst.</translation>
+    </message>
+    <message>
+        <source>Archived conversations: {count}.</source>
+        <translation>Archivierte Unterhaltungen: {count}.</translation>
+    </message>
+    <message>
+        <source>Ask the agent to read it in parts by a tool of the server.</source>
+        <translation>Bitten Sie den Agenten, es mit einem Werkzeug des Servers in Teilen zu lesen.</translation>
+    </message>
+    <message>
+        <source>Ask the agent to work with it by a tool of the server.</source>
+        <translation>Bitten Sie den Agenten, mit einem Werkzeug des Servers damit zu arbeiten.</translation>
+    </message>
+    <message>
+        <source>Asking the server for its models…</source>
+        <translation>Der Server wird nach seinen Modellen gefragt…</translation>
+    </message>
+    <message>
+        <source>Asking {title} for its models…</source>
+        <translation>{title} wird nach seinen Modellen gefragt…</translation>
+    </message>
+    <message>
+        <source>Backups and copies that still have what was deleted for good: {count}.</source>
+        <translation>Sicherungen und Kopien, die endgültig Gelöschtes noch enthalten: {count}.</translation>
+    </message>
+    <message>
+        <source>Backups and copies that still have what was deleted for good: {count}. Damaged files that may have it too: {damaged}.</source>
+        <translation>Sicherungen und Kopien, die endgültig Gelöschtes noch enthalten: {count}. Beschädigte Dateien, die es vielleicht auch enthalten: {damaged}.</translation>
+    </message>
+    <message>
+        <source>Backups and copies that were deleted: {count}.</source>
+        <translation>Gelöschte Sicherungen und Kopien: {count}.</translation>
+    </message>
+    <message>
+        <source>Brought back conversations: {count}.</source>
+        <translation>Zurückgeholte Unterhaltungen: {count}.</translation>
+    </message>
+    <message>
+        <source>Cancelled. Everything is as it was.</source>
+        <translation>Abgebrochen. Alles ist, wie es war.</translation>
+    </message>
+    <message>
+        <source>Change the files back by hand.</source>
+        <translation>Ändern Sie die Dateien von Hand zurück.</translation>
+    </message>
+    <message>
+        <source>Check the address. If the server does not list its models, type the name of one.</source>
+        <translation>Prüfen Sie die Adresse. Wenn der Server seine Modelle nicht auflistet, geben Sie den Namen eines Modells ein.</translation>
+    </message>
+    <message>
+        <source>Check the disk and its free space.</source>
+        <translation>Prüfen Sie den Datenträger und seinen freien Platz.</translation>
+    </message>
+    <message>
+        <source>Choose another folder, or change its rights.</source>
+        <translation>Wählen Sie einen anderen Ordner, oder ändern Sie seine Rechte.</translation>
+    </message>
+    <message>
+        <source>Choose another folder, or change the rights of this one.</source>
+        <translation>Wählen Sie einen anderen Ordner, oder ändern Sie die Rechte dieses Ordners.</translation>
+    </message>
+    <message>
+        <source>Choose another name or another folder.</source>
+        <translation>Wählen Sie einen anderen Namen oder einen anderen Ordner.</translation>
+    </message>
+    <message>
+        <source>Choose another resource.</source>
+        <translation>Wählen Sie eine andere Ressource.</translation>
+    </message>
+    <message>
+        <source>Compacted: {before} before, {after} now.</source>
+        <translation>Verdichtet: vorher {before}, jetzt {after}.</translation>
+    </message>
+    <message>
+        <source>Compacting…</source>
+        <translation>Wird verdichtet…</translation>
+    </message>
+    <message>
+        <source>Connected.</source>
+        <translation>Verbunden.</translation>
+    </message>
+    <message>
+        <source>Continue it here, then change it.</source>
+        <translation>Setzen Sie sie hier fort, und ändern Sie sie dann.</translation>
+    </message>
+    <message>
+        <source>Conversations of {programs} were found on this computer.</source>
+        <translation>Auf diesem Computer wurden Unterhaltungen von {programs} gefunden.</translation>
+    </message>
+    <message>
+        <source>Conversations put into the trash: {count}.</source>
+        <translation>In den Papierkorb gelegte Unterhaltungen: {count}.</translation>
+    </message>
+    <message>
+        <source>Copy what you have written, close the window, and install it again.</source>
+        <translation>Kopieren Sie, was Sie geschrieben haben, schließen Sie das Fenster, und installieren Sie das Programm neu.</translation>
+    </message>
+    <message>
+        <source>Damaged files that may still have what was deleted for good: {damaged}.</source>
+        <translation>Beschädigte Dateien, die endgültig Gelöschtes vielleicht noch enthalten: {damaged}.</translation>
+    </message>
+    <message>
+        <source>Deleting…</source>
+        <translation>Wird gelöscht…</translation>
+    </message>
+    <message>
+        <source>Desktop Agent cannot start: a part of it is missing or damaged.</source>
+        <translation>Desktop Agent kann nicht starten: Ein Teil davon fehlt oder ist beschädigt.</translation>
+    </message>
+    <message>
+        <source>Desktop Agent is already open ({who}); its window comes to the front.</source>
+        <translation>Desktop Agent ist schon geöffnet ({who}); sein Fenster kommt nach vorn.</translation>
+    </message>
+    <message>
+        <source>Desktop Agent is already open on this data folder ({who}), and does not answer. End that process, or name another folder with --data-dir.</source>
+        <translation>Desktop Agent ist mit diesem Datenordner schon geöffnet ({who}) und antwortet nicht. Beenden Sie diesen Prozess, oder nennen Sie mit --data-dir einen anderen Ordner.</translation>
+    </message>
+    <message>
+        <source>Exported to “{path}”.</source>
+        <translation>Nach „{path}“ exportiert.</translation>
+    </message>
+    <message>
+        <source>Files that the other version changed stay as they are.</source>
+        <translation>Dateien, die die andere Version geändert hat, bleiben, wie sie sind.</translation>
+    </message>
+    <message>
+        <source>Free some space, or save it on another disk.</source>
+        <translation>Schaffen Sie Platz, oder speichern Sie auf einem anderen Datenträger.</translation>
+    </message>
+    <message>
+        <source>Imported conversations: {added}. Here already: {present}. Left out: {skipped}.</source>
+        <translation>Importierte Unterhaltungen: {added}. Schon hier: {present}. Weggelassen: {skipped}.</translation>
+    </message>
+    <message>
+        <source>It answers and has {count} models.</source>
+        <translation>Er antwortet und hat {count} Modelle.</translation>
+    </message>
+    <message>
+        <source>It would not run: {why}</source>
+        <translation>Er würde nicht ausgeführt: {why}</translation>
+    </message>
+    <message>
+        <source>It would run without asking: a rule allows it.</source>
+        <translation>Er würde ohne Nachfrage ausgeführt: Eine Regel erlaubt es.</translation>
+    </message>
+    <message>
+        <source>It would run without asking: it only reads.</source>
+        <translation>Er würde ohne Nachfrage ausgeführt: Er liest nur.</translation>
+    </message>
+    <message>
+        <source>It would run without asking: the mode allows it.</source>
+        <translation>Er würde ohne Nachfrage ausgeführt: Der Modus erlaubt es.</translation>
+    </message>
+    <message>
+        <source>Its name may hold bytes that are no text. Rename it, or choose another folder.</source>
+        <translation>Sein Name enthält vielleicht Bytes, die kein Text sind. Benennen Sie ihn um, oder wählen Sie einen anderen Ordner.</translation>
+    </message>
+    <message>
+        <source>Less was restored than there was. Conversations: {conversations} of {expected}.</source>
+        <translation>Es wurde weniger wiederhergestellt, als da war. Unterhaltungen: {conversations} von {expected}.</translation>
+    </message>
+    <message>
+        <source>Moved conversations: {count}.</source>
+        <translation>Verschobene Unterhaltungen: {count}.</translation>
+    </message>
+    <message>
+        <source>Moved the folder “{name}”.</source>
+        <translation>Der Ordner „{name}“ wurde verschoben.</translation>
+    </message>
+    <message>
+        <source>No conversation was shown yet.</source>
+        <translation>Es wurde noch keine Unterhaltung gezeigt.</translation>
+    </message>
+    <message>
+        <source>Not all of it was redone.</source>
+        <translation>Nicht alles wurde wiederhergestellt.</translation>
+    </message>
+    <message>
+        <source>Not all of it was undone.</source>
+        <translation>Nicht alles wurde rückgängig gemacht.</translation>
+    </message>
+    <message>
+        <source>Nothing was left to redo: the files are already as they were before it was undone.</source>
+        <translation>Es blieb nichts wiederherzustellen: Die Dateien sind schon so, wie sie vor dem Rückgängigmachen waren.</translation>
+    </message>
+    <message>
+        <source>Nothing was left to undo: the files are already as they were before.</source>
+        <translation>Es blieb nichts rückgängig zu machen: Die Dateien sind schon so wie vorher.</translation>
+    </message>
+    <message>
+        <source>Nothing was redone.</source>
+        <translation>Nichts wurde wiederhergestellt.</translation>
+    </message>
+    <message>
+        <source>Nothing was undone.</source>
+        <translation>Nichts wurde rückgängig gemacht.</translation>
+    </message>
+    <message>
+        <source>Open its list again.</source>
+        <translation>Öffnen Sie seine Liste erneut.</translation>
+    </message>
+    <message>
+        <source>Pictures that could not be read: {count}. Their places are kept.</source>
+        <translation>Bilder, die sich nicht lesen ließen: {count}. Ihre Plätze bleiben erhalten.</translation>
+    </message>
+    <message>
+        <source>Pinned conversations: {count}.</source>
+        <translation>Angeheftete Unterhaltungen: {count}.</translation>
+    </message>
+    <message>
+        <source>Redone: {files}.</source>
+        <translation>Wiederhergestellt: {files}.</translation>
+    </message>
+    <message>
+        <source>Restored, as much as there was: conversations: {conversations}, messages: {messages}.</source>
+        <translation>Wiederhergestellt, so viel da war: Unterhaltungen: {conversations}, Nachrichten: {messages}.</translation>
+    </message>
+    <message>
+        <source>Restoring…</source>
+        <translation>Wird wiederhergestellt…</translation>
+    </message>
+    <message>
+        <source>Something else is being done with backups. This begins by itself when it is done.</source>
+        <translation>Mit den Sicherungen geschieht gerade etwas anderes. Danach beginnt das von selbst.</translation>
+    </message>
+    <message>
+        <source>Something that is attached was still on its way in.</source>
+        <translation>Etwas Angehängtes war noch unterwegs.</translation>
+    </message>
+    <message>
+        <source>Tagged conversations: {count}.</source>
+        <translation>Unterhaltungen mit Schlagwörtern versehen: {count}.</translation>
+    </message>
+    <message>
+        <source>The automatic backup was not written: {why}</source>
+        <translation>Die automatische Sicherung wurde nicht geschrieben: {why}</translation>
+    </message>
+    <message>
+        <source>The backup is in “{folder}”.</source>
+        <translation>Die Sicherung liegt in „{folder}“.</translation>
+    </message>
+    <message>
+        <source>The folder of “{path}” is gone.</source>
+        <translation>Der Ordner von „{path}“ ist weg.</translation>
+    </message>
+    <message>
+        <source>The key is removed.</source>
+        <translation>Der Schlüssel wurde entfernt.</translation>
+    </message>
+    <message>
+        <source>The message is in another version of this conversation. It can be shown when the answer has ended.</source>
+        <translation>Die Nachricht ist in einer anderen Version dieser Unterhaltung. Sie lässt sich zeigen, wenn die Antwort beendet ist.</translation>
+    </message>
+    <message>
+        <source>The message is in another version of this conversation. It can be shown when the other program has ended.</source>
+        <translation>Die Nachricht ist in einer anderen Version dieser Unterhaltung. Sie lässt sich zeigen, wenn das andere Programm beendet ist.</translation>
+    </message>
+    <message>
+        <source>The message is not in this conversation any more. Search again later.</source>
+        <translation>Die Nachricht ist nicht mehr in dieser Unterhaltung. Suchen Sie später noch einmal.</translation>
+    </message>
+    <message>
+        <source>The servers were changed meanwhile. Look at the text again.</source>
+        <translation>Die Server wurden inzwischen geändert. Sehen Sie sich den Text noch einmal an.</translation>
+    </message>
+    <message>
+        <source>There is no answer yet.</source>
+        <translation>Es gibt noch keine Antwort.</translation>
+    </message>
+    <message>
+        <source>There is no message of yours yet, so nothing to undo.</source>
+        <translation>Es gibt noch keine Nachricht von Ihnen, also nichts rückgängig zu machen.</translation>
+    </message>
+    <message>
+        <source>There is no message yet.</source>
+        <translation>Es gibt noch keine Nachricht.</translation>
+    </message>
+    <message>
+        <source>There is no other version.</source>
+        <translation>Es gibt keine andere Version.</translation>
+    </message>
+    <message>
+        <source>There is no room left for “{path}”.</source>
+        <translation>Für „{path}“ ist kein Platz mehr.</translation>
+    </message>
+    <message>
+        <source>There is nothing in this conversation yet that could be exported.</source>
+        <translation>In dieser Unterhaltung gibt es noch nichts zu exportieren.</translation>
+    </message>
+    <message>
+        <source>They can be shown below your own and continued with any model. They are only read.</source>
+        <translation>Sie lassen sich unter Ihren eigenen zeigen und mit jedem Modell fortsetzen. Sie werden nur gelesen.</translation>
+    </message>
+    <message>
+        <source>This conversation keeps nothing, so nothing of it can be undone.</source>
+        <translation>Diese Unterhaltung bewahrt nichts auf, daher lässt sich nichts davon rückgängig machen.</translation>
+    </message>
+    <message>
+        <source>This conversation of another program is not known any more.</source>
+        <translation>Diese Unterhaltung eines anderen Programms ist nicht mehr bekannt.</translation>
+    </message>
+    <message>
+        <source>This conversation of another program is only read here.</source>
+        <translation>Diese Unterhaltung eines anderen Programms wird hier nur gelesen.</translation>
+    </message>
+    <message>
+        <source>This conversation of another program is only read here. Continue it here, then export it.</source>
+        <translation>Diese Unterhaltung eines anderen Programms wird hier nur gelesen. Setzen Sie sie hier fort, und exportieren Sie sie dann.</translation>
+    </message>
+    <message>
+        <source>This model does not offer the reasoning “{choice}”: it is on Default again.</source>
+        <translation>Dieses Modell bietet das Nachdenken „{choice}“ nicht an: Es steht wieder auf „Standard“.</translation>
+    </message>
+    <message>
+        <source>Undone. {words}</source>
+        <translation>Rückgängig gemacht. {words}</translation>
+    </message>
+    <message>
+        <source>Undone: {files}.</source>
+        <translation>Rückgängig gemacht: {files}.</translation>
+    </message>
+    <message>
+        <source>Undone: {files}. {words}</source>
+        <translation>Rückgängig gemacht: {files}. {words}</translation>
+    </message>
+    <message>
+        <source>Unpinned conversations: {count}.</source>
+        <translation>Gelöste Unterhaltungen: {count}.</translation>
+    </message>
+    <message>
+        <source>Wait until it is done, then compact.</source>
+        <translation>Warten Sie, bis es fertig ist, und verdichten Sie dann.</translation>
+    </message>
+    <message>
+        <source>What is being written could not be saved either.</source>
+        <translation>Auch was gerade geschrieben wird, konnte nicht gespeichert werden.</translation>
+    </message>
+    <message>
+        <source>What is being written could not be saved.</source>
+        <translation>Was gerade geschrieben wird, konnte nicht gespeichert werden.</translation>
+    </message>
+    <message>
+        <source>Working on your conversations: {percent} % done.</source>
+        <translation>Arbeit an Ihren Unterhaltungen: {percent} % erledigt.</translation>
+    </message>
+    <message>
+        <source>Write it from the root on, or leave it empty.</source>
+        <translation>Schreiben Sie ihn von der Wurzel an, oder lassen Sie das Feld leer.</translation>
+    </message>
+    <message>
+        <source>Writing a backup…</source>
+        <translation>Eine Sicherung wird geschrieben…</translation>
+    </message>
+    <message>
+        <source>You are not signed in.</source>
+        <translation>Sie sind nicht angemeldet.</translation>
+    </message>
+    <message>
+        <source>You would be asked.</source>
+        <translation>Sie würden gefragt.</translation>
+    </message>
+    <message>
+        <source>You would be asked: {why}</source>
+        <translation>Sie würden gefragt: {why}</translation>
+    </message>
+    <message>
+        <source>another process</source>
+        <translation>ein anderer Prozess</translation>
+    </message>
+    <message>
+        <source>every tool</source>
+        <translation>jedes Werkzeug</translation>
+    </message>
+    <message>
+        <source>process {pid} on “{host}” since {since}</source>
+        <translation>Prozess {pid} auf „{host}“ seit {since}</translation>
+    </message>
+    <message>
+        <source>process {pid} since {since}</source>
+        <translation>Prozess {pid} seit {since}</translation>
+    </message>
+    <message>
+        <source>{conversations} {draft}</source>
+        <translation>{conversations} {draft}</translation>
+    </message>
+    <message>
+        <source>{titles} and {more} more could not be saved: {why}</source>
+        <translation>{titles} und {more} weitere konnten nicht gespeichert werden: {why}</translation>
+    </message>
+    <message>
+        <source>{titles} could not be saved: {why}</source>
+        <translation>{titles} konnte nicht gespeichert werden: {why}</translation>
+    </message>
+    <message>
+        <source>{title} answered, but it has no models yet.</source>
+        <translation>{title} hat geantwortet, hat aber noch keine Modelle.</translation>
+    </message>
+    <message>
+        <source>{who} What it writes is shown here; you can send again when it has ended.</source>
+        <translation>{who} Was dort geschrieben wird, erscheint hier; Sie können wieder senden, wenn es beendet ist.</translation>
+    </message>
+    <message>
+        <source>“{address}” could not be opened. Copy it, and open it yourself.</source>
+        <translation>„{address}“ ließ sich nicht öffnen. Kopieren Sie sie, und öffnen Sie sie selbst.</translation>
+    </message>
+    <message>
+        <source>“{folder}” is no whole path of a folder for backups.</source>
+        <translation>„{folder}“ ist kein ganzer Pfad eines Ordners für Sicherungen.</translation>
+    </message>
+    <message>
+        <source>“{name}” cannot be read: {why}. Choose another file.</source>
+        <translation>„{name}“ lässt sich nicht lesen: {why}. Wählen Sie eine andere Datei.</translation>
+    </message>
+    <message>
+        <source>“{name}” was saved in {folder}.</source>
+        <translation>„{name}“ wurde in {folder} gespeichert.</translation>
+    </message>
+    <message>
+        <source>“{path}” cannot be saved: {reason}.</source>
+        <translation>„{path}“ lässt sich nicht speichern: {reason}.</translation>
+    </message>
+    <message>
+        <source>“{path}” cannot be written.</source>
+        <translation>„{path}“ lässt sich nicht schreiben.</translation>
+    </message>
+    <message>
+        <source>“{path}” could not be written to its end.</source>
+        <translation>„{path}“ ließ sich nicht bis zum Ende schreiben.</translation>
+    </message>
+    <message>
+        <source>“{title}” has {length} characters; a message takes {most} of a resource.</source>
+        <translation>„{title}“ hat {length} Zeichen; eine Nachricht nimmt {most} einer Ressource.</translation>
+    </message>
+    <message>
+        <source>“{title}” is empty.</source>
+        <translation>„{title}“ ist leer.</translation>
+    </message>
+    <message>
+        <source>“{title}” is neither text nor a picture that a message can hold.</source>
+        <translation>„{title}“ ist weder Text noch ein Bild, das eine Nachricht enthalten kann.</translation>
+    </message>
+</context>
+<context>
+    <name>ServerDescription</name>
+    <message>
+        <source>The server&apos;s own words</source>
+        <translation>Worte des Servers selbst</translation>
+    </message>
+    <message>
+        <source>A tool of the server “{0}”, which says about it (nobody checked this):</source>
+        <translation>Ein Werkzeug des Servers „{0}“, der darüber sagt (niemand hat es geprüft):</translation>
+    </message>
+</context>
+<context>
+    <name>ServerEditor</name>
+    <message>
+        <source>A program of this machine</source>
+        <translation>Ein Programm dieses Rechners</translation>
+    </message>
+    <message>
+        <source>An address</source>
+        <translation>Eine Adresse</translation>
+    </message>
+    <message>
+        <source>Title</source>
+        <translation>Titel</translation>
+    </message>
+    <message>
+        <source>Give the server a title.</source>
+        <translation>Geben Sie dem Server einen Titel.</translation>
+    </message>
+    <message>
+        <source>This stands in the question when a tool wants to run, and decides which rules hold for it.</source>
+        <translation>Er steht in der Frage, wenn ein Werkzeug laufen will, und bestimmt, welche Regeln dafür gelten.</translation>
+    </message>
+    <message>
+        <source>Its tools</source>
+        <translation>Seine Werkzeuge</translation>
+    </message>
+    <message>
+        <source>Longest call</source>
+        <translation>Längster Aufruf</translation>
+    </message>
+    <message>
+        <source> s</source>
+        <translation> s</translation>
+    </message>
+    <message>
+        <source>Believe what it says about its tools</source>
+        <translation>Glauben, was er über seine Werkzeuge sagt</translation>
+    </message>
+    <message>
+        <source>A tool that it calls harmless then runs without you being asked. Leave this off unless you trust whoever made the server: what it says about its tools, nobody checks.</source>
+        <translation>Ein Werkzeug, das er harmlos nennt, läuft dann, ohne dass Sie gefragt werden. Lassen Sie das aus, wenn Sie dem Hersteller des Servers nicht vertrauen: Was er über seine Werkzeuge sagt, prüft niemand.</translation>
+    </message>
+</context>
+<context>
+    <name>ServerRequestDialog</name>
+    <message>
+        <source>Waiting questions</source>
+        <translation>Wartende Fragen</translation>
+    </message>
+    <message>
+        <source>{0} questions are waiting</source>
+        <translation>{0} Fragen warten</translation>
+    </message>
+    <message>
+        <source>Stop the agent</source>
+        <translation>Den Agenten anhalten</translation>
+    </message>
+    <message>
+        <source>An MCP server asks</source>
+        <translation>Ein MCP-Server fragt</translation>
+    </message>
+</context>
+<context>
+    <name>ServerRequestPage</name>
+    <message>
+        <source>“{0}” wants a model to answer</source>
+        <translation>„{0}“ möchte, dass ein Modell antwortet</translation>
+    </message>
+    <message>
+        <source>A question to a model</source>
+        <translation>Eine Frage an ein Modell</translation>
+    </message>
+    <message>
+        <source>The server wrote what stands below; it would be sent to your model in your name.</source>
+        <translation>Der Server hat geschrieben, was unten steht; es würde in Ihrem Namen an Ihr Modell gesendet.</translation>
+    </message>
+    <message>
+        <source>Allow once</source>
+        <translation>Einmal erlauben</translation>
+    </message>
+    <message>
+        <source>Deny</source>
+        <translation>Ablehnen</translation>
+    </message>
+    <message>
+        <source>Send this answer to “{0}”?</source>
+        <translation>Diese Antwort an „{0}“ senden?</translation>
+    </message>
+    <message>
+        <source>A model&apos;s answer</source>
+        <translation>Antwort eines Modells</translation>
+    </message>
+    <message>
+        <source>Look whether something stands in it that this server should not have.</source>
+        <translation>Sehen Sie nach, ob etwas darin steht, das dieser Server nicht haben sollte.</translation>
+    </message>
+    <message>
+        <source>Send</source>
+        <translation>Senden</translation>
+    </message>
+    <message>
+        <source>Do not send</source>
+        <translation>Nicht senden</translation>
+    </message>
+    <message>
+        <source>Decline</source>
+        <translation>Ablehnen</translation>
+    </message>
+    <message>
+        <source>“{0}” asks you to fill in a form</source>
+        <translation>„{0}“ bittet Sie, ein Formular auszufüllen</translation>
+    </message>
+    <message>
+        <source>A form</source>
+        <translation>Ein Formular</translation>
+    </message>
+    <message>
+        <source>What you send goes to this MCP server. Do not enter a password or a key.</source>
+        <translation>Was Sie senden, geht an diesen MCP-Server. Geben Sie kein Passwort und keinen Schlüssel ein.</translation>
+    </message>
+    <message>
+        <source>“{0}” asks you to open a page</source>
+        <translation>„{0}“ bittet Sie, eine Seite zu öffnen</translation>
+    </message>
+    <message>
+        <source>A page to open</source>
+        <translation>Eine zu öffnende Seite</translation>
+    </message>
+    <message>
+        <source>This MCP server wants you to do something in your browser.</source>
+        <translation>Dieser MCP-Server möchte, dass Sie etwas in Ihrem Browser tun.</translation>
+    </message>
+    <message>
+        <source>I am done</source>
+        <translation>Ich bin fertig</translation>
+    </message>
+</context>
+<context>
+    <name>SessionControlsPresenter</name>
+    <message>
+        <source>The waiting message was removed.</source>
+        <translation>Die wartende Nachricht wurde entfernt.</translation>
+    </message>
+</context>
+<context>
+    <name>SessionKeyLink</name>
+    <message>
+        <source>Keep it in memory</source>
+        <translation>Im Arbeitsspeicher behalten</translation>
+    </message>
+    <message>
+        <source>Keep it in memory until the program is closed</source>
+        <translation>Bis zum Ende des Programms im Arbeitsspeicher behalten</translation>
+    </message>
+</context>
+<context>
+    <name>SettingsDialog</name>
+    <message>
+        <source>Providers and keys</source>
+        <translation>Anbieter und Schlüssel</translation>
+    </message>
+    <message>
+        <source>Modes</source>
+        <translation>Modi</translation>
+    </message>
+    <message>
+        <source>Rules</source>
+        <translation>Regeln</translation>
+    </message>
+    <message>
+        <source>Decisions</source>
+        <translation>Entscheidungen</translation>
+    </message>
+    <message>
+        <source>MCP servers</source>
+        <translation>MCP-Server</translation>
+    </message>
+    <message>
+        <source>Specialists</source>
+        <translation>Spezialisten</translation>
+    </message>
+    <message>
+        <source>Other assistants</source>
+        <translation>Andere Assistenten</translation>
+    </message>
+    <message>
+        <source>Storage</source>
+        <translation>Speicher</translation>
+    </message>
+    <message>
+        <source>Settings</source>
+        <translation>Einstellungen</translation>
+    </message>
+    <message>
+        <source>Sections</source>
+        <translation>Bereiche</translation>
+    </message>
+    <message>
+        <source>Section</source>
+        <translation>Bereich</translation>
+    </message>
+    <message>
+        <source>About · version {0}</source>
+        <translation>Über · Version {0}</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+</context>
+<context>
+    <name>ShortcutBar</name>
+    <message>
+        <source>You were writing. Press Tab or click in this dialog to use the keys.</source>
+        <translation>Sie waren am Schreiben. Drücken Sie Tab, oder klicken Sie in diesen Dialog, um die Tasten zu benutzen.</translation>
+    </message>
+</context>
+<context>
+    <name>ShortcutsPage</name>
+    <message>
+        <source>Keyboard shortcuts</source>
+        <translation>Tastenkürzel</translation>
+    </message>
+    <message>
+        <source>Conversation 1 to {0} of the list</source>
+        <translation>Unterhaltung 1 bis {0} der Liste</translation>
+    </message>
+</context>
+<context>
+    <name>SidebarFooter</name>
+    <message>
+        <source>Trash</source>
+        <translation>Papierkorb</translation>
+    </message>
+    <message>
+        <source>Commands</source>
+        <translation>Befehle</translation>
+    </message>
+    <message>
+        <source>Help</source>
+        <translation>Hilfe</translation>
+    </message>
+</context>
+<context>
+    <name>SignInBar</name>
+    <message>
+        <source>Sign in…</source>
+        <translation>Anmelden…</translation>
+    </message>
+    <message>
+        <source>Sign in to {0}</source>
+        <translation>Bei {0} anmelden</translation>
+    </message>
+    <message>
+        <source>Opens a page of the server in your browser</source>
+        <translation>Öffnet eine Seite des Servers in Ihrem Browser</translation>
+    </message>
+    <message>
+        <source>Sign out</source>
+        <translation>Abmelden</translation>
+    </message>
+    <message>
+        <source>Sign out of {0}</source>
+        <translation>Bei {0} abmelden</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Cancel signing in</source>
+        <translation>Anmelden abbrechen</translation>
+    </message>
+    <message>
+        <source>Copy address</source>
+        <translation>Adresse kopieren</translation>
+    </message>
+    <message>
+        <source>Your browser opened a page of the server. Sign in there; this goes on by itself then.</source>
+        <translation>Ihr Browser hat eine Seite des Servers geöffnet. Melden Sie sich dort an; danach geht es von selbst weiter.</translation>
+    </message>
+    <message>
+        <source>The browser could not be opened. Copy the address, and open it in a browser yourself.</source>
+        <translation>Der Browser ließ sich nicht öffnen. Kopieren Sie die Adresse, und öffnen Sie sie selbst in einem Browser.</translation>
+    </message>
+    <message>
+        <source>Asking the server where to sign in. Your browser opens then…</source>
+        <translation>Der Server wird gefragt, wo man sich anmeldet. Danach öffnet sich Ihr Browser…</translation>
+    </message>
+    <message>
+        <source>Address copied</source>
+        <translation>Adresse kopiert</translation>
+    </message>
+</context>
+<context>
+    <name>Size</name>
+    <message>
+        <source>${0}</source>
+        <translation>{0} $</translation>
+    </message>
+    <message>
+        <source>{0} bytes</source>
+        <translation>{0} Byte</translation>
+    </message>
+</context>
+<context>
+    <name>SpecialistCard</name>
+    <message>
+        <source>Specialist {0}</source>
+        <translation>Spezialist {0}</translation>
+    </message>
+    <message>
+        <source>Edit</source>
+        <translation>Bearbeiten</translation>
+    </message>
+    <message>
+        <source>Edit {0}</source>
+        <translation>{0} bearbeiten</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Entfernen</translation>
+    </message>
+    <message>
+        <source>Remove {0}</source>
+        <translation>{0} entfernen</translation>
+    </message>
+    <message>
+        <source>none</source>
+        <translation>keine</translation>
+    </message>
+    <message>
+        <source>Tools: {0}</source>
+        <translation>Werkzeuge: {0}</translation>
+    </message>
+    <message>
+        <source>Model: {0}</source>
+        <translation>Modell: {0}</translation>
+    </message>
+    <message>
+        <source>Budget: {0} %</source>
+        <translation>Budget: {0} %</translation>
+    </message>
+    <message>
+        <source>At most {0} tokens</source>
+        <translation>Höchstens {0} Token</translation>
+    </message>
+    <message>
+        <source>At most {0}</source>
+        <translation>Höchstens {0}</translation>
+    </message>
+    <message>
+        <source>At most {0} minutes</source>
+        <translation>Höchstens {0} Minuten</translation>
+    </message>
+</context>
+<context>
+    <name>SpecialistEditor</name>
+    <message>
+        <source>Specialist being written</source>
+        <translation>Spezialist in Bearbeitung</translation>
+    </message>
+    <message>
+        <source>A name is made of letters, digits, “_” and “-”, and begins with a letter. Change it.</source>
+        <translation>Ein Name besteht aus Buchstaben, Ziffern, „_“ und „-“ und beginnt mit einem Buchstaben. Ändern Sie ihn.</translation>
+    </message>
+    <message>
+        <source>Another specialist or tool has this name. Choose another one.</source>
+        <translation>Ein anderer Spezialist oder ein anderes Werkzeug hat diesen Namen. Wählen Sie einen anderen.</translation>
+    </message>
+    <message>
+        <source>The agent reads the description to know whom to call. Write one.</source>
+        <translation>Der Agent liest die Beschreibung, um zu wissen, wen er aufruft. Schreiben Sie eine.</translation>
+    </message>
+    <message>
+        <source>A specialist needs instructions. Write what it is and how it works.</source>
+        <translation>Ein Spezialist braucht Anweisungen. Schreiben Sie, was er ist und wie er arbeitet.</translation>
+    </message>
+    <message>
+        <source>Write the name of the model, or choose one of the list.</source>
+        <translation>Schreiben Sie den Namen des Modells, oder wählen Sie eines aus der Liste.</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>Name</translation>
+    </message>
+    <message>
+        <source>Description</source>
+        <translation>Beschreibung</translation>
+    </message>
+    <message>
+        <source>Instructions</source>
+        <translation>Anweisungen</translation>
+    </message>
+    <message>
+        <source>The server of the conversation answers, so it must be one of its models.</source>
+        <translation>Es antwortet der Server der Unterhaltung, es muss also eines seiner Modelle sein.</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modell</translation>
+    </message>
+    <message>
+        <source>Tools</source>
+        <translation>Werkzeuge</translation>
+    </message>
+    <message>
+        <source>No limit</source>
+        <translation>Keine Grenze</translation>
+    </message>
+    <message>
+        <source>Share of the budget</source>
+        <translation>Anteil am Budget</translation>
+    </message>
+    <message>
+        <source>Of the tokens and the cost that are left to whoever calls it.</source>
+        <translation>Von den Token und den Kosten, die dem Aufrufenden bleiben.</translation>
+    </message>
+    <message>
+        <source> tokens for each call</source>
+        <translation> Token je Aufruf</translation>
+    </message>
+    <message>
+        <source>Most tokens</source>
+        <translation>Höchstens Token</translation>
+    </message>
+    <message>
+        <source> for each call</source>
+        <translation> je Aufruf</translation>
+    </message>
+    <message>
+        <source>Most cost</source>
+        <translation>Höchste Kosten</translation>
+    </message>
+    <message>
+        <source> minutes for each call</source>
+        <translation> Minuten je Aufruf</translation>
+    </message>
+    <message>
+        <source>At work; waiting for you does not count.</source>
+        <translation>Bei der Arbeit; Warten auf Sie zählt nicht.</translation>
+    </message>
+    <message>
+        <source>Longest time</source>
+        <translation>Längste Zeit</translation>
+    </message>
+    <message>
+        <source>Most turns</source>
+        <translation>Höchstens Züge</translation>
+    </message>
+    <message>
+        <source> turns for each call</source>
+        <translation> Züge je Aufruf</translation>
+    </message>
+</context>
+<context>
+    <name>SpecialistSettings</name>
+    <message>
+        <source>Add specialist…</source>
+        <translation>Spezialist hinzufügen…</translation>
+    </message>
+    <message>
+        <source>There is no specialist yet.</source>
+        <translation>Es gibt noch keinen Spezialisten.</translation>
+    </message>
+    <message>
+        <source>A specialist is an agent that the agent may call like a tool. It never may do more than the agent that calls it. Changes hold in every conversation from its next prompt on; one that works already ends as it began.</source>
+        <translation>Ein Spezialist ist ein Agent, den der Agent wie ein Werkzeug aufrufen kann. Er darf nie mehr als der Agent, der ihn aufruft. Änderungen gelten in jeder Unterhaltung ab ihrem nächsten Prompt; einer, der schon arbeitet, endet, wie er begonnen hat.</translation>
+    </message>
+</context>
+<context>
+    <name>StarterMessages</name>
+    <message>
+        <source>Suggestions</source>
+        <translation>Vorschläge</translation>
+    </message>
+    <message>
+        <source>Try one of these:</source>
+        <translation>Zum Ausprobieren:</translation>
+    </message>
+    <message>
+        <source>Start without storing it</source>
+        <translation>Ohne Speichern beginnen</translation>
+    </message>
+</context>
+<context>
+    <name>StartupError</name>
+    <message>
+        <source>Choose another data folder…</source>
+        <translation>Einen anderen Datenordner wählen…</translation>
+    </message>
+    <message>
+        <source>Choose another data folder</source>
+        <translation>Einen anderen Datenordner wählen</translation>
+    </message>
+</context>
+<context>
+    <name>StdioFields</name>
+    <message>
+        <source>For example npx or uvx</source>
+        <translation>Zum Beispiel npx oder uvx</translation>
+    </message>
+    <message>
+        <source>For example -y</source>
+        <translation>Zum Beispiel -y</translation>
+    </message>
+    <message>
+        <source>Split it</source>
+        <translation>Aufteilen</translation>
+    </message>
+    <message>
+        <source>Program</source>
+        <translation>Programm</translation>
+    </message>
+    <message>
+        <source>One per line. No shell reads them: ~, * and $HOME stay as they are.</source>
+        <translation>Eines je Zeile. Keine Shell liest sie: ~, * und $HOME bleiben, wie sie sind.</translation>
+    </message>
+    <message>
+        <source>Arguments</source>
+        <translation>Argumente</translation>
+    </message>
+    <message>
+        <source>Variables</source>
+        <translation>Variablen</translation>
+    </message>
+    <message>
+        <source>Enter the program that is started, for example npx or uvx.</source>
+        <translation>Geben Sie das Programm ein, das gestartet wird, zum Beispiel npx oder uvx.</translation>
+    </message>
+    <message>
+        <source>A program and its arguments have no NUL characters. Remove them.</source>
+        <translation>Ein Programm und seine Argumente haben keine NUL-Zeichen. Entfernen Sie sie.</translation>
+    </message>
+    <message>
+        <source>This is a whole command line: {0}</source>
+        <translation>Das ist eine ganze Befehlszeile: {0}</translation>
+    </message>
+    <message>
+        <source>“{0}” seems to hold a secret. Arguments are kept in a file, and every program of this machine can read them: give it as a secret variable, if the server takes one.</source>
+        <translation>„{0}“ scheint ein Geheimnis zu enthalten. Argumente liegen in einer Datei, und jedes Programm dieses Rechners kann sie lesen: Geben Sie es als geheime Variable an, wenn der Server eine nimmt.</translation>
+    </message>
+    <message>
+        <source>What the secret variables hold was given for what was started before, and goes to nothing else. Enter it again.</source>
+        <translation>Der Inhalt der geheimen Variablen galt für das, was vorher gestartet wurde, und geht an nichts anderes. Geben Sie ihn neu ein.</translation>
+    </message>
+    <message>
+        <source>Split into program and arguments</source>
+        <translation>In Programm und Argumente aufteilen</translation>
+    </message>
+</context>
+<context>
+    <name>StorageSettings</name>
+    <message>
+        <source>Check now</source>
+        <translation>Jetzt prüfen</translation>
+    </message>
+    <message>
+        <source>Open folder</source>
+        <translation>Ordner öffnen</translation>
+    </message>
+    <message>
+        <source>Back up now</source>
+        <translation>Jetzt sichern</translation>
+    </message>
+    <message>
+        <source>Restore into a new folder…</source>
+        <translation>In einen neuen Ordner wiederherstellen…</translation>
+    </message>
+    <message>
+        <source>Delete backup</source>
+        <translation>Sicherung löschen</translation>
+    </message>
+    <message>
+        <source>Compact</source>
+        <translation>Kompakt</translation>
+    </message>
+    <message>
+        <source>Cancel compacting</source>
+        <translation>Verdichten abbrechen</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Open the restored folder</source>
+        <translation>Den wiederhergestellten Ordner öffnen</translation>
+    </message>
+    <message>
+        <source>There is no backup yet.</source>
+        <translation>Es gibt noch keine Sicherung.</translation>
+    </message>
+    <message>
+        <source>Conversations: {0}, in the trash: {1}, messages: {2}, on the disk: {3}</source>
+        <translation>Unterhaltungen: {0}, im Papierkorb: {1}, Nachrichten: {2}, auf dem Datenträger: {3}</translation>
+    </message>
+    <message>
+        <source>Not checked yet.</source>
+        <translation>Noch nicht geprüft.</translation>
+    </message>
+    <message>
+        <source>Checked last: {0}</source>
+        <translation>Zuletzt geprüft: {0}</translation>
+    </message>
+    <message>
+        <source>Checking…</source>
+        <translation>Wird geprüft…</translation>
+    </message>
+    <message>
+        <source>Automatic. {0}</source>
+        <translation>Automatisch. {0}</translation>
+    </message>
+    <message>
+        <source>Backup of {0}: {1}, {2}</source>
+        <translation>Sicherung von {0}: {1}, {2}</translation>
+    </message>
+    <message>
+        <source>Data folder</source>
+        <translation>Datenordner</translation>
+    </message>
+    <message>
+        <source>What is stored</source>
+        <translation>Was gespeichert ist</translation>
+    </message>
+    <message>
+        <source>Gives back the room of what was deleted</source>
+        <translation>Gibt den Platz des Gelöschten frei</translation>
+    </message>
+    <message>
+        <source>Reads all that was saved, and repairs what can be</source>
+        <translation>Liest alles Gespeicherte und repariert, was sich reparieren lässt</translation>
+    </message>
+    <message>
+        <source>Backups</source>
+        <translation>Sicherungen</translation>
+    </message>
+    <message>
+        <source>Conversations, pictures and preferences are in one folder of this computer. The conversations are checked now and then while nobody waits.</source>
+        <translation>Unterhaltungen, Bilder und Einstellungen liegen in einem Ordner dieses Computers. Die Unterhaltungen werden hin und wieder geprüft, wenn niemand wartet.</translation>
+    </message>
+    <message>
+        <source>A backup holds conversations, pictures, saved files and preferences; keys stay in the keyring. It is restored into a new folder, so nothing that is here is overwritten.</source>
+        <translation>Eine Sicherung enthält Unterhaltungen, Bilder, gesicherte Dateien und Einstellungen; Schlüssel bleiben im Schlüsselbund. Sie wird in einen neuen Ordner wiederhergestellt, es wird also nichts überschrieben.</translation>
+    </message>
+    <message>
+        <source>Conversations: {0}, messages: {1}</source>
+        <translation>Unterhaltungen: {0}, Nachrichten: {1}</translation>
+    </message>
+    <message>
+        <source>Restore into an empty folder</source>
+        <translation>In einen leeren Ordner wiederherstellen</translation>
+    </message>
+</context>
+<context>
+    <name>TagDialog</name>
+    <message>
+        <source>Tags</source>
+        <translation>Schlagwörter</translation>
+    </message>
+    <message>
+        <source>Find a tag, or name a new one</source>
+        <translation>Schlagwort suchen oder neues benennen</translation>
+    </message>
+    <message>
+        <source>Done</source>
+        <translation>Fertig</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>New tag “{0}”</source>
+        <translation>Neues Schlagwort „{0}“</translation>
+    </message>
+    <message>
+        <source>Type the name of a tag.</source>
+        <translation>Geben Sie den Namen eines Schlagworts ein.</translation>
+    </message>
+    <message>
+        <source>given</source>
+        <translation>vergeben</translation>
+    </message>
+    <message>
+        <source>of some</source>
+        <translation>bei einigen</translation>
+    </message>
+    <message>
+        <source>not given</source>
+        <translation>nicht vergeben</translation>
+    </message>
+</context>
+<context>
+    <name>TextMenu</name>
+    <message>
+        <source>Menu: {0}</source>
+        <translation>Menü: {0}</translation>
+    </message>
+    <message>
+        <source>Text</source>
+        <translation>Text</translation>
+    </message>
+</context>
+<context>
+    <name>TextView</name>
+    <message>
+        <source>Preview of the effect</source>
+        <translation>Vorschau der Wirkung</translation>
+    </message>
+    <message>
+        <source>What will happen. Not all of it is shown: {0} characters more</source>
+        <translation>Was geschehen wird. Nicht alles wird gezeigt: {0} weitere Zeichen</translation>
+    </message>
+    <message>
+        <source>What will happen</source>
+        <translation>Was geschehen wird</translation>
+    </message>
+    <message>
+        <source>{0}. Not all of it is shown.</source>
+        <translation>{0}. Nicht alles wird gezeigt.</translation>
+    </message>
+    <message>
+        <source>{0} more lines, not shown</source>
+        <translation>{0} weitere Zeilen, nicht gezeigt</translation>
+    </message>
+    <message>
+        <source>1 unchanged line</source>
+        <translation>1 unveränderte Zeile</translation>
+    </message>
+    <message>
+        <source>{0} unchanged lines</source>
+        <translation>{0} unveränderte Zeilen</translation>
+    </message>
+    <message>
+        <source>New file: {0}</source>
+        <translation>Neue Datei: {0}</translation>
+    </message>
+    <message>
+        <source>Deletes {0}: 1 line</source>
+        <translation>Löscht {0}: 1 Zeile</translation>
+    </message>
+    <message>
+        <source>Deletes {0}: {1} lines</source>
+        <translation>Löscht {0}: {1} Zeilen</translation>
+    </message>
+    <message>
+        <source>{0}: no change</source>
+        <translation>{0}: keine Änderung</translation>
+    </message>
+    <message>
+        <source>{0}: 1 line added, {2} removed</source>
+        <translation>{0}: 1 Zeile hinzugefügt, {2} entfernt</translation>
+    </message>
+    <message>
+        <source>{0}: {1} lines added, {2} removed</source>
+        <translation>{0}: {1} Zeilen hinzugefügt, {2} entfernt</translation>
+    </message>
+</context>
+<context>
+    <name>ToolChecklist</name>
+    <message>
+        <source>Find a tool</source>
+        <translation>Werkzeug suchen</translation>
+    </message>
+    <message>
+        <source>Not here now; whoever calls it must have them</source>
+        <translation>Gerade nicht hier; wer aufruft, muss sie haben</translation>
+    </message>
+    <message>
+        <source>{0} – may change something</source>
+        <translation>{0} – ändert vielleicht etwas</translation>
+    </message>
+    <message>
+        <source>None: it only thinks and answers.</source>
+        <translation>Keine: Er denkt und antwortet nur.</translation>
+    </message>
+    <message>
+        <source>{0} chosen. It never has more than whoever calls it.</source>
+        <translation>{0} gewählt. Er hat nie mehr als der Aufrufende.</translation>
+    </message>
+</context>
+<context>
+    <name>ToolLabels</name>
+    <message>
+        <source>Reads files</source>
+        <translation>Liest Dateien</translation>
+    </message>
+    <message>
+        <source>Writes files</source>
+        <translation>Schreibt Dateien</translation>
+    </message>
+    <message>
+        <source>Runs commands</source>
+        <translation>Führt Befehle aus</translation>
+    </message>
+    <message>
+        <source>Uses the network</source>
+        <translation>Nutzt das Netzwerk</translation>
+    </message>
+    <message>
+        <source>Starts another agent</source>
+        <translation>Startet einen anderen Agenten</translation>
+    </message>
+    <message>
+        <source>Only reads</source>
+        <translation>Liest nur</translation>
+    </message>
+    <message>
+        <source>Can change things</source>
+        <translation>Kann etwas ändern</translation>
+    </message>
+</context>
+<context>
+    <name>ToolListModel</name>
+    <message>
+        <source>Changed: choose again</source>
+        <translation>Geändert: neu wählen</translation>
+    </message>
+</context>
+<context>
+    <name>ToolServers</name>
+    <message>
+        <source>Waits until a conversation needs it.</source>
+        <translation>Wartet, bis eine Unterhaltung ihn braucht.</translation>
+    </message>
+    <message>
+        <source>Starting…</source>
+        <translation>Wird gestartet…</translation>
+    </message>
+    <message>
+        <source>It could not be started.</source>
+        <translation>Er konnte nicht gestartet werden.</translation>
+    </message>
+    <message>
+        <source>It wants you to sign in.</source>
+        <translation>Er möchte, dass Sie sich anmelden.</translation>
+    </message>
+    <message>
+        <source>Off. It was tried: {0}</source>
+        <translation>Aus. Er wurde getestet: {0}</translation>
+    </message>
+    <message>
+        <source>Off. It was tried, and works</source>
+        <translation>Aus. Er wurde getestet und funktioniert</translation>
+    </message>
+    <message>
+        <source>Off</source>
+        <translation>Aus</translation>
+    </message>
+    <message>
+        <source>Look at its log, correct it with Edit, then press Test.</source>
+        <translation>Sehen Sie in seinem Protokoll nach, berichtigen Sie ihn mit „Bearbeiten“, und drücken Sie dann „Testen“.</translation>
+    </message>
+    <message>
+        <source>Running</source>
+        <translation>Läuft</translation>
+    </message>
+    <message>
+        <source>protocol {0}</source>
+        <translation>Protokoll {0}</translation>
+    </message>
+    <message>
+        <source>1 tool</source>
+        <translation>1 Werkzeug</translation>
+    </message>
+    <message>
+        <source>{0} tools</source>
+        <translation>{0} Werkzeuge</translation>
+    </message>
+    <message>
+        <source>The server says nothing about it.</source>
+        <translation>Der Server sagt nichts darüber.</translation>
+    </message>
+    <message>
+        <source>The server says: it only reads.</source>
+        <translation>Der Server sagt: Es liest nur.</translation>
+    </message>
+    <message>
+        <source>The server says: it can change things.</source>
+        <translation>Der Server sagt: Es kann etwas ändern.</translation>
+    </message>
+    <message>
+        <source>text</source>
+        <translation>Text</translation>
+    </message>
+    <message>
+        <source>whole number</source>
+        <translation>ganze Zahl</translation>
+    </message>
+    <message>
+        <source>number</source>
+        <translation>Zahl</translation>
+    </message>
+    <message>
+        <source>yes or no</source>
+        <translation>ja oder nein</translation>
+    </message>
+    <message>
+        <source>object</source>
+        <translation>Objekt</translation>
+    </message>
+    <message>
+        <source>nothing</source>
+        <translation>nichts</translation>
+    </message>
+    <message>
+        <source>list</source>
+        <translation>Liste</translation>
+    </message>
+    <message>
+        <source>list ({0})</source>
+        <translation>Liste ({0})</translation>
+    </message>
+    <message>
+        <source> or </source>
+        <translation> oder </translation>
+    </message>
+    <message>
+        <source>anything</source>
+        <translation>beliebig</translation>
+    </message>
+</context>
+<context>
+    <name>Tools</name>
+    <message>
+        <source>Built in</source>
+        <translation>Eingebaut</translation>
+    </message>
+    <message>
+        <source>{0} (not here now)</source>
+        <translation>{0} (gerade nicht hier)</translation>
+    </message>
+    <message>
+        <source>Every tool</source>
+        <translation>Jedes Werkzeug</translation>
+    </message>
+</context>
+<context>
+    <name>ToolsPane</name>
+    <message>
+        <source>Description of the tool</source>
+        <translation>Beschreibung des Werkzeugs</translation>
+    </message>
+    <message>
+        <source>The agent may call it</source>
+        <translation>Der Agent darf es aufrufen</translation>
+    </message>
+    <message>
+        <source>It offers no tools.</source>
+        <translation>Er bietet keine Werkzeuge an.</translation>
+    </message>
+    <message>
+        <source>What it offers is not known yet. Press Test to see its tools.</source>
+        <translation>Was er anbietet, ist noch nicht bekannt. „Testen“ zeigt seine Werkzeuge.</translation>
+    </message>
+    <message>
+        <source>It has no description.</source>
+        <translation>Es hat keine Beschreibung.</translation>
+    </message>
+    <message>
+        <source>What counts about {0}</source>
+        <translation>Was für {0} gilt</translation>
+    </message>
+    <message>
+        <source>The agent may call {0}</source>
+        <translation>Der Agent darf {0} aufrufen</translation>
+    </message>
+    <message>
+        <source>As the server says ({0})</source>
+        <translation>Wie der Server sagt ({0})</translation>
+    </message>
+    <message>
+        <source>To be safe ({0})</source>
+        <translation>Sicherheitshalber ({0})</translation>
+    </message>
+    <message>
+        <source>That is not believed.</source>
+        <translation>Das wird nicht geglaubt.</translation>
+    </message>
+    <message>
+        <source>Tools of {0}</source>
+        <translation>Werkzeuge von {0}</translation>
+    </message>
+    <message>
+        <source>You said that it only reads, but of what it was before. Look at it, and choose again.</source>
+        <translation>Sie haben gesagt, dass es nur liest, aber über das frühere. Sehen Sie es sich an, und wählen Sie neu.</translation>
+    </message>
+</context>
+<context>
+    <name>Transcript</name>
+    <message>
+        <source>Table</source>
+        <translation>Tabelle</translation>
+    </message>
+    <message>
+        <source>Code</source>
+        <translation>Code</translation>
+    </message>
+    <message>
+        <source>Code: {0}</source>
+        <translation>Code: {0}</translation>
+    </message>
+    <message>
+        <source>Copied</source>
+        <translation>Kopiert</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>No wrap</source>
+        <translation>Kein Umbruch</translation>
+    </message>
+    <message>
+        <source>Wrap</source>
+        <translation>Umbrechen</translation>
+    </message>
+    <message>
+        <source>Copy code</source>
+        <translation>Code kopieren</translation>
+    </message>
+    <message>
+        <source>Wrap lines</source>
+        <translation>Zeilen umbrechen</translation>
+    </message>
+    <message>
+        <source>Save code as…</source>
+        <translation>Code speichern unter…</translation>
+    </message>
+    <message>
+        <source>Save as…</source>
+        <translation>Speichern unter…</translation>
+    </message>
+    <message>
+        <source>text</source>
+        <translation>Text</translation>
+    </message>
+    <message>
+        <source>⟨{0} × {1}⟩</source>
+        <translation>⟨{0} × {1}⟩</translation>
+    </message>
+    <message>
+        <source>… (this line is too long and was cut)</source>
+        <translation>… (diese Zeile ist zu lang und wurde abgeschnitten)</translation>
+    </message>
+    <message>
+        <source>Diagrams are drawn by an optional part that is not installed here. Install the program with it: {0}. Until then the source is shown.</source>
+        <translation>Diagramme zeichnet ein optionaler Teil, der hier nicht installiert ist. Installieren Sie das Programm mit ihm: {0}. Bis dahin wird der Quelltext gezeigt.</translation>
+    </message>
+    <message>
+        <source>This diagram is too long to be drawn: more than {0} characters.</source>
+        <translation>Dieses Diagramm ist zu lang, um gezeichnet zu werden: mehr als {0} Zeichen.</translation>
+    </message>
+    <message>
+        <source>Drawing took too long and was ended. A smaller diagram may work.</source>
+        <translation>Das Zeichnen dauerte zu lange und wurde beendet. Ein kleineres Diagramm gelingt vielleicht.</translation>
+    </message>
+    <message>
+        <source>This diagram cannot be drawn: {0}. Ask for it again, or mend the source.</source>
+        <translation>Dieses Diagramm lässt sich nicht zeichnen: {0}. Bitten Sie erneut darum, oder berichtigen Sie den Quelltext.</translation>
+    </message>
+    <message>
+        <source>Drawing broke off, perhaps for want of memory. A smaller diagram may work.</source>
+        <translation>Das Zeichnen brach ab, vielleicht aus Mangel an Arbeitsspeicher. Ein kleineres Diagramm gelingt vielleicht.</translation>
+    </message>
+    <message>
+        <source>its renderer does not say why</source>
+        <translation>der Zeichner sagt nicht, warum</translation>
+    </message>
+    <message>
+        <source>Drawing…</source>
+        <translation>Wird gezeichnet…</translation>
+    </message>
+    <message>
+        <source>Stop drawing</source>
+        <translation>Zeichnen anhalten</translation>
+    </message>
+    <message>
+        <source>Show source</source>
+        <translation>Quelltext zeigen</translation>
+    </message>
+    <message>
+        <source>Show diagram</source>
+        <translation>Diagramm zeigen</translation>
+    </message>
+    <message>
+        <source>Open diagram</source>
+        <translation>Diagramm öffnen</translation>
+    </message>
+    <message>
+        <source>Open image: {0}</source>
+        <translation>Bild öffnen: {0}</translation>
+    </message>
+    <message>
+        <source>Picture</source>
+        <translation>Bild</translation>
+    </message>
+    <message>
+        <source>{0} cannot be shown</source>
+        <translation>{0} lässt sich nicht zeigen</translation>
+    </message>
+    <message>
+        <source>Image: {0}</source>
+        <translation>Bild: {0}</translation>
+    </message>
+    <message>
+        <source>Image</source>
+        <translation>Bild</translation>
+    </message>
+    <message>
+        <source>Open image</source>
+        <translation>Bild öffnen</translation>
+    </message>
+    <message>
+        <source>Stop loading</source>
+        <translation>Laden anhalten</translation>
+    </message>
+    <message>
+        <source>Load anyway</source>
+        <translation>Trotzdem laden</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Erneut versuchen</translation>
+    </message>
+    <message>
+        <source>Load image</source>
+        <translation>Bild laden</translation>
+    </message>
+    <message>
+        <source>Loading from {0}…</source>
+        <translation>Wird von {0} geladen…</translation>
+    </message>
+    <message>
+        <source>This picture is damaged: its size cannot be read.</source>
+        <translation>Dieses Bild ist beschädigt: Seine Größe lässt sich nicht lesen.</translation>
+    </message>
+    <message>
+        <source>Try again, or open its address in a browser.</source>
+        <translation>Versuchen Sie es erneut, oder öffnen Sie seine Adresse in einem Browser.</translation>
+    </message>
+    <message>
+        <source>This formula is too long to be drawn.</source>
+        <translation>Diese Formel ist zu lang, um gezeichnet zu werden.</translation>
+    </message>
+    <message>
+        <source>This formula is nested too deeply to be drawn.</source>
+        <translation>Diese Formel ist zu tief verschachtelt, um gezeichnet zu werden.</translation>
+    </message>
+    <message>
+        <source>This formula takes too long to be drawn.</source>
+        <translation>Diese Formel zu zeichnen, dauert zu lange.</translation>
+    </message>
+    <message>
+        <source>This formula is too large to be drawn.</source>
+        <translation>Diese Formel ist zu groß, um gezeichnet zu werden.</translation>
+    </message>
+    <message>
+        <source>This formula is too wide for its line.</source>
+        <translation>Diese Formel ist zu breit für ihre Zeile.</translation>
+    </message>
+    <message>
+        <source>There is nothing to be drawn in this formula.</source>
+        <translation>In dieser Formel gibt es nichts zu zeichnen.</translation>
+    </message>
+    <message>
+        <source>This formula cannot be drawn: {0} is not known.</source>
+        <translation>Diese Formel lässt sich nicht zeichnen: {0} ist nicht bekannt.</translation>
+    </message>
+    <message>
+        <source>This formula cannot be drawn: it has the letter {0}.</source>
+        <translation>Diese Formel lässt sich nicht zeichnen: Sie enthält den Buchstaben {0}.</translation>
+    </message>
+    <message>
+        <source>This formula cannot be drawn: two superscripts or two subscripts follow each other.</source>
+        <translation>Diese Formel lässt sich nicht zeichnen: Zwei Hochstellungen oder zwei Tiefstellungen folgen aufeinander.</translation>
+    </message>
+    <message>
+        <source>This formula cannot be drawn: something in it is opened and not closed, or the reverse.</source>
+        <translation>Diese Formel lässt sich nicht zeichnen: Etwas darin wird geöffnet und nicht geschlossen, oder umgekehrt.</translation>
+    </message>
+    <message>
+        <source>This formula cannot be drawn: something in it is missing.</source>
+        <translation>Diese Formel lässt sich nicht zeichnen: Etwas darin fehlt.</translation>
+    </message>
+    <message>
+        <source>This formula cannot be drawn.</source>
+        <translation>Diese Formel lässt sich nicht zeichnen.</translation>
+    </message>
+    <message>
+        <source>Formula: {0}</source>
+        <translation>Formel: {0}</translation>
+    </message>
+    <message>
+        <source>Source {0}: {1}</source>
+        <translation>Quelle {0}: {1}</translation>
+    </message>
+    <message>
+        <source>Show all {0} sources</source>
+        <translation>Alle {0} Quellen zeigen</translation>
+    </message>
+    <message>
+        <source>Sources</source>
+        <translation>Quellen</translation>
+    </message>
+    <message>
+        <source>Copying… {0} messages so far.</source>
+        <translation>Wird kopiert… bisher {0} Nachrichten.</translation>
+    </message>
+    <message>
+        <source>Menu: {0}</source>
+        <translation>Menü: {0}</translation>
+    </message>
+    <message>
+        <source>Selection</source>
+        <translation>Auswahl</translation>
+    </message>
+    <message>
+        <source>&amp;Copy</source>
+        <translation>&amp;Kopieren</translation>
+    </message>
+    <message>
+        <source>Copy as &amp;Markdown</source>
+        <translation>Als &amp;Markdown kopieren</translation>
+    </message>
+    <message>
+        <source>Select &amp;all</source>
+        <translation>&amp;Alles auswählen</translation>
+    </message>
+    <message>
+        <source>Fi&amp;nd in conversation</source>
+        <translation>In der Unterhaltung &amp;suchen</translation>
+    </message>
+    <message>
+        <source>Copied.</source>
+        <translation>Kopiert.</translation>
+    </message>
+    <message>
+        <source>Copy m&amp;essage</source>
+        <translation>&amp;Nachricht kopieren</translation>
+    </message>
+    <message>
+        <source>Copy message as Mar&amp;kdown</source>
+        <translation>Nachricht als Mark&amp;down kopieren</translation>
+    </message>
+    <message>
+        <source>Copy con&amp;versation as Markdown</source>
+        <translation>&amp;Unterhaltung als Markdown kopieren</translation>
+    </message>
+    <message>
+        <source>Link to {0}</source>
+        <translation>Link zu {0}</translation>
+    </message>
+    <message>
+        <source>Copy &amp;link</source>
+        <translation>&amp;Link kopieren</translation>
+    </message>
+    <message>
+        <source>&amp;Open link</source>
+        <translation>Link ö&amp;ffnen</translation>
+    </message>
+    <message>
+        <source>&amp;Back to the text</source>
+        <translation>&amp;Zurück zum Text</translation>
+    </message>
+    <message>
+        <source>&amp;Go to footnote</source>
+        <translation>Zur Fußn&amp;ote</translation>
+    </message>
+    <message>
+        <source>Footnote</source>
+        <translation>Fußnote</translation>
+    </message>
+    <message>
+        <source>Copy &amp;formula as LaTeX</source>
+        <translation>Fo&amp;rmel als LaTeX kopieren</translation>
+    </message>
+    <message>
+        <source>Copy &amp;table as Markdown</source>
+        <translation>&amp;Tabelle als Markdown kopieren</translation>
+    </message>
+    <message>
+        <source>Copy table as C&amp;SV</source>
+        <translation>Tabelle als &amp;CSV kopieren</translation>
+    </message>
+    <message>
+        <source>Copy &amp;image</source>
+        <translation>&amp;Bild kopieren</translation>
+    </message>
+    <message>
+        <source>This picture was not copied: it cannot be read, or it is too large. Open it to see which.</source>
+        <translation>Dieses Bild wurde nicht kopiert: Es lässt sich nicht lesen oder ist zu groß. Öffnen Sie es, um zu sehen, welches von beidem.</translation>
+    </message>
+    <message>
+        <source>Formula</source>
+        <translation>Formel</translation>
+    </message>
+    <message>
+        <source>Back to the text</source>
+        <translation>Zurück zum Text</translation>
+    </message>
+    <message>
+        <source>What can I do for you?</source>
+        <translation>Was kann ich für Sie tun?</translation>
+    </message>
+    <message>
+        <source>Write a message below. You can paste or drop pictures too.</source>
+        <translation>Schreiben Sie unten eine Nachricht. Auch Bilder lassen sich einfügen oder hineinziehen.</translation>
+    </message>
+    <message>
+        <source>Regenerate with…</source>
+        <translation>Neu antworten mit…</translation>
+    </message>
+    <message>
+        <source>{0} of {1}</source>
+        <translation>{0} von {1}</translation>
+    </message>
+    <message>
+        <source>Branch from here</source>
+        <translation>Ab hier verzweigen</translation>
+    </message>
+    <message>
+        <source>Delete…</source>
+        <translation>Löschen…</translation>
+    </message>
+    <message>
+        <source>Edit</source>
+        <translation>Bearbeiten</translation>
+    </message>
+    <message>
+        <source>Regenerate</source>
+        <translation>Neu antworten</translation>
+    </message>
+    <message>
+        <source>This is the first version.</source>
+        <translation>Das ist die erste Version.</translation>
+    </message>
+    <message>
+        <source>This is the newest version.</source>
+        <translation>Das ist die neueste Version.</translation>
+    </message>
+    <message>
+        <source>Previous version</source>
+        <translation>Vorherige Version</translation>
+    </message>
+    <message>
+        <source>Next version</source>
+        <translation>Nächste Version</translation>
+    </message>
+    <message>
+        <source>Show what followed</source>
+        <translation>Zeigen, was folgte</translation>
+    </message>
+    <message>
+        <source>The model is still working. Wait, or press Stop first.</source>
+        <translation>Das Modell arbeitet noch. Warten Sie, oder drücken Sie erst „Anhalten“.</translation>
+    </message>
+    <message>
+        <source>Assistant said</source>
+        <translation>Der Assistent schrieb</translation>
+    </message>
+    <message>
+        <source>Not finished</source>
+        <translation>Nicht fertig</translation>
+    </message>
+    <message>
+        <source>Thinking</source>
+        <translation>Nachdenken</translation>
+    </message>
+    <message>
+        <source>Thinking…</source>
+        <translation>Denkt nach…</translation>
+    </message>
+    <message>
+        <source>Thought</source>
+        <translation>Nachgedacht</translation>
+    </message>
+    <message>
+        <source>Thought for {0}</source>
+        <translation>{0} nachgedacht</translation>
+    </message>
+    <message>
+        <source>Show thinking</source>
+        <translation>Gedanken zeigen</translation>
+    </message>
+    <message>
+        <source>{0} s</source>
+        <translation>{0} s</translation>
+    </message>
+    <message>
+        <source>{0} min {1} s</source>
+        <translation>{0} min {1} s</translation>
+    </message>
+    <message>
+        <source>You said</source>
+        <translation>Sie schrieben</translation>
+    </message>
+    <message>
+        <source>Undo all changes since this message…</source>
+        <translation>Alle Änderungen seit dieser Nachricht rückgängig machen…</translation>
+    </message>
+    <message>
+        <source>Error</source>
+        <translation>Fehler</translation>
+    </message>
+    <message>
+        <source>Notice</source>
+        <translation>Hinweis</translation>
+    </message>
+    <message>
+        <source>Redo</source>
+        <translation>Wiederherstellen</translation>
+    </message>
+    <message>
+        <source>Copy details</source>
+        <translation>Einzelheiten kopieren</translation>
+    </message>
+    <message>
+        <source>Show details</source>
+        <translation>Einzelheiten zeigen</translation>
+    </message>
+    <message>
+        <source>Details</source>
+        <translation>Einzelheiten</translation>
+    </message>
+    <message>
+        <source>Retry</source>
+        <translation>Erneut versuchen</translation>
+    </message>
+    <message>
+        <source>Open settings</source>
+        <translation>Einstellungen öffnen</translation>
+    </message>
+    <message>
+        <source>Continue</source>
+        <translation>Fortsetzen</translation>
+    </message>
+    <message>
+        <source>Unknown content</source>
+        <translation>Unbekannter Inhalt</translation>
+    </message>
+    <message>
+        <source>This version does not know this content. It is kept as it came.</source>
+        <translation>Diese Version kennt diesen Inhalt nicht. Er bleibt, wie er kam.</translation>
+    </message>
+    <message>
+        <source>Server step: {0}</source>
+        <translation>Schritt des Servers: {0}</translation>
+    </message>
+    <message>
+        <source>Server step</source>
+        <translation>Schritt des Servers</translation>
+    </message>
+    <message>
+        <source>{0} · {1} s</source>
+        <translation>{0} · {1} s</translation>
+    </message>
+    <message>
+        <source>Undone</source>
+        <translation>Rückgängig gemacht</translation>
+    </message>
+    <message>
+        <source>tool</source>
+        <translation>Werkzeug</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>Rückgängig</translation>
+    </message>
+    <message>
+        <source>Writing</source>
+        <translation>Wird geschrieben</translation>
+    </message>
+    <message>
+        <source>Pending</source>
+        <translation>Steht an</translation>
+    </message>
+    <message>
+        <source>Waiting for you</source>
+        <translation>Wartet auf Sie</translation>
+    </message>
+    <message>
+        <source>Running</source>
+        <translation>Läuft</translation>
+    </message>
+    <message>
+        <source>Done</source>
+        <translation>Fertig</translation>
+    </message>
+    <message>
+        <source>Failed</source>
+        <translation>Fehlgeschlagen</translation>
+    </message>
+    <message>
+        <source>Denied</source>
+        <translation>Abgelehnt</translation>
+    </message>
+    <message>
+        <source>Cancelled</source>
+        <translation>Abgebrochen</translation>
+    </message>
+    <message>
+        <source>Timed out</source>
+        <translation>Zeit abgelaufen</translation>
+    </message>
+    <message>
+        <source>Limit reached</source>
+        <translation>Grenze erreicht</translation>
+    </message>
+    <message>
+        <source>Unknown</source>
+        <translation>Unbekannt</translation>
+    </message>
+    <message>
+        <source>Tool call: {0}</source>
+        <translation>Werkzeugaufruf: {0}</translation>
+    </message>
+    <message>
+        <source>Review</source>
+        <translation>Ansehen</translation>
+    </message>
+    <message>
+        <source>Undo this call</source>
+        <translation>Diesen Aufruf rückgängig machen</translation>
+    </message>
+    <message>
+        <source>Redo this call</source>
+        <translation>Diesen Aufruf wiederherstellen</translation>
+    </message>
+    <message>
+        <source>edited</source>
+        <translation>geändert</translation>
+    </message>
+    <message>
+        <source>arguments</source>
+        <translation>Argumente</translation>
+    </message>
+    <message>
+        <source>arguments, edited</source>
+        <translation>Argumente, geändert</translation>
+    </message>
+    <message>
+        <source>Preparing the arguments…</source>
+        <translation>Die Argumente werden vorbereitet…</translation>
+    </message>
+    <message>
+        <source>steps</source>
+        <translation>Schritte</translation>
+    </message>
+    <message>
+        <source>output</source>
+        <translation>Ausgabe</translation>
+    </message>
+    <message>
+        <source>result</source>
+        <translation>Ergebnis</translation>
+    </message>
+    <message>
+        <source>Preparing the result…</source>
+        <translation>Das Ergebnis wird vorbereitet…</translation>
+    </message>
+</context>
+<context>
+    <name>TranscriptNavigation</name>
+    <message>
+        <source>Caret browsing is on. F7 or Esc turns it off.</source>
+        <translation>Die Textmarke ist an. F7 oder Esc schaltet sie ab.</translation>
+    </message>
+    <message>
+        <source>Caret browsing is off.</source>
+        <translation>Die Textmarke ist aus.</translation>
+    </message>
+</context>
+<context>
+    <name>TranscriptView</name>
+    <message>
+        <source>Transcript</source>
+        <translation>Gesprächsverlauf</translation>
+    </message>
+</context>
+<context>
+    <name>TrashDialog</name>
+    <message>
+        <source>Deleted conversations stay here for {0} days. Then they go for good.</source>
+        <translation>Gelöschte Unterhaltungen bleiben {0} Tage hier. Dann verschwinden sie endgültig.</translation>
+    </message>
+    <message>
+        <source>The trash is empty.</source>
+        <translation>Der Papierkorb ist leer.</translation>
+    </message>
+    <message>
+        <source>Restore</source>
+        <translation>Zurückholen</translation>
+    </message>
+    <message>
+        <source>Delete for good…</source>
+        <translation>Endgültig löschen…</translation>
+    </message>
+    <message>
+        <source>Empty trash…</source>
+        <translation>Papierkorb leeren…</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation>Behalten</translation>
+    </message>
+    <message>
+        <source>Delete for good</source>
+        <translation>Endgültig löschen</translation>
+    </message>
+    <message>
+        <source>Really delete for good</source>
+        <translation>Wirklich endgültig löschen</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>Neue Unterhaltung</translation>
+    </message>
+    <message>
+        <source>Goes for good in {0} days</source>
+        <translation>Verschwindet in {0} Tagen endgültig</translation>
+    </message>
+    <message>
+        <source>Goes for good soon</source>
+        <translation>Verschwindet bald endgültig</translation>
+    </message>
+    <message>
+        <source>{0}, deleted {1}. {2}</source>
+        <translation>{0}, gelöscht {1}. {2}</translation>
+    </message>
+    <message>
+        <source>Delete “{0}” for good? Nothing brings it back.</source>
+        <translation>„{0}“ endgültig löschen? Nichts bringt sie zurück.</translation>
+    </message>
+    <message>
+        <source>Delete this conversation for good? Nothing brings it back.</source>
+        <translation>Diese Unterhaltung endgültig löschen? Nichts bringt sie zurück.</translation>
+    </message>
+    <message>
+        <source>Delete everything in the trash for good? Nothing brings it back.</source>
+        <translation>Alles im Papierkorb endgültig löschen? Nichts bringt es zurück.</translation>
+    </message>
+    <message>
+        <source>Delete all {0} conversations for good? Nothing brings them back.</source>
+        <translation>Alle {0} Unterhaltungen endgültig löschen? Nichts bringt sie zurück.</translation>
+    </message>
+    <message>
+        <source>Trash</source>
+        <translation>Papierkorb</translation>
+    </message>
+    <message>
+        <source>Deleted conversations</source>
+        <translation>Gelöschte Unterhaltungen</translation>
+    </message>
+</context>
+<context>
+    <name>TrashPresenter</name>
+    <message>
+        <source>“{0}” was put into the trash.</source>
+        <translation>„{0}“ wurde in den Papierkorb gelegt.</translation>
+    </message>
+</context>
+<context>
+    <name>UndoDialog</name>
+    <message>
+        <source>Undo</source>
+        <translation>Rückgängig</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Redo</source>
+        <translation>Wiederherstellen</translation>
+    </message>
+    <message>
+        <source>If you tick it: {0}</source>
+        <translation>Wenn Sie es ankreuzen: {0}</translation>
+    </message>
+    <message>
+        <source>Redoing…</source>
+        <translation>Wird wiederhergestellt…</translation>
+    </message>
+    <message>
+        <source>Undoing…</source>
+        <translation>Wird rückgängig gemacht…</translation>
+    </message>
+    <message>
+        <source>What is there now cannot be saved first. If you tick it, that is lost for good.</source>
+        <translation>Was jetzt da ist, lässt sich nicht vorher sichern. Wenn Sie es ankreuzen, ist es endgültig verloren.</translation>
+    </message>
+    <message>
+        <source>It was changed after it was undone. Tick it to bring it back anyway.</source>
+        <translation>Es wurde nach dem Rückgängigmachen geändert. Kreuzen Sie es an, um es trotzdem zurückzuholen.</translation>
+    </message>
+    <message>
+        <source>It was changed after the call. Tick it to put it back anyway; Redo then brings back the change.</source>
+        <translation>Es wurde nach dem Aufruf geändert. Kreuzen Sie es an, um es trotzdem zurückzusetzen; „Wiederherstellen“ bringt die Änderung dann zurück.</translation>
+    </message>
+    <message>
+        <source>What was changed since is saved first: Undo brings it back.</source>
+        <translation>Was seither geändert wurde, wird vorher gesichert: „Rückgängig“ bringt es zurück.</translation>
+    </message>
+    <message>
+        <source>What was changed since is saved first: Redo brings it back.</source>
+        <translation>Was seither geändert wurde, wird vorher gesichert: „Wiederherstellen“ bringt es zurück.</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>There is nothing that could be redone.</source>
+        <translation>Es gibt nichts, was sich wiederherstellen ließe.</translation>
+    </message>
+    <message>
+        <source>There is nothing left to undo: the files are already as they were before.</source>
+        <translation>Es gibt nichts mehr rückgängig zu machen: Die Dateien sind schon so wie vorher.</translation>
+    </message>
+    <message>
+        <source>There is nothing that could be undone.</source>
+        <translation>Es gibt nichts, was sich rückgängig machen ließe.</translation>
+    </message>
+    <message>
+        <source>Files that were changed since stay as they are, unless you tick them.</source>
+        <translation>Dateien, die seither geändert wurden, bleiben, wie sie sind, wenn Sie sie nicht ankreuzen.</translation>
+    </message>
+    <message>
+        <source>These files become again what they were before they were undone. Messages stay.</source>
+        <translation>Diese Dateien werden wieder, was sie vor dem Rückgängigmachen waren. Nachrichten bleiben.</translation>
+    </message>
+    <message>
+        <source>These files become again what they were before. Messages stay.</source>
+        <translation>Diese Dateien werden wieder, was sie vorher waren. Nachrichten bleiben.</translation>
+    </message>
+    <message>
+        <source>“{0}” takes back what it did besides.</source>
+        <translation>„{0}“ nimmt zurück, was es außerdem getan hat.</translation>
+    </message>
+    <message>
+        <source>What these calls did cannot be undone:</source>
+        <translation>Was diese Aufrufe getan haben, lässt sich nicht rückgängig machen:</translation>
+    </message>
+    <message>
+        <source>{0} times</source>
+        <translation>{0}-mal</translation>
+    </message>
+    <message>
+        <source>once</source>
+        <translation>einmal</translation>
+    </message>
+    <message>
+        <source>It changed {0}</source>
+        <translation>Geändert wurde {0}</translation>
+    </message>
+    <message>
+        <source>The agent is still working. Stop it first; then this list is made anew.</source>
+        <translation>Der Agent arbeitet noch. Halten Sie ihn erst an; dann entsteht diese Liste neu.</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>Anhalten</translation>
+    </message>
+    <message>
+        <source>Undo changes</source>
+        <translation>Änderungen rückgängig machen</translation>
+    </message>
+    <message>
+        <source>Progress of the undoing</source>
+        <translation>Fortschritt des Rückgängigmachens</translation>
+    </message>
+</context>
+<context>
+    <name>UndoFileList</name>
+    <message>
+        <source>Files that would be changed</source>
+        <translation>Dateien, die geändert würden</translation>
+    </message>
+    <message>
+        <source>File</source>
+        <translation>Datei</translation>
+    </message>
+    <message>
+        <source>What becomes of it</source>
+        <translation>Was daraus wird</translation>
+    </message>
+    <message>
+        <source>Even if changed</source>
+        <translation>Auch wenn geändert</translation>
+    </message>
+    <message>
+        <source>{0}, in part</source>
+        <translation>{0}, zum Teil</translation>
+    </message>
+    <message>
+        <source>Put back</source>
+        <translation>Zurückgesetzt</translation>
+    </message>
+    <message>
+        <source>Brought back</source>
+        <translation>Zurückgeholt</translation>
+    </message>
+    <message>
+        <source>Removed again</source>
+        <translation>Wieder entfernt</translation>
+    </message>
+    <message>
+        <source>Stays as it is</source>
+        <translation>Bleibt, wie es ist</translation>
+    </message>
+</context>
+<context>
+    <name>UndoPresenter</name>
+    <message>
+        <source>Redo what “{0}” changed</source>
+        <translation>Wiederherstellen, was „{0}“ geändert hat</translation>
+    </message>
+    <message>
+        <source>Redo what was undone</source>
+        <translation>Wiederherstellen, was rückgängig gemacht wurde</translation>
+    </message>
+    <message>
+        <source>Undo what “{0}” changed</source>
+        <translation>Rückgängig machen, was „{0}“ geändert hat</translation>
+    </message>
+    <message>
+        <source>Undo all changes since “{0}”</source>
+        <translation>Alle Änderungen seit „{0}“ rückgängig machen</translation>
+    </message>
+    <message>
+        <source>Undo all changes</source>
+        <translation>Alle Änderungen rückgängig machen</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>Rückgängig</translation>
+    </message>
+    <message>
+        <source>Redo</source>
+        <translation>Wiederherstellen</translation>
+    </message>
+    <message>
+        <source>Review…</source>
+        <translation>Ansehen…</translation>
+    </message>
+</context>
+<context>
+    <name>UnstoredBar</name>
+    <message>
+        <source>Not stored</source>
+        <translation>Nicht gespeichert</translation>
+    </message>
+    <message>
+        <source>It is gone when it is closed, and when the program ends or crashes. Changes that tools make to files stay, and cannot be undone from here. Standing rules are stored.</source>
+        <translation>Sie ist weg, wenn sie geschlossen wird und wenn das Programm endet oder abstürzt. Änderungen von Werkzeugen an Dateien bleiben und lassen sich von hier aus nicht rückgängig machen. Dauerhafte Regeln werden gespeichert.</translation>
+    </message>
+    <message>
+        <source>Keep it</source>
+        <translation>Behalten</translation>
+    </message>
+    <message>
+        <source>Keep this conversation: store it</source>
+        <translation>Diese Unterhaltung behalten: speichern</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>Close this conversation</source>
+        <translation>Diese Unterhaltung schließen</translation>
+    </message>
+</context>
+<context>
+    <name>UnstoredList</name>
+    <message>
+        <source>Conversations that are not stored</source>
+        <translation>Unterhaltungen, die nicht gespeichert werden</translation>
+    </message>
+    <message>
+        <source>Not stored</source>
+        <translation>Nicht gespeichert</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>Neue Unterhaltung</translation>
+    </message>
+    <message>
+        <source>{0}, not stored</source>
+        <translation>{0}, nicht gespeichert</translation>
+    </message>
+    <message>
+        <source>Close “{0}”</source>
+        <translation>„{0}“ schließen</translation>
+    </message>
+</context>
+<context>
+    <name>UnstoredPresenter</name>
+    <message>
+        <source>Close the conversation?</source>
+        <translation>Die Unterhaltung schließen?</translation>
+    </message>
+    <message>
+        <source>Close Desktop Agent?</source>
+        <translation>Desktop Agent schließen?</translation>
+    </message>
+    <message>
+        <source>This conversation is not stored. Close it?</source>
+        <translation>Diese Unterhaltung ist nicht gespeichert. Schließen?</translation>
+    </message>
+    <message>
+        <source>Closing it loses what is in it. “Keep it” stores it as an ordinary conversation.</source>
+        <translation>Beim Schließen geht ihr Inhalt verloren. „Behalten“ speichert sie als gewöhnliche Unterhaltung.</translation>
+    </message>
+    <message>
+        <source>Keep it</source>
+        <translation>Behalten</translation>
+    </message>
+    <message>
+        <source>A conversation is not stored. Close it?</source>
+        <translation>Eine Unterhaltung ist nicht gespeichert. Schließen?</translation>
+    </message>
+    <message>
+        <source>Conversations that are not stored: {0}. Close them?</source>
+        <translation>Nicht gespeicherte Unterhaltungen: {0}. Schließen?</translation>
+    </message>
+    <message>
+        <source>Closing loses what is in them. “Keep them” stores them as ordinary conversations.</source>
+        <translation>Beim Schließen geht ihr Inhalt verloren. „Alle behalten“ speichert sie als gewöhnliche Unterhaltungen.</translation>
+    </message>
+    <message>
+        <source>Keep them</source>
+        <translation>Alle behalten</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+</context>
+<context>
+    <name>UrlElicitationView</name>
+    <message>
+        <source>What the server says</source>
+        <translation>Was der Server sagt</translation>
+    </message>
+    <message>
+        <source>“{0}” says (nobody checked this):</source>
+        <translation>„{0}“ sagt (niemand hat es geprüft):</translation>
+    </message>
+    <message>
+        <source>Address</source>
+        <translation>Adresse</translation>
+    </message>
+    <message>
+        <source>Open the page</source>
+        <translation>Die Seite öffnen</translation>
+    </message>
+    <message>
+        <source>Open the page first.</source>
+        <translation>Öffnen Sie erst die Seite.</translation>
+    </message>
+    <message>
+        <source>It cannot be told where this leads</source>
+        <translation>Wohin das führt, lässt sich nicht sagen</translation>
+    </message>
+    <message>
+        <source>Leads to {0}</source>
+        <translation>Führt zu {0}</translation>
+    </message>
+    <message>
+        <source>Such letters can look like others. Compare the name with the one that you know, or type that one into your browser yourself.</source>
+        <translation>Solche Buchstaben können wie andere aussehen. Vergleichen Sie den Namen mit dem, den Sie kennen, oder tippen Sie diesen selbst in Ihren Browser.</translation>
+    </message>
+    <message>
+        <source>This name has unusual letters that cannot be shown.</source>
+        <translation>Dieser Name hat ungewöhnliche Buchstaben, die sich nicht zeigen lassen.</translation>
+    </message>
+    <message>
+        <source>This name has unusual letters: it reads “{0}”, with {1}.</source>
+        <translation>Dieser Name hat ungewöhnliche Buchstaben: Er liest sich „{0}“, mit {1}.</translation>
+    </message>
+    <message>
+        <source>This address is not opened: only https addresses are, and http on this computer, without anything in them that could be read in two ways, and none of a private network in which the server is not. Decline, and report it to whoever made the server.</source>
+        <translation>Diese Adresse wird nicht geöffnet: Geöffnet werden nur https-Adressen, und http auf diesem Computer, ohne etwas darin, das sich auf zwei Weisen lesen lässt, und keine eines privaten Netzes, in dem der Server nicht ist. Lehnen Sie ab, und melden Sie es dem Hersteller des Servers.</translation>
+    </message>
+    <message>
+        <source>Before the host stands “{0}@”, which can look like another host.</source>
+        <translation>Vor dem Host steht „{0}@“, was wie ein anderer Host aussehen kann.</translation>
+    </message>
+    <message>
+        <source>It opens in your browser. What you enter there goes to that page, not to this program. Come back when you are done.</source>
+        <translation>Sie öffnet sich in Ihrem Browser. Was Sie dort eingeben, geht an jene Seite, nicht an dieses Programm. Kommen Sie danach zurück.</translation>
+    </message>
+    <message>
+        <source>Opened in your browser.</source>
+        <translation>In Ihrem Browser geöffnet.</translation>
+    </message>
+</context>
+<context>
+    <name>UsageMeter</name>
+    <message>
+        <source>Tokens and cost</source>
+        <translation>Token und Kosten</translation>
+    </message>
+    <message>
+        <source>{0} of {1} tokens</source>
+        <translation>{0} von {1} Token</translation>
+    </message>
+    <message>
+        <source>{0} tokens</source>
+        <translation>{0} Token</translation>
+    </message>
+    <message>
+        <source>{0} % from cache</source>
+        <translation>{0} % aus dem Cache</translation>
+    </message>
+    <message>
+        <source>Context: {0} % of {1} tokens</source>
+        <translation>Kontext: {0} % von {1} Token</translation>
+    </message>
+    <message>
+        <source>Input: {0} tokens</source>
+        <translation>Eingabe: {0} Token</translation>
+    </message>
+    <message>
+        <source>Output: {0} tokens</source>
+        <translation>Ausgabe: {0} Token</translation>
+    </message>
+    <message>
+        <source>Reasoning, part of the output: {0} tokens</source>
+        <translation>Nachdenken, Teil der Ausgabe: {0} Token</translation>
+    </message>
+    <message>
+        <source>Read from cache: {0} tokens</source>
+        <translation>Aus dem Cache gelesen: {0} Token</translation>
+    </message>
+    <message>
+        <source>Written to cache: {0} tokens</source>
+        <translation>In den Cache geschrieben: {0} Token</translation>
+    </message>
+    <message>
+        <source>Cost: not known</source>
+        <translation>Kosten: nicht bekannt</translation>
+    </message>
+    <message>
+        <source>Cost: {0}; that of some answers is not known</source>
+        <translation>Kosten: {0}; die einiger Antworten sind nicht bekannt</translation>
+    </message>
+    <message>
+        <source>Cost: {0}</source>
+        <translation>Kosten: {0}</translation>
+    </message>
+</context>
+<context>
+    <name>ValueRow</name>
+    <message>
+        <source>Name of the variable</source>
+        <translation>Name der Variablen</translation>
+    </message>
+    <message>
+        <source>Value of the variable</source>
+        <translation>Wert der Variablen</translation>
+    </message>
+    <message>
+        <source>Add variable</source>
+        <translation>Variable hinzufügen</translation>
+    </message>
+    <message>
+        <source>Remove the variable {0}</source>
+        <translation>Die Variable {0} entfernen</translation>
+    </message>
+    <message>
+        <source>Secret values go to the keyring and are never shown again. Plain ones are kept in a file.</source>
+        <translation>Geheime Werte kommen in den Schlüsselbund und werden nie wieder gezeigt. Gewöhnliche liegen in einer Datei.</translation>
+    </message>
+    <message>
+        <source>The name of a variable has letters, digits and “_”, and begins with no digit. Change it.</source>
+        <translation>Der Name einer Variablen hat Buchstaben, Ziffern und „_“ und beginnt nicht mit einer Ziffer. Ändern Sie ihn.</translation>
+    </message>
+    <message>
+        <source>The secret variable “{0}” has no value. Enter it, or remove the variable.</source>
+        <translation>Die geheime Variable „{0}“ hat keinen Wert. Geben Sie ihn ein, oder entfernen Sie die Variable.</translation>
+    </message>
+    <message>
+        <source>There are two variables “{0}”. Remove one of them.</source>
+        <translation>Es gibt zwei Variablen „{0}“. Entfernen Sie eine davon.</translation>
+    </message>
+    <message>
+        <source>Name of the header</source>
+        <translation>Name der Kopfzeile</translation>
+    </message>
+    <message>
+        <source>Value of the header</source>
+        <translation>Wert der Kopfzeile</translation>
+    </message>
+    <message>
+        <source>Add header</source>
+        <translation>Kopfzeile hinzufügen</translation>
+    </message>
+    <message>
+        <source>Remove the header {0}</source>
+        <translation>Die Kopfzeile {0} entfernen</translation>
+    </message>
+    <message>
+        <source>The values of headers go to the keyring and are never shown again.</source>
+        <translation>Die Werte von Kopfzeilen kommen in den Schlüsselbund und werden nie wieder gezeigt.</translation>
+    </message>
+    <message>
+        <source>The name of a header has letters, digits and “-”. Change it.</source>
+        <translation>Der Name einer Kopfzeile hat Buchstaben, Ziffern und „-“. Ändern Sie ihn.</translation>
+    </message>
+    <message>
+        <source>The header “{0}” has no value. Enter it, or remove the header.</source>
+        <translation>Die Kopfzeile „{0}“ hat keinen Wert. Geben Sie ihn ein, oder entfernen Sie die Kopfzeile.</translation>
+    </message>
+    <message>
+        <source>There are two headers “{0}”. Remove one of them.</source>
+        <translation>Es gibt zwei Kopfzeilen „{0}“. Entfernen Sie eine davon.</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>Name</translation>
+    </message>
+    <message>
+        <source>Where the value is kept</source>
+        <translation>Wo der Wert liegt</translation>
+    </message>
+    <message>
+        <source>Secret</source>
+        <translation>Geheim</translation>
+    </message>
+    <message>
+        <source>Plain</source>
+        <translation>Gewöhnlich</translation>
+    </message>
+    <message>
+        <source>Kept in the keyring</source>
+        <translation>Im Schlüsselbund aufbewahrt</translation>
+    </message>
+    <message>
+        <source>Value</source>
+        <translation>Wert</translation>
+    </message>
+    <message>
+        <source>What is typed here replaces it.</source>
+        <translation>Was hier eingegeben wird, ersetzt es.</translation>
+    </message>
+</context>
+<context>
+    <name>WelcomePage</name>
+    <message>
+        <source>Looking for model servers on this computer…</source>
+        <translation>Modellserver auf diesem Computer werden gesucht…</translation>
+    </message>
+    <message>
+        <source>Welcome to Desktop Agent</source>
+        <translation>Willkommen bei Desktop Agent</translation>
+    </message>
+    <message>
+        <source>Connect a model to begin. You can add others at any time.</source>
+        <translation>Verbinden Sie ein Modell, um zu beginnen. Weitere lassen sich jederzeit hinzufügen.</translation>
+    </message>
+    <message>
+        <source>Back</source>
+        <translation>Zurück</translation>
+    </message>
+    <message>
+        <source>Connect a model</source>
+        <translation>Modell verbinden</translation>
+    </message>
+    <message>
+        <source>Your conversations stay as they are.</source>
+        <translation>Ihre Unterhaltungen bleiben, wie sie sind.</translation>
+    </message>
+    <message>
+        <source>Welcome</source>
+        <translation>Willkommen</translation>
+    </message>
+    <message>
+        <source>On this computer</source>
+        <translation>Auf diesem Computer</translation>
+    </message>
+    <message>
+        <source>With an API key</source>
+        <translation>Mit einem API-Schlüssel</translation>
+    </message>
+    <message>
+        <source>Any other server</source>
+        <translation>Jeder andere Server</translation>
+    </message>
+    <message>
+        <source>Look again</source>
+        <translation>Noch einmal suchen</translation>
+    </message>
+    <message>
+        <source>Keys go into the keyring of your system, never into a file.</source>
+        <translation>Schlüssel kommen in den Schlüsselbund Ihres Systems, nie in eine Datei.</translation>
+    </message>
+    <message>
+        <source>Any address that speaks one of these protocols: vLLM, LiteLLM, a gateway at work.</source>
+        <translation>Jede Adresse, die eines dieser Protokolle spricht: vLLM, LiteLLM, ein Gateway der Firma.</translation>
+    </message>
+    <message>
+        <source>Just looking? An offline demo, a scripted stand-in and no real model, shows what this program does.</source>
+        <translation>Nur ansehen? Eine Demo ohne Netz, ein Platzhalter mit festem Text und kein echtes Modell, zeigt, was dieses Programm tut.</translation>
+    </message>
+    <message>
+        <source>Try the demo</source>
+        <translation>Demo ausprobieren</translation>
+    </message>
+</context>
+<context>
+    <name>WindowActions</name>
+    <message>
+        <source>Commands</source>
+        <translation>Befehle</translation>
+    </message>
+    <message>
+        <source>chat start create</source>
+        <translation>Chat beginnen anlegen erstellen</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>Neue Unterhaltung</translation>
+    </message>
+    <message>
+        <source>private temporary incognito secret never saved off the record</source>
+        <translation>privat vorübergehend inkognito geheim nie gespeichert vertraulich</translation>
+    </message>
+    <message>
+        <source>New conversation that is not stored</source>
+        <translation>Neue Unterhaltung, die nicht gespeichert wird</translation>
+    </message>
+    <message>
+        <source>preferences options configuration</source>
+        <translation>Optionen Konfiguration Voreinstellungen</translation>
+    </message>
+    <message>
+        <source>Settings</source>
+        <translation>Einstellungen</translation>
+    </message>
+    <message>
+        <source>Quit</source>
+        <translation>Beenden</translation>
+    </message>
+    <message>
+        <source>exit close end</source>
+        <translation>schließen verlassen Ende</translation>
+    </message>
+    <message>
+        <source>find titles list filter chats</source>
+        <translation>finden Titel Liste filtern Chats</translation>
+    </message>
+    <message>
+        <source>Search conversations</source>
+        <translation>Unterhaltungen durchsuchen</translation>
+    </message>
+    <message>
+        <source>sidebar list panel fold</source>
+        <translation>Seitenleiste Liste einklappen</translation>
+    </message>
+    <message>
+        <source>Show or hide the conversations</source>
+        <translation>Unterhaltungen ein- oder ausblenden</translation>
+    </message>
+    <message>
+        <source>Rename this conversation</source>
+        <translation>Diese Unterhaltung umbenennen</translation>
+    </message>
+    <message>
+        <source>title name chat</source>
+        <translation>Titel Name Chat</translation>
+    </message>
+    <message>
+        <source>remove chat trash bin</source>
+        <translation>entfernen Chat Papierkorb</translation>
+    </message>
+    <message>
+        <source>Delete this conversation</source>
+        <translation>Diese Unterhaltung löschen</translation>
+    </message>
+    <message>
+        <source>Next conversation</source>
+        <translation>Nächste Unterhaltung</translation>
+    </message>
+    <message>
+        <source>Previous conversation</source>
+        <translation>Vorherige Unterhaltung</translation>
+    </message>
+    <message>
+        <source>Conversation {0}</source>
+        <translation>Unterhaltung {0}</translation>
+    </message>
+    <message>
+        <source>Choose model</source>
+        <translation>Modell wählen</translation>
+    </message>
+    <message>
+        <source>switch change another</source>
+        <translation>wechseln ändern anderes</translation>
+    </message>
+    <message>
+        <source>thinking effort</source>
+        <translation>denken Denkstufe Reasoning Aufwand</translation>
+    </message>
+    <message>
+        <source>Choose reasoning</source>
+        <translation>Nachdenken wählen</translation>
+    </message>
+    <message>
+        <source>temperature system prompt instructions parameters length of the answer</source>
+        <translation>Temperatur Systemprompt Anweisungen Parameter Länge der Antwort</translation>
+    </message>
+    <message>
+        <source>Conversation settings</source>
+        <translation>Einstellungen der Unterhaltung</translation>
+    </message>
+    <message>
+        <source>permissions approval plan accept edits</source>
+        <translation>Rechte Berechtigungen Freigabe Planen Änderungen annehmen</translation>
+    </message>
+    <message>
+        <source>Choose mode</source>
+        <translation>Modus wählen</translation>
+    </message>
+    <message>
+        <source>Answer the question</source>
+        <translation>Die Frage beantworten</translation>
+    </message>
+    <message>
+        <source>search words text</source>
+        <translation>suchen Wörter Text</translation>
+    </message>
+    <message>
+        <source>Find in conversation</source>
+        <translation>In der Unterhaltung suchen</translation>
+    </message>
+    <message>
+        <source>Find next</source>
+        <translation>Weitersuchen</translation>
+    </message>
+    <message>
+        <source>Find previous</source>
+        <translation>Rückwärts suchen</translation>
+    </message>
+    <message>
+        <source>Caret browsing</source>
+        <translation>Textmarke (Caret)</translation>
+    </message>
+    <message>
+        <source>select cursor</source>
+        <translation>auswählen Cursor</translation>
+    </message>
+    <message>
+        <source>export save</source>
+        <translation>exportieren speichern</translation>
+    </message>
+    <message>
+        <source>Copy conversation as Markdown</source>
+        <translation>Unterhaltung als Markdown kopieren</translation>
+    </message>
+    <message>
+        <source>compact shorten context</source>
+        <translation>verdichten kürzen Kontext</translation>
+    </message>
+    <message>
+        <source>Summarise older messages</source>
+        <translation>Ältere Nachrichten zusammenfassen</translation>
+    </message>
+    <message>
+        <source>revert restore files rewind</source>
+        <translation>zurücknehmen wiederherstellen Dateien zurückspulen</translation>
+    </message>
+    <message>
+        <source>Undo all changes since this message…</source>
+        <translation>Alle Änderungen seit dieser Nachricht rückgängig machen…</translation>
+    </message>
+    <message>
+        <source>Edit last prompt</source>
+        <translation>Letzten Prompt bearbeiten</translation>
+    </message>
+    <message>
+        <source>change message correct</source>
+        <translation>ändern Nachricht berichtigen</translation>
+    </message>
+    <message>
+        <source>retry again answer anew</source>
+        <translation>erneut versuchen neu antworten regenerieren</translation>
+    </message>
+    <message>
+        <source>Regenerate answer</source>
+        <translation>Neu antworten lassen</translation>
+    </message>
+    <message>
+        <source>tree versions history all</source>
+        <translation>Baum Versionen Verlauf alle</translation>
+    </message>
+    <message>
+        <source>Branches of this conversation</source>
+        <translation>Zweige dieser Unterhaltung</translation>
+    </message>
+    <message>
+        <source>remove message prompt answer for good</source>
+        <translation>entfernen Nachricht Prompt Antwort endgültig</translation>
+    </message>
+    <message>
+        <source>Delete message…</source>
+        <translation>Nachricht löschen…</translation>
+    </message>
+    <message>
+        <source>branch before after</source>
+        <translation>Zweig davor danach</translation>
+    </message>
+    <message>
+        <source>Previous version</source>
+        <translation>Vorherige Version</translation>
+    </message>
+    <message>
+        <source>Next version</source>
+        <translation>Nächste Version</translation>
+    </message>
+    <message>
+        <source>Write a message</source>
+        <translation>Nachricht schreiben</translation>
+    </message>
+    <message>
+        <source>type prompt</source>
+        <translation>tippen Prompt</translation>
+    </message>
+    <message>
+        <source>Send the message</source>
+        <translation>Die Nachricht senden</translation>
+    </message>
+    <message>
+        <source>New line in the message</source>
+        <translation>Neue Zeile in der Nachricht</translation>
+    </message>
+    <message>
+        <source>Stop the answer</source>
+        <translation>Die Antwort anhalten</translation>
+    </message>
+    <message>
+        <source>cancel interrupt abort break</source>
+        <translation>abbrechen unterbrechen stoppen</translation>
+    </message>
+    <message>
+        <source>picture photo file upload</source>
+        <translation>Bild Foto Datei hochladen</translation>
+    </message>
+    <message>
+        <source>Attach image</source>
+        <translation>Bild anhängen</translation>
+    </message>
+    <message>
+        <source>Waiting messages</source>
+        <translation>Wartende Nachrichten</translation>
+    </message>
+    <message>
+        <source>queue</source>
+        <translation>Warteschlange</translation>
+    </message>
+    <message>
+        <source>Pin this conversation</source>
+        <translation>Diese Unterhaltung anheften</translation>
+    </message>
+    <message>
+        <source>keep on top favourite star</source>
+        <translation>oben halten Favorit Stern</translation>
+    </message>
+    <message>
+        <source>Unpin this conversation</source>
+        <translation>Diese Unterhaltung lösen</translation>
+    </message>
+    <message>
+        <source>Archive this conversation</source>
+        <translation>Diese Unterhaltung archivieren</translation>
+    </message>
+    <message>
+        <source>hide put away</source>
+        <translation>ausblenden weglegen</translation>
+    </message>
+    <message>
+        <source>Bring this conversation back from the archive</source>
+        <translation>Diese Unterhaltung aus dem Archiv zurückholen</translation>
+    </message>
+    <message>
+        <source>unarchive restore</source>
+        <translation>entarchivieren wiederherstellen</translation>
+    </message>
+    <message>
+        <source>Move this conversation to a folder…</source>
+        <translation>Diese Unterhaltung in einen Ordner verschieben…</translation>
+    </message>
+    <message>
+        <source>organise sort</source>
+        <translation>ordnen sortieren</translation>
+    </message>
+    <message>
+        <source>Tags of this conversation…</source>
+        <translation>Schlagwörter dieser Unterhaltung…</translation>
+    </message>
+    <message>
+        <source>label keyword</source>
+        <translation>Etikett Stichwort Tag</translation>
+    </message>
+    <message>
+        <source>Duplicate this conversation</source>
+        <translation>Diese Unterhaltung duplizieren</translation>
+    </message>
+    <message>
+        <source>copy clone</source>
+        <translation>kopieren klonen</translation>
+    </message>
+    <message>
+        <source>Merge the selected conversations</source>
+        <translation>Die ausgewählten Unterhaltungen zusammenführen</translation>
+    </message>
+    <message>
+        <source>join combine</source>
+        <translation>verbinden vereinen</translation>
+    </message>
+    <message>
+        <source>New folder…</source>
+        <translation>Neuer Ordner…</translation>
+    </message>
+    <message>
+        <source>create directory project</source>
+        <translation>anlegen Verzeichnis Projekt</translation>
+    </message>
+    <message>
+        <source>Undo the last change to conversations</source>
+        <translation>Die letzte Änderung an Unterhaltungen rückgängig machen</translation>
+    </message>
+    <message>
+        <source>restore</source>
+        <translation>wiederherstellen</translation>
+    </message>
+    <message>
+        <source>Show the archive</source>
+        <translation>Das Archiv zeigen</translation>
+    </message>
+    <message>
+        <source>archived conversations</source>
+        <translation>archivierte Unterhaltungen</translation>
+    </message>
+    <message>
+        <source>save share file markdown html json zip</source>
+        <translation>speichern teilen Datei markdown html json zip</translation>
+    </message>
+    <message>
+        <source>Export this conversation…</source>
+        <translation>Diese Unterhaltung exportieren…</translation>
+    </message>
+    <message>
+        <source>Export all conversations…</source>
+        <translation>Alle Unterhaltungen exportieren…</translation>
+    </message>
+    <message>
+        <source>chatgpt claude history archive load</source>
+        <translation>chatgpt claude Verlauf Archiv laden</translation>
+    </message>
+    <message>
+        <source>Import conversations…</source>
+        <translation>Unterhaltungen importieren…</translation>
+    </message>
+    <message>
+        <source>claude code codex opencode gemini goose jan lm studio history found</source>
+        <translation>claude code codex opencode gemini goose jan lm studio Verlauf gefunden</translation>
+    </message>
+    <message>
+        <source>Import from other assistants…</source>
+        <translation>Aus anderen Assistenten importieren…</translation>
+    </message>
+    <message>
+        <source>Theme and appearance</source>
+        <translation>Farbschema und Aussehen</translation>
+    </message>
+    <message>
+        <source>dark light colours look font density zoom</source>
+        <translation>dunkel hell Farben Schrift Dichte Zoom Sprache</translation>
+    </message>
+    <message>
+        <source>Providers and keys</source>
+        <translation>Anbieter und Schlüssel</translation>
+    </message>
+    <message>
+        <source>api key server account</source>
+        <translation>API-Schlüssel Server Konto</translation>
+    </message>
+    <message>
+        <source>Rules</source>
+        <translation>Regeln</translation>
+    </message>
+    <message>
+        <source>permissions allowed tools always allow</source>
+        <translation>Rechte erlaubte Werkzeuge immer erlauben</translation>
+    </message>
+    <message>
+        <source>MCP servers</source>
+        <translation>MCP-Server</translation>
+    </message>
+    <message>
+        <source>tools plugins extensions</source>
+        <translation>Werkzeuge Plugins Erweiterungen</translation>
+    </message>
+    <message>
+        <source>Storage</source>
+        <translation>Speicher</translation>
+    </message>
+    <message>
+        <source>data folder disk</source>
+        <translation>Datenordner Datenträger</translation>
+    </message>
+    <message>
+        <source>provider server key add login</source>
+        <translation>Anbieter Server Schlüssel hinzufügen anmelden</translation>
+    </message>
+    <message>
+        <source>Connect a model</source>
+        <translation>Modell verbinden</translation>
+    </message>
+    <message>
+        <source>Try the demo</source>
+        <translation>Demo ausprobieren</translation>
+    </message>
+    <message>
+        <source>example offline scripted</source>
+        <translation>Beispiel ohne Netz</translation>
+    </message>
+    <message>
+        <source>deleted removed bin restore bring back</source>
+        <translation>gelöscht entfernt wiederherstellen zurückholen</translation>
+    </message>
+    <message>
+        <source>Trash</source>
+        <translation>Papierkorb</translation>
+    </message>
+    <message>
+        <source>Check saved conversations</source>
+        <translation>Gespeicherte Unterhaltungen prüfen</translation>
+    </message>
+    <message>
+        <source>repair damaged disk</source>
+        <translation>reparieren beschädigt Datenträger</translation>
+    </message>
+    <message>
+        <source>zoom in text size bigger font</source>
+        <translation>Zoom vergrößern Textgröße größere Schrift</translation>
+    </message>
+    <message>
+        <source>Larger text</source>
+        <translation>Größerer Text</translation>
+    </message>
+    <message>
+        <source>zoom out text size font</source>
+        <translation>Zoom verkleinern Textgröße Schrift</translation>
+    </message>
+    <message>
+        <source>Smaller text</source>
+        <translation>Kleinerer Text</translation>
+    </message>
+    <message>
+        <source>Normal text size</source>
+        <translation>Normale Textgröße</translation>
+    </message>
+    <message>
+        <source>reset zoom</source>
+        <translation>Zoom zurücksetzen</translation>
+    </message>
+    <message>
+        <source>Help</source>
+        <translation>Hilfe</translation>
+    </message>
+    <message>
+        <source>guide manual introduction how to</source>
+        <translation>Anleitung Handbuch Einführung</translation>
+    </message>
+    <message>
+        <source>keys hotkeys bindings</source>
+        <translation>Tasten Hotkeys Belegung</translation>
+    </message>
+    <message>
+        <source>Keyboard shortcuts</source>
+        <translation>Tastenkürzel</translation>
+    </message>
+    <message>
+        <source>About Desktop Agent</source>
+        <translation>Über Desktop Agent</translation>
+    </message>
+    <message>
+        <source>version licence program data folder</source>
+        <translation>Version Lizenz Programm Datenordner</translation>
+    </message>
+</context>
+<context>
+    <name>WindowLayout</name>
+    <message>
+        <source>Show or hide the conversations</source>
+        <translation>Unterhaltungen ein- oder ausblenden</translation>
+    </message>
+    <message>
+        <source>Width of the sidebar</source>
+        <translation>Breite der Seitenleiste</translation>
+    </message>
+</context>
+<context>
+    <name>WorkspacePicker</name>
+    <message>
+        <source>Workspace folder</source>
+        <translation>Arbeitsordner</translation>
+    </message>
+    <message>
+        <source>Choose folder…</source>
+        <translation>Ordner auswählen…</translation>
+    </message>
+    <message>
+        <source>No folder</source>
+        <translation>Kein Ordner</translation>
+    </message>
+    <message>
+        <source>The agent works without files.</source>
+        <translation>Der Agent arbeitet ohne Dateien.</translation>
+    </message>
+    <message>
+        <source>Choose the workspace folder</source>
+        <translation>Arbeitsordner auswählen</translation>
+    </message>
+</context>
+<context>
+    <name>_HostList</name>
+    <message>
+        <source>It can reach only these hosts:</source>
+        <translation>Nur diese Hosts sind ihm erreichbar:</translation>
+    </message>
+    <message>
+        <source>This system cannot limit it to hosts: it may use the whole network, and services of this machine. It says that it needs:</source>
+        <translation>Dieses System kann ihn nicht auf Hosts beschränken: Er kann das ganze Netz und Dienste dieses Rechners benutzen. Nach eigener Angabe braucht er:</translation>
+    </message>
+    <message>
+        <source>Hosts</source>
+        <translation>Hosts</translation>
+    </message>
+</context>
+<context>
+    <name>_MessageField</name>
+    <message>
+        <source>Message to the model, sent with Deny</source>
+        <translation>Nachricht an das Modell, wird mit „Ablehnen“ gesendet</translation>
+    </message>
+    <message>
+        <source>Message, sent with Deny</source>
+        <translation>Nachricht, wird mit „Ablehnen“ gesendet</translation>
+    </message>
+    <message>
+        <source>Message</source>
+        <translation>Nachricht</translation>
+    </message>
+</context>
+<context>
+    <name>_MigrationCopies</name>
+    <message>
+        <source>Before a new version changes how conversations are saved, it makes a copy. It can be opened again in a new folder, with the pictures and preferences of today.</source>
+        <translation>Bevor eine neue Version ändert, wie Unterhaltungen gespeichert werden, legt sie eine Kopie an. Sie lässt sich in einem neuen Ordner wieder öffnen, mit den Bildern und Einstellungen von heute.</translation>
+    </message>
+    <message>
+        <source>Copies made before an upgrade</source>
+        <translation>Kopien von vor einer Aktualisierung</translation>
+    </message>
+    <message>
+        <source>Written by version {0}</source>
+        <translation>Geschrieben von Version {0}</translation>
+    </message>
+    <message>
+        <source>Written by an earlier version, in its format {0}</source>
+        <translation>Geschrieben von einer früheren Version, in ihrem Format {0}</translation>
+    </message>
+    <message>
+        <source>Open in a new folder…</source>
+        <translation>In einem neuen Ordner öffnen…</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>Löschen</translation>
+    </message>
+    <message>
+        <source>Delete this copy</source>
+        <translation>Diese Kopie löschen</translation>
+    </message>
+</context>
+<context>
+    <name>_PickDialog</name>
+    <message>
+        <source>Found</source>
+        <translation>Gefunden</translation>
+    </message>
+</context>
+<context>
+    <name>_ReadOnlyBar</name>
+    <message>
+        <source>Continue here</source>
+        <translation>Hier fortsetzen</translation>
+    </message>
+    <message>
+        <source>Copies this conversation, which can then be continued with any model</source>
+        <translation>Kopiert diese Unterhaltung, die sich dann mit jedem Modell fortsetzen lässt</translation>
+    </message>
+</context>
+<context>
+    <name>_ResultAnnouncer</name>
+    <message>
+        <source>Conversations found: {0}</source>
+        <translation>Gefundene Unterhaltungen: {0}</translation>
+    </message>
+</context>
+<context>
+    <name>_TitleDelegate</name>
+    <message>
+        <source>Title</source>
+        <translation>Titel</translation>
+    </message>
+</context>
+<context>
+    <name>_UndoBar</name>
+    <message>
+        <source>Undo</source>
+        <translation>Rückgängig</translation>
+    </message>
+</context>
+<context>
+    <name>dates</name>
+    <message>
+        <source>Yesterday</source>
+        <translation>Gestern</translation>
+    </message>
+    <message>
+        <source>{0} {1}</source>
+        <comment>a date and a time of day</comment>
+        <translation>{0}, {1}</translation>
+    </message>
+    <message>
+        <source>d MMM</source>
+        <translation>d. MMM</translation>
+    </message>
+    <message>
+        <source>d MMM yyyy</source>
+        <translation>d. MMM yyyy</translation>
+    </message>
+</context>
+</TS>
