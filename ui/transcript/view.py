@@ -94,6 +94,8 @@ class TranscriptView(QAbstractScrollArea):
         self._render_context = RenderContext(style, self._signals, thumbnails, highlighter, remote=self.remote_images)
         self._render_context.formulas, self._render_context.diagrams = FormulaCache(self._job_queue), DiagramCache()
         self._render_context.seconds = SecondTimer(self)
+        # Rows are laid out from the left, also where the window is mirrored; a text keeps the direction of its words.
+        self.viewport().setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         self.row_viewport = RowViewport(self.viewport(), RowList(Transcript(), self._render_context, 100, 100))
         self.scroller = ScrollController(self.row_viewport, self.verticalScrollBar(), self)
         self._reading_position = ReadingPosition(self.row_viewport)
