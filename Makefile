@@ -2,7 +2,7 @@
 # make check   the linters and the quick tests of what was changed, in less than 90 seconds; ARGS=--all: all quick ones
 # make test    set up what the tests need, and run what every push is judged by
 # make test-all    the same with all that is marked exhaustive and all examples; before a release
-# The others: lint format docs bench fuzz shell-differential invariants mutants soak llama-server gallery package package-check systems lock clean
+# The others: lint format translations docs bench fuzz shell-differential invariants mutants soak llama-server gallery package package-check systems lock clean
 
 # Kept bytecode saves each of the thousands of processes that the tests start from compiling the program anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -14,7 +14,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 # What the program is made of; the library alone needs less.
 PROGRAM := --extra window --extra mcp --extra web
 
-.PHONY: run test test-all check lint format docs bench fuzz shell-differential invariants mutants soak llama-server gallery package package-check systems lock clean setup-run setup-test setup-package
+.PHONY: run test test-all check lint format translations docs bench fuzz shell-differential invariants mutants soak llama-server gallery package package-check systems lock clean setup-run setup-test setup-package
 .NOTPARALLEL:
 
 run: setup-run
@@ -42,6 +42,10 @@ lint: setup-test
 format: setup-test
 	@$(BIN)/ruff check --quiet --fix .
 	@$(BIN)/ruff format .
+
+# The translations with what the sources say now; ARGS=--check only prints what has none: docs/translations.md.
+translations: setup-test
+	@$(BIN)/python packaging/translations.py $(ARGS)
 
 # The library from its docstrings, as pages.
 docs: setup-test
@@ -97,12 +101,15 @@ lock: setup-test
 
 setup-run:
 	@packaging/setup.sh run
+	@$(BIN)/python packaging/compile_translations.py
 
 setup-test:
 	@packaging/setup.sh test
+	@$(BIN)/python packaging/compile_translations.py
 
 setup-package:
 	@packaging/setup.sh package
+	@$(BIN)/python packaging/compile_translations.py
 
 clean:
 	rm -rf build dist gallery fuzz bench.json docs/api .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis

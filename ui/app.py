@@ -356,6 +356,13 @@ class AppController:
         appearance = preferences.appearance
         self._startup.scheme.choose(appearance.theme, appearance.zoom)
         reading, enter_sends = reading_style(appearance), preferences.chat.enter_sends
-        save_appearance(self._startup.state_file, appearance.theme, appearance.zoom, reading, enter_sends=enter_sends)
+        save_appearance(
+            self._startup.state_file,
+            appearance.theme,
+            appearance.zoom,
+            reading,
+            enter_sends=enter_sends,
+            language=appearance.language,
+        )
         self.window.page.composer.set_enter_sends(preferences.chat.enter_sends)
         self.window.page.session_controls.refresh_modes()

@@ -1,5 +1,6 @@
 """What a form has to know about a field beyond its type, title and description: metadata of pydantic fields."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -21,6 +22,13 @@ class FolderField:
 
 class FontFamilyField:
     """Marks a text as the name of a font family; empty is the system's."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceNames:
+    """Names of choices that are the same in every language; other choices are named by their own words."""
+
+    names: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from desktop_agent.types.form_hints import FolderField, FontFamilyField, NumberFormat, OneLine
+from desktop_agent.types.form_hints import ChoiceNames, FolderField, FontFamilyField, NumberFormat, OneLine
 from desktop_agent.types.mcp import McpServer
 from desktop_agent.types.permissions import BUILT_IN_MODES, Mode
 from desktop_agent.types.policies import Specialist
@@ -18,6 +18,8 @@ from desktop_agent.types.providers import (
 )
 
 MAX_MODES = 50
+LANGUAGE_NAMES = {"en": "English", "de": "Deutsch", "zh_CN": "简体中文"}
+"""The languages of the window, each in its own words."""
 
 
 class _Section(BaseModel):
@@ -28,6 +30,11 @@ class _Section(BaseModel):
 class AppearancePreferences(_Section):
     """How the window looks."""
 
+    language: Annotated[Literal["system", "en", "de", "zh_CN"], ChoiceNames(LANGUAGE_NAMES)] = Field(
+        default="system",
+        title="Language",
+        description="Of the window. Another one is used from the next start on. Models answer in yours all the same.",
+    )
     theme: Literal["system", "light", "dark"] = Field(
         default="system", title="Theme", description="Light, dark, or whatever the system uses."
     )

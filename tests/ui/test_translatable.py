@@ -48,7 +48,7 @@ from desktop_agent.types.engine_events import (
 )
 from desktop_agent.types.errors import AuthenticationFailed, ConnectionFailed, RemedyAction, Sentence
 from desktop_agent.types.messages import Message, Role
-from desktop_agent.types.preferences import Preferences, ProviderPreferences
+from desktop_agent.types.preferences import LANGUAGE_NAMES, Preferences, ProviderPreferences
 from desktop_agent.types.provider_events import (
     ContentDelta,
     TextClosed,
@@ -72,6 +72,7 @@ NAMES = sorted(
     {
         "Desktop Agent",
         *(each.title for each in (*LOCAL_SERVERS, *CLOUD_PROVIDERS)),
+        *LANGUAGE_NAMES.values(),
         "json",
         *("Ctrl", "Shift", "Enter", "Return", "Esc", "Del"),
     },

@@ -12,7 +12,14 @@ from PySide6.QtCore import QCoreApplication, QTimer
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QComboBox, QWidget
 
-from desktop_agent.types.form_hints import FolderField, FontFamilyField, NumberFormat, OneLine, OptionalNumber
+from desktop_agent.types.form_hints import (
+    ChoiceNames,
+    FolderField,
+    FontFamilyField,
+    NumberFormat,
+    OneLine,
+    OptionalNumber,
+)
 from ui.forms.controls import Control, check_box, folder_line, menu, number_box, text_area, text_line
 from ui.forms.form import Form
 
@@ -49,7 +56,9 @@ def control_for(field: FieldInfo) -> Control[QWidget]:
     kind = field.annotation
     optional_number = _hint(field, OptionalNumber)
     if get_origin(kind) is Literal:
-        return _narrow(menu([(str(arg), translate_preference(str(arg).capitalize())) for arg in get_args(kind)]))
+        names = getattr(_hint(field, ChoiceNames), "names", {})
+        choices = [str(arg) for arg in get_args(kind)]
+        return _narrow(menu([(arg, names.get(arg) or translate_preference(arg.capitalize())) for arg in choices]))
     if kind is bool:
         return check_box(translate_preference(field.title or ""), is_wrapped=False)
     if kind is int or kind is float:

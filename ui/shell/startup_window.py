@@ -19,7 +19,8 @@ from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from ui.composer.message_editor import MessageEditor
-from ui.shell.window import MainWindow, WindowStateFile, load_appearance, load_enter_sends
+from ui.shell.window import MainWindow, WindowStateFile, load_appearance, load_enter_sends, load_language
+from ui.style.languages import install_language
 from ui.style.style_sheet import ThemeApplier, apply_palette_and_font, create_application
 from ui.style.theme import ColourSchemeFollower, ThemeSource
 
@@ -113,6 +114,8 @@ class StartupWindow(QObject):
         self.themes = themes
         self.state_file = WindowStateFile(folder)
         self.scheme = ColourSchemeFollower(themes, app.styleHints(), self)
+        # Before any widget: one that is there already would keep its words.
+        install_language(app, load_language(self.state_file))
         choice, zoom, reading = load_appearance(self.state_file)
         themes.set_reading_style(reading)
         self.scheme.guess(choice, zoom)

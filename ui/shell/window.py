@@ -64,7 +64,13 @@ class WindowStateFile:
 
 
 def save_appearance(
-    file: WindowStateFile, choice: ThemeChoice, zoom: int, reading: ReadingStyle, *, enter_sends: bool
+    file: WindowStateFile,
+    choice: ThemeChoice,
+    zoom: int,
+    reading: ReadingStyle,
+    *,
+    enter_sends: bool,
+    language: str = "system",
 ) -> None:
     """Save it for the next start; `zoom` in percent."""
     file.save(
@@ -75,6 +81,7 @@ def save_appearance(
             "look/size": reading.size,
             "look/line_width": reading.line_width,
             "look/compact": reading.is_compact,
+            "look/language": language,
             "write/enter_sends": enter_sends,
         }
     )
@@ -83,6 +90,11 @@ def save_appearance(
 def load_enter_sends(file: WindowStateFile) -> bool:
     """Return whether Enter sent at the last end; True by default."""
     return file.text("write/enter_sends").lower() != "false"
+
+
+def load_language(file: WindowStateFile) -> str:
+    """Return the language chosen before the last end; "system" by default."""
+    return file.text("look/language") or "system"
 
 
 def load_appearance(file: WindowStateFile) -> tuple[ThemeChoice, int, ReadingStyle]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QSize, Signal
+from PySide6.QtCore import QCoreApplication, QSize, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QButtonGroup, QDialog, QLineEdit, QToolButton, QWidget
 
@@ -58,7 +58,7 @@ class FolderDialog(QDialog):
         self._refresh()
 
     def _make_swatch(self, colour: FolderColour) -> QToolButton:
-        name = _colour_names(self)[colour]
+        name = _colour_names()[colour]
         swatch = QToolButton()
         swatch.setCheckable(True)
         swatch.setProperty("kind", "quiet")
@@ -80,16 +80,17 @@ class FolderDialog(QDialog):
         self.accept()
 
 
-def _colour_names(dialog: QDialog) -> Mapping[FolderColour, str]:
+def _colour_names() -> Mapping[FolderColour, str]:
+    translate = QCoreApplication.translate
     return {
-        FolderColour.GREY: dialog.tr("Grey"),
-        FolderColour.RED: dialog.tr("Red"),
-        FolderColour.ORANGE: dialog.tr("Orange"),
-        FolderColour.YELLOW: dialog.tr("Yellow"),
-        FolderColour.GREEN: dialog.tr("Green"),
-        FolderColour.TEAL: dialog.tr("Teal"),
-        FolderColour.BLUE: dialog.tr("Blue"),
-        FolderColour.PURPLE: dialog.tr("Purple"),
+        FolderColour.GREY: translate("FolderDialog", "Grey"),
+        FolderColour.RED: translate("FolderDialog", "Red"),
+        FolderColour.ORANGE: translate("FolderDialog", "Orange"),
+        FolderColour.YELLOW: translate("FolderDialog", "Yellow"),
+        FolderColour.GREEN: translate("FolderDialog", "Green"),
+        FolderColour.TEAL: translate("FolderDialog", "Teal"),
+        FolderColour.BLUE: translate("FolderDialog", "Blue"),
+        FolderColour.PURPLE: translate("FolderDialog", "Purple"),
     }
 
 

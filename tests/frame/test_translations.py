@@ -1,0 +1,117 @@
+"""The files of translations: complete as far as they say so, and brought up to date by the command of the project."""
+
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from PySide6.QtCore import QTranslator
+
+from tests.frame.translations import ROOT, compiled, script
+
+ts_file, source_strings, translations = script("ts_file"), script("source_strings"), script("translations")
+SourceString, Translation = source_strings.SourceString, ts_file.Translation
+LANGUAGES = sorted(ts_file.LANGUAGES)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_is_finished_is_whole(language: str) -> None:
+    """Placeholders, forms of numbers and ellipses as in the source, and nothing empty."""
+    catalog = ts_file.read_ts(ts_file.ts_path(language))
+    finished = {string: each for string, each in catalog.items() if each.finished}
+    assert len(finished) > 2_000
+    wrong = {string.text: ts_file.problems(string, each, language) for string, each in finished.items()}
+    assert {text: found for text, found in wrong.items() if found} == {}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_file_is_as_linguist_writes_it(language: str, tmp_path: Path) -> None:
+    path = ts_file.ts_path(language)
+    root = ElementTree.parse(path).getroot()
+    assert (root.tag, root.get("language"), root.get("sourcelanguage")) == ("TS", language, "en")
+    ts_file.write_ts(tmp_path / "again.ts", language, ts_file.read_ts(path))
+    assert (tmp_path / "again.ts").read_text(encoding="utf-8") == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_qt_answers_with_what_the_file_says(language: str) -> None:
+    (path,) = (each for each in compiled() if each.stem.endswith(f"_{language}"))
+    translator = QTranslator()
+    assert translator.load(str(path))
+    catalog = ts_file.read_ts(ts_file.ts_path(language))
+    answers = {
+        string: translator.translate(string.context, string.text, string.comment)
+        for string, each in catalog.items()
+        if each.finished and not string.numerus
+    }
+    assert {string: answer for string, answer in answers.items() if answer != catalog[string].forms[0]} == {}
+
+
+def test_accelerators_of_one_menu_differ() -> None:
+    """Those of the transcript; Chinese ones stand in brackets behind the words."""
+    for language in LANGUAGES:
+        catalog = ts_file.read_ts(ts_file.ts_path(language))
+        pairs = {string.text: each.forms[0] for string, each in catalog.items() if string.context == "Transcript"}
+        with_keys = {text: form for text, form in pairs.items() if "&" in text}
+        assert len(with_keys) > 12
+        keys = [form[form.index("&") + 1].casefold() for form in with_keys.values()]
+        assert len(keys) == len(set(keys)), (language, with_keys)
+
+
+def test_every_kind_of_string_is_found() -> None:
+    found = set(source_strings.source_strings())
+    assert len(found) > 2_000
+    for string in (
+        SourceString("SendStopButton", "Send"),  # tr
+        SourceString("Transcript", "Copied."),  # translate
+        SourceString("ConversationMenu", "Pin"),  # translate, with a context that stands in a variable
+        SourceString("ToolLabels", "Only reads"),  # a function of its module that calls translate
+        SourceString("dates", "{0} {1}", "a date and a time of day"),  # with a comment
+        SourceString("QuestionCard", "The agent asks (%n more wait)", numerus=True),  # with a number
+        SourceString("Sentence", "The API key was not accepted: {message}"),  # a class of errors
+        SourceString("Sentence", "There is nothing to export."),  # a sentence of the runtime
+        SourceString("Preferences", "Prompt caching"),  # the title of a declared setting
+        SourceString("Preferences", "Comfortable"),  # one of its choices
+        SourceString("Preferences", "The server's default"),  # a hint of the form
+    ):
+        assert string in found, string
+    # Names of languages are the same in every language.
+    assert not {each for each in found if each.text in {"Deutsch", "Zh_cn"}}
+
+
+def test_what_is_new_comes_in_unfinished_and_what_is_gone_goes() -> None:
+    old = {
+        SourceString("A", "Send"): Translation(("Senden",)),
+        SourceString("A", "Old"): Translation(("Alt",)),
+    }
+    strings = [SourceString("A", "Send"), SourceString("B", "Send"), SourceString("B", "%n new", numerus=True)]
+    assert translations.merge(strings, old, "de") == {
+        SourceString("A", "Send"): Translation(("Senden",)),
+        SourceString("B", "Send"): Translation(("Senden",), finished=False),
+        SourceString("B", "%n new", numerus=True): Translation(("", ""), finished=False),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "forms", "numerus"),
+    [
+        ("Save {name}", ("Speichern",), False),
+        ("Save {name}", ("{nane} speichern",), False),
+        ("Save", (" ",), False),
+        ("%n new", ("%n neu",), True),
+        ("Save as…", ("Speichern unter",), False),
+    ],
+)
+def test_a_seeded_fault_is_found(text: str, forms: tuple[str, ...], numerus: bool) -> None:
+    assert ts_file.problems(SourceString("A", text, numerus=numerus), Translation(forms), "de")
+
+
+def test_the_check_says_how_much_has_no_translation() -> None:
+    command = [sys.executable, "packaging/translations.py", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    first, *more = [line for line in done.stdout.splitlines() if not line.startswith("    ")]
+    assert [line.split(":")[0] for line in (first, *more)] == list(ts_file.LANGUAGES)
+    lacks = sum(int(line.split(", ")[1].split()[0]) for line in (first, *more))
+    assert done.returncode == (1 if lacks else 0), done.stdout
+    assert done.stderr == ""

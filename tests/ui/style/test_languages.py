@@ -1,0 +1,93 @@
+"""The language of the window: which one it is, and that its words, Qt's and the locale's are there."""
+
+from datetime import datetime, timedelta
+from typing import get_args
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QTranslator
+
+from desktop_agent.types.errors import AuthenticationFailed, Sentence
+from desktop_agent.types.preferences import LANGUAGE_NAMES, AppearancePreferences
+from tests.frame.translations import compiled
+from ui.style.languages import LANGUAGES, install_language, system_language
+from ui.style.text import format_bytes, format_count, format_number, native_shortcut, translate_sentence
+from ui.style.text_display import exact_date, relative_date
+
+
+@pytest.fixture
+def language(qapp):
+    """Installs a language, until the end of the test."""
+    compiled()
+    before = QLocale()
+
+    def install(choice):
+        return install_language(qapp, choice)
+
+    yield install
+    for translator in qapp.findChildren(QTranslator):
+        QCoreApplication.removeTranslator(translator)
+        translator.deleteLater()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    QLocale.setDefault(before)
+
+
+def test_the_preference_has_the_languages_of_the_window():
+    choices = get_args(AppearancePreferences.model_fields["language"].annotation)
+    assert choices == ("system", *LANGUAGES)
+    assert tuple(LANGUAGE_NAMES) == LANGUAGES
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_taken"),
+    [
+        (["de-AT", "en"], "de"),
+        (["fr-FR", "de", "en"], "de"),
+        (["zh-Hans-CN", "zh-CN"], "zh_CN"),
+        (["zh-CN"], "zh_CN"),
+        (["zh-SG"], "zh_CN"),
+        (["zh-TW", "en"], "en"),
+        (["en-GB", "de"], "en"),
+        (["fr"], "en"),
+        (["C"], "en"),
+        ([], "en"),
+    ],
+)
+def test_the_system_names_languages_in_order(wanted, is_taken):
+    assert system_language(wanted) == is_taken
+
+
+def test_german_words_sentences_keys_and_dates(language):
+    assert language("de") == "de"
+    assert QCoreApplication.translate("SendStopButton", "Send") == "Senden"
+    error = AuthenticationFailed("wrong key")
+    assert translate_sentence(error.sentence) == "Der API-Schlüssel wurde nicht angenommen: wrong key"
+    assert translate_sentence(error.whole).endswith(" Prüfen Sie den API-Schlüssel für diesen Anbieter.")
+    assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "Abbrechen"
+    assert native_shortcut("Ctrl+Return") == "Strg+Enter"
+    moment = datetime(2026, 3, 9, 14, 5).astimezone()
+    assert exact_date(moment, moment) == "9. März, 14:05"
+    assert relative_date(moment, moment + timedelta(days=1)) == "Gestern"
+    assert relative_date(moment, moment + timedelta(days=3)) == "Mo."
+    assert format_number(1234567) == "1.234.567"
+    assert format_count(19_700) == "19,7k"
+    assert format_bytes(2_400) == "2,4 KB"
+
+
+def test_numbers_have_their_forms(language):
+    source = "The agent asks (%n more wait)"
+    language("de")
+    asked = [QCoreApplication.translate("QuestionCard", source, "", count) for count in (1, 2)]
+    assert asked == ["Der Agent fragt (1 weitere wartet)", "Der Agent fragt (2 weitere warten)"]
+
+
+def test_chinese_joins_sentences_without_a_space(language):
+    assert language("zh_CN") == "zh_CN"
+    both = AuthenticationFailed("401").whole
+    assert translate_sentence(both) == "API 密钥未被接受：401。请检查此提供商的 API 密钥。"
+    assert translate_sentence(Sentence("{what} {remedy}", {"what": "甲。", "remedy": "乙。"})) == "甲。乙。"
+
+
+def test_english_loads_nothing(language, qapp):
+    assert language("en") == "en"
+    assert qapp.findChildren(QTranslator) == []
+    assert format_number(1234567) == "1,234,567"

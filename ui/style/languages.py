@@ -1,0 +1,56 @@
+"""The language of the window: its own translations and Qt's, and the locale of dates and numbers."""
+
+from PySide6.QtCore import QLibraryInfo, QLocale, QTranslator
+from PySide6.QtWidgets import QApplication
+
+from resources import resource_path
+
+SOURCE_LANGUAGE = "en"
+"""The language of the sources, which needs no file."""
+LANGUAGES = (SOURCE_LANGUAGE, "de", "zh_CN")
+"""Those of the preference, by the names of their files. The preferences themselves are not read before the paint."""
+
+
+def install_language(app: QApplication, choice: str) -> str:
+    """Install the translations of a language, or of the system's with "system". Returns the language.
+
+    Call it before the first widget is made.
+    """
+    language = choice if choice in LANGUAGES else system_language(QLocale.system().uiLanguages())
+    if choice == language or language != SOURCE_LANGUAGE:
+        _use_locale(language)
+    if language == SOURCE_LANGUAGE:
+        return language
+    try:
+        own = str(resource_path("translations", f"desktop_agent_{language}.qm"))
+    except FileNotFoundError:
+        # Late: it is there in every build, and in a checkout after `make`.
+        import logging
+
+        logging.getLogger(__name__).warning("the translation %s is missing: run make", language)
+        return SOURCE_LANGUAGE
+    # What is installed last is asked first.
+    for file in (f"{QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)}/qtbase_{language}.qm", own):
+        translator = QTranslator(app)
+        if translator.load(file):
+            app.installTranslator(translator)
+    return language
+
+
+def system_language(wanted: list[str]) -> str:
+    """Return the first language that a person wants ("de-AT", "zh-Hans-CN") and that there is; else the sources'."""
+    for name in wanted:
+        locale = QLocale(name)
+        if locale.language() is QLocale.Language.Chinese:
+            if locale.script() is QLocale.Script.SimplifiedHanScript:
+                return "zh_CN"
+        elif (code := QLocale.languageToCode(locale.language())) in LANGUAGES:
+            return code
+    return SOURCE_LANGUAGE
+
+
+def _use_locale(language: str) -> None:
+    """Write dates and numbers as the language does, and as the system says where it speaks the same language."""
+    locale = QLocale(language)
+    if QLocale.system().language() is not locale.language():
+        QLocale.setDefault(locale)
