@@ -4,6 +4,8 @@ Every screen of every module *_screens.py here is a real window on a private dis
 dark, at 100 and 200 percent. The pictures are gallery/NAME-THEME-SCALEx.png. A blank picture is an error.
 Nothing confines root, so its dialogs say “Not confined”. Root sees those of everybody else with
 `python -m tests.frame.unprivileged tests.gallery --folder DIR …`, where everybody may write in DIR.
+`--language de` draws with a translation, `--language pseudo` with every translated text in ⟦…⟧ and a third longer: what is
+bare never went through a translation, what has no end is cut. `--right-to-left` mirrors the window.
 With `--zoom 229 --room 480x600` text is so large (24 pt) and the screen so small; what is cut or out of reach there is
 an error, too.
 """
@@ -19,15 +21,17 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
-from PySide6.QtCore import QRect
+from PySide6.QtCore import QCoreApplication, QRect, Qt
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
 from tests.frame import displays
 from tests.gallery import screens
+from tests.fakes.pseudo_language import PseudoLanguage
 from tests.gallery.fitting import unreachable
 from tests.gallery.screens import SCREENS, Screen
 from ui.bridge.event_loop import run_event_loop
+from ui.style.languages import LANGUAGES, install_language
 from ui.style.theme import theme_for
 from ui.style.style_sheet import apply_theme
 from ui.style.theme import ThemeSource
@@ -123,11 +127,24 @@ async def take_all(names: list[str], source: ThemeSource, folder: Path, suffix: 
     return failed
 
 
-def render(names: list[str], theme: str, scale: int, zoom: int, folder: Path) -> int:
+def speak(app: QApplication, language: str, *, is_mirrored: bool) -> None:
+    """The language and direction of all that is made from now on."""
+    if language == "pseudo":
+        QCoreApplication.installTranslator(PseudoLanguage(app))
+    elif language != "en":
+        install_language(app, language)
+    # After the translators: each of them sets the direction of its language.
+    if is_mirrored:
+        app.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+
+
+def render(arguments: argparse.Namespace, names: list[str]) -> int:
     """In a process of its own: the scale is fixed when Qt starts."""
     app = QApplication(["desktop-agent-gallery"])
+    speak(app, arguments.language, is_mirrored=arguments.right_to_left)
+    theme, scale, folder = arguments.theme, arguments.scale, arguments.folder
     app.setCursorFlashTime(0)
-    source = ThemeSource(theme_for("dark" if theme == "dark" else "light", system_dark=False), zoom)
+    source = ThemeSource(theme_for("dark" if theme == "dark" else "light", system_dark=False), arguments.zoom)
     apply_theme(app, source)
     return run_event_loop(
         app, lambda: take_all(names, source, folder, f"-{theme}-{scale}x{'' if screens.ROOM is None else '-small'}")
@@ -147,6 +164,8 @@ def main() -> int:
     parser.add_argument("--theme", choices=THEMES)
     parser.add_argument("--scale", type=int, choices=SCALES)
     parser.add_argument("--zoom", type=int, default=100, help="of all text, in percent")
+    parser.add_argument("--language", choices=(*LANGUAGES, "pseudo"), default="en", help="of the window")
+    parser.add_argument("--right-to-left", action="store_true", help="mirror the window")
     parser.add_argument("--room", help="WIDTHxHEIGHT of the screen; every window is as large, at the most")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the pictures go")
     parser.add_argument("--render", action="store_true", help=argparse.SUPPRESS)
@@ -160,11 +179,13 @@ def main() -> int:
         width, _, height = arguments.room.partition("x")
         screens.ROOM = (int(width), int(height))
     if arguments.render:
-        return 1 if render(names, arguments.theme, arguments.scale, arguments.zoom, arguments.folder) else 0
+        return 1 if render(arguments, names) else 0
     failed = 0
     same = [
         f"--zoom={arguments.zoom}",
         f"--folder={arguments.folder.absolute()}",
+        f"--language={arguments.language}",
+        *(["--right-to-left"] if arguments.right_to_left else []),
         *([f"--room={arguments.room}"] if arguments.room else []),
     ]
     with displays.display(dict(os.environ), size=_screen_for(screens.ROOM)) as shown:
