@@ -804,6 +804,14 @@
         <translation>Exportieren…</translation>
     </message>
     <message>
+        <source>Deselect</source>
+        <translation>Auswahl aufheben</translation>
+    </message>
+    <message>
+        <source>Select several</source>
+        <translation>Mehrere auswählen</translation>
+    </message>
+    <message>
         <source>Delete</source>
         <translation>Löschen</translation>
     </message>
@@ -844,6 +852,10 @@
     <message>
         <source>Continue.</source>
         <translation>Mach weiter.</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>Neue Unterhaltung</translation>
     </message>
 </context>
 <context>
@@ -8870,8 +8882,8 @@ Aufwärts zu: {1}</translation>
         <translation>In einen neuen Ordner wiederherstellen…</translation>
     </message>
     <message>
-        <source>Delete backup</source>
-        <translation>Sicherung löschen</translation>
+        <source>Delete backup…</source>
+        <translation>Sicherung löschen…</translation>
     </message>
     <message>
         <source>Compact</source>
@@ -8916,6 +8928,34 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Backup of {0}: {1}, {2}</source>
         <translation>Sicherung von {0}: {1}, {2}</translation>
+    </message>
+    <message>
+        <source>It cannot be brought back. Conversations and other backups stay.</source>
+        <translation>Sie lässt sich nicht zurückholen. Unterhaltungen und andere Sicherungen bleiben.</translation>
+    </message>
+    <message>
+        <source>Delete this backup?</source>
+        <translation>Diese Sicherung löschen?</translation>
+    </message>
+    <message>
+        <source>It cannot be brought back. The conversations of today stay.</source>
+        <translation>Sie lässt sich nicht zurückholen. Die heutigen Unterhaltungen bleiben.</translation>
+    </message>
+    <message>
+        <source>Delete the copy that was made before an upgrade?</source>
+        <translation>Die Kopie von vor einer Aktualisierung löschen?</translation>
+    </message>
+    <message>
+        <source>Delete backup</source>
+        <translation>Sicherung löschen</translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation>Behalten</translation>
+    </message>
+    <message>
+        <source>Delete for good</source>
+        <translation>Endgültig löschen</translation>
     </message>
     <message>
         <source>Data folder</source>
@@ -11092,8 +11132,8 @@ Aufwärts zu: {1}</translation>
         <translation>In einem neuen Ordner öffnen…</translation>
     </message>
     <message>
-        <source>Delete</source>
-        <translation>Löschen</translation>
+        <source>Delete…</source>
+        <translation>Löschen…</translation>
     </message>
     <message>
         <source>Delete this copy</source>

@@ -804,6 +804,14 @@
         <translation>导出…</translation>
     </message>
     <message>
+        <source>Deselect</source>
+        <translation>取消选择</translation>
+    </message>
+    <message>
+        <source>Select several</source>
+        <translation>选择多个</translation>
+    </message>
+    <message>
         <source>Delete</source>
         <translation>删除</translation>
     </message>
@@ -844,6 +852,10 @@
     <message>
         <source>Continue.</source>
         <translation>请继续。</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>新对话</translation>
     </message>
 </context>
 <context>
@@ -8869,8 +8881,8 @@ Go up to: {1}</source>
         <translation>还原到新文件夹…</translation>
     </message>
     <message>
-        <source>Delete backup</source>
-        <translation>删除备份</translation>
+        <source>Delete backup…</source>
+        <translation>删除备份…</translation>
     </message>
     <message>
         <source>Compact</source>
@@ -8915,6 +8927,34 @@ Go up to: {1}</source>
     <message>
         <source>Backup of {0}: {1}, {2}</source>
         <translation>{0} 的备份：{1}，{2}</translation>
+    </message>
+    <message>
+        <source>It cannot be brought back. Conversations and other backups stay.</source>
+        <translation>删除后无法恢复。对话和其他备份会保留。</translation>
+    </message>
+    <message>
+        <source>Delete this backup?</source>
+        <translation>删除此备份？</translation>
+    </message>
+    <message>
+        <source>It cannot be brought back. The conversations of today stay.</source>
+        <translation>删除后无法恢复。现在的对话会保留。</translation>
+    </message>
+    <message>
+        <source>Delete the copy that was made before an upgrade?</source>
+        <translation>删除升级前创建的副本？</translation>
+    </message>
+    <message>
+        <source>Delete backup</source>
+        <translation>删除备份</translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation>保留</translation>
+    </message>
+    <message>
+        <source>Delete for good</source>
+        <translation>永久删除</translation>
     </message>
     <message>
         <source>Data folder</source>
@@ -11091,8 +11131,8 @@ Go up to: {1}</source>
         <translation>在新文件夹中打开…</translation>
     </message>
     <message>
-        <source>Delete</source>
-        <translation>删除</translation>
+        <source>Delete…</source>
+        <translation>删除…</translation>
     </message>
     <message>
         <source>Delete this copy</source>

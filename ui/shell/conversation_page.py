@@ -364,7 +364,7 @@ class ConversationPage(QObject):
         conversation = self._conversation
         if conversation is None:
             return
-        self._title.show_text(conversation.title)
+        self._title.show_text(self.tr("New conversation") if conversation.is_empty else conversation.title)
         self.models.refresh()
         self.workspace_picker.set_folder(
             Path(conversation.workspace) if conversation.workspace else None, conversation.id
