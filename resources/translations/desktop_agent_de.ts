@@ -503,11 +503,11 @@
     <name>CallHeader</name>
     <message>
         <source>The agent {0} asks to use</source>
-        <translation>Der Agent {0} bittet um</translation>
+        <translation>Der Agent {0} möchte verwenden</translation>
     </message>
     <message>
         <source>The assistant asks to use</source>
-        <translation>Der Assistent bittet um</translation>
+        <translation>Der Assistent möchte verwenden</translation>
     </message>
     <message>
         <source>In the folder {0}</source>
@@ -4695,6 +4695,10 @@ Aufwärts zu: {1}</translation>
         <translation>Wählen Sie einen anderen Namen, oder erlauben Sie das Ersetzen.</translation>
     </message>
     <message>
+        <source>Choose another name, or another folder.</source>
+        <translation>Wählen Sie einen anderen Namen oder einen anderen Ordner.</translation>
+    </message>
+    <message>
         <source>Choose another name, or set replace.</source>
         <translation>Wählen Sie einen anderen Namen, oder setzen Sie replace.</translation>
     </message>
@@ -4729,6 +4733,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Choose the folder of the export alone.</source>
         <translation>Wählen Sie nur den Ordner des Exports.</translation>
+    </message>
+    <message>
+        <source>Choose the name of a file.</source>
+        <translation>Wählen Sie den Namen einer Datei.</translation>
     </message>
     <message>
         <source>Close it, then start again.</source>
@@ -7681,6 +7689,10 @@ Aufwärts zu: {1}</translation>
         <translation>„{path}“ ist ein beschädigtes ZIP-Archiv.</translation>
     </message>
     <message>
+        <source>“{path}” is a file of the data folder, which no export replaces.</source>
+        <translation>„{path}“ ist eine Datei des Datenordners, die kein Export ersetzt.</translation>
+    </message>
+    <message>
         <source>“{path}” is a file, not a folder.</source>
         <translation>„{path}“ ist eine Datei, kein Ordner.</translation>
     </message>
@@ -7739,6 +7751,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>“{path}” is no picture that can be shown.</source>
         <translation>„{path}“ ist kein Bild, das gezeigt werden kann.</translation>
+    </message>
+    <message>
+        <source>“{path}” is no plain file, so that no export can take its place.</source>
+        <translation>„{path}“ ist keine gewöhnliche Datei, daher kann kein Export an ihre Stelle treten.</translation>
     </message>
     <message>
         <source>“{path}” is no text and cannot be edited.</source>
@@ -9151,6 +9167,66 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Can change things</source>
         <translation>Kann etwas ändern</translation>
+    </message>
+    <message>
+        <source>Ask you</source>
+        <translation>Rückfrage stellen</translation>
+    </message>
+    <message>
+        <source>Calculate</source>
+        <translation>Rechnen</translation>
+    </message>
+    <message>
+        <source>Change the mode</source>
+        <translation>Modus wechseln</translation>
+    </message>
+    <message>
+        <source>Delete a file</source>
+        <translation>Datei löschen</translation>
+    </message>
+    <message>
+        <source>Edit a file</source>
+        <translation>Datei bearbeiten</translation>
+    </message>
+    <message>
+        <source>Read a web page</source>
+        <translation>Webseite lesen</translation>
+    </message>
+    <message>
+        <source>Find files</source>
+        <translation>Dateien finden</translation>
+    </message>
+    <message>
+        <source>List files</source>
+        <translation>Dateien auflisten</translation>
+    </message>
+    <message>
+        <source>Move a file</source>
+        <translation>Datei verschieben</translation>
+    </message>
+    <message>
+        <source>Read a file</source>
+        <translation>Datei lesen</translation>
+    </message>
+    <message>
+        <source>Run a command</source>
+        <translation>Befehl ausführen</translation>
+    </message>
+    <message>
+        <source>Search in files</source>
+        <translation>In Dateien suchen</translation>
+    </message>
+    <message>
+        <source>Update the to-do list</source>
+        <translation>Aufgabenliste aktualisieren</translation>
+    </message>
+    <message>
+        <source>Look at a picture</source>
+        <translation>Bild ansehen</translation>
+    </message>
+    <message>
+        <source>Write a file</source>
+        <translation>Datei schreiben</translation>
     </message>
 </context>
 <context>

@@ -4694,6 +4694,10 @@ Go up to: {1}</source>
         <translation>请选择其他名称，或允许替换。</translation>
     </message>
     <message>
+        <source>Choose another name, or another folder.</source>
+        <translation>请选择其他名称或其他文件夹。</translation>
+    </message>
+    <message>
         <source>Choose another name, or set replace.</source>
         <translation>请选择其他名称，或设置 replace。</translation>
     </message>
@@ -4728,6 +4732,10 @@ Go up to: {1}</source>
     <message>
         <source>Choose the folder of the export alone.</source>
         <translation>请只选择导出的文件夹。</translation>
+    </message>
+    <message>
+        <source>Choose the name of a file.</source>
+        <translation>请选择文件名。</translation>
     </message>
     <message>
         <source>Close it, then start again.</source>
@@ -7680,6 +7688,10 @@ Go up to: {1}</source>
         <translation>“{path}”是损坏的 zip 归档。</translation>
     </message>
     <message>
+        <source>“{path}” is a file of the data folder, which no export replaces.</source>
+        <translation>“{path}”是数据文件夹中的文件，导出不会替换它。</translation>
+    </message>
+    <message>
         <source>“{path}” is a file, not a folder.</source>
         <translation>“{path}”是文件，不是文件夹。</translation>
     </message>
@@ -7738,6 +7750,10 @@ Go up to: {1}</source>
     <message>
         <source>“{path}” is no picture that can be shown.</source>
         <translation>“{path}”不是可以显示的图片。</translation>
+    </message>
+    <message>
+        <source>“{path}” is no plain file, so that no export can take its place.</source>
+        <translation>“{path}”不是普通文件，因此导出无法取代它。</translation>
     </message>
     <message>
         <source>“{path}” is no text and cannot be edited.</source>
@@ -9150,6 +9166,66 @@ Go up to: {1}</source>
     <message>
         <source>Can change things</source>
         <translation>可更改内容</translation>
+    </message>
+    <message>
+        <source>Ask you</source>
+        <translation>向您提问</translation>
+    </message>
+    <message>
+        <source>Calculate</source>
+        <translation>计算</translation>
+    </message>
+    <message>
+        <source>Change the mode</source>
+        <translation>切换模式</translation>
+    </message>
+    <message>
+        <source>Delete a file</source>
+        <translation>删除文件</translation>
+    </message>
+    <message>
+        <source>Edit a file</source>
+        <translation>编辑文件</translation>
+    </message>
+    <message>
+        <source>Read a web page</source>
+        <translation>读取网页</translation>
+    </message>
+    <message>
+        <source>Find files</source>
+        <translation>查找文件</translation>
+    </message>
+    <message>
+        <source>List files</source>
+        <translation>列出文件</translation>
+    </message>
+    <message>
+        <source>Move a file</source>
+        <translation>移动文件</translation>
+    </message>
+    <message>
+        <source>Read a file</source>
+        <translation>读取文件</translation>
+    </message>
+    <message>
+        <source>Run a command</source>
+        <translation>运行命令</translation>
+    </message>
+    <message>
+        <source>Search in files</source>
+        <translation>在文件中搜索</translation>
+    </message>
+    <message>
+        <source>Update the to-do list</source>
+        <translation>更新待办列表</translation>
+    </message>
+    <message>
+        <source>Look at a picture</source>
+        <translation>查看图片</translation>
+    </message>
+    <message>
+        <source>Write a file</source>
+        <translation>写入文件</translation>
     </message>
 </context>
 <context>
