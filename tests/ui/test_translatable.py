@@ -297,7 +297,11 @@ def test_the_transcript(view):
         told = [row.label for row in rows] + [row.spoken_text() for row in rows]
         told += [control.name for row in rows for _, control in row.controls()]
         assert {text: left for text in told if (left := unmarked(text))} == {}
-        words = painted(view.viewport())
+        words = ""
+        for index in range(len(rows)):
+            # Some buttons appear where the row is pointed at.
+            view.row_viewport.hover((index, ""))
+            words += painted(view.viewport())
         assert "⟦You said⟧" in told
         assert all(f"⟦{each}⟧" in words for each in ("Review", "Open settings", "Copy details", "Thinking…", "Wrap"))
         assert unmarked(words) == []
