@@ -28,9 +28,9 @@ from ui.bridge.organiser import Organiser
 from ui.bridge.permissions import PermissionRules
 from ui.bridge.settings import Settings
 from ui.bridge.storage import DiskMonitor, PictureStore
-from ui.shell.actions import HelpPresenter, WindowActions
 from ui.shell.approvals import ApprovalPresenter
-from ui.shell.command_palette import PalettePresenter
+from ui.shell.commands.actions import HelpPresenter, WindowActions
+from ui.shell.commands.command_palette import PalettePresenter
 from ui.shell.conversation_page import ConversationPage
 from ui.shell.desktop.call_notifications import CallNotifier
 from ui.shell.desktop.notifications import ActivityNotifier

@@ -64,6 +64,11 @@ class AppearancePreferences(_Section):
         title="Density",
         description="Room between the lines and messages of a conversation.",
     )
+    menu_bar: bool = Field(
+        default=False,
+        title="Menu bar",
+        description="Always shown. Otherwise Alt or F10 shows it; on a Mac it is at the top of the screen.",
+    )
 
 
 class ChatPreferences(_Section):

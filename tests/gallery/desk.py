@@ -33,11 +33,11 @@ from ui.bridge.model_servers import ModelServers
 from ui.bridge.settings import Settings
 from ui.bridge.event_loop import BackgroundTasks
 from ui.style.theme import ThemeSource
-from ui.shell.actions import WindowActions
+from ui.shell.commands.actions import WindowActions
 from ui.shell.approvals import ApprovalPresenter
 from ui.shell.conversation_page import ConversationPage
-from ui.shell.actions import HelpPresenter
-from ui.shell.command_palette import PalettePresenter
+from ui.shell.commands.actions import HelpPresenter
+from ui.shell.commands.command_palette import PalettePresenter
 from ui.shell.exchange import ExchangePresenter
 from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow

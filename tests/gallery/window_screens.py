@@ -263,6 +263,15 @@ async def open_palette(desk: Desk, typed: str = "") -> None:
     desk.palette._widget._panel.field.setText(typed)
 
 
+@scene("menu-bar")
+async def menu_bar(desk: Desk) -> None:
+    await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
+    appearance = desk.engine.preferences.appearance.model_copy(update={"menu_bar": True})
+    await desk.engine.change_preferences(desk.engine.preferences.model_copy(update={"appearance": appearance}))
+    bar = desk.window.menuBar()
+    bar.setActiveAction(bar.actions()[3])
+
+
 @scene("palette")
 async def palette(desk: Desk) -> None:
     await open_palette(desk)

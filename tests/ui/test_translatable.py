@@ -411,7 +411,7 @@ def test_the_sidebar(qtbot, marked):
 
 
 def test_the_palette(qtbot, marked):
-    from ui.shell.command_palette import CommandGroup, CommandPalette, CommandRow, matching_rows
+    from ui.shell.commands.command_palette import CommandGroup, CommandPalette, CommandRow, matching_rows
 
     window = QWidget()
     qtbot.addWidget(window)
@@ -425,7 +425,7 @@ def test_the_palette(qtbot, marked):
 
 
 def test_the_help(qtbot, marked):
-    from ui.shell.help_dialog import AboutPage, ShortcutsPage
+    from ui.shell.commands.help_dialog import AboutPage, ShortcutsPage
 
     window = QWidget()
     qtbot.addWidget(window)

@@ -135,11 +135,16 @@ class BannerArea(QWidget):
         self.show_banner(offer)
         return offer
 
+    @property
+    def offers_undo(self) -> bool:
+        """Whether an undo is offered now."""
+        frame = self._shown.get(UNDO_KEY)
+        return frame is not None and not frame.isHidden()
+
     def undo_last(self) -> None:
         """Press the button of the undo that is offered; nothing happens without one."""
-        frame = self._shown.get(UNDO_KEY)
-        if frame is not None and not frame.isHidden():
-            frame.press_first()
+        if self.offers_undo:
+            self._shown[UNDO_KEY].press_first()
 
     def remove_if_shown(self, banner: Banner) -> None:
         """Remove this banner, unless another has replaced it."""

@@ -200,6 +200,11 @@ class MainWindow(QMainWindow):
         self._has_content = True
 
     @property
+    def conversation(self) -> "OpenConversation | None":
+        """The open conversation."""
+        return self._library.current
+
+    @property
     def asks_before_closing(self) -> bool:
         """Whether work is under way."""
         return self._has_content and self._library.working

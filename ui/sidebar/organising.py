@@ -46,6 +46,8 @@ class OrganisePresenter(QObject):
         """The folder that a dialog is for."""
         self._known: dict[str, Folder] = {}
         self._path: Sequence[Folder] = ()
+        self._is_archive = False
+        """Whether the archive is listed."""
         view = sidebar.view
         view.action_requested.connect(self.act_on)
         view.place_chosen.connect(self._open_place)
@@ -60,11 +62,27 @@ class OrganisePresenter(QObject):
 
     def act(self, action: RowAction) -> None:
         """Do something with the marked conversations, else with the open one."""
+        if ids := self._chosen_ids():
+            self.act_on(action, ids)
+
+    def applies(self, action: RowAction) -> bool:
+        """Return whether there is a conversation for `act` to do this with."""
+        ids, view = self._chosen_ids(), self._sidebar.view
+        listed = [row for row in map(view.rows.conversation_at, view.rows.rows_of(ids)) if row is not None]
+        match action:
+            case "merge":
+                return len(ids) > 1
+            case "pin" | "unpin" if listed:
+                return any(row.is_pinned == (action == "unpin") for row in listed)
+            case "archive" | "unarchive" if listed:
+                return self._is_archive == (action == "unarchive")
+            case _:
+                return bool(ids)
+
+    def _chosen_ids(self) -> Sequence[str]:
         current = self._library.current
         has_place = current is not None and current.is_stored and not current.is_in_memory
-        ids = self._sidebar.view.marks.ids or ([current.id] if current is not None and has_place else [])
-        if ids:
-            self.act_on(action, ids)
+        return self._sidebar.view.marks.ids or ([current.id] if current is not None and has_place else [])
 
     def create_folder(self) -> None:
         """Ask for the name and colour of a folder, and make it where the list is."""
@@ -129,7 +147,7 @@ class OrganisePresenter(QObject):
         self._sidebar.view.set_level(level)
         if level.place or "_header" in vars(self):
             self._header.show_level(level)
-        self._path = level.path
+        self._path, self._is_archive = level.path, level.is_archive
         self._known = {folder.id: folder for folder in (*level.path, *level.folders)}
         self._find_active()
 

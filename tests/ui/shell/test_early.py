@@ -10,7 +10,7 @@ from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from tests.fakes.window import Screen
 from ui.composer.message_editor import MAX_TEXT_LENGTH
-from ui.shell.command_palette import CommandPalette
+from ui.shell.commands.command_palette import CommandPalette
 
 
 class Hasty(Screen):

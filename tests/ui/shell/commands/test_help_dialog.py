@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from PySide6.QtCore import QObject, Qt, QUrl, Slot
-from PySide6.QtGui import QAction, QDesktopServices, QKeySequence
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QListView, QListWidget, QPushButton, QWidget
 
@@ -14,8 +14,8 @@ from resources import resource_path
 from tests.fakes.qt_loop import until
 from tests.ui.bridge.fake_opener import fake_opener
 from ui.bridge.desktop.opening import AddressOpener
-from ui.shell.command_palette import mark_numbered
-from ui.shell.help_dialog import AboutPage, HelpDialog, ShortcutsPage
+from ui.shell.commands.action import WindowAction
+from ui.shell.commands.help_dialog import AboutPage, HelpDialog, ShortcutsPage
 from ui.style.list_rows import RowRole
 from ui.style.theme import ThemeSource
 from ui.transcript.view import TranscriptView
@@ -130,11 +130,8 @@ def test_every_action_with_keys_is_listed_once(qtbot):
     window = QWidget()
     qtbot.addWidget(window)
     for text, keys in (("Find", "Ctrl+F"), ("No keys", ""), ("First", "Ctrl+1"), ("Second", "Ctrl+2")):
-        action = QAction(text, window)
-        action.setShortcut(QKeySequence(keys))
-        window.addAction(action)
-        if text in ("First", "Second"):
-            mark_numbered(action)
+        action = WindowAction(window, "view/any", text, text, keys)
+        action.is_numbered = text in ("First", "Second")
     page = ShortcutsPage(ThemeSource())
     qtbot.addWidget(page)
     page.show_actions_of(window)

@@ -24,7 +24,7 @@ from desktop_agent.types.messages import Message, Role
 from resources import resource_path
 from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.storage import PictureStore
-from ui.shell.command_palette import listed_actions, numbered_actions, shortcut_text
+from ui.shell.commands.action import listed_actions, numbered_actions
 from ui.style.accessibility import choose_toggled_row
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, announce, button, label
@@ -107,10 +107,10 @@ class ShortcutsPage(QWidget):
 
     def show_actions_of(self, window: QWidget) -> None:
         """List the current actions of the window."""
-        rows = [_row(action.text(), keys) for action in listed_actions(window) if (keys := shortcut_text(action))]
+        rows = [_row(action.text(), action.shown_keys) for action in listed_actions(window) if action.keys]
         series = numbered_actions(window)
         if series:
-            keys = f"{shortcut_text(series[0])} … {shortcut_text(series[-1])}"
+            keys = f"{series[0].shown_keys} … {series[-1].shown_keys}"
             rows.append(_row(self.tr("Conversation 1 to {0} of the list").format(len(series)), keys))
         self._rows.show_rows(rows)
 

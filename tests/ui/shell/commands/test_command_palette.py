@@ -12,7 +12,7 @@ from tests.fakes.scripted_provider import Turn
 from tests.frame.selection import few
 from ui.bridge import conversation_listing
 from ui.settings.settings_dialog import SettingsDialog
-from ui.shell.command_palette import (
+from ui.shell.commands.command_palette import (
     MAX_GROUP_ROWS,
     CommandGroup,
     CommandPalette,
@@ -20,7 +20,7 @@ from ui.shell.command_palette import (
     FuzzyMatcher,
     matching_rows,
 )
-from ui.shell.help_dialog import HelpDialog
+from ui.shell.commands.help_dialog import HelpDialog
 from ui.style.list_rows import RowRole
 
 

@@ -6,57 +6,17 @@ from functools import partial
 from typing import Protocol
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QApplication, QFrame, QWidget
 
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelGroup, ModelServers
+from ui.shell.commands.action import WindowAction, listed_actions
 from ui.shell.window import MainWindow
 from ui.style.boxes import hbox, vbox
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPanel
-from ui.style.text import native_shortcut
 from ui.style.theme import SPACE_L, SPACE_S, SPACE_XL, ThemeSource
-
-_NUMBERED = "isNumbered"
-_SYNONYMS = "otherWords"
-_SHOWN_SHORTCUT = "shownKeys"
-
-
-def mark_numbered(action: QAction) -> None:
-    """Mark an action of a series such as Ctrl+1 to Ctrl+9, which is no use in a list of commands."""
-    action.setProperty(_NUMBERED, True)
-
-
-def listed_actions(window: QWidget) -> list[QAction]:
-    """Return the actions of a window without those of a series."""
-    return [action for action in window.actions() if action.property(_NUMBERED) is not True]
-
-
-def numbered_actions(window: QWidget) -> list[QAction]:
-    """Return the actions of the series."""
-    return [action for action in window.actions() if action.property(_NUMBERED) is True]
-
-
-def set_synonyms(action: QAction, words: str) -> None:
-    """Set other words, separated by spaces, under which people look for the action."""
-    action.setProperty(_SYNONYMS, words)
-
-
-def synonyms(action: QAction) -> str:
-    """Return the synonyms, or ""."""
-    return str(action.property(_SYNONYMS) or "")
-
-
-def set_shown_shortcut(action: QAction, keys: str) -> None:
-    """Set the keys to show for an action whose keys one part of the window handles itself."""
-    action.setProperty(_SHOWN_SHORTCUT, keys)
-
-
-def shortcut_text(action: QAction) -> str:
-    """Return the keys as text in the person's language, or ""."""
-    return native_shortcut(str(action.property(_SHOWN_SHORTCUT) or "") or action.shortcut().toString())
-
 
 _STARTS, _BEGINS_WORD, _IN_SYNONYMS, _INSIDE, _LETTERS = range(5)
 
@@ -298,9 +258,9 @@ class PalettePresenter(QObject):
         self._found: Sequence[_ListedConversation] = ()
         self._models: Sequence[ModelGroup] = ()
         self._widget: CommandPalette | None = None
-        self.opening_action: QAction | None = None
+        self.opening_action: WindowAction | None = None
         """The action that opens it, which it need not list."""
-        self.fallback_actions: Sequence[QAction] = ()
+        self.fallback_actions: Sequence[WindowAction] = ()
         """Actions to offer when nothing matches."""
         library.listing.titles_found.connect(self._on_titles)
         servers.models_changed.connect(self._on_models)
@@ -375,9 +335,13 @@ class PalettePresenter(QObject):
             self._window.page.models.choose_model(endpoint_id, model)
 
 
-def _command_row(action: QAction) -> CommandRow:
-    text, keys = action.text(), shortcut_text(action)
-    spoken_text = f"{text}, {keys}" if keys else text
+def _command_row(action: WindowAction) -> CommandRow:
+    text, keys = action.text(), action.shown_keys
     return CommandRow(
-        text=text, detail=keys, synonyms=synonyms(action), spoken=spoken_text, is_choosable=True, command=action.trigger
+        text=text,
+        detail=keys,
+        synonyms=action.synonyms,
+        spoken=f"{text}, {keys}" if keys else text,
+        is_choosable=True,
+        command=action.trigger,
     )

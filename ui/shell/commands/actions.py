@@ -1,0 +1,347 @@
+"""All actions of the window with their shortcuts, synonyms and menus, in one list; and the help dialog behind some."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QWidget
+
+from desktop_agent.types.preferences import Preferences
+from ui.bridge.settings import Settings
+from ui.bridge.storage import DiskMonitor, PictureStore
+from ui.composer.parameter_buttons import PARAMETERS_KEYS, REASONING_KEYS
+from ui.composer.question_card import QUESTION_KEYS
+from ui.shell.commands.action import WindowAction, window_actions
+from ui.shell.commands.command_palette import PalettePresenter
+from ui.shell.commands.menu_bar import MenuBarPresenter
+from ui.shell.settings import SettingsPresenter
+from ui.shell.window import MainWindow
+from ui.sidebar.organising import OrganisePresenter
+from ui.sidebar.row_menus import RowAction
+from ui.style.pickers import MODE_SHORTCUT as MODE_KEYS
+from ui.style.theme import ThemeSource
+
+if TYPE_CHECKING:
+    from ui.shell.commands.help_dialog import HelpDialog
+    from ui.shell.exchange import ExchangePresenter
+
+
+class HelpPresenter(QObject):
+    """The help dialog of one window, whose actions it lists."""
+
+    def __init__(self, themes: ThemeSource, pictures: PictureStore, data_folder: Path, window: QWidget) -> None:
+        super().__init__(window)
+        self._themes = themes
+        self._pictures = pictures
+        self._data_folder = data_folder
+        self._window = window
+        self._dialog: HelpDialog | None = None
+
+    def show_guide(self) -> None:
+        """Show the guide."""
+        self._open_dialog().turn_to("guide")
+
+    def show_shortcuts(self) -> None:
+        """Show all actions that have shortcuts."""
+        self._open_dialog().turn_to("shortcuts")
+
+    def show_about(self) -> None:
+        """Show the version, the licence and the data folder."""
+        self._open_dialog().turn_to("about")
+
+    def close(self) -> None:
+        """Stop the workers that render the guide: the program ends."""
+        if self._dialog is not None:
+            self._dialog.guide.close_workers()
+            self._dialog.close()
+
+    def _open_dialog(self) -> "HelpDialog":
+        if self._dialog is None:
+            from ui.shell.commands.help_dialog import HelpDialog
+
+            self._dialog = HelpDialog(self._themes, self._pictures, self._data_folder, self._window)
+        self._dialog.show()
+        self._dialog.raise_()
+        self._dialog.activateWindow()
+        return self._dialog
+
+
+class WindowActions(QObject):
+    """Adds the actions to the window; everything that lists actions reads `window_actions`."""
+
+    def __init__(
+        self,
+        window: MainWindow,
+        settings: Settings,
+        pages: SettingsPresenter,
+        help_: HelpPresenter,
+        palette: PalettePresenter,
+        disk: DiskMonitor,
+        exchange: "Callable[[], ExchangePresenter]",
+        organising: OrganisePresenter,
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self._organising = organising
+        self._settings = settings
+        self._add = partial(WindowAction, window)
+        self._menus: MenuBarPresenter | None = None
+        # First the palette, which finds all others and does not list itself.
+        palette.opening_action = commands = self._add(
+            "view/find", "commands", self.tr("Commands"), "Ctrl+K", palette.open
+        )
+        self._add_file(exchange, disk)
+        self._add_edit()
+        open_settings = self._add_settings(pages)
+        trash = self._add_view()
+        self._add_zoom()
+        self._add_choices()
+        self._add_conversation()
+        self._add_message()
+        self._add_versions()
+        open_help, shortcuts = self._add_help(help_)
+        palette.fallback_actions = (open_settings, shortcuts, open_help)
+        other_words = self.tr("inbox pending permission allow deny decide calls")
+        text = self.tr("Waiting approvals")
+        waiting = self._add("view/list", "waiting-approvals", text, "Ctrl+Shift+Y", window.inbox.show, other_words)
+        footer = window.sidebar.add_footer(open_settings, waiting, trash, commands, open_help)
+        window.inbox.count_changed.connect(footer.show_waiting)
+        self._menus = MenuBarPresenter(window, settings)
+        deferred = [action for action in window_actions(window) if action.default_keys == window.deferred_shortcut]
+        if window.deferred_shortcut and deferred:
+            # After everything is connected to the actions.
+            QTimer.singleShot(0, deferred[0], deferred[0].trigger)
+
+    def _add_file(self, exchange: "Callable[[], ExchangePresenter]", disk: DiskMonitor) -> None:
+        add, window = self._add, self._window
+        other_words = self.tr("chat start create")
+        new = window.sidebar.new_requested.emit
+        add("file/new", "new-conversation", self.tr("New conversation"), "Ctrl+N", new, other_words)
+        other_words = self.tr("private temporary incognito secret never saved off the record")
+        new_unstored = window.sidebar.new_unstored_requested.emit
+        text = self.tr("New conversation that is not stored")
+        add("file/new", "new-unstored-conversation", text, "Ctrl+Shift+N", new_unstored, other_words)
+        other_words = self.tr("create directory project")
+        create_folder = self._organising.create_folder
+        add("file/new", "new-folder", self.tr("New folder…"), None, create_folder, other_words)
+        other_words = self.tr("save share file markdown html json zip")
+        text = self.tr("Export this conversation…")
+        add("file/exchange", "export", text, None, lambda: exchange().export_current(), other_words, self._has_messages)
+        text = self.tr("Export all conversations…")
+        add("file/exchange", "export-all", text, None, lambda: exchange().export_all(), other_words)
+        other_words = self.tr("chatgpt claude history archive load")
+        text = self.tr("Import conversations…")
+        add("file/exchange", "import", text, None, lambda: exchange().import_file(), other_words)
+        other_words = self.tr("claude code codex opencode gemini goose jan lm studio history found")
+        text = self.tr("Import from other assistants…")
+        add("file/exchange", "import-found", text, None, lambda: exchange().find_histories(), other_words)
+        other_words = self.tr("provider server key add login")
+        add("file/connect", "connect-model", self.tr("Connect a model"), None, window.show_welcome, other_words)
+        other_words = self.tr("example offline scripted")
+        add("file/connect", "demo", self.tr("Try the demo"), None, window.show_demo, other_words)
+        other_words = self.tr("repair damaged disk")
+        add("file/disk", "check-disk", self.tr("Check saved conversations"), None, disk.check, other_words)
+        # Not the standard key: some platforms have none.
+        leave = add("file/quit", "quit", self.tr("Quit"), "Ctrl+Q", window.quit, self.tr("exit close end"))
+        leave.setMenuRole(QAction.MenuRole.QuitRole)
+
+    def _add_edit(self) -> None:
+        add, page, banners = self._add, self._window.page, self._window.banners
+        # Texts that are edited keep these keys for themselves.
+        keys, text = QKeySequence.StandardKey.Undo, self.tr("Undo the last change to conversations")
+        add("edit/undo", "undo", text, keys, banners.undo_last, self.tr("restore"), lambda: banners.offers_undo)
+        other_words = self.tr("revert restore files rewind")
+        text, command = self.tr("Undo all changes since this message…"), page.undo.undo_here
+        add("edit/undo", "undo-files", text, "Ctrl+Alt+Z", command, other_words, self._has_messages)
+        find = page.navigation.find_bar
+        other_words = self.tr("search words text")
+        text, command = self.tr("Find in conversation"), page.navigation.find
+        add("edit/find", "find", text, "Ctrl+F", command, other_words, self._has_messages)
+        add("edit/find", "find-next", self.tr("Find next"), "F3", lambda: find.step(1), "", self._has_messages)
+        text = self.tr("Find previous")
+        add("edit/find", "find-previous", text, "Shift+F3", lambda: find.step(-1), "", self._has_messages)
+        other_words = self.tr("find titles list filter chats")
+        text = self.tr("Search conversations")
+        add("edit/find", "search", text, "Ctrl+Shift+F", self._search, other_words)
+        other_words = self.tr("export save")
+        text, command = self.tr("Copy conversation as Markdown"), page.transcript.context_menu.copy_all
+        add("edit/copy", "copy-conversation", text, None, command, other_words, self._has_messages)
+
+    def _add_settings(self, pages: SettingsPresenter) -> WindowAction:
+        other_words = self.tr("preferences options configuration")
+        text, command = self.tr("Settings"), self._window.settings_requested.emit
+        open_settings = self._add("edit/settings", "settings", text, "Ctrl+,", command, other_words)
+        open_settings.setMenuRole(QAction.MenuRole.PreferencesRole)
+        for page, text, other_words in (
+            ("appearance", self.tr("Theme and appearance"), self.tr("dark light colours look font density zoom")),
+            ("providers", self.tr("Providers and keys"), self.tr("api key server account")),
+            ("rules", self.tr("Rules"), self.tr("permissions allowed tools always allow")),
+            ("mcp", self.tr("MCP servers"), self.tr("tools plugins extensions")),
+            ("storage", self.tr("Storage"), self.tr("data folder disk")),
+        ):
+            self._add("edit/settings", f"settings-{page}", text, None, partial(pages.show, page), other_words)
+        return open_settings
+
+    def _add_view(self) -> WindowAction:
+        add, window, sidebar = self._add, self._window, self._window.sidebar
+        other_words = self.tr("sidebar list panel fold")
+        text = self.tr("Show or hide the conversations")
+        add("view/list", "toggle-list", text, "Ctrl+B", window.panes.toggle_list, other_words)
+        other_words = self.tr("archived conversations")
+        text = self.tr("Show the archive")
+        add("view/list", "archive-list", text, None, self._organising.show_archive, other_words)
+        other_words = self.tr("deleted removed bin restore bring back")
+        trash = add("view/list", "trash", self.tr("Trash"), None, window.trash.show, other_words)
+        add("view/go", "next-conversation", self.tr("Next conversation"), "Ctrl+Tab", lambda: sidebar.step(1))
+        text = self.tr("Previous conversation")
+        add("view/go", "previous-conversation", text, "Ctrl+Shift+Tab", lambda: sidebar.step(-1))
+        for number in range(1, 10):
+            text, command = self.tr("Conversation {0}").format(number), partial(sidebar.choose_row, number - 1)
+            action = add("view/go", f"conversation-{number}", text, f"Ctrl+{number}", command)
+            action.is_numbered = True
+        return trash
+
+    def _add_zoom(self) -> None:
+        add, page, settings = self._add, self._window.page, self._settings
+        keys, other_words = QKeySequence.StandardKey.ZoomIn, self.tr("zoom in text size bigger font")
+        add("view/text", "zoom-in", self.tr("Larger text"), keys, lambda: settings.zoom(1), other_words)
+        keys, other_words = QKeySequence.StandardKey.ZoomOut, self.tr("zoom out text size font")
+        add("view/text", "zoom-out", self.tr("Smaller text"), keys, lambda: settings.zoom(-1), other_words)
+        other_words = self.tr("reset zoom")
+        add("view/text", "zoom-reset", self.tr("Normal text size"), "Ctrl+0", lambda: settings.zoom(0), other_words)
+        page.transcript.zoom_requested.connect(settings.zoom)
+        add("view/menus", "menu-bar", self.tr("Open the menu bar"), "F10", self._open_menus, self.tr("menus alt"))
+        text, other_words = self.tr("Caret browsing"), self.tr("select cursor")
+        command = page.navigation.toggle_caret
+        add("view/menus", "caret-browsing", text, "F7", command, other_words, self._has_messages)
+
+    def _add_conversation(self) -> None:
+        window, act, applies = self._window, self._organising.act, self._organising.applies
+        actions: tuple[tuple[str, str, RowAction, str], ...] = (
+            ("conversation/place", self.tr("Pin this conversation"), "pin", self.tr("keep on top favourite star")),
+            ("conversation/place", self.tr("Unpin this conversation"), "unpin", ""),
+            ("conversation/place", self.tr("Archive this conversation"), "archive", self.tr("hide put away")),
+            (
+                "conversation/place",
+                self.tr("Bring this conversation back from the archive"),
+                "unarchive",
+                self.tr("unarchive restore"),
+            ),
+            ("conversation/place", self.tr("Move this conversation to a folder…"), "move", self.tr("organise sort")),
+            ("conversation/place", self.tr("Tags of this conversation…"), "tag", self.tr("label keyword")),
+            ("conversation/copy", self.tr("Duplicate this conversation"), "duplicate", self.tr("copy clone")),
+            ("conversation/copy", self.tr("Merge the selected conversations"), "merge", self.tr("join combine")),
+        )
+        other_words, text = self.tr("title name chat"), self.tr("Rename this conversation")
+        self._add("conversation/place", "rename", text, None, self._rename, other_words, self._has_conversation)
+        window.frame.title.double_clicked.connect(self._rename)
+        for place, text, action, other_words in actions:
+            self._add(place, action, text, None, partial(act, action), other_words, partial(applies, action))
+        other_words, text = self.tr("tree versions history all"), self.tr("Branches of this conversation")
+        command = window.page.branches.tree.open
+        self._add("conversation/copy", "branches", text, "Ctrl+Shift+B", command, other_words, self._has_messages)
+        other_words, text = self.tr("compact shorten context"), self.tr("Summarise older messages")
+        command = window.page.compact
+        self._add("conversation/copy", "summarise", text, None, command, other_words, self._has_messages)
+        other_words, text = self.tr("remove chat trash bin"), self.tr("Delete this conversation")
+        command = window.sidebar.delete_current
+        self._add("conversation/delete", "delete", text, None, command, other_words, self._has_conversation)
+
+    def _add_choices(self) -> None:
+        add, page, has = self._add, self._window.page, self._has_conversation
+        text, other_words = self.tr("Choose model"), self.tr("switch change another")
+        add("conversation/model", "choose-model", text, "Ctrl+M", page.model_picker.open_list, other_words, has)
+        text, other_words = self.tr("Choose reasoning"), self.tr("thinking effort")
+        reasoning = page.models.reasoning
+        add(
+            "conversation/model",
+            "choose-reasoning",
+            text,
+            REASONING_KEYS,
+            reasoning.open_menu,
+            other_words,
+            lambda: bool(reasoning.choices),
+        )
+        text = self.tr("Conversation settings")
+        other_words = self.tr("temperature system prompt instructions parameters length of the answer")
+        command = page.models.edit_parameters
+        add("conversation/model", "conversation-settings", text, PARAMETERS_KEYS, command, other_words, has)
+        text, other_words = self.tr("Choose mode"), self.tr("permissions approval plan accept edits")
+        command = page.session_controls.picker.open_menu
+        add("conversation/model", "choose-mode", text, MODE_KEYS, command, other_words, has)
+
+    def _add_message(self) -> None:
+        add, page, composer = self._add, self._window.page, self._window.page.composer
+        other_words = self.tr("type prompt")
+        add("message/write", "write", self.tr("Write a message"), "Ctrl+L", composer.editor.setFocus, other_words)
+        self._send = add("message/write", "send", self.tr("Send the message"), None, composer.send)
+        text = self.tr("New line in the message")
+        self._new_line = add("message/write", "new-line", text, None, lambda: composer.editor.insert_text("\n"))
+        text, other_words = self.tr("Stop the answer"), self.tr("cancel interrupt abort break")
+        add("message/write", "stop", text, None, composer.stop, other_words, self._is_working).show_keys("Esc")
+        text, other_words = self.tr("Attach image"), self.tr("picture photo file upload")
+        add("message/write", "attach", text, "Ctrl+Shift+A", composer.choose_files, other_words)
+        text, waiting = self.tr("Waiting messages"), page.session_controls.waiting
+        other_words = self.tr("queue")
+        add("message/queue", "queue", text, "Ctrl+Shift+W", waiting.take_focus, other_words, lambda: bool(waiting.rows))
+        text, card = self.tr("Answer the question"), page.session_controls.questions
+        add("message/queue", "answer", text, QUESTION_KEYS, card.take_focus, "", lambda: card.question is not None)
+        self._settings.changed.connect(self._show_keys_of_message)
+        self._show_keys_of_message(self._settings.preferences)
+
+    def _add_versions(self) -> None:
+        branches, editing = self._window.page.branches, self._window.page.editing
+        add = partial(self._add, "message/versions", applies=self._has_messages)
+        other_words = self.tr("change message correct")
+        add("edit-last", self.tr("Edit last prompt"), "Ctrl+Alt+E", editing.edit_last, other_words)
+        other_words = self.tr("retry again answer anew")
+        add("regenerate", self.tr("Regenerate answer"), "Ctrl+Alt+R", branches.regenerate_here, other_words)
+        other_words = self.tr("branch before after")
+        text = self.tr("Previous version")
+        add("previous-version", text, None, lambda: branches.step_version(-1), other_words)
+        add("next-version", self.tr("Next version"), None, lambda: branches.step_version(1), other_words)
+        other_words = self.tr("remove message prompt answer for good")
+        add("delete-message", self.tr("Delete message…"), None, branches.delete_here, other_words)
+
+    def _add_help(self, help_: HelpPresenter) -> tuple[WindowAction, WindowAction]:
+        add = self._add
+        other_words = self.tr("guide manual introduction how to")
+        open_help = add("help/guide", "help", self.tr("Help"), "F1", help_.show_guide, other_words)
+        other_words, text = self.tr("keys hotkeys bindings"), self.tr("Keyboard shortcuts")
+        shortcuts = add("help/guide", "shortcuts", text, None, help_.show_shortcuts, other_words)
+        other_words, text = self.tr("version licence program data folder"), self.tr("About Desktop Agent")
+        about = add("help/about", "about", text, None, help_.show_about, other_words)
+        about.setMenuRole(QAction.MenuRole.AboutRole)
+        return open_help, shortcuts
+
+    def _has_conversation(self) -> bool:
+        return self._window.conversation is not None
+
+    def _has_messages(self) -> bool:
+        conversation = self._window.conversation
+        return conversation is not None and not conversation.is_empty
+
+    def _is_working(self) -> bool:
+        conversation = self._window.conversation
+        return conversation is not None and conversation.working
+
+    def _open_menus(self) -> None:
+        if self._menus is not None:
+            self._menus.open()
+
+    def _search(self) -> None:
+        self._window.panes.show_list()
+        self._window.sidebar.focus_search()
+
+    def _rename(self) -> None:
+        self._window.panes.show_list()
+        self._window.sidebar.rename_current()
+
+    @Slot(Preferences)
+    def _show_keys_of_message(self, preferences: Preferences) -> None:
+        sends = preferences.chat.enter_sends
+        self._send.show_keys("Enter" if sends else "Ctrl+Enter")
+        self._new_line.show_keys("Shift+Enter" if sends else "Enter")

@@ -1,0 +1,133 @@
+"""The menu bar: every action of the window. Unless it is always shown, Alt and F10 show it for a moment."""
+
+from functools import partial
+
+from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtGui import QFocusEvent
+from PySide6.QtWidgets import QMainWindow, QMenu, QMenuBar
+
+from desktop_agent.types.preferences import Preferences
+from ui.bridge.settings import Settings
+from ui.shell.commands.action import WindowAction, window_actions
+
+_MOST_HEIGHT = (1 << 24) - 1
+"""QWIDGETSIZE_MAX."""
+_DELAY_MS = 500
+"""Until the hidden bar is built: the first conversation comes first."""
+
+
+class MenuBar(QMenuBar):
+    """The actions of a window in menus. Hidden means without height: so Qt goes on handling Alt and the mnemonics."""
+
+    def __init__(self, window: QMainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self._is_permanent = False
+        self._menus: list[QMenu] = []
+        self.setAccessibleName(self.tr("Menu bar"))
+        actions = window_actions(window)
+        for name, title in (
+            ("file", self.tr("&File")),
+            ("edit", self.tr("&Edit")),
+            ("view", self.tr("&View")),
+            ("conversation", self.tr("&Conversation")),
+            ("message", self.tr("&Message")),
+            ("help", self.tr("&Help")),
+        ):
+            self._fill(self.addMenu(title), [action for action in actions if action.menu_name == name])
+        self._fit()
+        window.setMenuBar(self)
+
+    def set_permanent(self, *, permanent: bool) -> None:
+        """Set whether it is always shown."""
+        self._is_permanent = permanent
+        self._fit()
+
+    def open_first(self) -> None:
+        """Open the first menu; the keyboard returns to where it was when the menu closes."""
+        self._set_shown(shown=True)
+        self.setActiveAction(self.actions()[0])
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._fit()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        QTimer.singleShot(0, self, self._fit)
+
+    def _fill(self, menu: QMenu, actions: list[WindowAction]) -> None:
+        menu.setAccessibleName(menu.title().replace("&", ""))
+        self._menus.append(menu)
+        section, series = "", None
+        for action in actions:
+            if section and section != action.section:
+                menu.addSeparator()
+            section = action.section
+            if not action.is_numbered:
+                menu.addAction(action)
+                continue
+            if series is None:
+                series = menu.addMenu(self.tr("Go to conversation"))
+                series.setAccessibleName(series.title())
+            series.addAction(action)
+        menu.aboutToShow.connect(partial(self._on_opened, menu))
+        menu.aboutToHide.connect(partial(self._on_closed, menu))
+
+    def _on_opened(self, menu: QMenu) -> None:
+        for action in menu.actions():
+            if isinstance(action, WindowAction):
+                action.setEnabled(action.applies())
+        if self.height() == 0:
+            # Opened by its letter: Qt has placed it over the bar already.
+            self._set_shown(shown=True)
+            place = self.mapToGlobal(self.actionGeometry(menu.menuAction()).bottomLeft())
+            QTimer.singleShot(0, menu, partial(menu.move, place))
+
+    def _on_closed(self, menu: QMenu) -> None:
+        # At once: the keys of a disabled action do nothing, though it may apply by the next moment.
+        for action in menu.actions():
+            action.setEnabled(True)
+        QTimer.singleShot(0, self, self._fit)
+
+    def _fit(self) -> None:
+        is_in_use = self.hasFocus() or any(menu.isVisible() for menu in self._menus)
+        self._set_shown(shown=self._is_permanent or is_in_use)
+
+    def _set_shown(self, *, shown: bool) -> None:
+        most = _MOST_HEIGHT if shown or self.isNativeMenuBar() else 0
+        layout = self._window.layout()
+        if most != self.maximumHeight() and layout is not None:
+            self.setMaximumHeight(most)
+            layout.activate()
+
+
+class MenuBarPresenter(QObject):
+    """Builds the menu bar of a window that has its actions, and shows it as the preferences say."""
+
+    def __init__(self, window: QMainWindow, settings: Settings) -> None:
+        super().__init__(window)
+        self._window = window
+        self._settings = settings
+        self._bar: MenuBar | None = None
+        settings.changed.connect(self._on_preferences)
+        self._on_preferences(settings.preferences)
+        QTimer.singleShot(_DELAY_MS, self, self.build)
+
+    def open(self) -> None:
+        """Open the first menu."""
+        self.build().open_first()
+
+    def build(self) -> MenuBar:
+        """Return the menu bar; build it if there is none yet."""
+        if self._bar is None:
+            self._bar = MenuBar(self._window)
+            self._on_preferences(self._settings.preferences)
+        return self._bar
+
+    @Slot(Preferences)
+    def _on_preferences(self, preferences: Preferences) -> None:
+        if preferences.appearance.menu_bar:
+            self.build()
+        if self._bar is not None:
+            self._bar.set_permanent(permanent=preferences.appearance.menu_bar)
