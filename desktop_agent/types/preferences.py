@@ -310,6 +310,16 @@ class HistoryPreferences(_Section):
     )
 
 
+class ShortcutPreferences(_Section):
+    """Keys of the window's actions, where they are not those that the actions come with."""
+
+    keys: dict[str, str] = Field(
+        default_factory=dict[str, str],
+        title="Keyboard shortcuts",
+        description="By the name of the action; empty where it has none.",
+    )
+
+
 class Preferences(_Section):
     """All sections."""
 
@@ -321,5 +331,6 @@ class Preferences(_Section):
     modes: ModePreferences = ModePreferences()
     specialists: SpecialistPreferences = SpecialistPreferences()
     mcp: McpPreferences = McpPreferences()
+    shortcuts: ShortcutPreferences = ShortcutPreferences()
     storage: StoragePreferences = StoragePreferences()
     histories: HistoryPreferences = HistoryPreferences()

@@ -272,6 +272,21 @@ async def menu_bar(desk: Desk) -> None:
     bar.setActiveAction(bar.actions()[3])
 
 
+@scene("shortcuts")
+async def shortcuts(desk: Desk) -> None:
+    desk.begin()
+    dialog = desk.settings.show("shortcuts")
+    dialog.shortcuts._list.setFocus()
+
+
+@scene("shortcuts-taken")
+async def shortcuts_taken(desk: Desk) -> None:
+    desk.begin()
+    page = desk.settings.show("shortcuts").shortcuts
+    page._search.setText("conversation")
+    page._set_keys("Ctrl+K")
+
+
 @scene("palette")
 async def palette(desk: Desk) -> None:
     await open_palette(desk)

@@ -13,7 +13,7 @@ from ui.composer.control_bar import ControlBar, SendStopButton
 from ui.composer.message_editor import MessageEditor, is_too_long
 from ui.style.boxes import vbox
 from ui.style.controls import IconButton, announce, label, set_by_name, set_style_property
-from ui.style.text import native_shortcut, translate_sentence
+from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ class Composer(QWidget):
         self._editor = MessageEditor(themes)
         self._notice = label(kind="warning", wrap=True)
         self._problems = label(kind="error", wrap=True)
-        self._attach = IconButton(themes, "attach", self.tr("Attach image"))
+        self.attach_button = IconButton(themes, "attach", self.tr("Attach image"))
         self._send_or_stop = SendStopButton(themes)
-        self._controls = ControlBar(self._send_or_stop, self._send_or_stop.max_width, self._attach)
+        self._controls = ControlBar(self._send_or_stop, self._send_or_stop.max_width, self.attach_button)
         self._draft_timer = QTimer(self, singleShot=True, interval=DRAFT_DELAY_MS)
         self._build_layout()
         self._connect_signals()
@@ -195,7 +195,7 @@ class Composer(QWidget):
         The person can still write, and send when the other process is gone.
         """
         self._blocked_reason = "" if why is None else translate_sentence(why)
-        self._controls.enable(why is None, self._attach)
+        self._controls.enable(why is None, self.attach_button)
         self._send_or_stop.set_blocked(self._blocked_reason)
         self._editor.setAccessibleDescription(self._blocked_reason)
         self._refresh()
@@ -327,7 +327,7 @@ class Composer(QWidget):
         editor.focus_changed.connect(lambda: self.frame.mark_focus(focused=editor.hasFocus()))
         editor.textChanged.connect(self._clear_problems)
         editor.textChanged.connect(self._cancel_pending_send)
-        self._attach.clicked.connect(self.choose_files)
+        self.attach_button.clicked.connect(self.choose_files)
         self._send_or_stop.send_pressed.connect(self.send)
         self._send_or_stop.queue_pressed.connect(lambda: self.send(later=True))
         self._send_or_stop.stop_requested.connect(self.stop_requested)
@@ -340,7 +340,6 @@ class Composer(QWidget):
 
     def _build_layout(self) -> None:
         self.setAcceptDrops(True)
-        self._attach.setToolTip(self.tr("Attach image") + f" ({native_shortcut('Ctrl+Shift+A')})")
         set_by_name(self._problems, textInteractionFlags="TextSelectableByMouse")
         for words in (self._problems, self._notice):
             # Where the text of the message begins.

@@ -18,7 +18,7 @@ from desktop_agent.types.providers import (
     ReasoningEffort,
     ReasoningMode,
 )
-from ui.style.text import escape_mnemonics, format_number, native_shortcut, plain_tooltip
+from ui.style.text import escape_mnemonics, format_number, plain_tooltip, with_keys
 from ui.style.theme import SPACE_XS, ThemeSource
 from ui.style.widgets import CollapsingButton
 
@@ -143,6 +143,8 @@ class ReasoningPicker(CollapsingButton):
         self._menu = QMenu(self)
         self._menu.setAccessibleName(self.tr("Reasoning"))
         self._group: QActionGroup | None = None
+        self._keys = REASONING_KEYS
+        self._description = ""
         self._shown: tuple[list[ReasoningChoice], Reasoning | None] = ([], None)
         self.setAccessibleName(self.tr("Reasoning"))
         self.clicked.connect(self.open_menu)
@@ -166,10 +168,14 @@ class ReasoningPicker(CollapsingButton):
         # “Default” alone would not say of what.
         self.setText(" " + escape_mnemonics(self.tr("Reasoning") if current is None else words))
         self.setAccessibleDescription(description)
-        self.setToolTip(
-            plain_tooltip(self.tr("Reasoning: {0}").format(description) + f" ({native_shortcut(REASONING_KEYS)})")
-        )
+        self._description = description
+        self.show_keys(self._keys)
         self.setVisible(bool(choices))
+
+    def show_keys(self, keys: str) -> None:
+        """Show the keys that open the menu."""
+        self._keys = keys
+        self.setToolTip(plain_tooltip(with_keys(self.tr("Reasoning: {0}").format(self._description), keys)))
 
     def open_menu(self) -> None:
         """Open the menu above the button."""
@@ -207,6 +213,8 @@ class ParametersButton(CollapsingButton):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(themes, parent, has_arrow=False)
         self._is_set = False
+        self._keys = PARAMETERS_KEYS
+        self._words: list[str] = []
         self.setAccessibleName(self.tr("Conversation settings"))
         themes.changed.connect(self._apply_theme)
         self.show_parameters(ConversationParameters())
@@ -219,8 +227,14 @@ class ParametersButton(CollapsingButton):
         self.setAccessibleDescription(", ".join(words) or self.tr("Default"))
         self._is_set = bool(words)
         self._apply_theme()
-        title = self.tr("Conversation settings") + f" ({native_shortcut(PARAMETERS_KEYS)})"
-        self.setToolTip(plain_tooltip("\n".join([title, *words])))
+        self._words = words
+        self.show_keys(self._keys)
+
+    def show_keys(self, keys: str) -> None:
+        """Show the keys that open the dialog."""
+        self._keys = keys
+        title = with_keys(self.tr("Conversation settings"), keys)
+        self.setToolTip(plain_tooltip("\n".join([title, *self._words])))
 
     def _apply_theme(self) -> None:
         theme = self._themes.theme

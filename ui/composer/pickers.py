@@ -18,11 +18,11 @@ from ui.style.text import (
     format_count,
     format_number,
     format_price,
-    native_shortcut,
     plain_tooltip,
     show_hidden,
     translate_sentence,
     truncate,
+    with_keys,
 )
 from ui.style.theme import ThemeSource, themed_icon
 from ui.style.widgets import CollapsingButton
@@ -139,6 +139,7 @@ class ModelPicker(QToolButton):
         self._themes = themes
         self._groups: Sequence[ModelGroup] = ()
         self._current = ("", "")
+        self._keys = "Ctrl+M"
         self._choose_instead: Callable[[str, str], None] | None = None
         words = {
             "name": self.tr("Models"),
@@ -192,6 +193,11 @@ class ModelPicker(QToolButton):
         self.open_list()
         self._choose_instead = choose
 
+    def show_keys(self, keys: str) -> None:
+        """Show the keys that open the list."""
+        self._keys = keys
+        self._update_text()
+
     def _search(self, typed: str) -> Sequence[ModelRow]:
         return model_rows(self._groups, typed, self._current)
 
@@ -209,7 +215,7 @@ class ModelPicker(QToolButton):
         words = title or self.tr("Choose a model")
         self.setText(escape_mnemonics(truncate(words, MAX_NAME_LENGTH)))
         self.setAccessibleDescription(words)
-        self.setToolTip(plain_tooltip(f"{words} ({native_shortcut('Ctrl+M')})"))
+        self.setToolTip(plain_tooltip(with_keys(words, self._keys)))
 
     def _apply_theme(self) -> None:
         # The arrow belongs behind the name, but Qt puts icons in front.

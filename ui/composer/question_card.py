@@ -139,6 +139,7 @@ class QuestionCard(QFrame):
         super().__init__(parent)
         self._question: QuestionAsked | None = None
         self._choices: AnswerChoices | None = None
+        self._keys = QUESTION_KEYS
         self._is_answering = False
         """The answer is on its way: where it is taken, the card goes before that returns."""
         self._title = label(kind="small")
@@ -185,6 +186,11 @@ class QuestionCard(QFrame):
             self._choices.clear_custom_answer()
             self.draft_returned.emit(words)
 
+    def show_keys(self, keys: str) -> None:
+        """Show the keys that lead to the card."""
+        self._keys = keys
+        self._update_hint(None, QApplication.focusWidget())
+
     def take_focus(self) -> None:
         """Focus the first choice."""
         if self._choices is not None:
@@ -222,7 +228,8 @@ class QuestionCard(QFrame):
         if self._choices is None:
             return
         if focused is None or not self.isAncestorOf(focused):
-            words = self.tr("To answer with the keyboard, press {0}.").format(native_shortcut(QUESTION_KEYS))
+            keys = native_shortcut(self._keys)
+            words = self.tr("To answer with the keyboard, press {0}.").format(keys) if keys else ""
         elif self._choices.accepts_numbers:
             words = self.tr("Press a number to choose, Enter to answer.")
         else:

@@ -30,6 +30,7 @@ from ui.settings.modes_form import ModeSettings
 from ui.settings.permissions import AuditLogSettings, RuleSettings
 from ui.settings.prices_form import PriceSettings
 from ui.settings.providers_form import ProviderSettings
+from ui.settings.shortcuts_form import ShortcutSettings
 from ui.settings.specialists_form import SpecialistSettings
 from ui.settings.storage_form import StorageSettings
 from ui.style.accessibility import choose_toggled_row
@@ -94,7 +95,7 @@ LIST_WIDTH = 190
 NARROW_WIDTH = 700
 """Pixels: a dialog that is less wide has its sections in a menu over the page."""
 SIZE = QSize(820, 740)
-CUSTOM_PAGES = frozenset({"providers", "modes", "specialists", "mcp", "histories"})
+CUSTOM_PAGES = frozenset({"providers", "modes", "specialists", "mcp", "histories", "shortcuts"})
 """Sections that need more than a control for each field."""
 
 
@@ -119,6 +120,7 @@ class SettingsDialog(QDialog):
         self.mcp_servers = McpServersForm(themes)
         self.rules = RuleSettings(themes)
         self.decisions = AuditLogSettings(themes)
+        self.shortcuts = ShortcutSettings(themes)
         self.histories = FoundHistorySettings()
         self.storage = StorageSettings(themes, self._create_form("storage"))
         self._problem = StatusLine(themes)
@@ -139,6 +141,7 @@ class SettingsDialog(QDialog):
         for name in type(preferences).model_fields:
             if name not in CUSTOM_PAGES and name not in self._forms:
                 self._add_section(name)
+        self._add_page("shortcuts", self.tr("Keyboard shortcuts"), self.shortcuts)
         self._add_page("histories", self.tr("Other assistants"), self.histories)
         self._add_page("storage", self.tr("Storage"), self.storage)
         self._build(themes)
@@ -146,6 +149,7 @@ class SettingsDialog(QDialog):
         self._update_layout()
         self.modes.changed.connect(partial(self._change_preference, "modes", "defined"))
         self.specialists.changed.connect(partial(self._change_preference, "specialists", "defined"))
+        self.shortcuts.keys_changed.connect(partial(self._change_preference, "shortcuts", "keys"))
         self.set_preferences(preferences)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -49,6 +49,8 @@ class SettingsPresenter(QObject):
     connect_requested = Signal()
     """The person wants another server; the dialog is hidden already."""
     about_requested = Signal()
+    dialog_created = Signal(object)
+    """The SettingsDialog, before it is shown for the first time."""
 
     def __init__(
         self,
@@ -160,6 +162,7 @@ class SettingsPresenter(QObject):
             dialog.histories.switched.connect(self._found.show_program)
         if self._disk is not None:
             self._storage_presenter = StoragePresenter(dialog.storage, self._disk, self._tasks)
+        self.dialog_created.emit(dialog)
         return dialog
 
     @Slot(Preferences)

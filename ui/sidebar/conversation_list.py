@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QPushButton, QWid
 
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, IconButton, announce
+from ui.style.text import with_keys
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, themed_icon
 
 if TYPE_CHECKING:
@@ -154,6 +155,12 @@ class ConversationList(QFrame):
         footer.show()
         return footer
 
+    def show_keys(self, new: str, new_unstored: str, search: str) -> None:
+        """Show these keys in the tooltips of what they lead to."""
+        self._new.setToolTip(with_keys(self.tr("New conversation"), new))
+        self._new_unstored.setToolTip(with_keys(self._new_unstored.accessibleName(), new_unstored))
+        self._search.setToolTip(with_keys(self.tr("Search in all conversations"), search))
+
     def add_section(self, section: QWidget) -> None:
         """Add a section below the conversations, which is hidden while results are shown."""
         rows = self._list
@@ -291,10 +298,7 @@ class ConversationList(QFrame):
         self.setProperty("kind", "sidebar")
         self.setProperty("rowWidgets", True)
         self._new.setAccessibleName(self.tr("New conversation"))
-        self._new.setToolTip(self.tr("New conversation") + " (Ctrl+N)")
-        self._new_unstored.setToolTip(self._new_unstored.accessibleName() + " (Ctrl+Shift+N)")
         self._search.setAccessibleName(self.tr("Search conversations"))
-        self._search.setToolTip(self.tr("Search in all conversations") + " (Ctrl+Shift+F)")
         self._column.addSpacing(SPACE_XS)
         self._column.addStretch(1)
 

@@ -1,12 +1,14 @@
 """The footer of the sidebar: Settings with a word beside its icon; what waits, Trash, Commands and Help as icons."""
 
+from functools import partial
+
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from ui.style.boxes import hbox
 from ui.style.controls import IconButton
-from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip
+from ui.style.text import escape_mnemonics, plain_tooltip, with_keys
 from ui.style.theme import ICON_SIZE, SPACE_XS, ThemeSource, icon, themed_icon
 
 
@@ -34,8 +36,10 @@ class SidebarFooter(QWidget):
         self._help = IconButton(themes, "help", self.tr("Help"))
         hbox(*self.tab_stops, parent=self, spacing=SPACE_XS // 2, margins=0, grow=self._settings)
         for button, action in zip(self.tab_stops, (settings, waiting, trash, commands, helping), strict=True):
-            keys = action.shortcut().toString()
-            button.setToolTip(plain_tooltip(f"{action.text()} ({native_shortcut(keys)})" if keys else action.text()))
+            show_keys = partial(_show_keys, button, action)
+            # Its keys can be changed.
+            action.changed.connect(show_keys)
+            show_keys()
             button.clicked.connect(action.trigger)
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
@@ -82,6 +86,10 @@ class WaitingButton(IconButton):
 
 _NARROW_MARGIN = 10
 """Pixels beside the icon of a button that has no room for its word."""
+
+
+def _show_keys(button: QToolButton, action: QAction) -> None:
+    button.setToolTip(plain_tooltip(with_keys(action.text(), action.shortcut().toString())))
 
 
 class _TextButton(QToolButton):

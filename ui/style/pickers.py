@@ -12,7 +12,7 @@ from ui.style.accessibility import ChoiceList, choose_toggled_row
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, IconButton, announce, button, line
 from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
-from ui.style.text import escape_mnemonics, plain_tooltip
+from ui.style.text import escape_mnemonics, plain_tooltip, with_keys
 from ui.style.theme import SPACE_S, SPACE_XS, Theme, ThemeSource
 from ui.style.widgets import CollapsingButton
 
@@ -283,6 +283,7 @@ class ModePicker(CollapsingButton):
         self._modes: tuple[Mode, ...] = (DEFAULT_MODE,)
         self._current = DEFAULT_MODE
         self._requested: Mode | None = None
+        self._keys = MODE_SHORTCUT
         self._menu = QMenu(self)
         self._menu.setAccessibleName(self.tr("Mode"))
         self._group = QActionGroup(self._menu)
@@ -302,6 +303,11 @@ class ModePicker(CollapsingButton):
         if is_other:
             announce(self, self.tr("Mode: {0}").format(mode_title(current)))
 
+    def show_keys(self, keys: str) -> None:
+        """Show the keys that open the menu."""
+        self._keys = keys
+        self._show()
+
     def open_menu(self) -> None:
         """Open the menu of all modes above the button, or below if the window has no room above."""
         self._fill_menu()
@@ -320,7 +326,7 @@ class ModePicker(CollapsingButton):
             meaning += ". " + self.tr("The agent asks for the mode “{0}”.").format(requested)
         self.setText(" " + escape_mnemonics(words))
         self.setAccessibleDescription(self.tr("{0}: {1}").format(words, meaning))
-        self.setToolTip(plain_tooltip(self.tr("Mode: {0}").format(words) + f" ({MODE_SHORTCUT})\n{meaning}"))
+        self.setToolTip(plain_tooltip(with_keys(self.tr("Mode: {0}").format(words), self._keys) + f"\n{meaning}"))
         self._fill_menu()
         self._apply_theme()
 

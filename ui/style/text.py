@@ -88,6 +88,11 @@ def native_shortcut(keys: str) -> str:
     return QKeySequence(written).toString(QKeySequence.SequenceFormat.NativeText)
 
 
+def with_keys(text: str, keys: str) -> str:
+    """Return a text with the keys behind it in brackets, if there are any."""
+    return f"{text} ({native_shortcut(keys)})" if keys else text
+
+
 def plain_tooltip(text: str) -> str:
     """Return a tooltip that Qt does not read as HTML: text from outside must show as it is and fetch nothing.
 

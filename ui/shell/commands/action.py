@@ -1,6 +1,6 @@
 """An action of the window: what it is called, its keys, its place in the menus, and whether it applies now."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
@@ -52,6 +52,11 @@ class WindowAction(QAction):
         return self.shortcut().toString()
 
     @property
+    def is_handled_elsewhere(self) -> bool:
+        """Whether one part of the window handles its keys, see `show_keys`."""
+        return self.shortcutContext() is Qt.ShortcutContext.WidgetShortcut
+
+    @property
     def shown_keys(self) -> str:
         """Its keys as text in the person's language, or ""."""
         return native_shortcut(self.keys)
@@ -61,6 +66,20 @@ class WindowAction(QAction):
         # The window itself never has the keyboard.
         self.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         self.setShortcut(keys)
+
+
+def apply_keys(actions: Sequence[WindowAction], changed: Mapping[str, str]) -> None:
+    """Give actions the keys that the person chose, by the action's name, and the others their own unless taken."""
+    free = [action for action in actions if not action.is_handled_elsewhere]
+    chosen: dict[str, str] = {}
+    for action in free:
+        keys = changed.get(action.name)
+        if keys is not None and (not keys or keys not in chosen.values()):
+            chosen[action.name] = keys
+    taken = set(chosen.values())
+    for action in free:
+        default = "" if action.default_keys in taken else action.default_keys
+        action.setShortcut(chosen.get(action.name, default))
 
 
 def window_actions(window: QWidget) -> list[WindowAction]:

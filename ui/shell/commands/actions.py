@@ -1,6 +1,6 @@
 """All actions of the window with their shortcuts, synonyms and menus, in one list; and the help dialog behind some."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from ui.bridge.settings import Settings
 from ui.bridge.storage import DiskMonitor, PictureStore
 from ui.composer.parameter_buttons import PARAMETERS_KEYS, REASONING_KEYS
 from ui.composer.question_card import QUESTION_KEYS
-from ui.shell.commands.action import WindowAction, window_actions
+from ui.shell.commands.action import WindowAction, apply_keys, window_actions
 from ui.shell.commands.command_palette import PalettePresenter
 from ui.shell.commands.menu_bar import MenuBarPresenter
 from ui.shell.settings import SettingsPresenter
@@ -22,9 +22,11 @@ from ui.shell.window import MainWindow
 from ui.sidebar.organising import OrganisePresenter
 from ui.sidebar.row_menus import RowAction
 from ui.style.pickers import MODE_SHORTCUT as MODE_KEYS
+from ui.style.text import with_keys
 from ui.style.theme import ThemeSource
 
 if TYPE_CHECKING:
+    from ui.settings.settings_dialog import SettingsDialog
     from ui.shell.commands.help_dialog import HelpDialog
     from ui.shell.exchange import ExchangePresenter
 
@@ -89,6 +91,7 @@ class WindowActions(QObject):
         self._settings = settings
         self._add = partial(WindowAction, window)
         self._menus: MenuBarPresenter | None = None
+        self._shown_keys: dict[str, str] = {}
         # First the palette, which finds all others and does not list itself.
         palette.opening_action = commands = self._add(
             "view/find", "commands", self.tr("Commands"), "Ctrl+K", palette.open
@@ -110,6 +113,9 @@ class WindowActions(QObject):
         footer = window.sidebar.add_footer(open_settings, waiting, trash, commands, open_help)
         window.inbox.count_changed.connect(footer.show_waiting)
         self._menus = MenuBarPresenter(window, settings)
+        settings.changed.connect(self._apply_keys)
+        pages.dialog_created.connect(self._show_shortcuts)
+        self._apply_keys(settings.preferences)
         deferred = [action for action in window_actions(window) if action.default_keys == window.deferred_shortcut]
         if window.deferred_shortcut and deferred:
             # After everything is connected to the actions.
@@ -289,8 +295,6 @@ class WindowActions(QObject):
         add("message/queue", "queue", text, "Ctrl+Shift+W", waiting.take_focus, other_words, lambda: bool(waiting.rows))
         text, card = self.tr("Answer the question"), page.session_controls.questions
         add("message/queue", "answer", text, QUESTION_KEYS, card.take_focus, "", lambda: card.question is not None)
-        self._settings.changed.connect(self._show_keys_of_message)
-        self._show_keys_of_message(self._settings.preferences)
 
     def _add_versions(self) -> None:
         branches, editing = self._window.page.branches, self._window.page.editing
@@ -340,8 +344,32 @@ class WindowActions(QObject):
         self._window.panes.show_list()
         self._window.sidebar.rename_current()
 
+    @Slot(object)
+    def _show_shortcuts(self, dialog: "SettingsDialog") -> None:
+        # Late, as the dialog itself.
+        from ui.shell.commands.shortcuts import ShortcutsPresenter
+
+        ShortcutsPresenter(dialog.shortcuts, self._window, self._settings)
+
     @Slot(Preferences)
-    def _show_keys_of_message(self, preferences: Preferences) -> None:
+    def _apply_keys(self, preferences: Preferences) -> None:
+        actions = window_actions(self._window)
+        apply_keys(actions, preferences.shortcuts.keys)
+        shown = {action.name: action.keys for action in actions}
+        if shown != self._shown_keys:
+            self._shown_keys = shown
+            self._show_keys(shown)
         sends = preferences.chat.enter_sends
         self._send.show_keys("Enter" if sends else "Ctrl+Enter")
         self._new_line.show_keys("Shift+Enter" if sends else "Enter")
+
+    def _show_keys(self, keys: Mapping[str, str]) -> None:
+        """Show them in the tooltips of the window."""
+        page, sidebar = self._window.page, self._window.sidebar
+        sidebar.show_keys(keys["new-conversation"], keys["new-unstored-conversation"], keys["search"])
+        page.composer.attach_button.setToolTip(with_keys(self.tr("Attach image"), keys["attach"]))
+        page.model_picker.show_keys(keys["choose-model"])
+        page.models.reasoning.show_keys(keys["choose-reasoning"])
+        page.models.parameters.show_keys(keys["conversation-settings"])
+        page.session_controls.picker.show_keys(keys["choose-mode"])
+        page.session_controls.questions.show_keys(keys["answer"])

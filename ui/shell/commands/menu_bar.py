@@ -2,9 +2,10 @@
 
 from functools import partial
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from PySide6.QtGui import QFocusEvent
-from PySide6.QtWidgets import QMainWindow, QMenu, QMenuBar
+from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QMenuBar, QWidget
+from shiboken6 import isValid
 
 from desktop_agent.types.preferences import Preferences
 from ui.bridge.settings import Settings
@@ -17,13 +18,21 @@ _DELAY_MS = 500
 
 
 class MenuBar(QMenuBar):
-    """The actions of a window in menus. Hidden means without height: so Qt goes on handling Alt and the mnemonics."""
+    """The actions of a window in menus. Hidden means without height: so Qt goes on handling Alt and the mnemonics.
+
+    It has the keyboard only while a menu is open, and then returns it: Qt forgets to whom where the window manager
+    takes the keyboard for a moment when Alt is pressed.
+    """
 
     def __init__(self, window: QMainWindow) -> None:
         super().__init__(window)
         self._window = window
         self._is_permanent = False
         self._menus: list[QMenu] = []
+        self._is_closing = False
+        """A menu has just closed, for which Qt gives the keyboard to the bar."""
+        self._before: QWidget | None = None
+        """What had the keyboard."""
         self.setAccessibleName(self.tr("Menu bar"))
         actions = window_actions(window)
         for name, title in (
@@ -37,6 +46,9 @@ class MenuBar(QMenuBar):
             self._fill(self.addMenu(title), [action for action in actions if action.menu_name == name])
         self._fit()
         window.setMenuBar(self)
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            app.focusChanged.connect(self._on_focus)
 
     def set_permanent(self, *, permanent: bool) -> None:
         """Set whether it is always shown."""
@@ -44,17 +56,14 @@ class MenuBar(QMenuBar):
         self._fit()
 
     def open_first(self) -> None:
-        """Open the first menu; the keyboard returns to where it was when the menu closes."""
+        """Open the first menu, also in place of one that is open."""
         self._set_shown(shown=True)
         self.setActiveAction(self.actions()[0])
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        self._fit()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        QTimer.singleShot(0, self, self._fit)
+        is_alt = event.reason() is Qt.FocusReason.MenuBarFocusReason and not self._is_closing
+        QTimer.singleShot(0, self, self.open_first if is_alt else self._leave)
 
     def _fill(self, menu: QMenu, actions: list[WindowAction]) -> None:
         menu.setAccessibleName(menu.title().replace("&", ""))
@@ -71,6 +80,8 @@ class MenuBar(QMenuBar):
                 series = menu.addMenu(self.tr("Go to conversation"))
                 series.setAccessibleName(series.title())
             series.addAction(action)
+        # Assistive technology triggers an action and leaves the menu open.
+        menu.triggered.connect(menu.hide)
         menu.aboutToShow.connect(partial(self._on_opened, menu))
         menu.aboutToHide.connect(partial(self._on_closed, menu))
 
@@ -85,14 +96,31 @@ class MenuBar(QMenuBar):
             QTimer.singleShot(0, menu, partial(menu.move, place))
 
     def _on_closed(self, menu: QMenu) -> None:
+        self._is_closing = True
         # At once: the keys of a disabled action do nothing, though it may apply by the next moment.
         for action in menu.actions():
             action.setEnabled(True)
-        QTimer.singleShot(0, self, self._fit)
+        QTimer.singleShot(0, self, self._leave)
+
+    def _on_focus(self, before: QWidget | None, now: QWidget | None) -> None:
+        if now is self and before is not None:
+            self._before = before
+
+    def _leave(self) -> None:
+        """Return the keyboard and hide the bar, unless a menu is open."""
+        self._is_closing = False
+        if self._is_open:
+            return
+        if self._window.focusWidget() is self and self._before is not None and isValid(self._before):
+            self._before.setFocus(Qt.FocusReason.MenuBarFocusReason)
+        self._fit()
+
+    @property
+    def _is_open(self) -> bool:
+        return any(menu.isVisible() for menu in self._menus)
 
     def _fit(self) -> None:
-        is_in_use = self.hasFocus() or any(menu.isVisible() for menu in self._menus)
-        self._set_shown(shown=self._is_permanent or is_in_use)
+        self._set_shown(shown=self._is_permanent or self._is_open)
 
     def _set_shown(self, *, shown: bool) -> None:
         most = _MOST_HEIGHT if shown or self.isNativeMenuBar() else 0

@@ -1,0 +1,122 @@
+"""The menu bar and the page of keyboard shortcuts: once by keys, and once by the accessible tree."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fakes.window_process import Screen, opened, wait_until
+from tests.whole_app.steps import command, command_by_keys, step_to
+
+DEMO, NEW = "Try the demo", "New conversation"
+
+
+@pytest.fixture(scope="module")
+def screen(real_display: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screen]:
+    data = tmp_path_factory.mktemp("commands") / "data"
+    with opened(real_display, data, "--demo") as (_, screen):
+        screen.wait_for("Message")
+        # The last that is built.
+        screen.wait_for("Menu bar")
+        yield screen
+
+
+def test_the_menu_bar_by_keys(screen: Screen) -> None:
+    screen.focus("Message")
+    screen.wait_focus("Message")
+    screen.keys("F10")
+    screen.wait_for("File", "popup menu")
+    for menu in ("Edit", "View", "Conversation", "Message", "Help"):
+        screen.keys("Right")
+        screen.wait_for(menu, "popup menu")
+    step_to(screen, "Down", "About Desktop Agent")
+    screen.keys("Return")
+    screen.wait_for("Help", "dialog")
+    screen.keys("Escape")
+    screen.wait_gone("Help", "dialog")
+    screen.focus("Message")
+    screen.wait_focus("Message")
+    screen.keys("alt")
+    screen.wait_for("File", "popup menu")
+    screen.keys("Escape")
+    screen.wait_gone("File", "popup menu")
+    screen.wait_focus("Message")
+
+
+def open_menus(screen: Screen) -> None:
+    screen.press("Commands")
+    screen.wait_for("Commands", "list")
+    screen.write("Commands", "Open the menu bar")
+    screen.press("Open the menu bar, F10")
+
+
+def test_the_menu_bar_by_the_tree(screen: Screen) -> None:
+    open_menus(screen)
+    screen.wait_for("File", "popup menu")
+    check = screen.find("Check saved conversations", "menu item")
+    assert check is not None
+    assert "enabled" in check["states"]
+    screen.press("Connect a model")
+    screen.wait_gone("File", "popup menu")
+    screen.wait_for("Connect a model", "label")
+    open_menus(screen)
+    screen.wait_for("File", "popup menu")
+    screen.press(DEMO)
+    screen.wait_for("Message")
+
+
+def to_page_by_keys(screen: Screen) -> None:
+    screen.keys("ctrl+comma")
+    screen.wait_focus("Sections")
+    screen.keys("Home")
+    step_to(screen, "Down", "Keyboard shortcuts")
+    screen.keys("Tab")
+    screen.wait_focus("Search shortcuts")
+    screen.keys("ctrl+a")
+
+
+def leave_page(screen: Screen) -> None:
+    screen.keys("Escape")
+    screen.wait_gone("Settings", "dialog")
+    screen.focus("Message")
+    screen.wait_focus("Message")
+
+
+def test_shortcuts_by_keys(screen: Screen) -> None:
+    to_page_by_keys(screen)
+    screen.type(DEMO)
+    screen.keys("Tab")
+    screen.wait_focus("Find by pressing keys")
+    screen.keys("Tab")
+    screen.wait_focus(DEMO)
+    screen.keys("Return")
+    screen.wait_focus(f"Keys of “{DEMO}”")
+    screen.keys("ctrl+n")
+    screen.wait_says(f"Ctrl+N belongs to “{NEW}”.")
+    screen.wait_focus("Cancel")
+    screen.keys("Tab")
+    screen.wait_focus("Take the keys over")
+    screen.keys("space")
+    screen.wait_line(f"{DEMO}, Ctrl+N (changed)")
+    leave_page(screen)
+    command_by_keys(screen, "Connect a model")
+    screen.wait_for("Connect a model", "label")
+    screen.keys("ctrl+n")
+    screen.wait_for("Message")
+
+
+def test_shortcuts_by_the_tree(screen: Screen) -> None:
+    command(screen, "Settings")
+    screen.press("Keyboard shortcuts")
+    screen.write("Search shortcuts", NEW)
+    screen.press(screen.wait_line(f"{NEW}, "))
+    screen.wait_for(f"Keys of “{NEW}”")
+    screen.press("Reset all shortcuts")
+    screen.wait_says("All actions get the keys that they came with.")
+    screen.press("Reset all shortcuts now")
+    screen.wait_line(f"{NEW}, Ctrl+N")
+    screen.press("No keys")
+    screen.wait_line(f"{NEW}, none (changed)")
+    screen.press("Reset")
+    wait_until("the keys are back", lambda: screen.says(f"{NEW}, Ctrl+N"))
+    screen.press("Close")
+    screen.wait_gone("Settings", "dialog")

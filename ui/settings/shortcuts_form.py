@@ -1,0 +1,342 @@
+"""The page of keyboard shortcuts: find an action by words or by keys, and change its keys."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QFrame, QKeySequenceEdit, QLineEdit, QListView, QWidget
+
+from ui.style.accessibility import ChoiceList
+from ui.style.boxes import hbox, vbox
+from ui.style.controls import ClearableField, ComboBox, announce, button, label
+from ui.style.layouts import FlowRows
+from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
+from ui.style.text import native_shortcut
+from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
+from ui.style.widgets import ConfirmBar
+
+_ROWS_HEIGHT = 240
+"""Pixels that the list has at least."""
+_FIELD_WIDTH = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Shortcut:
+    """An action and its keys, in Qt's portable form; `default` are those that it comes with.
+
+    `words` are synonyms for the search. `fixed` says why the keys cannot be changed. The keys are one of the `choices`,
+    if there are any.
+    """
+
+    name: str
+    title: str
+    keys: str
+    default: str
+    words: str = ""
+    fixed: str = ""
+    choices: tuple[str, ...] = ()
+
+
+class KeyField(QKeySequenceEdit):
+    """A field that takes the next keys that are pressed. Escape is left to the dialog, and Tab goes on.
+
+    With `clears`, Escape and Backspace empty a field that has keys.
+    """
+
+    pressed = Signal(str)
+    """The keys in Qt's portable form; "" when the field was cleared."""
+
+    def __init__(self, name: str, placeholder: str, *, clears: bool = False) -> None:
+        super().__init__()
+        self._placeholder = placeholder
+        self._clears = clears
+        self.setMaximumSequenceLength(1)
+        self.setMinimumWidth(_FIELD_WIDTH)
+        self.set_name(name)
+        self.show_keys("")
+        self.editingFinished.connect(self._on_finished)
+
+    def set_name(self, name: str) -> None:
+        """Set the accessible name."""
+        for part in (self, *self.findChildren(QLineEdit)):
+            part.setAccessibleName(name)
+
+    @property
+    def keys(self) -> str:
+        return self.keySequence().toString()
+
+    def show_keys(self, keys: str) -> None:
+        """Show keys without a signal."""
+        self.setKeySequence(QKeySequence(keys))
+        # Qt's own comes back with each change.
+        for line in self.findChildren(QLineEdit):
+            line.setPlaceholderText(self._placeholder)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        is_plain = not event.modifiers()
+        if self._clears and self.keys and is_plain and event.key() in {Qt.Key.Key_Escape, Qt.Key.Key_Backspace}:
+            self.show_keys("")
+        elif event.key() == Qt.Key.Key_Escape and is_plain:
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
+
+    def _on_finished(self) -> None:
+        self.pressed.emit(self.keys)
+
+
+def changed_keys(shortcuts: Sequence[Shortcut]) -> dict[str, str]:
+    """Return the keys that are not those that an action comes with, by the action's name."""
+    return {shortcut.name: shortcut.keys for shortcut in shortcuts if shortcut.keys != shortcut.default}
+
+
+class ShortcutSettings(QWidget):
+    """A list of all actions, and below it the keys of the chosen one. Changes take effect at once."""
+
+    keys_changed = Signal(dict)
+    """All keys that are not those that an action comes with, by its name."""
+    choice_changed = Signal(str, int)
+    """An action whose keys are one of a few, and which one was chosen."""
+
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
+        self._shortcuts: dict[str, Shortcut] = {}
+        self._chosen = ""
+        self._wanted = ("", "")
+        """The action and the keys that the person is asked about."""
+        self._search = ClearableField(themes, self.tr("Search shortcuts"))
+        self._pressed = KeyField(self.tr("Find by pressing keys"), self.tr("Find by keys"), clears=True)
+        self._rows = ResultModel(self)
+        self._list = ChoiceList()
+        self._title = label(kind="strong", wrap=True)
+        self._field = KeyField(self.tr("Keys"), self.tr("Press keys"))
+        self._choice = ComboBox()
+        self._problem = label(kind="error", wrap=True)
+        self._reset = button(self.tr("Reset"), self._reset_chosen)
+        self._remove = button(self.tr("No keys"), self._remove_keys)
+        self._take_over = ConfirmBar(
+            (self.tr("Cancel"), self.tr("Cancel")), (self.tr("Take over"), self.tr("Take the keys over"))
+        )
+        self._reset_all = button(self.tr("Reset all shortcuts"), self._ask_to_reset_all)
+        self._confirm = ConfirmBar(
+            (self.tr("Cancel"), self.tr("Cancel")), (self.tr("Reset all"), self.tr("Reset all shortcuts now"))
+        )
+        self._build(themes)
+        self._connect()
+        self._show_chosen()
+
+    def show_shortcuts(self, shortcuts: Sequence[Shortcut]) -> None:
+        """Show these; the chosen one stays chosen."""
+        now = {shortcut.name: shortcut for shortcut in shortcuts}
+        if now != self._shortcuts:
+            self._shortcuts = now
+            self._fill()
+
+    def key_problem(self, keys: str) -> str:
+        """Return why no action can have these keys; "" if one can."""
+        shown = native_shortcut(keys)
+        if keys in _TEXT_KEYS:
+            return self.tr("{0} belongs to the text that is selected or written.").format(shown)
+        if keys in {"Ctrl+Return", "Ctrl+Enter"}:
+            return self.tr("{0} belongs to the message that is written.").format(shown)
+        if _is_bare(keys):
+            return self.tr("{0} alone is needed for writing and moving. Use it with Ctrl or Alt.").format(shown)
+        return ""
+
+    def _fill(self) -> None:
+        words, pressed = self._search.text().casefold().split(), self._pressed.keys
+        fitting = [
+            shortcut
+            for shortcut in self._shortcuts.values()
+            if _fits(shortcut, words) and (not pressed or shortcut.keys == pressed)
+        ]
+        self._rows.show_rows([_row(shortcut, self._keys_text(shortcut)) for shortcut in fitting])
+        names = [shortcut.name for shortcut in fitting]
+        if self._chosen not in names:
+            self._chosen = names[0] if names else ""
+        if self._chosen:
+            self._list.setCurrentIndex(self._rows.index(names.index(self._chosen)))
+        self._show_chosen()
+
+    def _keys_text(self, shortcut: Shortcut) -> str:
+        shown = native_shortcut(shortcut.keys)
+        return self.tr("{0} (changed)").format(shown or self.tr("none")) if shortcut.keys != shortcut.default else shown
+
+    def _on_current(self, index: QModelIndex) -> None:
+        row = self._rows.row(index.row()) if index.isValid() else None
+        if isinstance(row, _ShortcutRow) and row.name != self._chosen:
+            self._chosen = row.name
+            self._show_chosen()
+
+    def _show_chosen(self) -> None:
+        shortcut = self._shortcuts.get(self._chosen)
+        self._take_over.hide()
+        self._show_problem("")
+        self._detail.setVisible(shortcut is not None)
+        if shortcut is None:
+            self._problem.setText(self.tr("No action has these words or keys.") if self._shortcuts else "")
+            self._problem.setVisible(bool(self._shortcuts))
+            return
+        self._title.setText(shortcut.title)
+        self._field.set_name(self.tr("Keys of “{0}”").format(shortcut.title))
+        self._choice.setAccessibleName(self._field.accessibleName())
+        self._field.show_keys(shortcut.keys)
+        self._choice.clear()
+        self._choice.addItems([native_shortcut(keys) for keys in shortcut.choices])
+        if shortcut.choices:
+            self._choice.setCurrentIndex(shortcut.choices.index(shortcut.keys))
+        is_free = not shortcut.fixed and not shortcut.choices
+        self._field.setVisible(is_free)
+        self._choice.setVisible(bool(shortcut.choices))
+        for control in (self._reset, self._remove):
+            control.setVisible(is_free)
+        self._reset.setEnabled(shortcut.keys != shortcut.default)
+        self._remove.setEnabled(bool(shortcut.keys))
+        self._reason.setText(shortcut.fixed)
+        self._reason.setVisible(bool(shortcut.fixed))
+
+    def _edit(self) -> None:
+        """Give the keyboard to what changes the chosen action."""
+        shown = next((control for control in (self._field, self._choice) if not control.isHidden()), None)
+        if shown is not None and not self._detail.isHidden():
+            shown.setFocus()
+
+    def _set_keys(self, keys: str) -> None:
+        shortcut = self._shortcuts.get(self._chosen)
+        if shortcut is None or keys == shortcut.keys:
+            self._show_chosen()
+            return
+        problem = self.key_problem(keys) if keys else ""
+        other = next((known for known in self._shortcuts.values() if keys and known.keys == keys), None)
+        if not problem and other is not None and (other.fixed or other.choices):
+            problem = self.tr("{0} belongs to “{1}”.").format(native_shortcut(keys), other.title)
+        if problem:
+            self._field.show_keys(shortcut.keys)
+            self._show_problem(problem)
+        elif other is not None:
+            self._wanted = (shortcut.name, keys)
+            words = self.tr("{0} belongs to “{1}”. Take it over? “{1}” has no keys then.")
+            self._take_over.ask(words.format(native_shortcut(keys), other.title))
+        else:
+            self._change({shortcut.name: keys})
+
+    def _change(self, keys: dict[str, str]) -> None:
+        shortcuts = [self._with_keys(shortcut, keys) for shortcut in self._shortcuts.values()]
+        self.keys_changed.emit(changed_keys(shortcuts))
+
+    def _with_keys(self, shortcut: Shortcut, keys: dict[str, str]) -> Shortcut:
+        if shortcut.fixed or shortcut.choices:
+            return Shortcut(shortcut.name, shortcut.title, "", "")
+        return Shortcut(shortcut.name, shortcut.title, keys.get(shortcut.name, shortcut.keys), shortcut.default)
+
+    def _on_taken_over(self) -> None:
+        name, keys = self._wanted
+        others = {known.name: "" for known in self._shortcuts.values() if known.keys == keys}
+        self._take_over.hide()
+        self._field.setFocus()
+        self._change({**others, name: keys})
+
+    def _on_declined(self) -> None:
+        self._show_chosen()
+        self._field.setFocus()
+
+    def _reset_chosen(self) -> None:
+        self._field.setFocus()
+        self._set_keys(self._shortcuts[self._chosen].default)
+
+    def _remove_keys(self) -> None:
+        self._field.setFocus()
+        self._set_keys("")
+
+    def _ask_to_reset_all(self) -> None:
+        self._confirm.ask(self.tr("All actions get the keys that they came with."))
+
+    def _on_reset_all(self) -> None:
+        self._confirm.hide()
+        self._list.setFocus()
+        self.keys_changed.emit({})
+
+    def _on_reset_declined(self) -> None:
+        self._confirm.hide()
+        self._reset_all.setFocus()
+
+    def _on_chosen_from_menu(self, index: int) -> None:
+        self.choice_changed.emit(self._chosen, index)
+
+    def _show_problem(self, words: str) -> None:
+        self._problem.setText(words)
+        self._problem.setVisible(bool(words))
+        if words:
+            announce(self._field, words)
+
+    def _build(self, themes: ThemeSource) -> None:
+        self._search.setAccessibleName(self.tr("Search shortcuts"))
+        self._list.setModel(self._rows)
+        self._list.setItemDelegate(RowDelegate(themes, self._list))
+        self._list.setAccessibleName(self.tr("Shortcuts"))
+        self._list.setMouseTracking(True)
+        self._list.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
+        self._list.setUniformItemSizes(True)
+        self._list.setMinimumHeight(_ROWS_HEIGHT)
+        self._reason = label(kind="muted", wrap=True)
+        self._detail = QFrame()
+        self._detail.setProperty("kind", "card")
+        keys = FlowRows((self._field, self._choice, self._reset, self._remove))
+        vbox(self._title, self._reason, keys, self._take_over, parent=self._detail, spacing=SPACE_S, margins=SPACE_M)
+        note = self.tr(
+            "Choose an action and press its new keys below the list. The keys of the approval dialog are fixed, so "
+            "that nothing is allowed by mistake."
+        )
+        vbox(
+            label(note, "muted", wrap=True),
+            hbox(self._search, self._pressed, spacing=SPACE_S, grow=self._search),
+            self._list,
+            self._detail,
+            self._problem,
+            self._confirm,
+            hbox(self._reset_all, end_stretch=True),
+            parent=self,
+            spacing=SPACE_S,
+            margins=0,
+            grow=self._list,
+        )
+
+    def _connect(self) -> None:
+        self._search.textChanged.connect(self._fill)
+        self._pressed.keySequenceChanged.connect(self._fill)
+        self._list.selectionModel().currentChanged.connect(self._on_current)
+        self._list.activated.connect(self._edit)
+        self._field.pressed.connect(self._set_keys)
+        self._choice.activated.connect(self._on_chosen_from_menu)
+        self._take_over.confirmed.connect(self._on_taken_over)
+        self._take_over.declined.connect(self._on_declined)
+        self._confirm.confirmed.connect(self._on_reset_all)
+        self._confirm.declined.connect(self._on_reset_declined)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ShortcutRow(ResultRow):
+    name: str = ""
+
+
+def _row(shortcut: Shortcut, keys: str) -> _ShortcutRow:
+    spoken = f"{shortcut.title}, {keys}" if keys else shortcut.title
+    return _ShortcutRow(text=shortcut.title, detail=keys, spoken=spoken, is_choosable=True, name=shortcut.name)
+
+
+def _fits(shortcut: Shortcut, words: Sequence[str]) -> bool:
+    text = f"{shortcut.title} {shortcut.words} {native_shortcut(shortcut.keys)} {shortcut.keys}".casefold()
+    return all(word in text for word in words)
+
+
+_TEXT_KEYS = frozenset({"Ctrl+A", "Ctrl+C", "Ctrl+V", "Ctrl+X"})
+
+
+_FUNCTION_KEY = re.compile(r"(Shift\+)?F\d+")
+
+
+def _is_bare(keys: str) -> bool:
+    """Return whether the keys are pressed without Ctrl, Alt or Meta, and are no function key."""
+    return not keys.startswith(("Ctrl+", "Alt+", "Meta+")) and _FUNCTION_KEY.fullmatch(keys) is None

@@ -1,0 +1,47 @@
+"""Keep the page of shortcuts in the settings up to date."""
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QWidget
+
+from desktop_agent.types.preferences import Preferences
+from ui.bridge.settings import Settings
+from ui.settings.shortcuts_form import Shortcut, ShortcutSettings
+from ui.shell.commands.action import WindowAction, window_actions
+
+SEND, NEW_LINE = "send", "new-line"
+SEND_KEYS = ("Enter", "Ctrl+Enter")
+"""Where Enter sends, and where it does not."""
+NEW_LINE_KEYS = ("Shift+Enter", "Enter")
+
+
+class ShortcutsPresenter(QObject):
+    """Keeps the page of shortcuts up to date, and stores how messages are sent."""
+
+    def __init__(self, page: ShortcutSettings, window: QWidget, settings: Settings) -> None:
+        super().__init__(page)
+        self._page = page
+        self._window = window
+        self._settings = settings
+        page.choice_changed.connect(self._choose)
+        # The window's actions have their new keys by then: they were connected first.
+        settings.changed.connect(self.refresh)
+        self.refresh()
+
+    @Slot()
+    def refresh(self) -> None:
+        """Show the current keys."""
+        self._page.show_shortcuts([self._shortcut(action) for action in window_actions(self._window)])
+
+    def _shortcut(self, action: WindowAction) -> Shortcut:
+        fixed = self.tr("These keys are fixed.") if action.is_handled_elsewhere else ""
+        choices = {SEND: SEND_KEYS, NEW_LINE: NEW_LINE_KEYS}.get(action.name, ())
+        default = choices[0] if choices else action.keys if fixed else action.default_keys
+        return Shortcut(
+            action.name, action.text(), action.keys, default, action.synonyms, "" if choices else fixed, choices
+        )
+
+    @Slot(str, int)
+    def _choose(self, _name: str, index: int) -> None:
+        preferences: Preferences = self._settings.preferences
+        chat = preferences.chat.model_copy(update={"enter_sends": index == 0})
+        self._settings.change(preferences.model_copy(update={"chat": chat}))
