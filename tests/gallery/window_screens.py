@@ -297,6 +297,17 @@ async def palette_typed(desk: Desk) -> None:
     await open_palette(desk, "la")
 
 
+@scene("palette-found")
+async def palette_found(desk: Desk) -> None:
+    for title in ("Lisbon in May", "Trams"):
+        await desk.show_stored(
+            Message.user("Which line goes to Belém?"), said("Line 15 goes along the river to Belém."), title=title
+        )
+    await desk.engine.store.search.index_all()
+    await open_palette(desk, "line")
+    await until(lambda: desk.palette._messages.rows)
+
+
 @scene("palette-nothing")
 async def palette_nothing(desk: Desk) -> None:
     await open_palette(desk, "Esperanto")

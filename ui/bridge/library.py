@@ -67,7 +67,7 @@ class ConversationLibrary(QObject):
         self.drafts = DraftStore(engine.store, pictures)
         self.trash = Trash(engine.store, tasks, self)
         self.unstored = UnstoredConversations(engine, self.drafts, self)
-        self.search = SearchAsYouType(engine.store.search, tasks, self)
+        self.search, self.quick_search = SearchAsYouType.pair(engine.store.search, tasks, self)
         self._open: OpenConversation | None = None
         self._session: Session | None = None
         self._follower: ConversationFollower | None = None

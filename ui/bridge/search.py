@@ -1,6 +1,7 @@
 """The search in all conversations for the screens."""
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Self
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -16,6 +17,9 @@ _INDEXING_MS = 700
 """Milliseconds until the query is asked again while the index is not complete."""
 
 
+_RETRY_SECONDS = 0.2
+
+
 class SearchAsYouType(QObject):
     """Asks the newest query. `found` carries it with its SearchResults, again while the index grows."""
 
@@ -23,13 +27,27 @@ class SearchAsYouType(QObject):
     choices_read = Signal(object)
     """SearchChoices."""
 
-    def __init__(self, search: "ConversationSearch", tasks: BackgroundTasks, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        search: "ConversationSearch",
+        tasks: BackgroundTasks,
+        parent: QObject | None = None,
+        *,
+        retry_seconds: float = 0.0,
+    ) -> None:
+        """`retry_seconds`: how long it waits when somebody else searches too. Two must not wait equally long."""
         super().__init__(parent)
+        self._retry_seconds = retry_seconds
         self._search = search
         self._tasks = tasks
         self._query: SearchQuery | None = None
         self._timer = QTimer(self, singleShot=True, interval=_INDEXING_MS)
         self._timer.timeout.connect(self._ask)
+
+    @classmethod
+    def pair(cls, search: "ConversationSearch", tasks: BackgroundTasks, parent: QObject) -> tuple[Self, Self]:
+        """Return two for one store. The second, for the command palette, lets the other one go first."""
+        return cls(search, tasks, parent), cls(search, tasks, parent, retry_seconds=_RETRY_SECONDS)
 
     def search(self, query: SearchQuery) -> None:
         """Ask this query in place of the one before, whose results are dropped if they come late."""
@@ -58,7 +76,9 @@ class SearchAsYouType(QObject):
         # None: somebody else searched meanwhile.
         while (results is None or results.is_cut) and query is self._query:
             results = await self._search.find(query, seconds=seconds)
-            if results is not None and results.is_cut:
+            if results is None:
+                await asyncio.sleep(self._retry_seconds)
+            elif results.is_cut:
                 seconds = None
                 if results.conversations and query is self._query:
                     self.found.emit(query, results)

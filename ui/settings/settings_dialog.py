@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from pydantic import BaseModel
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -23,10 +23,11 @@ from PySide6.QtWidgets import (
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.preferences import Preferences
 from ui.forms.form import SETTINGS, Form
-from ui.forms.model_fields import add_model_fields, translate_preference
+from ui.forms.model_fields import add_model_fields
 from ui.settings.found_histories import FoundHistorySettings
 from ui.settings.mcp_servers.mcp_servers_form import McpServersForm
 from ui.settings.modes_form import ModeSettings
+from ui.settings.pages import CUSTOM_PAGES, page_title
 from ui.settings.permissions import AuditLogSettings, RuleSettings
 from ui.settings.prices_form import PriceSettings
 from ui.settings.providers_form import ProviderSettings
@@ -95,8 +96,6 @@ LIST_WIDTH = 190
 NARROW_WIDTH = 700
 """Pixels: a dialog that is less wide has its sections in a menu over the page."""
 SIZE = QSize(820, 740)
-CUSTOM_PAGES = frozenset({"providers", "modes", "specialists", "mcp", "histories", "shortcuts"})
-"""Sections that need more than a control for each field."""
 
 
 class SettingsDialog(QDialog):
@@ -130,20 +129,20 @@ class SettingsDialog(QDialog):
         self._middle = QHBoxLayout()
         self._column = QVBoxLayout(self)
         self._pages = QStackedWidget()
-        self._add_page("providers", self.tr("Providers and keys"), self.providers)
+        self._add_page("providers", self.providers)
         for name in ("models", "chat"):
             self._add_section(name)
-        self._add_page("modes", self.tr("Modes"), self.modes)
-        self._add_page("rules", self.tr("Rules"), self.rules)
-        self._add_page("decisions", self.tr("Decisions"), self.decisions)
-        self._add_page("mcp", self.tr("MCP servers"), self.mcp_servers)
-        self._add_page("specialists", self.tr("Specialists"), self.specialists)
+        self._add_page("modes", self.modes)
+        self._add_page("rules", self.rules)
+        self._add_page("decisions", self.decisions)
+        self._add_page("mcp", self.mcp_servers)
+        self._add_page("specialists", self.specialists)
         for name in type(preferences).model_fields:
             if name not in CUSTOM_PAGES and name not in self._forms:
                 self._add_section(name)
-        self._add_page("shortcuts", self.tr("Keyboard shortcuts"), self.shortcuts)
-        self._add_page("histories", self.tr("Other assistants"), self.histories)
-        self._add_page("storage", self.tr("Storage"), self.storage)
+        self._add_page("shortcuts", self.shortcuts)
+        self._add_page("histories", self.histories)
+        self._add_page("storage", self.storage)
         self._build(themes)
         themes.changed.connect(self._update_layout)
         self._update_layout()
@@ -179,6 +178,15 @@ class SettingsDialog(QDialog):
         """Show the page of a section of the preferences, or "rules", "decisions" or "storage"."""
         self._list.setCurrentRow(self._pages_by_name.index(page))
 
+    def show_field(self, page: str, field: str) -> None:
+        """Show the page and give the keyboard to the control of one field."""
+        self.show_page(page)
+        row, scroll = self._forms[page].rows[field], self._pages.currentWidget()
+        row.initial_focus.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        if isinstance(scroll, QScrollArea):
+            # After the layout of a dialog that is not shown yet.
+            QTimer.singleShot(0, row, partial(scroll.ensureWidgetVisible, row))
+
     def _on_field_changed(self, section: str, name: str) -> None:
         self._change_preference(section, name, self._forms[section].rows[name].value)
 
@@ -198,10 +206,10 @@ class SettingsDialog(QDialog):
 
     def _add_section(self, name: str) -> None:
         form = self._create_form(name)
-        self._add_page(name, translate_preference(name.capitalize()), form, self.prices if name == "models" else None)
+        self._add_page(name, form, self.prices if name == "models" else None)
 
-    def _add_page(self, name: str, title: str, content: QWidget, below: QWidget | None = None) -> None:
-        page = QWidget()
+    def _add_page(self, name: str, content: QWidget, below: QWidget | None = None) -> None:
+        page, title = QWidget(), page_title(name)
         layout = vbox(label(title, "heading"), parent=page, spacing=SPACE_M, margins=(SPACE_L, 0, SPACE_L, SPACE_L))
         layout.addWidget(content, 0 if isinstance(content, Form) else 1)
         if isinstance(content, Form):

@@ -113,7 +113,7 @@ class SearchPresenter(QObject):
         self._words = ""
         sidebar.search_requested.connect(library.search.search)
         sidebar.search_ended.connect(library.search.stop)
-        sidebar.hit_chosen.connect(self._open)
+        sidebar.hit_chosen.connect(self.open)
         sidebar.filter_choices_wanted.connect(library.search.read_choices)
         library.search.choices_read.connect(sidebar.set_filter_choices)
         library.search.found.connect(library.found.note_results)
@@ -124,7 +124,8 @@ class SearchPresenter(QObject):
         sidebar.repeat_search()
 
     @Slot(str, object, str)
-    def _open(self, conversation_id: str, hit: SearchHit, words: str) -> None:
+    def open(self, conversation_id: str, hit: SearchHit, words: str) -> None:
+        """Open a conversation at what was found in it, with these words marked."""
         self._words = words
         self._messages.open(conversation_id, hit.message_id)
 

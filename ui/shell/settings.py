@@ -81,13 +81,15 @@ class SettingsPresenter(QObject):
         settings.changed.connect(self._apply_reading_style)
         self._apply_reading_style(settings.preferences)
 
-    def show(self, page: str = "") -> "SettingsDialog":
-        """Open it, at this page if one is named."""
+    def show(self, page: str = "", field: str = "") -> "SettingsDialog":
+        """Open it, at this page if one is named, with the keyboard at a field of it if one is named."""
         if self._dialog is None:
             self._dialog = self._create_dialog()
         if not self._dialog.isVisible():
             self._dialog.show_problem("")
-        if page:
+        if field:
+            self._dialog.show_field(page, field)
+        elif page:
             self._dialog.show_page(page)
         # Late: nothing of it is needed before the first paint.
         from ui.shell.desktop.tray import has_tray

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ui.shell.approvals import ApprovalPresenter
     from ui.shell.conversation_page import ConversationPage
     from ui.shell.inbox.inbox_presenter import InboxPresenter
+    from ui.shell.search import SearchPresenter
     from ui.shell.storage import TrashPresenter, UnstoredPresenter
     from ui.style.widgets import QuestionBox
     from ui.welcome.welcome_page import WelcomePresenter
@@ -139,6 +140,7 @@ class MainWindow(QMainWindow):
     page: "ConversationPage"
     approvals: "ApprovalPresenter"
     inbox: "InboxPresenter"
+    search: "SearchPresenter"
     trash: "TrashPresenter"
     unstored: "UnstoredPresenter"
     _library: "ConversationLibrary"
@@ -189,7 +191,7 @@ class MainWindow(QMainWindow):
         self.inbox = InboxPresenter(self._themes, library, self.sidebar, approvals, self)
         self.unstored = UnstoredPresenter(self._themes, library, self.frame, self.sidebar, self.banners, self)
         self._connect(library)
-        self._search = SearchPresenter(
+        self.search = SearchPresenter(
             self.sidebar, library, page.messages, page.navigation, self.banners, self._show_page
         )
         for shortcut in self._early_keys:

@@ -96,6 +96,7 @@ class WindowActions(QObject):
         palette.opening_action = commands = self._add(
             "view/find", "commands", self.tr("Commands"), "Ctrl+K", palette.open
         )
+        palette.open_setting = pages.show
         self._add_file(exchange, disk)
         self._add_edit()
         open_settings = self._add_settings(pages)

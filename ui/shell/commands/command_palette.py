@@ -1,4 +1,4 @@
-"""The command palette: every action, conversation and model, found by a few letters of it."""
+"""The command palette: every action, setting, conversation, message and model, found by a few letters of it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +9,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, Signal,
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QApplication, QFrame, QWidget
 
+from desktop_agent.types.search import ConversationHits, SearchHit, SearchQuery, SearchResults
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelGroup, ModelServers
 from ui.shell.commands.action import WindowAction, listed_actions
@@ -16,6 +17,7 @@ from ui.shell.window import MainWindow
 from ui.style.boxes import hbox, vbox
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPanel
+from ui.style.text import one_line
 from ui.style.theme import SPACE_L, SPACE_S, SPACE_XL, ThemeSource
 
 _STARTS, _BEGINS_WORD, _IN_SYNONYMS, _INSIDE, _LETTERS = range(5)
@@ -30,6 +32,11 @@ class FuzzyMatcher:
     @property
     def is_empty(self) -> bool:
         return not self._words
+
+    @property
+    def count(self) -> int:
+        """How many words it has."""
+        return len(self._words)
 
     def rank(self, text: str, other_words: str = "") -> int | None:
         """Return how well this text fits: 0 is best, None is not at all.
@@ -85,6 +92,11 @@ def _letters_follow(word: str, text: str, index: int) -> bool:
 
 MAX_GROUP_ROWS = 80
 """Rows of a group; another typed letter finds the rest."""
+_MIN_QUERY_LENGTH = 2
+"""Letters with which messages are looked for."""
+_MOST_HITS = 3
+"""Messages of one conversation."""
+_MAX_SNIPPET = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +114,10 @@ class CommandGroup:
 
     title: str
     rows: Sequence[CommandRow]
+    query: str | None = None
+    """The rows are what a search found for this query, and are shown as they are, for it alone."""
+    is_searched_only: bool = False
+    """An empty query shows none of them."""
 
 
 def matching_rows(
@@ -112,10 +128,10 @@ def matching_rows(
     If none fits, return a remark and `fallback_rows`.
     """
     words = FuzzyMatcher(typed)
-    ranked_groups = [(_best_rows(group, words), group.title) for group in groups]
+    ranked_groups = [(_best_rows(group, words, typed), group.title) for group in groups]
     fitting = [(ranked, title) for ranked, title in ranked_groups if ranked]
-    # The sort is stable: among equals the order of the groups stays.
-    fitting.sort(key=lambda group_rows: group_rows[0][0][0])
+    # The order of the groups stays, but what fits by single letters only comes last. The sort is stable.
+    fitting.sort(key=lambda group_rows: group_rows[0][0][0] >= _LETTERS * max(words.count, 1))
     rows: list[CommandRow] = []
     for ranked, title in fitting:
         rows.append(CommandRow(text=title, is_heading=True))
@@ -127,7 +143,11 @@ def matching_rows(
     return rows
 
 
-def _best_rows(group: CommandGroup, words: FuzzyMatcher) -> list[tuple[int, CommandRow]]:
+def _best_rows(group: CommandGroup, words: FuzzyMatcher, typed: str) -> list[tuple[int, CommandRow]]:
+    if group.query is not None:
+        return [(0, row) for row in group.rows] if group.query == typed else []
+    if words.is_empty and group.is_searched_only:
+        return []
     if words.is_empty:
         return [(0, row) for row in group.rows[:MAX_GROUP_ROWS]]
     ranked = ((words.rank(row.text, row.synonyms), row) for row in group.rows)
@@ -145,6 +165,7 @@ class CommandPalette(QWidget):
 
     typed = Signal(str)
     """What is in the field; "" when it opens."""
+    closed = Signal()
 
     def __init__(
         self,
@@ -194,6 +215,7 @@ class CommandPalette(QWidget):
         """Close it and return the focus."""
         focus, self._previous_focus = self._previous_focus, None
         self.hide()
+        self.closed.emit()
         if focus is not None and focus.window() is self._window and focus.isVisible():
             focus.setFocus(Qt.FocusReason.PopupFocusReason)
 
@@ -230,7 +252,7 @@ class CommandPalette(QWidget):
     def _build(self) -> None:
         self.setAccessibleName(self.tr("Commands"))
         self._frame.setProperty("kind", "popup")
-        self._panel.set_label(self.tr("Commands"), self.tr("Find a command, a conversation or a model"))
+        self._panel.set_label(self.tr("Commands"), self.tr("Commands, settings, conversations, messages"))
         vbox(self._panel, parent=self._frame, margins=SPACE_S)
         row = hbox(self._frame, parent=self, margins=(0, SPACE_S, 0, 0))
         row.setAlignment(self._frame, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
@@ -257,11 +279,15 @@ class PalettePresenter(QObject):
         self._newest: Sequence[_ListedConversation] = ()
         self._found: Sequence[_ListedConversation] = ()
         self._models: Sequence[ModelGroup] = ()
+        self._messages = CommandGroup("", (), "")
         self._widget: CommandPalette | None = None
         self.opening_action: WindowAction | None = None
         """The action that opens it, which it need not list."""
         self.fallback_actions: Sequence[WindowAction] = ()
         """Actions to offer when nothing matches."""
+        self.open_setting: Callable[[str, str], object] | None = None
+        """Opens a page of the settings at a field, or with "" as it is."""
+        library.quick_search.found.connect(self._on_messages)
         library.listing.titles_found.connect(self._on_titles)
         servers.models_changed.connect(self._on_models)
 
@@ -270,6 +296,8 @@ class PalettePresenter(QObject):
         if self._widget is None:
             self._widget = CommandPalette(self._themes, self._groups, self._window, self._fallback_rows)
             self._widget.typed.connect(self._library.listing.find_titles)
+            self._widget.typed.connect(self._find_messages)
+            self._widget.closed.connect(self._library.quick_search.stop)
         self._widget.open()
 
     @Slot(str, object)
@@ -286,11 +314,40 @@ class PalettePresenter(QObject):
     def _on_models(self, groups: Sequence[ModelGroup]) -> None:
         self._models = groups
 
+    @Slot(str)
+    def _find_messages(self, typed: str) -> None:
+        if len(typed.strip()) < _MIN_QUERY_LENGTH:
+            self._library.quick_search.stop()
+        else:
+            self._library.quick_search.search(SearchQuery(text=typed))
+
+    @Slot(object, object)
+    def _on_messages(self, query: SearchQuery, results: SearchResults) -> None:
+        rows = [
+            self._message_row(found, hit, query.text)
+            for found in results.conversations
+            for hit in found.hits[:_MOST_HITS]
+        ]
+        self._messages = CommandGroup(self.tr("Messages"), rows[:MAX_GROUP_ROWS], query.text)
+        if self._widget is not None:
+            self._widget.refresh()
+
+    def _message_row(self, found: ConversationHits, hit: SearchHit, words: str) -> CommandRow:
+        title = found.title or self.tr("New conversation")
+        return CommandRow(
+            text=one_line(hit.snippet, _MAX_SNIPPET),
+            detail=title,
+            is_choosable=True,
+            command=partial(self._window.search.open, found.conversation_id, hit, words),
+        )
+
     def _groups(self) -> Sequence[CommandGroup]:
         return (
             CommandGroup(self.tr("Commands"), self._command_rows()),
+            CommandGroup(self.tr("Settings"), self._setting_rows(), is_searched_only=True),
             CommandGroup(self.tr("Conversations"), self._conversation_rows()),
             CommandGroup(self.tr("Models"), self._model_rows()),
+            self._messages,
         )
 
     def _command_rows(self) -> list[CommandRow]:
@@ -300,6 +357,27 @@ class PalettePresenter(QObject):
             if action.isEnabled() and action is not self.opening_action
         )
         return [_command_row(action) for action in actions]
+
+    def _setting_rows(self) -> list[CommandRow]:
+        if self.open_setting is None:
+            return []
+        # Late: the palette comes with the window, the settings with the first search.
+        from ui.settings.pages import setting_entries
+
+        commands = {action.name for action in listed_actions(self._window)}
+        return [
+            CommandRow(
+                text=entry.title,
+                detail=entry.page_title if entry.field else "",
+                synonyms=f"{entry.page_title} {entry.words}",
+                spoken=self.tr("{0}, setting").format(entry.title),
+                is_choosable=True,
+                command=partial(self.open_setting, entry.page, entry.field),
+            )
+            for entry in setting_entries()
+            # Pages that are commands already.
+            if entry.field or f"settings-{entry.page}" not in commands
+        ]
 
     def _fallback_rows(self) -> list[CommandRow]:
         return [_command_row(action) for action in self.fallback_actions]

@@ -51,17 +51,19 @@ def rows(*names):
     return [CommandRow(text=name, is_choosable=True) for name in names]
 
 
-def test_the_group_with_the_best_row_stands_first():
+def test_commands_stand_first_but_not_for_single_letters_of_them():
     groups = [
         CommandGroup("Commands", rows("Choose model")),
         CommandGroup("Conversations", rows("Model trains", "Tides")),
     ]
     assert [row.text for row in matching_rows("model", groups)] == [
-        "Conversations",
-        "Model trains",
         "Commands",
         "Choose model",
+        "Conversations",
+        "Model trains",
     ]
+    loose = [CommandGroup("Commands", rows("Look at mode")), CommandGroup("Conversations", rows("A lamp"))]
+    assert [row.text for row in matching_rows("lam", loose)] == ["Conversations", "A lamp", "Commands", "Look at mode"]
     everything = [row.text for row in matching_rows("", groups)]
     assert everything == ["Commands", "Choose model", "Conversations", "Model trains", "Tides"]
     (nothing,) = matching_rows("zzz", groups)
@@ -255,6 +257,52 @@ def test_it_opens_a_conversation_by_some_letters_of_its_title(on_screen):
         await screen.idle()
 
     on_screen(work, Turn(ContentDelta("Twice a day.")))
+
+
+def test_it_opens_a_setting_at_its_control(on_screen):
+    async def work(screen):
+        typist = Typist(screen)
+        await typist.open()
+        assert "Settings" not in [row for row in typist.shown if row == "Density"]
+        typist.type("density")
+        assert typist.shown[-2:] == ["Settings", "Density"]
+        for _ in range(len(typist.shown)):
+            typist.key(Qt.Key.Key_Down)
+            rows = screen.find(QListView, "Commands")
+            if rows.currentIndex().data() == "Density":
+                break
+        typist.key(Qt.Key.Key_Return)
+        dialog = await screen.wait_for(SettingsDialog, "Settings")
+        control = dialog.focusWidget()
+        assert control.accessibleName() == "Density"
+        assert control.isVisible()
+
+    on_screen(work)
+
+
+def test_it_finds_messages_and_opens_the_conversation_at_them(on_screen):
+    async def work(screen):
+        await screen.say("Where are the zebras?")
+        first = screen.conversation.id
+        screen.action("New conversation").trigger()
+        await screen.idle()
+        await screen.engine.store.search.index_all()
+        typist = Typist(screen)
+        await typist.open()
+        typist.type("savannah")
+        await until(lambda: "Messages" in typist.shown)
+        assert typist.shown[-1].startswith("In the savannah")
+        typist.type("x")
+        await until(lambda: "Messages" not in typist.shown)
+        typist.key(Qt.Key.Key_Backspace)
+        await until(lambda: "Messages" in typist.shown)
+        typist.key(Qt.Key.Key_Up)
+        typist.key(Qt.Key.Key_Down)
+        typist.key(Qt.Key.Key_Return)
+        await until(lambda: screen.conversation.id == first)
+        await screen.idle()
+
+    on_screen(work, Turn(ContentDelta("In the savannah, mostly.")))
 
 
 def test_it_chooses_a_model(on_screen):

@@ -1,0 +1,61 @@
+"""The pages of the settings and the fields on them: what the dialog calls them, and what a search finds."""
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+from PySide6.QtCore import QCoreApplication
+
+from desktop_agent.types.preferences import Preferences
+from ui.forms.model_fields import translate_preference
+
+CUSTOM_PAGES = frozenset({"providers", "modes", "specialists", "mcp", "histories", "shortcuts"})
+"""Sections that need more than a control for each field."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingEntry:
+    """A field on a page, or with an empty `field` the page itself. `words` is what else it is about."""
+
+    page: str
+    field: str
+    title: str
+    page_title: str
+    words: str = ""
+
+
+def page_title(page: str) -> str:
+    """Return what a page is called: a section of the preferences, "rules" or "decisions"."""
+    translate = QCoreApplication.translate
+    titles = {
+        "providers": translate("SettingsPages", "Providers and keys"),
+        "modes": translate("SettingsPages", "Modes"),
+        "rules": translate("SettingsPages", "Rules"),
+        "decisions": translate("SettingsPages", "Decisions"),
+        "mcp": translate("SettingsPages", "MCP servers"),
+        "specialists": translate("SettingsPages", "Specialists"),
+        "shortcuts": translate("SettingsPages", "Keyboard shortcuts"),
+        "histories": translate("SettingsPages", "Other assistants"),
+    }
+    return titles.get(page) or translate_preference(page.capitalize())
+
+
+def setting_entries() -> list[SettingEntry]:
+    """Return every page and every field that has a control of its own on one."""
+    found: list[SettingEntry] = []
+    for page in (*Preferences.model_fields, "rules", "decisions"):
+        title = page_title(page)
+        found.append(SettingEntry(page, "", title, title))
+        section = Preferences.model_fields[page].annotation if page in Preferences.model_fields else None
+        if page in CUSTOM_PAGES or not isinstance(section, type) or not issubclass(section, BaseModel):
+            continue
+        found += [
+            SettingEntry(
+                page,
+                name,
+                translate_preference(field.title or name),
+                title,
+                translate_preference(field.description or ""),
+            )
+            for name, field in section.model_fields.items()
+        ]
+    return found
