@@ -255,6 +255,16 @@ class WindowLayout(QWidget):
         self._shows_list = True
         self._update_visibility()
 
+    @property
+    def shows_list(self) -> bool:
+        """Whether the list is there where it has room."""
+        return self._is_narrow or self._shows_list
+
+    def hide_list(self) -> None:
+        """Hide the list of conversations."""
+        self._shows_list = False
+        self._update_visibility()
+
     def save_splitter(self) -> QByteArray:
         """Return the position of the splitter."""
         return self._splitter.saveState()

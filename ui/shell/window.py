@@ -268,21 +268,24 @@ class MainWindow(QMainWindow):
             self.close_requested.emit()
 
     def save_window_geometry(self, file: "WindowStateFile") -> None:
-        """Save size, position and the splitter for the next start."""
-        file.save({"window/geometry": self.saveGeometry(), "window/splitter": self.panes.save_splitter()})
+        """Save size, position, the splitter, and whether the sidebar is there, for the next start."""
+        panes = {"window/splitter": self.panes.save_splitter(), "window/sidebar": self.panes.shows_list}
+        file.save({"window/geometry": self.saveGeometry(), **panes})
 
     def restore_window_geometry(self, file: "WindowStateFile") -> None:
-        """Restore size, position and the splitter."""
+        """Restore size, position, the splitter, and whether the sidebar is there."""
         for key, restore in (("geometry", self.restoreGeometry), ("splitter", self.panes.restore_splitter)):
             value = file.values(f"window/{key}").get(f"window/{key}")
             if isinstance(value, QByteArray):
                 restore(value)
+        if file.text("window/sidebar").lower() == "false":
+            self.panes.hide_list()
 
     def _build(self) -> None:
         self.setWindowTitle("Desktop Agent")
         # Nothing may be beyond the edge of the screen, and a title bar comes on top.
         self.resize(QSize(WINDOW_WIDTH, 800).boundedTo(self.screen().availableSize() * 0.9))
-        self.setMinimumSize(400, 360)
+        self.setMinimumSize(360, 360)
         self.setCentralWidget(self.panes)
 
     def _connect(self, library: "ConversationLibrary") -> None:

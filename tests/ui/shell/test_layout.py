@@ -2,9 +2,11 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QListView, QToolButton
+from PySide6.QtWidgets import QListView, QToolButton, QWidget
 
+from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
 
 WAY = "Show or hide the conversations"
 
@@ -31,6 +33,40 @@ def test_in_a_narrow_window_the_list_takes_turns_with_the_page(on_screen):
         await until(lambda: screen.find(QListView, "Conversations") and screen.find(QToolButton, WAY) is None)
 
     on_screen(work)
+
+
+def test_the_window_works_360_pixels_wide(on_screen):
+    async def work(screen):
+        await screen.say("Tides")
+        screen.window.resize(300, 600)
+        await until(lambda: screen.find(QListView, "Conversations") is None)
+        assert screen.window.width() == 360
+
+        def is_inside(name):
+            button = screen.find(QWidget, name)
+            return screen.window.rect().contains(button.mapTo(screen.window, button.rect().bottomRight()))
+
+        await until(lambda: all(map(is_inside, ("Send", "Attach image", WAY))))
+
+    on_screen(work, Turn(ContentDelta("Twice a day.")))
+
+
+def test_a_hidden_list_stays_hidden_in_the_next_window(on_screen):
+    async def hide(screen):
+        screen.window.resize(1100, 700)
+        screen.action(WAY).trigger()
+
+    async def show(screen):
+        assert not screen.window.sidebar.isVisible()
+        screen.press(WAY)
+        assert screen.window.sidebar.isVisible()
+
+    async def look(screen):
+        assert screen.window.sidebar.isVisible()
+
+    on_screen(hide)
+    on_screen(show, saved=True)
+    on_screen(look, saved=True)
 
 
 def test_the_list_can_be_hidden_in_a_wide_window_and_a_search_brings_it_back(on_screen):

@@ -3,8 +3,8 @@
 from functools import partial
 
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
-from PySide6.QtGui import QFocusEvent
-from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QMenuBar, QWidget
+from PySide6.QtGui import QFocusEvent, QResizeEvent
+from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QMenuBar, QToolButton, QWidget
 from shiboken6 import isValid
 
 from desktop_agent.types.preferences import Preferences
@@ -59,6 +59,14 @@ class MenuBar(QMenuBar):
         """Open the first menu, also in place of one that is open."""
         self._set_shown(shown=True)
         self.setActiveAction(self.actions()[0])
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Without height nothing of the bar can be reached: not the button for menus that have no room either."""
+        super().resizeEvent(event)
+        for more in self.findChildren(QToolButton):
+            more.setAccessibleName(self.tr("More menus"))
+            if self.height() == 0:
+                more.hide()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
