@@ -157,9 +157,8 @@ class ConversationList(QFrame):
 
     def show_keys(self, new: str, new_unstored: str, search: str) -> None:
         """Show these keys in the tooltips of what they lead to."""
-        self._new.setToolTip(with_keys(self.tr("New conversation"), new))
-        self._new_unstored.setToolTip(with_keys(self._new_unstored.accessibleName(), new_unstored))
-        self._search.setToolTip(with_keys(self.tr("Search in all conversations"), search))
+        for part, keys in ((self._new, new), (self._new_unstored, new_unstored), (self._search, search)):
+            part.setToolTip(with_keys(part.accessibleName(), keys))
 
     def add_section(self, section: QWidget) -> None:
         """Add a section below the conversations, which is hidden while results are shown."""

@@ -90,7 +90,7 @@ class WindowActions(QObject):
         self._organising = organising
         self._settings = settings
         self._add = partial(WindowAction, window)
-        self._menus: MenuBarPresenter | None = None
+        self._menus = MenuBarPresenter(window, settings)
         self._shown_keys: dict[str, str] = {}
         # First the palette, which finds all others and does not list itself.
         palette.opening_action = commands = self._add(
@@ -113,7 +113,6 @@ class WindowActions(QObject):
         waiting = self._add("view/list", "waiting-approvals", text, "Ctrl+Shift+Y", window.inbox.show, other_words)
         footer = window.sidebar.add_footer(open_settings, waiting, trash, commands, open_help)
         window.inbox.count_changed.connect(footer.show_waiting)
-        self._menus = MenuBarPresenter(window, settings)
         settings.changed.connect(self._apply_keys)
         pages.dialog_created.connect(self._show_shortcuts)
         self._apply_keys(settings.preferences)
@@ -220,7 +219,8 @@ class WindowActions(QObject):
         other_words = self.tr("reset zoom")
         add("view/text", "zoom-reset", self.tr("Normal text size"), "Ctrl+0", lambda: settings.zoom(0), other_words)
         page.transcript.zoom_requested.connect(settings.zoom)
-        add("view/menus", "menu-bar", self.tr("Open the menu bar"), "F10", self._open_menus, self.tr("menus alt"))
+        text = self.tr("Open the menu bar")
+        add("view/menus", "menu-bar", text, "F10", self._menus.open, self.tr("menus alt"))
         text, other_words = self.tr("Caret browsing"), self.tr("select cursor")
         command = page.navigation.toggle_caret
         add("view/menus", "caret-browsing", text, "F7", command, other_words, self._has_messages)
@@ -332,10 +332,6 @@ class WindowActions(QObject):
     def _is_working(self) -> bool:
         conversation = self._window.conversation
         return conversation is not None and conversation.working
-
-    def _open_menus(self) -> None:
-        if self._menus is not None:
-            self._menus.open()
 
     def _search(self) -> None:
         self._window.panes.show_list()

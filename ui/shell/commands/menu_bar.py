@@ -147,8 +147,8 @@ class MenuBarPresenter(QObject):
         self._settings = settings
         self._bar: MenuBar | None = None
         settings.changed.connect(self._on_preferences)
-        self._on_preferences(settings.preferences)
-        QTimer.singleShot(_DELAY_MS, self, self.build)
+        # Never at once: the window is still getting its actions.
+        QTimer.singleShot(0 if settings.preferences.appearance.menu_bar else _DELAY_MS, self, self.build)
 
     def open(self) -> None:
         """Open the first menu."""
