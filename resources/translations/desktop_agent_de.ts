@@ -55,10 +55,6 @@
         <translation>Die Antwort konnte nicht abgeschlossen werden.</translation>
     </message>
     <message>
-        <source>A call waits for your approval.</source>
-        <translation>Ein Aufruf wartet auf Ihre Freigabe.</translation>
-    </message>
-    <message>
         <source>A question waits for your answer.</source>
         <translation>Eine Frage wartet auf Ihre Antwort.</translation>
     </message>
@@ -523,6 +519,41 @@
     </message>
 </context>
 <context>
+    <name>CallNotifier</name>
+    <message>
+        <source>Show</source>
+        <translation>Zeigen</translation>
+    </message>
+    <message>
+        <source>Deny</source>
+        <translation>Ablehnen</translation>
+    </message>
+    <message>
+        <source>Allow once</source>
+        <translation>Einmal erlauben</translation>
+    </message>
+    <message>
+        <source>A conversation that is not stored</source>
+        <translation>Eine Unterhaltung, die nicht gespeichert wird</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>Neue Unterhaltung</translation>
+    </message>
+    <message>
+        <source>A call waits for your approval.</source>
+        <translation>Ein Aufruf wartet auf Ihre Freigabe.</translation>
+    </message>
+    <message>
+        <source>The agent {0} asks for your approval:</source>
+        <translation>Der Agent {0} bittet um Ihre Freigabe:</translation>
+    </message>
+    <message>
+        <source>A call waits for your approval:</source>
+        <translation>Ein Aufruf wartet auf Ihre Freigabe:</translation>
+    </message>
+</context>
+<context>
     <name>Cards</name>
     <message>
         <source>Save or cancel what you are writing first</source>
@@ -625,8 +656,8 @@
         <translation>Befehle</translation>
     </message>
     <message>
-        <source>Find a command, a conversation or a model</source>
-        <translation>Befehl, Unterhaltung oder Modell suchen</translation>
+        <source>Commands, settings, conversations, messages</source>
+        <translation>Befehle, Einstellungen, Unterhaltungen, Nachrichten</translation>
     </message>
 </context>
 <context>
@@ -747,10 +778,6 @@
     <message>
         <source>Search conversations</source>
         <translation>Unterhaltungen durchsuchen</translation>
-    </message>
-    <message>
-        <source>Search in all conversations</source>
-        <translation>In allen Unterhaltungen suchen</translation>
     </message>
 </context>
 <context>
@@ -1863,6 +1890,73 @@ Aufwärts zu: {1}</translation>
     </message>
 </context>
 <context>
+    <name>InboxDialog</name>
+    <message>
+        <source>Each is decided in its own conversation, where all of it is shown.</source>
+        <translation>Über jeden wird in seiner Unterhaltung entschieden, wo er ganz zu sehen ist.</translation>
+    </message>
+    <message>
+        <source>Nothing waits for you. Calls that need your approval are listed here, from all conversations.</source>
+        <translation>Nichts wartet auf Sie. Hier stehen Aufrufe aus allen Unterhaltungen, die Ihre Freigabe brauchen.</translation>
+    </message>
+    <message>
+        <source>Open</source>
+        <translation>Öffnen</translation>
+    </message>
+    <message>
+        <source>Open the conversation</source>
+        <translation>Die Unterhaltung öffnen</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>Calls that wait: {0}</source>
+        <translation>Wartende Aufrufe: {0}</translation>
+    </message>
+    <message>
+        <source>A tool</source>
+        <translation>Ein Werkzeug</translation>
+    </message>
+    <message>
+        <source>{0}: {1}</source>
+        <translation>{0}: {1}</translation>
+    </message>
+    <message>
+        <source>The agent {0} asks</source>
+        <translation>Der Agent {0} fragt</translation>
+    </message>
+    <message>
+        <source>The assistant asks</source>
+        <translation>Der Assistent fragt</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>Neue Unterhaltung</translation>
+    </message>
+    <message>
+        <source>since {0}</source>
+        <translation>seit {0}</translation>
+    </message>
+    <message>
+        <source>{0} · {1}</source>
+        <translation>{0} · {1}</translation>
+    </message>
+    <message>
+        <source>{0}. {1}, in the conversation {2}, {3}</source>
+        <translation>{0}. {1}, in der Unterhaltung {2}, {3}</translation>
+    </message>
+    <message>
+        <source>Waiting approvals</source>
+        <translation>Wartende Freigaben</translation>
+    </message>
+    <message>
+        <source>Calls that wait for you</source>
+        <translation>Aufrufe, die auf Sie warten</translation>
+    </message>
+</context>
+<context>
     <name>Json</name>
     <message>
         <source>Line {0}, column {1}: {2}</source>
@@ -2218,6 +2312,45 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>MCP servers give the agent more tools than it has by itself: for your tickets, a database, a browser. They speak the Model Context Protocol (MCP).</source>
         <translation>MCP-Server geben dem Agenten mehr Werkzeuge, als er von sich aus hat: für Ihre Tickets, eine Datenbank, einen Browser. Sie sprechen das Model Context Protocol (MCP).</translation>
+    </message>
+</context>
+<context>
+    <name>MenuBar</name>
+    <message>
+        <source>Menu bar</source>
+        <translation>Menüleiste</translation>
+    </message>
+    <message>
+        <source>&amp;File</source>
+        <translation>&amp;Datei</translation>
+    </message>
+    <message>
+        <source>&amp;Edit</source>
+        <translation>&amp;Bearbeiten</translation>
+    </message>
+    <message>
+        <source>&amp;View</source>
+        <translation>&amp;Ansicht</translation>
+    </message>
+    <message>
+        <source>&amp;Conversation</source>
+        <translation>&amp;Unterhaltung</translation>
+    </message>
+    <message>
+        <source>&amp;Message</source>
+        <translation>&amp;Nachricht</translation>
+    </message>
+    <message>
+        <source>&amp;Help</source>
+        <translation>&amp;Hilfe</translation>
+    </message>
+    <message>
+        <source>More menus</source>
+        <translation>Weitere Menüs</translation>
+    </message>
+    <message>
+        <source>Go to conversation</source>
+        <translation>Zur Unterhaltung</translation>
     </message>
 </context>
 <context>
@@ -2808,8 +2941,20 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>PalettePresenter</name>
     <message>
+        <source>Messages</source>
+        <translation>Nachrichten</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>Neue Unterhaltung</translation>
+    </message>
+    <message>
         <source>Commands</source>
         <translation>Befehle</translation>
+    </message>
+    <message>
+        <source>Settings</source>
+        <translation>Einstellungen</translation>
     </message>
     <message>
         <source>Conversations</source>
@@ -2820,8 +2965,8 @@ Aufwärts zu: {1}</translation>
         <translation>Modelle</translation>
     </message>
     <message>
-        <source>New conversation</source>
-        <translation>Neue Unterhaltung</translation>
+        <source>{0}, setting</source>
+        <translation>{0}, Einstellung</translation>
     </message>
 </context>
 <context>
@@ -3137,6 +3282,14 @@ Aufwärts zu: {1}</translation>
         <translation>Kompakt</translation>
     </message>
     <message>
+        <source>Menu bar</source>
+        <translation>Menüleiste</translation>
+    </message>
+    <message>
+        <source>Always shown. Otherwise Alt or F10 shows it; on a Mac it is at the top of the screen.</source>
+        <translation>Immer sichtbar. Sonst zeigen Alt oder F10 sie; auf einem Mac steht sie oben am Bildschirm.</translation>
+    </message>
+    <message>
         <source>Chat</source>
         <translation>Chat</translation>
     </message>
@@ -3155,6 +3308,14 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Says on the desktop that an answer is done or a call waits, while the window is not in front.</source>
         <translation>Meldet auf dem Desktop, dass eine Antwort fertig ist oder ein Aufruf wartet, solange das Fenster nicht vorn ist.</translation>
+    </message>
+    <message>
+        <source>Close to the tray</source>
+        <translation>In den Infobereich schließen</translation>
+    </message>
+    <message>
+        <source>Closing the window leaves the program at work behind its icon in the tray. Quit ends it.</source>
+        <translation>Wird das Fenster geschlossen, arbeitet das Programm hinter seinem Symbol im Infobereich weiter. „Beenden“ beendet es.</translation>
     </message>
     <message>
         <source>Tool rounds</source>
@@ -3335,6 +3496,18 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Mcp</source>
         <translation>MCP</translation>
+    </message>
+    <message>
+        <source>Shortcuts</source>
+        <translation>Tastenkürzel</translation>
+    </message>
+    <message>
+        <source>Keyboard shortcuts</source>
+        <translation>Tastenkürzel</translation>
+    </message>
+    <message>
+        <source>By the name of the action; empty where it has none.</source>
+        <translation>Nach dem Namen der Aktion; leer, wo sie keine hat.</translation>
     </message>
     <message>
         <source>Storage</source>
@@ -8486,6 +8659,29 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>SettingsDialog</name>
     <message>
+        <source>Settings</source>
+        <translation>Einstellungen</translation>
+    </message>
+    <message>
+        <source>Sections</source>
+        <translation>Bereiche</translation>
+    </message>
+    <message>
+        <source>Section</source>
+        <translation>Bereich</translation>
+    </message>
+    <message>
+        <source>About · version {0}</source>
+        <translation>Über · Version {0}</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+</context>
+<context>
+    <name>SettingsPages</name>
+    <message>
         <source>Providers and keys</source>
         <translation>Anbieter und Schlüssel</translation>
     </message>
@@ -8510,32 +8706,12 @@ Aufwärts zu: {1}</translation>
         <translation>Spezialisten</translation>
     </message>
     <message>
+        <source>Keyboard shortcuts</source>
+        <translation>Tastenkürzel</translation>
+    </message>
+    <message>
         <source>Other assistants</source>
         <translation>Andere Assistenten</translation>
-    </message>
-    <message>
-        <source>Storage</source>
-        <translation>Speicher</translation>
-    </message>
-    <message>
-        <source>Settings</source>
-        <translation>Einstellungen</translation>
-    </message>
-    <message>
-        <source>Sections</source>
-        <translation>Bereiche</translation>
-    </message>
-    <message>
-        <source>Section</source>
-        <translation>Bereich</translation>
-    </message>
-    <message>
-        <source>About · version {0}</source>
-        <translation>Über · Version {0}</translation>
-    </message>
-    <message>
-        <source>Close</source>
-        <translation>Schließen</translation>
     </message>
 </context>
 <context>
@@ -8543,6 +8719,109 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>You were writing. Press Tab or click in this dialog to use the keys.</source>
         <translation>Sie waren am Schreiben. Drücken Sie Tab, oder klicken Sie in diesen Dialog, um die Tasten zu benutzen.</translation>
+    </message>
+</context>
+<context>
+    <name>ShortcutSettings</name>
+    <message>
+        <source>Search shortcuts</source>
+        <translation>Tastenkürzel suchen</translation>
+    </message>
+    <message>
+        <source>Find by pressing keys</source>
+        <translation>Durch Drücken von Tasten finden</translation>
+    </message>
+    <message>
+        <source>Find by keys</source>
+        <translation>Nach Tasten suchen</translation>
+    </message>
+    <message>
+        <source>Keys</source>
+        <translation>Tasten</translation>
+    </message>
+    <message>
+        <source>Press keys</source>
+        <translation>Tasten drücken</translation>
+    </message>
+    <message>
+        <source>Reset</source>
+        <translation>Zurücksetzen</translation>
+    </message>
+    <message>
+        <source>No keys</source>
+        <translation>Keine Tasten</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Take over</source>
+        <translation>Übernehmen</translation>
+    </message>
+    <message>
+        <source>Take the keys over</source>
+        <translation>Die Tasten übernehmen</translation>
+    </message>
+    <message>
+        <source>Reset all shortcuts</source>
+        <translation>Alle Tastenkürzel zurücksetzen</translation>
+    </message>
+    <message>
+        <source>Reset all</source>
+        <translation>Alle zurücksetzen</translation>
+    </message>
+    <message>
+        <source>Reset all shortcuts now</source>
+        <translation>Alle Tastenkürzel jetzt zurücksetzen</translation>
+    </message>
+    <message>
+        <source>{0} belongs to the text that is selected or written.</source>
+        <translation>{0} gehört zum Text, der markiert oder geschrieben wird.</translation>
+    </message>
+    <message>
+        <source>{0} belongs to the message that is written.</source>
+        <translation>{0} gehört zur Nachricht, die geschrieben wird.</translation>
+    </message>
+    <message>
+        <source>{0} alone is needed for writing and moving. Use it with Ctrl or Alt.</source>
+        <translation>{0} allein wird zum Schreiben und Bewegen gebraucht. Verwenden Sie es mit Strg oder Alt.</translation>
+    </message>
+    <message>
+        <source>{0} (changed)</source>
+        <translation>{0} (geändert)</translation>
+    </message>
+    <message>
+        <source>none</source>
+        <translation>keine</translation>
+    </message>
+    <message>
+        <source>No action has these words or keys.</source>
+        <translation>Keine Aktion hat diese Wörter oder Tasten.</translation>
+    </message>
+    <message>
+        <source>Keys of “{0}”</source>
+        <translation>Tasten von „{0}“</translation>
+    </message>
+    <message>
+        <source>{0} belongs to “{1}”.</source>
+        <translation>{0} gehört zu „{1}“.</translation>
+    </message>
+    <message>
+        <source>{0} belongs to “{1}”. Take it over? “{1}” has no keys then.</source>
+        <translation>{0} gehört zu „{1}“. Übernehmen? „{1}“ hat dann keine Tasten mehr.</translation>
+    </message>
+    <message>
+        <source>All actions get the keys that they came with.</source>
+        <translation>Alle Aktionen bekommen die Tasten, die sie am Anfang hatten.</translation>
+    </message>
+    <message>
+        <source>Shortcuts</source>
+        <translation>Tastenkürzel</translation>
+    </message>
+    <message>
+        <source>Choose an action and press its new keys below the list. The keys of the approval dialog are fixed, so that nothing is allowed by mistake.</source>
+        <translation>Wählen Sie eine Aktion, und drücken Sie unter der Liste ihre neuen Tasten. Die Tasten des Freigabedialogs stehen fest, damit nichts aus Versehen erlaubt wird.</translation>
     </message>
 </context>
 <context>
@@ -8554,6 +8833,13 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Conversation 1 to {0} of the list</source>
         <translation>Unterhaltung 1 bis {0} der Liste</translation>
+    </message>
+</context>
+<context>
+    <name>ShortcutsPresenter</name>
+    <message>
+        <source>These keys are fixed.</source>
+        <translation>Diese Tasten stehen fest.</translation>
     </message>
 </context>
 <context>
@@ -10085,6 +10371,45 @@ Aufwärts zu: {1}</translation>
     </message>
 </context>
 <context>
+    <name>TrayPresenter</name>
+    <message>
+        <source>Desktop Agent</source>
+        <translation>Desktop Agent</translation>
+    </message>
+    <message>
+        <source>Show</source>
+        <translation>Zeigen</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>Neue Unterhaltung</translation>
+    </message>
+    <message>
+        <source>Waiting approvals</source>
+        <translation>Wartende Freigaben</translation>
+    </message>
+    <message>
+        <source>Quit</source>
+        <translation>Beenden</translation>
+    </message>
+    <message>
+        <source>The window is closed, and Desktop Agent goes on. Its icon in the tray brings the window back.</source>
+        <translation>Das Fenster ist geschlossen, und Desktop Agent arbeitet weiter. Sein Symbol im Infobereich holt das Fenster zurück.</translation>
+    </message>
+    <message>
+        <source>The model is working.</source>
+        <translation>Das Modell arbeitet.</translation>
+    </message>
+    <message>
+        <source>Calls that wait for you: {0}</source>
+        <translation>Aufrufe, die auf Sie warten: {0}</translation>
+    </message>
+    <message>
+        <source>{0}: {1}</source>
+        <translation>{0}: {1}</translation>
+    </message>
+</context>
+<context>
     <name>UndoDialog</name>
     <message>
         <source>Undo</source>
@@ -10576,6 +10901,17 @@ Aufwärts zu: {1}</translation>
     </message>
 </context>
 <context>
+    <name>WaitingButton</name>
+    <message>
+        <source>Waiting approvals</source>
+        <translation>Wartende Freigaben</translation>
+    </message>
+    <message>
+        <source>{0}: {1}</source>
+        <translation>{0}: {1}</translation>
+    </message>
+</context>
+<context>
     <name>WelcomePage</name>
     <message>
         <source>Looking for model servers on this computer…</source>
@@ -10645,6 +10981,14 @@ Aufwärts zu: {1}</translation>
         <translation>Befehle</translation>
     </message>
     <message>
+        <source>inbox pending permission allow deny decide calls</source>
+        <translation>Eingang offen Erlaubnis erlauben ablehnen entscheiden Aufrufe</translation>
+    </message>
+    <message>
+        <source>Waiting approvals</source>
+        <translation>Wartende Freigaben</translation>
+    </message>
+    <message>
         <source>chat start create</source>
         <translation>Chat beginnen anlegen erstellen</translation>
     </message>
@@ -10661,12 +11005,64 @@ Aufwärts zu: {1}</translation>
         <translation>Neue Unterhaltung, die nicht gespeichert wird</translation>
     </message>
     <message>
-        <source>preferences options configuration</source>
-        <translation>Optionen Konfiguration Voreinstellungen</translation>
+        <source>create directory project</source>
+        <translation>anlegen Verzeichnis Projekt</translation>
     </message>
     <message>
-        <source>Settings</source>
-        <translation>Einstellungen</translation>
+        <source>New folder…</source>
+        <translation>Neuer Ordner…</translation>
+    </message>
+    <message>
+        <source>save share file markdown html json zip</source>
+        <translation>speichern teilen Datei markdown html json zip</translation>
+    </message>
+    <message>
+        <source>Export this conversation…</source>
+        <translation>Diese Unterhaltung exportieren…</translation>
+    </message>
+    <message>
+        <source>Export all conversations…</source>
+        <translation>Alle Unterhaltungen exportieren…</translation>
+    </message>
+    <message>
+        <source>chatgpt claude history archive load</source>
+        <translation>chatgpt claude Verlauf Archiv laden</translation>
+    </message>
+    <message>
+        <source>Import conversations…</source>
+        <translation>Unterhaltungen importieren…</translation>
+    </message>
+    <message>
+        <source>claude code codex opencode gemini goose jan lm studio history found</source>
+        <translation>claude code codex opencode gemini goose jan lm studio Verlauf gefunden</translation>
+    </message>
+    <message>
+        <source>Import from other assistants…</source>
+        <translation>Aus anderen Assistenten importieren…</translation>
+    </message>
+    <message>
+        <source>provider server key add login</source>
+        <translation>Anbieter Server Schlüssel hinzufügen anmelden</translation>
+    </message>
+    <message>
+        <source>Connect a model</source>
+        <translation>Modell verbinden</translation>
+    </message>
+    <message>
+        <source>example offline scripted</source>
+        <translation>Beispiel ohne Netz</translation>
+    </message>
+    <message>
+        <source>Try the demo</source>
+        <translation>Demo ausprobieren</translation>
+    </message>
+    <message>
+        <source>repair damaged disk</source>
+        <translation>reparieren beschädigt Datenträger</translation>
+    </message>
+    <message>
+        <source>Check saved conversations</source>
+        <translation>Gespeicherte Unterhaltungen prüfen</translation>
     </message>
     <message>
         <source>Quit</source>
@@ -10677,84 +11073,20 @@ Aufwärts zu: {1}</translation>
         <translation>schließen verlassen Ende</translation>
     </message>
     <message>
-        <source>find titles list filter chats</source>
-        <translation>finden Titel Liste filtern Chats</translation>
+        <source>Undo the last change to conversations</source>
+        <translation>Die letzte Änderung an Unterhaltungen rückgängig machen</translation>
     </message>
     <message>
-        <source>Search conversations</source>
-        <translation>Unterhaltungen durchsuchen</translation>
+        <source>restore</source>
+        <translation>wiederherstellen</translation>
     </message>
     <message>
-        <source>sidebar list panel fold</source>
-        <translation>Seitenleiste Liste einklappen</translation>
+        <source>revert restore files rewind</source>
+        <translation>zurücknehmen wiederherstellen Dateien zurückspulen</translation>
     </message>
     <message>
-        <source>Show or hide the conversations</source>
-        <translation>Unterhaltungen ein- oder ausblenden</translation>
-    </message>
-    <message>
-        <source>Rename this conversation</source>
-        <translation>Diese Unterhaltung umbenennen</translation>
-    </message>
-    <message>
-        <source>title name chat</source>
-        <translation>Titel Name Chat</translation>
-    </message>
-    <message>
-        <source>remove chat trash bin</source>
-        <translation>entfernen Chat Papierkorb</translation>
-    </message>
-    <message>
-        <source>Delete this conversation</source>
-        <translation>Diese Unterhaltung löschen</translation>
-    </message>
-    <message>
-        <source>Next conversation</source>
-        <translation>Nächste Unterhaltung</translation>
-    </message>
-    <message>
-        <source>Previous conversation</source>
-        <translation>Vorherige Unterhaltung</translation>
-    </message>
-    <message>
-        <source>Conversation {0}</source>
-        <translation>Unterhaltung {0}</translation>
-    </message>
-    <message>
-        <source>Choose model</source>
-        <translation>Modell wählen</translation>
-    </message>
-    <message>
-        <source>switch change another</source>
-        <translation>wechseln ändern anderes</translation>
-    </message>
-    <message>
-        <source>thinking effort</source>
-        <translation>denken Denkstufe Reasoning Aufwand</translation>
-    </message>
-    <message>
-        <source>Choose reasoning</source>
-        <translation>Nachdenken wählen</translation>
-    </message>
-    <message>
-        <source>temperature system prompt instructions parameters length of the answer</source>
-        <translation>Temperatur Systemprompt Anweisungen Parameter Länge der Antwort</translation>
-    </message>
-    <message>
-        <source>Conversation settings</source>
-        <translation>Einstellungen der Unterhaltung</translation>
-    </message>
-    <message>
-        <source>permissions approval plan accept edits</source>
-        <translation>Rechte Berechtigungen Freigabe Planen Änderungen annehmen</translation>
-    </message>
-    <message>
-        <source>Choose mode</source>
-        <translation>Modus wählen</translation>
-    </message>
-    <message>
-        <source>Answer the question</source>
-        <translation>Die Frage beantworten</translation>
+        <source>Undo all changes since this message…</source>
+        <translation>Alle Änderungen seit dieser Nachricht rückgängig machen…</translation>
     </message>
     <message>
         <source>search words text</source>
@@ -10773,12 +11105,12 @@ Aufwärts zu: {1}</translation>
         <translation>Rückwärts suchen</translation>
     </message>
     <message>
-        <source>Caret browsing</source>
-        <translation>Textmarke (Caret)</translation>
+        <source>find titles list filter chats</source>
+        <translation>finden Titel Liste filtern Chats</translation>
     </message>
     <message>
-        <source>select cursor</source>
-        <translation>auswählen Cursor</translation>
+        <source>Search conversations</source>
+        <translation>Unterhaltungen durchsuchen</translation>
     </message>
     <message>
         <source>export save</source>
@@ -10789,104 +11121,128 @@ Aufwärts zu: {1}</translation>
         <translation>Unterhaltung als Markdown kopieren</translation>
     </message>
     <message>
-        <source>compact shorten context</source>
-        <translation>verdichten kürzen Kontext</translation>
+        <source>preferences options configuration</source>
+        <translation>Optionen Konfiguration Voreinstellungen</translation>
     </message>
     <message>
-        <source>Summarise older messages</source>
-        <translation>Ältere Nachrichten zusammenfassen</translation>
+        <source>Settings</source>
+        <translation>Einstellungen</translation>
     </message>
     <message>
-        <source>revert restore files rewind</source>
-        <translation>zurücknehmen wiederherstellen Dateien zurückspulen</translation>
+        <source>Theme and appearance</source>
+        <translation>Farbschema und Aussehen</translation>
     </message>
     <message>
-        <source>Undo all changes since this message…</source>
-        <translation>Alle Änderungen seit dieser Nachricht rückgängig machen…</translation>
+        <source>dark light colours look font density zoom</source>
+        <translation>dunkel hell Farben Schrift Dichte Zoom Sprache</translation>
     </message>
     <message>
-        <source>Edit last prompt</source>
-        <translation>Letzten Prompt bearbeiten</translation>
+        <source>Providers and keys</source>
+        <translation>Anbieter und Schlüssel</translation>
     </message>
     <message>
-        <source>change message correct</source>
-        <translation>ändern Nachricht berichtigen</translation>
+        <source>api key server account</source>
+        <translation>API-Schlüssel Server Konto</translation>
     </message>
     <message>
-        <source>retry again answer anew</source>
-        <translation>erneut versuchen neu antworten regenerieren</translation>
+        <source>Rules</source>
+        <translation>Regeln</translation>
     </message>
     <message>
-        <source>Regenerate answer</source>
-        <translation>Neu antworten lassen</translation>
+        <source>permissions allowed tools always allow</source>
+        <translation>Rechte erlaubte Werkzeuge immer erlauben</translation>
     </message>
     <message>
-        <source>tree versions history all</source>
-        <translation>Baum Versionen Verlauf alle</translation>
+        <source>MCP servers</source>
+        <translation>MCP-Server</translation>
     </message>
     <message>
-        <source>Branches of this conversation</source>
-        <translation>Zweige dieser Unterhaltung</translation>
+        <source>tools plugins extensions</source>
+        <translation>Werkzeuge Plugins Erweiterungen</translation>
     </message>
     <message>
-        <source>remove message prompt answer for good</source>
-        <translation>entfernen Nachricht Prompt Antwort endgültig</translation>
+        <source>Storage</source>
+        <translation>Speicher</translation>
     </message>
     <message>
-        <source>Delete message…</source>
-        <translation>Nachricht löschen…</translation>
+        <source>data folder disk</source>
+        <translation>Datenordner Datenträger</translation>
     </message>
     <message>
-        <source>branch before after</source>
-        <translation>Zweig davor danach</translation>
+        <source>sidebar list panel fold</source>
+        <translation>Seitenleiste Liste einklappen</translation>
     </message>
     <message>
-        <source>Previous version</source>
-        <translation>Vorherige Version</translation>
+        <source>Show or hide the conversations</source>
+        <translation>Unterhaltungen ein- oder ausblenden</translation>
     </message>
     <message>
-        <source>Next version</source>
-        <translation>Nächste Version</translation>
+        <source>archived conversations</source>
+        <translation>archivierte Unterhaltungen</translation>
     </message>
     <message>
-        <source>Write a message</source>
-        <translation>Nachricht schreiben</translation>
+        <source>Show the archive</source>
+        <translation>Das Archiv zeigen</translation>
     </message>
     <message>
-        <source>type prompt</source>
-        <translation>tippen Prompt</translation>
+        <source>deleted removed bin restore bring back</source>
+        <translation>gelöscht entfernt wiederherstellen zurückholen</translation>
     </message>
     <message>
-        <source>Send the message</source>
-        <translation>Die Nachricht senden</translation>
+        <source>Trash</source>
+        <translation>Papierkorb</translation>
     </message>
     <message>
-        <source>New line in the message</source>
-        <translation>Neue Zeile in der Nachricht</translation>
+        <source>Next conversation</source>
+        <translation>Nächste Unterhaltung</translation>
     </message>
     <message>
-        <source>Stop the answer</source>
-        <translation>Die Antwort anhalten</translation>
+        <source>Previous conversation</source>
+        <translation>Vorherige Unterhaltung</translation>
     </message>
     <message>
-        <source>cancel interrupt abort break</source>
-        <translation>abbrechen unterbrechen stoppen</translation>
+        <source>Conversation {0}</source>
+        <translation>Unterhaltung {0}</translation>
     </message>
     <message>
-        <source>picture photo file upload</source>
-        <translation>Bild Foto Datei hochladen</translation>
+        <source>zoom in text size bigger font</source>
+        <translation>Zoom vergrößern Textgröße größere Schrift</translation>
     </message>
     <message>
-        <source>Attach image</source>
-        <translation>Bild anhängen</translation>
+        <source>Larger text</source>
+        <translation>Größerer Text</translation>
     </message>
     <message>
-        <source>Waiting messages</source>
-        <translation>Wartende Nachrichten</translation>
+        <source>zoom out text size font</source>
+        <translation>Zoom verkleinern Textgröße Schrift</translation>
     </message>
     <message>
-        <source>queue</source>
-        <translation>Warteschlange</translation>
+        <source>Smaller text</source>
+        <translation>Kleinerer Text</translation>
+    </message>
+    <message>
+        <source>reset zoom</source>
+        <translation>Zoom zurücksetzen</translation>
+    </message>
+    <message>
+        <source>Normal text size</source>
+        <translation>Normale Textgröße</translation>
+    </message>
+    <message>
+        <source>Open the menu bar</source>
+        <translation>Menüleiste öffnen</translation>
+    </message>
+    <message>
+        <source>menus alt</source>
+        <translation>Menüs alt</translation>
+    </message>
+    <message>
+        <source>Caret browsing</source>
+        <translation>Textmarke (Caret)</translation>
+    </message>
+    <message>
+        <source>select cursor</source>
+        <translation>auswählen Cursor</translation>
     </message>
     <message>
         <source>Pin this conversation</source>
@@ -10949,160 +11305,156 @@ Aufwärts zu: {1}</translation>
         <translation>verbinden vereinen</translation>
     </message>
     <message>
-        <source>New folder…</source>
-        <translation>Neuer Ordner…</translation>
+        <source>title name chat</source>
+        <translation>Titel Name Chat</translation>
     </message>
     <message>
-        <source>create directory project</source>
-        <translation>anlegen Verzeichnis Projekt</translation>
+        <source>Rename this conversation</source>
+        <translation>Diese Unterhaltung umbenennen</translation>
     </message>
     <message>
-        <source>Undo the last change to conversations</source>
-        <translation>Die letzte Änderung an Unterhaltungen rückgängig machen</translation>
+        <source>tree versions history all</source>
+        <translation>Baum Versionen Verlauf alle</translation>
     </message>
     <message>
-        <source>restore</source>
-        <translation>wiederherstellen</translation>
+        <source>Branches of this conversation</source>
+        <translation>Zweige dieser Unterhaltung</translation>
     </message>
     <message>
-        <source>Show the archive</source>
-        <translation>Das Archiv zeigen</translation>
+        <source>compact shorten context</source>
+        <translation>verdichten kürzen Kontext</translation>
     </message>
     <message>
-        <source>archived conversations</source>
-        <translation>archivierte Unterhaltungen</translation>
+        <source>Summarise older messages</source>
+        <translation>Ältere Nachrichten zusammenfassen</translation>
     </message>
     <message>
-        <source>save share file markdown html json zip</source>
-        <translation>speichern teilen Datei markdown html json zip</translation>
+        <source>remove chat trash bin</source>
+        <translation>entfernen Chat Papierkorb</translation>
     </message>
     <message>
-        <source>Export this conversation…</source>
-        <translation>Diese Unterhaltung exportieren…</translation>
+        <source>Delete this conversation</source>
+        <translation>Diese Unterhaltung löschen</translation>
     </message>
     <message>
-        <source>Export all conversations…</source>
-        <translation>Alle Unterhaltungen exportieren…</translation>
+        <source>Choose model</source>
+        <translation>Modell wählen</translation>
     </message>
     <message>
-        <source>chatgpt claude history archive load</source>
-        <translation>chatgpt claude Verlauf Archiv laden</translation>
+        <source>switch change another</source>
+        <translation>wechseln ändern anderes</translation>
     </message>
     <message>
-        <source>Import conversations…</source>
-        <translation>Unterhaltungen importieren…</translation>
+        <source>Choose reasoning</source>
+        <translation>Nachdenken wählen</translation>
     </message>
     <message>
-        <source>claude code codex opencode gemini goose jan lm studio history found</source>
-        <translation>claude code codex opencode gemini goose jan lm studio Verlauf gefunden</translation>
+        <source>thinking effort</source>
+        <translation>denken Denkstufe Reasoning Aufwand</translation>
     </message>
     <message>
-        <source>Import from other assistants…</source>
-        <translation>Aus anderen Assistenten importieren…</translation>
+        <source>Conversation settings</source>
+        <translation>Einstellungen der Unterhaltung</translation>
     </message>
     <message>
-        <source>Theme and appearance</source>
-        <translation>Farbschema und Aussehen</translation>
+        <source>temperature system prompt instructions parameters length of the answer</source>
+        <translation>Temperatur Systemprompt Anweisungen Parameter Länge der Antwort</translation>
     </message>
     <message>
-        <source>dark light colours look font density zoom</source>
-        <translation>dunkel hell Farben Schrift Dichte Zoom Sprache</translation>
+        <source>Choose mode</source>
+        <translation>Modus wählen</translation>
     </message>
     <message>
-        <source>Providers and keys</source>
-        <translation>Anbieter und Schlüssel</translation>
+        <source>permissions approval plan accept edits</source>
+        <translation>Rechte Berechtigungen Freigabe Planen Änderungen annehmen</translation>
     </message>
     <message>
-        <source>api key server account</source>
-        <translation>API-Schlüssel Server Konto</translation>
+        <source>type prompt</source>
+        <translation>tippen Prompt</translation>
     </message>
     <message>
-        <source>Rules</source>
-        <translation>Regeln</translation>
+        <source>Write a message</source>
+        <translation>Nachricht schreiben</translation>
     </message>
     <message>
-        <source>permissions allowed tools always allow</source>
-        <translation>Rechte erlaubte Werkzeuge immer erlauben</translation>
+        <source>Send the message</source>
+        <translation>Die Nachricht senden</translation>
     </message>
     <message>
-        <source>MCP servers</source>
-        <translation>MCP-Server</translation>
+        <source>New line in the message</source>
+        <translation>Neue Zeile in der Nachricht</translation>
     </message>
     <message>
-        <source>tools plugins extensions</source>
-        <translation>Werkzeuge Plugins Erweiterungen</translation>
+        <source>Stop the answer</source>
+        <translation>Die Antwort anhalten</translation>
     </message>
     <message>
-        <source>Storage</source>
-        <translation>Speicher</translation>
+        <source>cancel interrupt abort break</source>
+        <translation>abbrechen unterbrechen stoppen</translation>
     </message>
     <message>
-        <source>data folder disk</source>
-        <translation>Datenordner Datenträger</translation>
+        <source>Attach image</source>
+        <translation>Bild anhängen</translation>
     </message>
     <message>
-        <source>provider server key add login</source>
-        <translation>Anbieter Server Schlüssel hinzufügen anmelden</translation>
+        <source>picture photo file upload</source>
+        <translation>Bild Foto Datei hochladen</translation>
     </message>
     <message>
-        <source>Connect a model</source>
-        <translation>Modell verbinden</translation>
+        <source>Waiting messages</source>
+        <translation>Wartende Nachrichten</translation>
     </message>
     <message>
-        <source>Try the demo</source>
-        <translation>Demo ausprobieren</translation>
+        <source>queue</source>
+        <translation>Warteschlange</translation>
     </message>
     <message>
-        <source>example offline scripted</source>
-        <translation>Beispiel ohne Netz</translation>
+        <source>Answer the question</source>
+        <translation>Die Frage beantworten</translation>
     </message>
     <message>
-        <source>deleted removed bin restore bring back</source>
-        <translation>gelöscht entfernt wiederherstellen zurückholen</translation>
+        <source>change message correct</source>
+        <translation>ändern Nachricht berichtigen</translation>
     </message>
     <message>
-        <source>Trash</source>
-        <translation>Papierkorb</translation>
+        <source>Edit last prompt</source>
+        <translation>Letzten Prompt bearbeiten</translation>
     </message>
     <message>
-        <source>Check saved conversations</source>
-        <translation>Gespeicherte Unterhaltungen prüfen</translation>
+        <source>retry again answer anew</source>
+        <translation>erneut versuchen neu antworten regenerieren</translation>
     </message>
     <message>
-        <source>repair damaged disk</source>
-        <translation>reparieren beschädigt Datenträger</translation>
+        <source>Regenerate answer</source>
+        <translation>Neu antworten lassen</translation>
     </message>
     <message>
-        <source>zoom in text size bigger font</source>
-        <translation>Zoom vergrößern Textgröße größere Schrift</translation>
+        <source>branch before after</source>
+        <translation>Zweig davor danach</translation>
     </message>
     <message>
-        <source>Larger text</source>
-        <translation>Größerer Text</translation>
+        <source>Previous version</source>
+        <translation>Vorherige Version</translation>
     </message>
     <message>
-        <source>zoom out text size font</source>
-        <translation>Zoom verkleinern Textgröße Schrift</translation>
+        <source>Next version</source>
+        <translation>Nächste Version</translation>
     </message>
     <message>
-        <source>Smaller text</source>
-        <translation>Kleinerer Text</translation>
+        <source>remove message prompt answer for good</source>
+        <translation>entfernen Nachricht Prompt Antwort endgültig</translation>
     </message>
     <message>
-        <source>Normal text size</source>
-        <translation>Normale Textgröße</translation>
-    </message>
-    <message>
-        <source>reset zoom</source>
-        <translation>Zoom zurücksetzen</translation>
-    </message>
-    <message>
-        <source>Help</source>
-        <translation>Hilfe</translation>
+        <source>Delete message…</source>
+        <translation>Nachricht löschen…</translation>
     </message>
     <message>
         <source>guide manual introduction how to</source>
         <translation>Anleitung Handbuch Einführung</translation>
+    </message>
+    <message>
+        <source>Help</source>
+        <translation>Hilfe</translation>
     </message>
     <message>
         <source>keys hotkeys bindings</source>
@@ -11113,12 +11465,12 @@ Aufwärts zu: {1}</translation>
         <translation>Tastenkürzel</translation>
     </message>
     <message>
-        <source>About Desktop Agent</source>
-        <translation>Über Desktop Agent</translation>
-    </message>
-    <message>
         <source>version licence program data folder</source>
         <translation>Version Lizenz Programm Datenordner</translation>
+    </message>
+    <message>
+        <source>About Desktop Agent</source>
+        <translation>Über Desktop Agent</translation>
     </message>
 </context>
 <context>

@@ -55,10 +55,6 @@
         <translation>回答未能完成。</translation>
     </message>
     <message>
-        <source>A call waits for your approval.</source>
-        <translation>有调用正在等待您的批准。</translation>
-    </message>
-    <message>
         <source>A question waits for your answer.</source>
         <translation>有问题正在等待您的回答。</translation>
     </message>
@@ -523,6 +519,41 @@
     </message>
 </context>
 <context>
+    <name>CallNotifier</name>
+    <message>
+        <source>Show</source>
+        <translation>显示</translation>
+    </message>
+    <message>
+        <source>Deny</source>
+        <translation>拒绝</translation>
+    </message>
+    <message>
+        <source>Allow once</source>
+        <translation>允许一次</translation>
+    </message>
+    <message>
+        <source>A conversation that is not stored</source>
+        <translation>一个不保存的对话</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>新对话</translation>
+    </message>
+    <message>
+        <source>A call waits for your approval.</source>
+        <translation>有调用正在等待您的批准。</translation>
+    </message>
+    <message>
+        <source>The agent {0} asks for your approval:</source>
+        <translation>代理 {0} 请求您批准：</translation>
+    </message>
+    <message>
+        <source>A call waits for your approval:</source>
+        <translation>有调用正在等待您的批准：</translation>
+    </message>
+</context>
+<context>
     <name>Cards</name>
     <message>
         <source>Save or cancel what you are writing first</source>
@@ -625,8 +656,8 @@
         <translation>命令</translation>
     </message>
     <message>
-        <source>Find a command, a conversation or a model</source>
-        <translation>查找命令、对话或模型</translation>
+        <source>Commands, settings, conversations, messages</source>
+        <translation>命令、设置、对话、消息</translation>
     </message>
 </context>
 <context>
@@ -747,10 +778,6 @@
     <message>
         <source>Search conversations</source>
         <translation>搜索对话</translation>
-    </message>
-    <message>
-        <source>Search in all conversations</source>
-        <translation>在所有对话中搜索</translation>
     </message>
 </context>
 <context>
@@ -1863,6 +1890,73 @@ Go up to: {1}</source>
     </message>
 </context>
 <context>
+    <name>InboxDialog</name>
+    <message>
+        <source>Each is decided in its own conversation, where all of it is shown.</source>
+        <translation>每个调用都在其所属的对话中决定，那里会完整显示。</translation>
+    </message>
+    <message>
+        <source>Nothing waits for you. Calls that need your approval are listed here, from all conversations.</source>
+        <translation>没有等待您处理的内容。所有对话中需要您批准的调用都会列在这里。</translation>
+    </message>
+    <message>
+        <source>Open</source>
+        <translation>打开</translation>
+    </message>
+    <message>
+        <source>Open the conversation</source>
+        <translation>打开对话</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+    <message>
+        <source>Calls that wait: {0}</source>
+        <translation>等待中的调用：{0}</translation>
+    </message>
+    <message>
+        <source>A tool</source>
+        <translation>一个工具</translation>
+    </message>
+    <message>
+        <source>{0}: {1}</source>
+        <translation>{0}：{1}</translation>
+    </message>
+    <message>
+        <source>The agent {0} asks</source>
+        <translation>代理 {0} 请求</translation>
+    </message>
+    <message>
+        <source>The assistant asks</source>
+        <translation>助手请求</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>新对话</translation>
+    </message>
+    <message>
+        <source>since {0}</source>
+        <translation>自 {0} 起</translation>
+    </message>
+    <message>
+        <source>{0} · {1}</source>
+        <translation>{0} · {1}</translation>
+    </message>
+    <message>
+        <source>{0}. {1}, in the conversation {2}, {3}</source>
+        <translation>{0}。{1}，位于对话 {2}，{3}</translation>
+    </message>
+    <message>
+        <source>Waiting approvals</source>
+        <translation>待批准</translation>
+    </message>
+    <message>
+        <source>Calls that wait for you</source>
+        <translation>等待您的调用</translation>
+    </message>
+</context>
+<context>
     <name>Json</name>
     <message>
         <source>Line {0}, column {1}: {2}</source>
@@ -2218,6 +2312,45 @@ Go up to: {1}</source>
     <message>
         <source>MCP servers give the agent more tools than it has by itself: for your tickets, a database, a browser. They speak the Model Context Protocol (MCP).</source>
         <translation>MCP 服务器为代理提供更多工具：用于您的工单、数据库或浏览器。它们使用模型上下文协议 (MCP)。</translation>
+    </message>
+</context>
+<context>
+    <name>MenuBar</name>
+    <message>
+        <source>Menu bar</source>
+        <translation>菜单栏</translation>
+    </message>
+    <message>
+        <source>&amp;File</source>
+        <translation>文件(&amp;F)</translation>
+    </message>
+    <message>
+        <source>&amp;Edit</source>
+        <translation>编辑(&amp;E)</translation>
+    </message>
+    <message>
+        <source>&amp;View</source>
+        <translation>视图(&amp;V)</translation>
+    </message>
+    <message>
+        <source>&amp;Conversation</source>
+        <translation>对话(&amp;C)</translation>
+    </message>
+    <message>
+        <source>&amp;Message</source>
+        <translation>消息(&amp;M)</translation>
+    </message>
+    <message>
+        <source>&amp;Help</source>
+        <translation>帮助(&amp;H)</translation>
+    </message>
+    <message>
+        <source>More menus</source>
+        <translation>更多菜单</translation>
+    </message>
+    <message>
+        <source>Go to conversation</source>
+        <translation>转到对话</translation>
     </message>
 </context>
 <context>
@@ -2808,8 +2941,20 @@ Go up to: {1}</source>
 <context>
     <name>PalettePresenter</name>
     <message>
+        <source>Messages</source>
+        <translation>消息</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>新对话</translation>
+    </message>
+    <message>
         <source>Commands</source>
         <translation>命令</translation>
+    </message>
+    <message>
+        <source>Settings</source>
+        <translation>设置</translation>
     </message>
     <message>
         <source>Conversations</source>
@@ -2820,8 +2965,8 @@ Go up to: {1}</source>
         <translation>模型</translation>
     </message>
     <message>
-        <source>New conversation</source>
-        <translation>新对话</translation>
+        <source>{0}, setting</source>
+        <translation>{0}，设置项</translation>
     </message>
 </context>
 <context>
@@ -3137,6 +3282,14 @@ Go up to: {1}</source>
         <translation>紧凑</translation>
     </message>
     <message>
+        <source>Menu bar</source>
+        <translation>菜单栏</translation>
+    </message>
+    <message>
+        <source>Always shown. Otherwise Alt or F10 shows it; on a Mac it is at the top of the screen.</source>
+        <translation>始终显示。否则按 Alt 或 F10 显示；在 Mac 上它位于屏幕顶部。</translation>
+    </message>
+    <message>
         <source>Chat</source>
         <translation>聊天</translation>
     </message>
@@ -3155,6 +3308,14 @@ Go up to: {1}</source>
     <message>
         <source>Says on the desktop that an answer is done or a call waits, while the window is not in front.</source>
         <translation>窗口不在前台时，在桌面上提示回答已完成或有调用在等待。</translation>
+    </message>
+    <message>
+        <source>Close to the tray</source>
+        <translation>关闭到托盘</translation>
+    </message>
+    <message>
+        <source>Closing the window leaves the program at work behind its icon in the tray. Quit ends it.</source>
+        <translation>关闭窗口后，程序会在托盘图标后继续运行。选择“退出”才会结束程序。</translation>
     </message>
     <message>
         <source>Tool rounds</source>
@@ -3335,6 +3496,18 @@ Go up to: {1}</source>
     <message>
         <source>Mcp</source>
         <translation>MCP</translation>
+    </message>
+    <message>
+        <source>Shortcuts</source>
+        <translation>快捷键</translation>
+    </message>
+    <message>
+        <source>Keyboard shortcuts</source>
+        <translation>键盘快捷键</translation>
+    </message>
+    <message>
+        <source>By the name of the action; empty where it has none.</source>
+        <translation>按操作名称；没有快捷键的为空。</translation>
     </message>
     <message>
         <source>Storage</source>
@@ -8485,6 +8658,29 @@ Go up to: {1}</source>
 <context>
     <name>SettingsDialog</name>
     <message>
+        <source>Settings</source>
+        <translation>设置</translation>
+    </message>
+    <message>
+        <source>Sections</source>
+        <translation>分区</translation>
+    </message>
+    <message>
+        <source>Section</source>
+        <translation>分区</translation>
+    </message>
+    <message>
+        <source>About · version {0}</source>
+        <translation>关于 · 版本 {0}</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+</context>
+<context>
+    <name>SettingsPages</name>
+    <message>
         <source>Providers and keys</source>
         <translation>提供商和密钥</translation>
     </message>
@@ -8509,32 +8705,12 @@ Go up to: {1}</source>
         <translation>专家</translation>
     </message>
     <message>
+        <source>Keyboard shortcuts</source>
+        <translation>键盘快捷键</translation>
+    </message>
+    <message>
         <source>Other assistants</source>
         <translation>其他助手</translation>
-    </message>
-    <message>
-        <source>Storage</source>
-        <translation>存储</translation>
-    </message>
-    <message>
-        <source>Settings</source>
-        <translation>设置</translation>
-    </message>
-    <message>
-        <source>Sections</source>
-        <translation>分区</translation>
-    </message>
-    <message>
-        <source>Section</source>
-        <translation>分区</translation>
-    </message>
-    <message>
-        <source>About · version {0}</source>
-        <translation>关于 · 版本 {0}</translation>
-    </message>
-    <message>
-        <source>Close</source>
-        <translation>关闭</translation>
     </message>
 </context>
 <context>
@@ -8542,6 +8718,109 @@ Go up to: {1}</source>
     <message>
         <source>You were writing. Press Tab or click in this dialog to use the keys.</source>
         <translation>您正在输入。要使用按键，请按 Tab 或在此对话框中单击。</translation>
+    </message>
+</context>
+<context>
+    <name>ShortcutSettings</name>
+    <message>
+        <source>Search shortcuts</source>
+        <translation>搜索快捷键</translation>
+    </message>
+    <message>
+        <source>Find by pressing keys</source>
+        <translation>按下按键来查找</translation>
+    </message>
+    <message>
+        <source>Find by keys</source>
+        <translation>按按键查找</translation>
+    </message>
+    <message>
+        <source>Keys</source>
+        <translation>按键</translation>
+    </message>
+    <message>
+        <source>Press keys</source>
+        <translation>请按键</translation>
+    </message>
+    <message>
+        <source>Reset</source>
+        <translation>重置</translation>
+    </message>
+    <message>
+        <source>No keys</source>
+        <translation>无按键</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Take over</source>
+        <translation>接管</translation>
+    </message>
+    <message>
+        <source>Take the keys over</source>
+        <translation>接管这些按键</translation>
+    </message>
+    <message>
+        <source>Reset all shortcuts</source>
+        <translation>重置所有快捷键</translation>
+    </message>
+    <message>
+        <source>Reset all</source>
+        <translation>全部重置</translation>
+    </message>
+    <message>
+        <source>Reset all shortcuts now</source>
+        <translation>立即重置所有快捷键</translation>
+    </message>
+    <message>
+        <source>{0} belongs to the text that is selected or written.</source>
+        <translation>{0} 用于选中或正在书写的文本。</translation>
+    </message>
+    <message>
+        <source>{0} belongs to the message that is written.</source>
+        <translation>{0} 用于正在书写的消息。</translation>
+    </message>
+    <message>
+        <source>{0} alone is needed for writing and moving. Use it with Ctrl or Alt.</source>
+        <translation>{0} 单独用于书写和移动。请与 Ctrl 或 Alt 一起使用。</translation>
+    </message>
+    <message>
+        <source>{0} (changed)</source>
+        <translation>{0}（已更改）</translation>
+    </message>
+    <message>
+        <source>none</source>
+        <translation>无</translation>
+    </message>
+    <message>
+        <source>No action has these words or keys.</source>
+        <translation>没有操作包含这些词或按键。</translation>
+    </message>
+    <message>
+        <source>Keys of “{0}”</source>
+        <translation>“{0}”的按键</translation>
+    </message>
+    <message>
+        <source>{0} belongs to “{1}”.</source>
+        <translation>{0} 属于“{1}”。</translation>
+    </message>
+    <message>
+        <source>{0} belongs to “{1}”. Take it over? “{1}” has no keys then.</source>
+        <translation>{0} 属于“{1}”。要接管吗？之后“{1}”将没有按键。</translation>
+    </message>
+    <message>
+        <source>All actions get the keys that they came with.</source>
+        <translation>所有操作都会恢复最初的按键。</translation>
+    </message>
+    <message>
+        <source>Shortcuts</source>
+        <translation>快捷键</translation>
+    </message>
+    <message>
+        <source>Choose an action and press its new keys below the list. The keys of the approval dialog are fixed, so that nothing is allowed by mistake.</source>
+        <translation>选择一个操作，然后在列表下方按下新的按键。批准对话框的按键是固定的，以免误允许任何操作。</translation>
     </message>
 </context>
 <context>
@@ -8553,6 +8832,13 @@ Go up to: {1}</source>
     <message>
         <source>Conversation 1 to {0} of the list</source>
         <translation>列表中的第 1 到第 {0} 个对话</translation>
+    </message>
+</context>
+<context>
+    <name>ShortcutsPresenter</name>
+    <message>
+        <source>These keys are fixed.</source>
+        <translation>这些按键是固定的。</translation>
     </message>
 </context>
 <context>
@@ -10084,6 +10370,45 @@ Go up to: {1}</source>
     </message>
 </context>
 <context>
+    <name>TrayPresenter</name>
+    <message>
+        <source>Desktop Agent</source>
+        <translation>Desktop Agent</translation>
+    </message>
+    <message>
+        <source>Show</source>
+        <translation>显示</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>新对话</translation>
+    </message>
+    <message>
+        <source>Waiting approvals</source>
+        <translation>待批准</translation>
+    </message>
+    <message>
+        <source>Quit</source>
+        <translation>退出</translation>
+    </message>
+    <message>
+        <source>The window is closed, and Desktop Agent goes on. Its icon in the tray brings the window back.</source>
+        <translation>窗口已关闭，Desktop Agent 仍在运行。托盘中的图标可以重新打开窗口。</translation>
+    </message>
+    <message>
+        <source>The model is working.</source>
+        <translation>模型正在工作。</translation>
+    </message>
+    <message>
+        <source>Calls that wait for you: {0}</source>
+        <translation>等待您的调用：{0}</translation>
+    </message>
+    <message>
+        <source>{0}: {1}</source>
+        <translation>{0}：{1}</translation>
+    </message>
+</context>
+<context>
     <name>UndoDialog</name>
     <message>
         <source>Undo</source>
@@ -10575,6 +10900,17 @@ Go up to: {1}</source>
     </message>
 </context>
 <context>
+    <name>WaitingButton</name>
+    <message>
+        <source>Waiting approvals</source>
+        <translation>待批准</translation>
+    </message>
+    <message>
+        <source>{0}: {1}</source>
+        <translation>{0}：{1}</translation>
+    </message>
+</context>
+<context>
     <name>WelcomePage</name>
     <message>
         <source>Looking for model servers on this computer…</source>
@@ -10644,6 +10980,14 @@ Go up to: {1}</source>
         <translation>命令</translation>
     </message>
     <message>
+        <source>inbox pending permission allow deny decide calls</source>
+        <translation>收件箱 待处理 权限 允许 拒绝 决定 调用</translation>
+    </message>
+    <message>
+        <source>Waiting approvals</source>
+        <translation>待批准</translation>
+    </message>
+    <message>
         <source>chat start create</source>
         <translation>聊天 开始 新建 创建</translation>
     </message>
@@ -10660,12 +11004,64 @@ Go up to: {1}</source>
         <translation>新建不保存的对话</translation>
     </message>
     <message>
-        <source>preferences options configuration</source>
-        <translation>选项 偏好 首选项 配置</translation>
+        <source>create directory project</source>
+        <translation>新建 目录 项目</translation>
     </message>
     <message>
-        <source>Settings</source>
-        <translation>设置</translation>
+        <source>New folder…</source>
+        <translation>新建文件夹…</translation>
+    </message>
+    <message>
+        <source>save share file markdown html json zip</source>
+        <translation>保存 分享 文件 markdown html json zip</translation>
+    </message>
+    <message>
+        <source>Export this conversation…</source>
+        <translation>导出此对话…</translation>
+    </message>
+    <message>
+        <source>Export all conversations…</source>
+        <translation>导出所有对话…</translation>
+    </message>
+    <message>
+        <source>chatgpt claude history archive load</source>
+        <translation>chatgpt claude 历史 归档 加载</translation>
+    </message>
+    <message>
+        <source>Import conversations…</source>
+        <translation>导入对话…</translation>
+    </message>
+    <message>
+        <source>claude code codex opencode gemini goose jan lm studio history found</source>
+        <translation>claude code codex opencode gemini goose jan lm studio 历史 找到</translation>
+    </message>
+    <message>
+        <source>Import from other assistants…</source>
+        <translation>从其他助手导入…</translation>
+    </message>
+    <message>
+        <source>provider server key add login</source>
+        <translation>提供商 服务器 密钥 添加 登录</translation>
+    </message>
+    <message>
+        <source>Connect a model</source>
+        <translation>连接模型</translation>
+    </message>
+    <message>
+        <source>example offline scripted</source>
+        <translation>示例 离线 演示</translation>
+    </message>
+    <message>
+        <source>Try the demo</source>
+        <translation>试用演示</translation>
+    </message>
+    <message>
+        <source>repair damaged disk</source>
+        <translation>修复 损坏 磁盘</translation>
+    </message>
+    <message>
+        <source>Check saved conversations</source>
+        <translation>检查已保存的对话</translation>
     </message>
     <message>
         <source>Quit</source>
@@ -10676,84 +11072,20 @@ Go up to: {1}</source>
         <translation>关闭 离开 结束</translation>
     </message>
     <message>
-        <source>find titles list filter chats</source>
-        <translation>查找 标题 列表 筛选 聊天</translation>
+        <source>Undo the last change to conversations</source>
+        <translation>撤销对对话的上次更改</translation>
     </message>
     <message>
-        <source>Search conversations</source>
-        <translation>搜索对话</translation>
+        <source>restore</source>
+        <translation>还原</translation>
     </message>
     <message>
-        <source>sidebar list panel fold</source>
-        <translation>侧边栏 列表 折叠</translation>
+        <source>revert restore files rewind</source>
+        <translation>还原 恢复 文件 回退</translation>
     </message>
     <message>
-        <source>Show or hide the conversations</source>
-        <translation>显示或隐藏对话列表</translation>
-    </message>
-    <message>
-        <source>Rename this conversation</source>
-        <translation>重命名此对话</translation>
-    </message>
-    <message>
-        <source>title name chat</source>
-        <translation>标题 名称 聊天</translation>
-    </message>
-    <message>
-        <source>remove chat trash bin</source>
-        <translation>移除 聊天 回收站</translation>
-    </message>
-    <message>
-        <source>Delete this conversation</source>
-        <translation>删除此对话</translation>
-    </message>
-    <message>
-        <source>Next conversation</source>
-        <translation>下一个对话</translation>
-    </message>
-    <message>
-        <source>Previous conversation</source>
-        <translation>上一个对话</translation>
-    </message>
-    <message>
-        <source>Conversation {0}</source>
-        <translation>对话 {0}</translation>
-    </message>
-    <message>
-        <source>Choose model</source>
-        <translation>选择模型</translation>
-    </message>
-    <message>
-        <source>switch change another</source>
-        <translation>切换 更改 其他</translation>
-    </message>
-    <message>
-        <source>thinking effort</source>
-        <translation>思考 强度</translation>
-    </message>
-    <message>
-        <source>Choose reasoning</source>
-        <translation>选择推理</translation>
-    </message>
-    <message>
-        <source>temperature system prompt instructions parameters length of the answer</source>
-        <translation>温度 系统提示词 指令 参数 回答长度</translation>
-    </message>
-    <message>
-        <source>Conversation settings</source>
-        <translation>对话设置</translation>
-    </message>
-    <message>
-        <source>permissions approval plan accept edits</source>
-        <translation>权限 批准 计划 接受编辑</translation>
-    </message>
-    <message>
-        <source>Choose mode</source>
-        <translation>选择模式</translation>
-    </message>
-    <message>
-        <source>Answer the question</source>
-        <translation>回答问题</translation>
+        <source>Undo all changes since this message…</source>
+        <translation>撤销自此消息以来的所有更改…</translation>
     </message>
     <message>
         <source>search words text</source>
@@ -10772,12 +11104,12 @@ Go up to: {1}</source>
         <translation>查找上一个</translation>
     </message>
     <message>
-        <source>Caret browsing</source>
-        <translation>光标浏览</translation>
+        <source>find titles list filter chats</source>
+        <translation>查找 标题 列表 筛选 聊天</translation>
     </message>
     <message>
-        <source>select cursor</source>
-        <translation>选择 光标</translation>
+        <source>Search conversations</source>
+        <translation>搜索对话</translation>
     </message>
     <message>
         <source>export save</source>
@@ -10788,104 +11120,128 @@ Go up to: {1}</source>
         <translation>将对话复制为 Markdown</translation>
     </message>
     <message>
-        <source>compact shorten context</source>
-        <translation>压缩 缩短 上下文</translation>
+        <source>preferences options configuration</source>
+        <translation>选项 偏好 首选项 配置</translation>
     </message>
     <message>
-        <source>Summarise older messages</source>
-        <translation>总结较早的消息</translation>
+        <source>Settings</source>
+        <translation>设置</translation>
     </message>
     <message>
-        <source>revert restore files rewind</source>
-        <translation>还原 恢复 文件 回退</translation>
+        <source>Theme and appearance</source>
+        <translation>主题和外观</translation>
     </message>
     <message>
-        <source>Undo all changes since this message…</source>
-        <translation>撤销自此消息以来的所有更改…</translation>
+        <source>dark light colours look font density zoom</source>
+        <translation>深色 浅色 颜色 外观 字体 密度 缩放 语言</translation>
     </message>
     <message>
-        <source>Edit last prompt</source>
-        <translation>编辑上一条提示词</translation>
+        <source>Providers and keys</source>
+        <translation>提供商和密钥</translation>
     </message>
     <message>
-        <source>change message correct</source>
-        <translation>更改 消息 更正</translation>
+        <source>api key server account</source>
+        <translation>api 密钥 服务器 账户</translation>
     </message>
     <message>
-        <source>retry again answer anew</source>
-        <translation>重试 再次 重新回答</translation>
+        <source>Rules</source>
+        <translation>规则</translation>
     </message>
     <message>
-        <source>Regenerate answer</source>
-        <translation>重新生成回答</translation>
+        <source>permissions allowed tools always allow</source>
+        <translation>权限 允许的工具 始终允许</translation>
     </message>
     <message>
-        <source>tree versions history all</source>
-        <translation>树 版本 历史 全部</translation>
+        <source>MCP servers</source>
+        <translation>MCP 服务器</translation>
     </message>
     <message>
-        <source>Branches of this conversation</source>
-        <translation>此对话的分支</translation>
+        <source>tools plugins extensions</source>
+        <translation>工具 插件 扩展</translation>
     </message>
     <message>
-        <source>remove message prompt answer for good</source>
-        <translation>移除 消息 提示词 回答 永久</translation>
+        <source>Storage</source>
+        <translation>存储</translation>
     </message>
     <message>
-        <source>Delete message…</source>
-        <translation>删除消息…</translation>
+        <source>data folder disk</source>
+        <translation>数据文件夹 磁盘</translation>
     </message>
     <message>
-        <source>branch before after</source>
-        <translation>分支 之前 之后</translation>
+        <source>sidebar list panel fold</source>
+        <translation>侧边栏 列表 折叠</translation>
     </message>
     <message>
-        <source>Previous version</source>
-        <translation>上一个版本</translation>
+        <source>Show or hide the conversations</source>
+        <translation>显示或隐藏对话列表</translation>
     </message>
     <message>
-        <source>Next version</source>
-        <translation>下一个版本</translation>
+        <source>archived conversations</source>
+        <translation>已归档的对话</translation>
     </message>
     <message>
-        <source>Write a message</source>
-        <translation>写消息</translation>
+        <source>Show the archive</source>
+        <translation>显示归档</translation>
     </message>
     <message>
-        <source>type prompt</source>
-        <translation>输入 提示词</translation>
+        <source>deleted removed bin restore bring back</source>
+        <translation>已删除 已移除 回收站 还原 找回</translation>
     </message>
     <message>
-        <source>Send the message</source>
-        <translation>发送消息</translation>
+        <source>Trash</source>
+        <translation>回收站</translation>
     </message>
     <message>
-        <source>New line in the message</source>
-        <translation>在消息中换行</translation>
+        <source>Next conversation</source>
+        <translation>下一个对话</translation>
     </message>
     <message>
-        <source>Stop the answer</source>
-        <translation>停止回答</translation>
+        <source>Previous conversation</source>
+        <translation>上一个对话</translation>
     </message>
     <message>
-        <source>cancel interrupt abort break</source>
-        <translation>取消 中断 终止</translation>
+        <source>Conversation {0}</source>
+        <translation>对话 {0}</translation>
     </message>
     <message>
-        <source>picture photo file upload</source>
-        <translation>图片 照片 文件 上传</translation>
+        <source>zoom in text size bigger font</source>
+        <translation>放大 文本大小 更大 字体</translation>
     </message>
     <message>
-        <source>Attach image</source>
-        <translation>附加图像</translation>
+        <source>Larger text</source>
+        <translation>放大文本</translation>
     </message>
     <message>
-        <source>Waiting messages</source>
-        <translation>等待中的消息</translation>
+        <source>zoom out text size font</source>
+        <translation>缩小 文本大小 字体</translation>
     </message>
     <message>
-        <source>queue</source>
-        <translation>队列</translation>
+        <source>Smaller text</source>
+        <translation>缩小文本</translation>
+    </message>
+    <message>
+        <source>reset zoom</source>
+        <translation>重置缩放</translation>
+    </message>
+    <message>
+        <source>Normal text size</source>
+        <translation>正常文本大小</translation>
+    </message>
+    <message>
+        <source>Open the menu bar</source>
+        <translation>打开菜单栏</translation>
+    </message>
+    <message>
+        <source>menus alt</source>
+        <translation>菜单 alt</translation>
+    </message>
+    <message>
+        <source>Caret browsing</source>
+        <translation>光标浏览</translation>
+    </message>
+    <message>
+        <source>select cursor</source>
+        <translation>选择 光标</translation>
     </message>
     <message>
         <source>Pin this conversation</source>
@@ -10948,160 +11304,156 @@ Go up to: {1}</source>
         <translation>合并 组合</translation>
     </message>
     <message>
-        <source>New folder…</source>
-        <translation>新建文件夹…</translation>
+        <source>title name chat</source>
+        <translation>标题 名称 聊天</translation>
     </message>
     <message>
-        <source>create directory project</source>
-        <translation>新建 目录 项目</translation>
+        <source>Rename this conversation</source>
+        <translation>重命名此对话</translation>
     </message>
     <message>
-        <source>Undo the last change to conversations</source>
-        <translation>撤销对对话的上次更改</translation>
+        <source>tree versions history all</source>
+        <translation>树 版本 历史 全部</translation>
     </message>
     <message>
-        <source>restore</source>
-        <translation>还原</translation>
+        <source>Branches of this conversation</source>
+        <translation>此对话的分支</translation>
     </message>
     <message>
-        <source>Show the archive</source>
-        <translation>显示归档</translation>
+        <source>compact shorten context</source>
+        <translation>压缩 缩短 上下文</translation>
     </message>
     <message>
-        <source>archived conversations</source>
-        <translation>已归档的对话</translation>
+        <source>Summarise older messages</source>
+        <translation>总结较早的消息</translation>
     </message>
     <message>
-        <source>save share file markdown html json zip</source>
-        <translation>保存 分享 文件 markdown html json zip</translation>
+        <source>remove chat trash bin</source>
+        <translation>移除 聊天 回收站</translation>
     </message>
     <message>
-        <source>Export this conversation…</source>
-        <translation>导出此对话…</translation>
+        <source>Delete this conversation</source>
+        <translation>删除此对话</translation>
     </message>
     <message>
-        <source>Export all conversations…</source>
-        <translation>导出所有对话…</translation>
+        <source>Choose model</source>
+        <translation>选择模型</translation>
     </message>
     <message>
-        <source>chatgpt claude history archive load</source>
-        <translation>chatgpt claude 历史 归档 加载</translation>
+        <source>switch change another</source>
+        <translation>切换 更改 其他</translation>
     </message>
     <message>
-        <source>Import conversations…</source>
-        <translation>导入对话…</translation>
+        <source>Choose reasoning</source>
+        <translation>选择推理</translation>
     </message>
     <message>
-        <source>claude code codex opencode gemini goose jan lm studio history found</source>
-        <translation>claude code codex opencode gemini goose jan lm studio 历史 找到</translation>
+        <source>thinking effort</source>
+        <translation>思考 强度</translation>
     </message>
     <message>
-        <source>Import from other assistants…</source>
-        <translation>从其他助手导入…</translation>
+        <source>Conversation settings</source>
+        <translation>对话设置</translation>
     </message>
     <message>
-        <source>Theme and appearance</source>
-        <translation>主题和外观</translation>
+        <source>temperature system prompt instructions parameters length of the answer</source>
+        <translation>温度 系统提示词 指令 参数 回答长度</translation>
     </message>
     <message>
-        <source>dark light colours look font density zoom</source>
-        <translation>深色 浅色 颜色 外观 字体 密度 缩放 语言</translation>
+        <source>Choose mode</source>
+        <translation>选择模式</translation>
     </message>
     <message>
-        <source>Providers and keys</source>
-        <translation>提供商和密钥</translation>
+        <source>permissions approval plan accept edits</source>
+        <translation>权限 批准 计划 接受编辑</translation>
     </message>
     <message>
-        <source>api key server account</source>
-        <translation>api 密钥 服务器 账户</translation>
+        <source>type prompt</source>
+        <translation>输入 提示词</translation>
     </message>
     <message>
-        <source>Rules</source>
-        <translation>规则</translation>
+        <source>Write a message</source>
+        <translation>写消息</translation>
     </message>
     <message>
-        <source>permissions allowed tools always allow</source>
-        <translation>权限 允许的工具 始终允许</translation>
+        <source>Send the message</source>
+        <translation>发送消息</translation>
     </message>
     <message>
-        <source>MCP servers</source>
-        <translation>MCP 服务器</translation>
+        <source>New line in the message</source>
+        <translation>在消息中换行</translation>
     </message>
     <message>
-        <source>tools plugins extensions</source>
-        <translation>工具 插件 扩展</translation>
+        <source>Stop the answer</source>
+        <translation>停止回答</translation>
     </message>
     <message>
-        <source>Storage</source>
-        <translation>存储</translation>
+        <source>cancel interrupt abort break</source>
+        <translation>取消 中断 终止</translation>
     </message>
     <message>
-        <source>data folder disk</source>
-        <translation>数据文件夹 磁盘</translation>
+        <source>Attach image</source>
+        <translation>附加图像</translation>
     </message>
     <message>
-        <source>provider server key add login</source>
-        <translation>提供商 服务器 密钥 添加 登录</translation>
+        <source>picture photo file upload</source>
+        <translation>图片 照片 文件 上传</translation>
     </message>
     <message>
-        <source>Connect a model</source>
-        <translation>连接模型</translation>
+        <source>Waiting messages</source>
+        <translation>等待中的消息</translation>
     </message>
     <message>
-        <source>Try the demo</source>
-        <translation>试用演示</translation>
+        <source>queue</source>
+        <translation>队列</translation>
     </message>
     <message>
-        <source>example offline scripted</source>
-        <translation>示例 离线 演示</translation>
+        <source>Answer the question</source>
+        <translation>回答问题</translation>
     </message>
     <message>
-        <source>deleted removed bin restore bring back</source>
-        <translation>已删除 已移除 回收站 还原 找回</translation>
+        <source>change message correct</source>
+        <translation>更改 消息 更正</translation>
     </message>
     <message>
-        <source>Trash</source>
-        <translation>回收站</translation>
+        <source>Edit last prompt</source>
+        <translation>编辑上一条提示词</translation>
     </message>
     <message>
-        <source>Check saved conversations</source>
-        <translation>检查已保存的对话</translation>
+        <source>retry again answer anew</source>
+        <translation>重试 再次 重新回答</translation>
     </message>
     <message>
-        <source>repair damaged disk</source>
-        <translation>修复 损坏 磁盘</translation>
+        <source>Regenerate answer</source>
+        <translation>重新生成回答</translation>
     </message>
     <message>
-        <source>zoom in text size bigger font</source>
-        <translation>放大 文本大小 更大 字体</translation>
+        <source>branch before after</source>
+        <translation>分支 之前 之后</translation>
     </message>
     <message>
-        <source>Larger text</source>
-        <translation>放大文本</translation>
+        <source>Previous version</source>
+        <translation>上一个版本</translation>
     </message>
     <message>
-        <source>zoom out text size font</source>
-        <translation>缩小 文本大小 字体</translation>
+        <source>Next version</source>
+        <translation>下一个版本</translation>
     </message>
     <message>
-        <source>Smaller text</source>
-        <translation>缩小文本</translation>
+        <source>remove message prompt answer for good</source>
+        <translation>移除 消息 提示词 回答 永久</translation>
     </message>
     <message>
-        <source>Normal text size</source>
-        <translation>正常文本大小</translation>
-    </message>
-    <message>
-        <source>reset zoom</source>
-        <translation>重置缩放</translation>
-    </message>
-    <message>
-        <source>Help</source>
-        <translation>帮助</translation>
+        <source>Delete message…</source>
+        <translation>删除消息…</translation>
     </message>
     <message>
         <source>guide manual introduction how to</source>
         <translation>指南 手册 入门 使用方法</translation>
+    </message>
+    <message>
+        <source>Help</source>
+        <translation>帮助</translation>
     </message>
     <message>
         <source>keys hotkeys bindings</source>
@@ -11112,12 +11464,12 @@ Go up to: {1}</source>
         <translation>键盘快捷键</translation>
     </message>
     <message>
-        <source>About Desktop Agent</source>
-        <translation>关于 Desktop Agent</translation>
-    </message>
-    <message>
         <source>version licence program data folder</source>
         <translation>版本 许可证 程序 数据文件夹</translation>
+    </message>
+    <message>
+        <source>About Desktop Agent</source>
+        <translation>关于 Desktop Agent</translation>
     </message>
 </context>
 <context>
