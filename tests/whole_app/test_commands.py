@@ -10,7 +10,7 @@ from tests.whole_app.steps import command, command_by_keys, step_to
 DEMO, NEW = "Try the demo", "New conversation"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def screen(real_display: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screen]:
     data = tmp_path_factory.mktemp("commands") / "data"
     with opened(real_display, data, "--demo") as (_, screen):

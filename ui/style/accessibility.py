@@ -8,8 +8,10 @@ The only action of a row is Qt's `toggle`, which selects it: it neither opens it
 at all in a list without selection (`QAccessibleTableCell` in itemviews.cpp of 6.11). The children of a list are its
 rows alone (`QAccessibleTable::child` there): a button or an editor that lies on a row has a parent, but is nobody's
 child. Here it follows the children of the frame of the list, where that has the property `rowWidgets`. A row that is
-selected already cannot be toggled in a list with single selection: see ChoiceList. A menu stays open when assistive
-technology has chosen from it; here it closes.
+selected already cannot be toggled in a list with single selection: see ChoiceList. A scroll area answers for a child
+that it has no more, such as a scroll bar, by reading beyond the end of a list, which ends the program
+(`QAccessibleAbstractScrollArea::child` in complexwidgets.cpp): here it says that there is none. A menu stays open when
+assistive technology has chosen from it; here it closes.
 """
 
 from collections.abc import Callable
@@ -38,6 +40,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QAbstractScrollArea,
     QAccessibleWidget,
     QApplication,
     QComboBox,
@@ -234,6 +237,30 @@ class _AccessibleComboBox(QAccessibleWidget):
             self._box.showPopup()
 
 
+class _AccessibleScrollArea(QAccessibleWidget):
+    """A scroll area. Its children are its viewport and the scroll bars that are shown."""
+
+    def __init__(self, area: QAbstractScrollArea) -> None:
+        super().__init__(area, QAccessible.Role.Client)
+        self._area = area
+
+    def childCount(self) -> int:
+        return len(self._parts())
+
+    def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        parts = self._parts()
+        return QAccessible.queryAccessibleInterface(parts[index]) if 0 <= index < len(parts) else None
+
+    def indexOfChild(self, child: QAccessibleInterface, /) -> int:
+        parts, widget = self._parts(), child.object()
+        return parts.index(widget) if isinstance(widget, QWidget) and widget in parts else -1
+
+    def _parts(self) -> list[QWidget]:
+        viewport = self._area.viewport()
+        beside = (each for each in self._area.children() if isinstance(each, QWidget) and each is not viewport)
+        return [viewport, *(each for each in beside if each.isVisible() and not each.isWindow())]
+
+
 class _AccessibleRowsFrame(QAccessibleWidget):
     """A frame with lists in it. After its own children come what is shown on rows of these lists."""
 
@@ -269,13 +296,15 @@ class _AccessibleRowsFrame(QAccessibleWidget):
 
 
 def _create_interface(key: str, target: QObject | None) -> QAccessibleInterface | None:
-    """Qt asks for every class name of every object; only combo boxes and frames of lists get an interface."""
+    """Qt asks for every class name of every object; combo boxes, frames of lists and scroll areas get an interface."""
     if key == "QMenu" and isinstance(target, QMenu) and not (target.accessibleName() or target.title()):
         _name_text_menu(target)
     if key == "QComboBox" and isinstance(target, QComboBox):
         interface: QAccessibleWidget = _AccessibleComboBox(target)
     elif key == "QFrame" and isinstance(target, QFrame) and target.property("rowWidgets"):
         interface = _AccessibleRowsFrame(target)
+    elif key in {"QScrollArea", "QAbstractScrollArea"} and isinstance(target, QAbstractScrollArea):
+        interface = _AccessibleScrollArea(target)
     else:
         return None
     _interfaces[id(target)] = interface
