@@ -8,6 +8,7 @@ from tests.fakes.window_process import Screen, opened, wait_until
 from tests.whole_app.steps import choose, choose_by_keys, command, command_by_keys, go_to_row, step_to
 
 FIRST, SECOND = "What is 6 * 7?", "What is 7 * 8?"
+THIRD, FOURTH = "What is 8 * 9?", "What is 9 * 9?"
 BACKED_UP = "The backup is in"
 
 
@@ -53,15 +54,6 @@ def test_an_answer_by_the_tree_alone(screen: Screen) -> None:
     screen.press("Regenerate")
     screen.wait_for("2 of 2", "panel")
     wait_answered(screen)
-    screen.press("Delete…")
-    screen.press("Keep")
-    screen.wait_gone("Delete this answer?")
-    screen.press("Delete…")
-    screen.press("Delete for good")
-    screen.wait_gone("2 of 2", "panel")
-    screen.press("Regenerate")
-    screen.wait_for("2 of 2", "panel")
-    wait_answered(screen)
     choose(screen, SECOND, "Branches…")
     row = screen.wait_line(f"You: {SECOND}")
     screen.press(row)
@@ -104,12 +96,12 @@ def test_folders_by_the_tree_alone(screen: Screen) -> None:
 
 
 def test_several_are_marked_by_the_tree_alone(screen: Screen) -> None:
-    for title in ("One more", "Another one"):
+    for prompt in (THIRD, FOURTH):
         screen.new_conversation()
-        screen.send(title)
+        screen.send(prompt)
         wait_answered(screen)
-    choose(screen, "Another one", "Select several")
-    screen.press(screen.wait_line("One more, "))
+    choose(screen, FOURTH, "Select several")
+    screen.press(screen.wait_line(f"{THIRD}, "))
     screen.focus("Conversations")
     screen.press("Menu: Conversation")
     screen.press("Archive")
@@ -152,6 +144,6 @@ def test_a_backup_by_keys_alone(screen: Screen) -> None:
     screen.wait_gone("Delete this backup?")
     screen.press("Delete backup…")
     screen.press("Delete for good")
-    screen.wait_says("There is no backup yet.")
+    screen.wait_says("Backups and copies that were deleted: 1.")
     screen.keys("Escape")
     screen.wait_gone("Settings", "dialog")

@@ -131,7 +131,7 @@ def _in_view_nothing_is_said(screen: Screen, server: Server) -> None:
 
 
 @pytest.mark.exhaustive(
-    "tests/ui/shell/test_notifications.py::test_behind_another_window_it_is_said_what_happens_unless_that_is_off"
+    "tests/ui/shell/desktop/test_notifications.py::test_behind_another_window_it_is_said_what_happens_unless_that_is_off"
 )
 def test_switched_off_nothing_is_notified(server: Server, tmp_path: Path) -> None:
     data = tmp_path / "data"
@@ -160,7 +160,7 @@ def test_switched_off_nothing_is_notified(server: Server, tmp_path: Path) -> Non
 
 
 @pytest.mark.exhaustive(
-    "tests/ui/shell/test_notifications.py::test_behind_another_window_it_is_said_what_happens_unless_that_is_off"
+    "tests/ui/shell/desktop/test_notifications.py::test_behind_another_window_it_is_said_what_happens_unless_that_is_off"
 )
 def test_a_call_that_waits_behind_another_window_is_notified(server: Server, tmp_path: Path) -> None:
     before = len(server.shown)
@@ -180,7 +180,7 @@ ASKED = {"index": 0, "delta": {"tool_calls": [ASKS]}, "finish_reason": "tool_cal
 
 
 @pytest.mark.exhaustive(
-    "tests/ui/shell/test_notifications.py::test_behind_another_window_it_is_said_what_happens_unless_that_is_off"
+    "tests/ui/shell/desktop/test_notifications.py::test_behind_another_window_it_is_said_what_happens_unless_that_is_off"
 )
 def test_a_question_behind_another_window_is_notified(server: Server, tmp_path: Path) -> None:
     before = len(server.shown)
@@ -200,7 +200,7 @@ def test_a_question_behind_another_window_is_notified(server: Server, tmp_path: 
 
 
 @pytest.mark.exhaustive(
-    "tests/ui/shell/test_notifications.py::test_behind_another_window_it_is_said_what_happens_unless_that_is_off"
+    "tests/ui/shell/desktop/test_notifications.py::test_behind_another_window_it_is_said_what_happens_unless_that_is_off"
 )
 def test_what_nobody_saw_is_unread_also_after_a_restart_until_it_is_looked_at(server: Server, tmp_path: Path) -> None:
     environment, data = server.environment, tmp_path / "data"

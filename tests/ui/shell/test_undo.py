@@ -112,7 +112,7 @@ def test_a_card_offers_undo_and_says_that_it_is_undone(on_screen, folder):
         assert said(screen) == ["Undone: a.txt."]
         assert control(screen, card(screen), "Undo") is None
         rows = screen.window.page.transcript.row_viewport.rows
-        assert "write_file, Undone" in rows.row(rows.index_of(card(screen).id)).spoken_text()
+        assert "Write a file, Undone" in rows.row(rows.index_of(card(screen).id)).spoken_text()
         assert dialog(screen) is None
 
     on_screen(work, Turn(write(1)), DONE)

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import QObject, Qt, QTimer, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Slot
 from PySide6.QtGui import QFocusEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QMenuBar, QToolButton, QWidget
 from shiboken6 import isValid
@@ -44,6 +44,9 @@ class MenuBar(QMenuBar):
             ("help", self.tr("&Help")),
         ):
             self._fill(self.addMenu(title), [action for action in actions if action.menu_name == name])
+        for more in self.findChildren(QToolButton):
+            more.setAccessibleName(self.tr("More menus"))
+            more.installEventFilter(self)
         self._fit()
         window.setMenuBar(self)
         app = QApplication.instance()
@@ -61,12 +64,15 @@ class MenuBar(QMenuBar):
         self.setActiveAction(self.actions()[0])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Without height nothing of the bar can be reached: not the button for menus that have no room either."""
         super().resizeEvent(event)
         for more in self.findChildren(QToolButton):
-            more.setAccessibleName(self.tr("More menus"))
-            if self.height() == 0:
-                more.hide()
+            more.setHidden(more.isHidden() or self.height() == 0)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Without height nothing of the bar can be reached: not the button for menus that have no room either."""
+        if event.type() == QEvent.Type.Show and isinstance(watched, QToolButton) and self.height() == 0:
+            watched.hide()
+        return super().eventFilter(watched, event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
