@@ -207,7 +207,7 @@ def _takes_focus(widget: QWidget, window: QWidget) -> bool:
     return has_policy and widget.focusProxy() is None and widget.window() is window
 
 
-SIDEBAR_WIDTH = 284
+SIDEBAR_WIDTH = 296
 PAGE_WIDTH = 320
 """The least width, in pixels at 100 % zoom."""
 WINDOW_WIDTH = 1180
