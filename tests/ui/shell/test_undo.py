@@ -65,6 +65,12 @@ def control(screen, item, name):
     return next((each for _, each in row.controls() if each.name == name), None)
 
 
+async def press_in_row(screen, item, name):
+    """Press a button in a row as soon as the row has it: it is laid out later than its item changes."""
+    await until(lambda: control(screen, item, name))
+    control(screen, item, name).press()
+
+
 async def undone(screen):
     await screen.idle()
     await asyncio.sleep(0.05)
@@ -106,11 +112,11 @@ def test_a_card_offers_undo_and_says_that_it_is_undone(on_screen, folder):
     async def work(screen):
         await worked(screen, folder)
         assert (folder / "a.txt").read_text() == "agent"
-        control(screen, card(screen), "Undo").press()
+        await press_in_row(screen, card(screen), "Undo")
         await undone(screen)
         assert (folder / "a.txt").read_text() == "mine"
         assert said(screen) == ["Undone: a.txt."]
-        assert control(screen, card(screen), "Undo") is None
+        await until(lambda: control(screen, card(screen), "Undo") is None)
         rows = screen.window.page.transcript.row_viewport.rows
         assert "Write a file, Undone" in rows.row(rows.index_of(card(screen).id)).spoken_text()
         assert dialog(screen) is None
@@ -121,7 +127,7 @@ def test_a_card_offers_undo_and_says_that_it_is_undone(on_screen, folder):
 def test_the_model_reads_of_it_with_the_next_prompt_and_the_transcript_says_so(on_screen, folder):
     async def work(screen):
         await worked(screen, folder)
-        control(screen, card(screen), "Undo").press()
+        await press_in_row(screen, card(screen), "Undo")
         await undone(screen)
         (note,) = notes(screen)
         assert "`a.txt`: as it was before" in note.text
@@ -219,7 +225,7 @@ def test_a_card_whose_file_was_changed_asks_first(on_screen, folder):
         (folder / "a.txt").unlink()
         (folder / "a.txt").mkdir()
         (folder / "a.txt" / "x").write_text("mine")
-        control(screen, card(screen), "Undo").press()
+        await press_in_row(screen, card(screen), "Undo")
         opened = await until(lambda: dialog(screen))
         assert rows_of(opened) == {"a.txt": "Stays as it is"}
         assert any("with something in it" in each for each in opened.words)
@@ -255,7 +261,7 @@ def test_it_works_after_a_restart(on_screen, folder, tmp_path):
 
     async def after(screen):
         await until(lambda: card(screen).can_be_undone)
-        control(screen, card(screen), "Undo").press()
+        await press_in_row(screen, card(screen), "Undo")
         await undone(screen)
         assert (folder / "a.txt").read_text() == "mine"
 
@@ -301,7 +307,7 @@ def test_what_a_specialist_changed_is_undone_at_its_call_also_after_a_restart(on
         await define(screen)
         screen.window.page.undo.show(screen.conversation)
         await until(lambda: card(screen).can_be_undone)
-        control(screen, card(screen), "Undo").press()
+        await press_in_row(screen, card(screen), "Undo")
         await undone(screen)
         assert (folder / "a.txt").read_text() == "mine"
         assert card(screen).is_undone
@@ -343,7 +349,7 @@ def test_the_menus_of_a_prompt_and_of_a_call_offer_it(on_screen, folder):
         offered(items(screen, UserItem)[0])["Undo all changes since this message…"].trigger()
         opened = await until(lambda: dialog(screen))
         opened.reject()
-        control(screen, card(screen), "Undo").press()
+        await press_in_row(screen, card(screen), "Undo")
         await undone(screen)
         assert "Undo this call" not in offered(card(screen))
 
@@ -415,17 +421,17 @@ def notices(screen):
 def test_a_card_offers_redo_and_then_undo_again(on_screen, folder):
     async def work(screen):
         await worked(screen, folder)
-        assert control(screen, card(screen), "Redo") is None
+        await until(lambda: control(screen, card(screen), "Redo") is None)
         for _ in range(2):
-            control(screen, card(screen), "Undo").press()
+            await press_in_row(screen, card(screen), "Undo")
             await calm(screen)
             assert (folder / "a.txt").read_text() == "mine"
-            assert control(screen, card(screen), "Undo") is None
-            control(screen, card(screen), "Redo").press()
+            await until(lambda: control(screen, card(screen), "Undo") is None)
+            await press_in_row(screen, card(screen), "Redo")
             await calm(screen)
             assert (folder / "a.txt").read_text() == "agent"
             assert said(screen) == ["Redone: a.txt."]
-            assert control(screen, card(screen), "Redo") is None
+            await until(lambda: control(screen, card(screen), "Redo") is None)
         assert dialog(screen) is None
         assert notices(screen) == ["Changes were undone", "Changes were redone"] * 2
         assert [each.injected_by for each in notes(screen)] == ["undo", "redo"] * 2
@@ -436,10 +442,10 @@ def test_a_card_offers_redo_and_then_undo_again(on_screen, folder):
 def test_the_second_press_of_a_double_one_does_not_take_it_back(on_screen, folder):
     async def work(screen):
         await worked(screen, folder)
-        control(screen, card(screen), "Undo").press()
+        await press_in_row(screen, card(screen), "Undo")
         await until(lambda: control(screen, card(screen), "Redo"))
         screen.window.page.undo._last_request = (UndoRequest(card(screen).id), monotonic())
-        control(screen, card(screen), "Redo").press()
+        await press_in_row(screen, card(screen), "Redo")
         await undone(screen)
         assert (folder / "a.txt").read_text() == "mine"
 
@@ -454,7 +460,7 @@ def test_redo_stands_in_the_transcript_and_the_banner_takes_all_of_it_back(on_sc
         assert not (folder / "b.txt").exists()
         assert said(screen) == ["Undone: b.txt, a.txt."]
         assert banner_button(screen, "Redo") is None
-        control(screen, items(screen, NoticeItem)[-1], "Redo").press()
+        await press_in_row(screen, items(screen, NoticeItem)[-1], "Redo")
         press(await until(lambda: dialog(screen)), "Redo")
         await calm(screen)
         assert ((folder / "a.txt").read_text(), (folder / "b.txt").read_text()) == ("agent", "agent")
@@ -485,7 +491,7 @@ def test_another_conversation_has_no_banner_and_the_way_back_stands_in_the_first
         await until(lambda: screen.conversation.id == first.id)
         await screen.idle()
         line = await until(lambda: next((each for each in items(screen, NoticeItem) if each.can_be_redone), None))
-        control(screen, line, "Redo").press()
+        await press_in_row(screen, line, "Redo")
         press(await until(lambda: dialog(screen)), "Redo")
         await calm(screen)
         assert ((folder / "a.txt").read_text(), (folder / "c.txt").read_text()) == ("agent", "agent")
@@ -496,11 +502,11 @@ def test_another_conversation_has_no_banner_and_the_way_back_stands_in_the_first
 def test_what_one_call_changed_is_redone_at_its_card_alone(on_screen, folder):
     async def work(screen):
         await worked(screen, folder)
-        control(screen, card(screen), "Undo").press()
+        await press_in_row(screen, card(screen), "Undo")
         await calm(screen)
-        assert control(screen, card(screen), "Redo")
+        assert await until(lambda: control(screen, card(screen), "Redo"))
         assert items(screen, NoticeItem)[-1].can_be_redone
-        assert control(screen, items(screen, NoticeItem)[-1], "Redo") is None
+        await until(lambda: control(screen, items(screen, NoticeItem)[-1], "Redo") is None)
 
     on_screen(work, Turn(write(1)), DONE)
 
@@ -516,7 +522,7 @@ def test_what_ends_after_another_conversation_was_opened_is_not_told_there(on_sc
             return result
 
         monkeypatch.setattr(CheckpointUndo, "undo", later)
-        control(screen, card(screen), "Undo").press()
+        await press_in_row(screen, card(screen), "Undo")
         await until(lambda: (folder / "a.txt").read_text() == "mine")
         screen.desk.library.new()
         await until(lambda: screen.conversation is not first)
@@ -571,14 +577,14 @@ def test_the_line_that_tells_of_an_undoing_offers_redo_until_it_is_done_also_aft
     async def after(screen):
         await until(lambda: items(screen, NoticeItem)[-1].can_be_redone)
         line = items(screen, NoticeItem)[-1]
-        control(screen, line, "Redo").press()
+        await press_in_row(screen, line, "Redo")
         opened = await until(lambda: dialog(screen))
         assert opened.words[0] == "Redo what was undone"
         assert rows_of(opened) == {"a.txt": "Put back", "b.txt": "Brought back"}
         press(opened, "Redo")
         await calm(screen)
         assert ((folder / "a.txt").read_text(), (folder / "b.txt").read_text()) == ("agent", "agent")
-        assert control(screen, line, "Redo") is None
+        await until(lambda: control(screen, line, "Redo") is None)
         assert all(each.can_be_undone and not each.can_be_redone for each in items(screen, ToolCallItem))
 
     async def later(screen):
@@ -594,10 +600,10 @@ def test_the_line_that_tells_of_an_undoing_offers_redo_until_it_is_done_also_aft
 def test_what_changed_after_the_undoing_is_asked_about_and_comes_back_by_undo(on_screen, folder):
     async def work(screen):
         await worked(screen, folder)
-        control(screen, card(screen), "Undo").press()
+        await press_in_row(screen, card(screen), "Undo")
         await calm(screen)
         (folder / "a.txt").write_text("mine, newer")
-        control(screen, card(screen), "Redo").press()
+        await press_in_row(screen, card(screen), "Redo")
         opened = await until(lambda: dialog(screen))
         assert "Redo what “write_file” changed" in opened.words
         assert rows_of(opened) == {"a.txt": "Stays as it is"}
@@ -607,7 +613,7 @@ def test_what_changed_after_the_undoing_is_asked_about_and_comes_back_by_undo(on
         press(opened, "Redo")
         await calm(screen)
         assert (folder / "a.txt").read_text() == "agent"
-        control(screen, card(screen), "Undo").press()
+        await press_in_row(screen, card(screen), "Undo")
         await calm(screen)
         assert (folder / "a.txt").read_text() == "mine, newer"
 
@@ -617,7 +623,7 @@ def test_what_changed_after_the_undoing_is_asked_about_and_comes_back_by_undo(on
 def test_the_menu_of_a_call_offers_redo(on_screen, folder):
     async def work(screen):
         await worked(screen, folder)
-        control(screen, card(screen), "Undo").press()
+        await press_in_row(screen, card(screen), "Undo")
         await calm(screen)
         view = screen.window.page.transcript
         point = view.row_viewport.row_box(view.row_viewport.rows.index_of(card(screen).id)).center()
@@ -652,7 +658,7 @@ def test_what_was_put_back_by_hand_is_undone_and_the_card_says_so(on_screen, fol
     async def work(screen):
         await worked(screen, folder)
         (folder / "a.txt").write_text("mine")
-        control(screen, card(screen), "Undo").press()
+        await press_in_row(screen, card(screen), "Undo")
         await until(lambda: card(screen).is_undone and said(screen))
         await until(lambda: control(screen, card(screen), "Undo") is None)
         assert (folder / "a.txt").read_text() == "mine"
@@ -667,7 +673,7 @@ def test_what_a_later_call_changed_back_has_nothing_left_to_undo(on_screen, fold
         await worked(screen, folder)
         assert (folder / "a.txt").read_text() == "mine"
         cards = items(screen, ToolCallItem)
-        control(screen, cards[0], "Undo").press()
+        await press_in_row(screen, cards[0], "Undo")
         await until(lambda: said(screen))
         assert said(screen) == ["Nothing was left to undo: the files are already as they were before."]
         assert (folder / "a.txt").read_text() == "mine"
@@ -721,12 +727,12 @@ def test_what_a_specialist_changed_in_several_steps_is_redone_at_its_card_alone(
         await screen.engine.change_preferences(preferences)
         await worked(screen, folder)
         assert len(card(screen).checkpoints) == 2
-        control(screen, card(screen), "Undo").press()
+        await press_in_row(screen, card(screen), "Undo")
         await calm(screen)
         line = items(screen, NoticeItem)[-1]
         assert len(line.redos) == 2
-        assert control(screen, card(screen), "Redo")
-        assert control(screen, line, "Redo") is None
+        assert await until(lambda: control(screen, card(screen), "Redo"))
+        await until(lambda: control(screen, line, "Redo") is None)
 
     task = ToolUse(id="r", name="reviewer", input={"task": "look"})
     on_screen(work, Turn(task), Turn(write(1)), Turn(write(2, "b.txt")), Turn(ContentDelta("changed")), DONE)
