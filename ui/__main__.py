@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from desktop_agent.api.command_line import LaunchOptions
+    from ui.bridge.desktop.crash_reports import CrashLog
     from ui.shell.startup_window import StartupWindow
 
 
@@ -102,6 +103,7 @@ def _run_window(options: "LaunchOptions", early: "EarlySignals") -> int:
     remove_feature_import_hook()
     from desktop_agent.storage.files import data_folder
     from desktop_agent.types.errors import AgentError
+    from ui.bridge.desktop.crash_reports import CrashLog
     from ui.bridge.single_instance import SingleInstance
     from ui.shell.startup_window import NO_DISPLAY, StartupWindow, has_display, open_application, run_until_painted
     from ui.style.theme import ThemeSource
@@ -119,6 +121,8 @@ def _run_window(options: "LaunchOptions", early: "EarlySignals") -> int:
     if not instance.is_first():
         sys.stderr.write(f"{instance.sentence}\n")
         return 0 if instance.is_raised else 1
+    crashes = CrashLog(folder)
+    crashes.begin()
     startup = StartupWindow(app, ThemeSource(), folder)
     instance.raise_requested.connect(startup.raise_window)
     try:
@@ -128,13 +132,14 @@ def _run_window(options: "LaunchOptions", early: "EarlySignals") -> int:
         instance.listen()
         from ui.bridge.event_loop import run_event_loop
 
-        return run_event_loop(app, lambda: _run_behind_window(startup, options, folder, early))
+        return run_event_loop(app, lambda: _run_behind_window(startup, options, folder, crashes, early))
     finally:
+        crashes.close()
         instance.close()
 
 
 async def _run_behind_window(
-    startup: "StartupWindow", options: "LaunchOptions", folder: Path, early: "EarlySignals"
+    startup: "StartupWindow", options: "LaunchOptions", folder: Path, crashes: "CrashLog", early: "EarlySignals"
 ) -> int:
     """Run the program from the first paint to its end."""
     from ui.bridge.event_loop import TerminationSignals
@@ -153,7 +158,7 @@ async def _run_behind_window(
         gc.enable()
         from ui.app import run_app
 
-        return await run_app(startup, options, folder)
+        return await run_app(startup, options, folder, crashes)
     finally:
         signals.close()
 

@@ -17,6 +17,7 @@ from desktop_agent.storage.records import ListScope
 from desktop_agent.types.errors import AgentError, RemedyAction, Sentence, StorageFailed
 from desktop_agent.types.preferences import Preferences
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.desktop.crash_reports import CrashLog
 from ui.bridge.desktop.notifications import DesktopNotifications
 from ui.bridge.drafts import ComposerDraft, UnsavedContent
 from ui.bridge.event_loop import FRAME_SECONDS, BackgroundTasks, FrameClock, IdleGarbageCollector
@@ -33,6 +34,7 @@ from ui.shell.commands.actions import HelpPresenter, WindowActions
 from ui.shell.commands.command_palette import PalettePresenter
 from ui.shell.conversation_page import ConversationPage
 from ui.shell.desktop.call_notifications import CallNotifier
+from ui.shell.desktop.crash_report import CrashPresenter
 from ui.shell.desktop.notifications import ActivityNotifier
 from ui.shell.mcp import McpPresenter
 from ui.shell.settings import SettingsPresenter, reading_style
@@ -56,7 +58,7 @@ _PAINT_SECONDS = 0.3
 """Seconds after which an opened conversation is painted."""
 
 
-async def run_app(startup: StartupWindow, options: LaunchOptions, folder: Path) -> int:
+async def run_app(startup: StartupWindow, options: LaunchOptions, folder: Path, crashes: CrashLog) -> int:
     """Create what is behind the window and wait until it is closed. Returns the exit code."""
     defaults = RunDefaults(
         program="window",
@@ -80,6 +82,7 @@ async def run_app(startup: StartupWindow, options: LaunchOptions, folder: Path) 
     try:
         if not startup.is_ended:
             controller.begin(options)
+            CrashPresenter(startup, crashes)
             await controller.wait_until_closed()
     finally:
         await controller.close()

@@ -30,7 +30,8 @@ from PySide6.QtCore import QEvent, QObject, QSocketNotifier, Qt, QTimer, QTimerE
 from PySide6.QtGui import QWindow
 from PySide6.QtWidgets import QApplication
 
-from desktop_agent.types.errors import AgentError, Sentence
+from desktop_agent.types.errors import AgentError
+from desktop_agent.types.internal_errors import internal_error
 
 if TYPE_CHECKING:
     from _typeshed import HasFileno
@@ -321,8 +322,7 @@ class BackgroundTasks:
             self._on_error(error)
         except Exception as error:  # noqa: BLE001 - the window must stay usable; the log has the rest
             _log.exception("a background task failed")
-            sentence = Sentence("Something went wrong inside the program ({kind}).", {"kind": type(error).__name__})
-            self._on_error(AgentError(sentence))
+            self._on_error(internal_error(error))
 
 
 FRAME_SECONDS = 1 / 60
