@@ -14,7 +14,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 # What the program is made of; the library alone needs less.
 PROGRAM := --extra window --extra mcp --extra web
 
-.PHONY: run test test-all check lint format translations docs bench fuzz shell-differential invariants mutants soak llama-server gallery package package-check systems lock clean setup-run setup-test setup-package
+.PHONY: run test test-all check lint format translations docs bench fuzz shell-differential invariants mutants soak llama-server gallery pictures package package-check systems lock clean setup-run setup-test setup-package
 .NOTPARALLEL:
 
 run: setup-run
@@ -82,6 +82,11 @@ soak: setup-test
 
 gallery: setup-test
 	@$(BIN)/python -m tests.gallery $(ARGS)
+
+# Those of the user guide and the README.
+pictures: setup-test
+	@$(BIN)/python -m tests.gallery.guide_pictures
+	@$(BIN)/python -m tests.gallery.film docs/pictures/film.webp
 
 package: setup-package
 	@$(BIN)/python packaging/build.py
