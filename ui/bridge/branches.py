@@ -29,6 +29,8 @@ class ConversationBranches(QObject):
     def __init__(self, session: "Session", parent: QObject) -> None:
         super().__init__(parent)
         self._session = session
+        self.is_attached = True
+        """Whether its conversation is shown. Without it no signal is emitted: what was begun ends all the same."""
 
     @property
     def versions(self) -> Mapping[str, Versions]:
@@ -66,7 +68,7 @@ class ConversationBranches(QObject):
         before, head, was_part = self._open_checkpoints(), self._session.branches.head, self._is_part
         await self._session.branches.show(message_id, whole=False)
         if head is not None and (was_part or self._is_part):
-            self.changed.emit()
+            self._report_change()
             self._report_files(await self._session.branches.list_checkpoints_left(head))
         else:
             self._report(before)
@@ -93,7 +95,7 @@ class ConversationBranches(QObject):
         try:
             await self._session.branches.delete(message_id)
         finally:
-            self.changed.emit()
+            self._report_change()
         if self._session.checkpoints is not None:
             await self._session.checkpoints.publish_saved_calls()
 
@@ -104,11 +106,15 @@ class ConversationBranches(QObject):
 
     def _report(self, before: Mapping[str, None]) -> None:
         left = tuple(before.keys() - self._open_checkpoints().keys())
-        self.changed.emit()
+        self._report_change()
         self._report_files(left)
 
+    def _report_change(self) -> None:
+        if self.is_attached:
+            self.changed.emit()
+
     def _report_files(self, checkpoint_ids: tuple[str, ...]) -> None:
-        if checkpoint_ids:
+        if checkpoint_ids and self.is_attached:
             self.files_left.emit(checkpoint_ids)
 
     @property

@@ -226,7 +226,7 @@ class OpenConversation(QObject):
 
     def detach(self) -> None:
         """Disconnect from the session, which goes on without this window."""
-        self._is_attached = False
+        self._is_attached = self.branches.is_attached = False
         self._session.unsubscribe(self._on_changes)
         self._session.unsubscribe(self._on_event)
         self._clock.tick.disconnect(self._deliver)
@@ -248,7 +248,7 @@ class OpenConversation(QObject):
             self._clock.request()
 
     def _deliver(self) -> None:
-        if self._waiting:
+        if self._waiting and self._is_attached:
             changes, self._waiting = self._waiting, []
             self._pending_updates.clear()
             self.changed.emit(changes)

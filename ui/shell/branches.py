@@ -122,6 +122,8 @@ class BranchesPresenter(QObject):
             self._transcript.forget_version()
             self._banners.show_error(error, conversation.id)
             return
+        if conversation is not self._conversation:
+            return
         places = (place for place in conversation.branches.versions.values() if message_id in place.ids)
         if (place := next(places, None)) is not None:
             words = self.tr("Version {0} of {1}").format(place.index + 1, len(place.ids))

@@ -117,6 +117,30 @@ def test_a_conversation_that_is_left_is_asked_about_no_more(on_screen):
     on_screen(work, *turns("one"))
 
 
+def test_a_conversation_can_be_left_while_a_message_is_deleted_or_a_version_is_loaded(on_screen):
+    async def leave(screen):
+        left = screen.conversation
+        screen.window.sidebar.new_requested.emit()
+        assert screen.conversation is not left
+        await screen.idle()
+        assert screen.banners.keys == []
+        return left
+
+    async def work(screen):
+        await screen.say("a")
+        await run(screen, "Regenerate")
+        commands(screen)["Previous version"].run()
+        first = await leave(screen)
+        screen.desk.library.open(first.id)
+        await until(lambda: screen.answers() == ["one"])
+        answer(await asked(screen), "Delete for good")
+        await leave(screen)
+        screen.desk.library.open(first.id)
+        await until(lambda: screen.answers() == ["two"])
+
+    on_screen(work, *turns("one", "two"))
+
+
 def test_files_can_be_undone_first_and_then_it_is_asked_again(on_screen, tmp_path):
     folder = tmp_path / "work"
     folder.mkdir()
