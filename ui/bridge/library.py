@@ -150,10 +150,13 @@ class ConversationLibrary(QObject):
     def change(self, conversation_id: str, **changes: Unpack[ConversationChanges]) -> None:
         """Change the record of a conversation, at once if it is shown.
 
-        One that another process works in is not changed; an error says who that is.
+        One that another process works in is not changed; an error says who that is. One that is just being closed is
+        changed when it is open again.
         """
-        if self._open is not None and self._open.id == conversation_id and self._open.held_by is None:
-            self._open.change(**changes)
+        shown, session = self._open, self._session
+        is_open = shown is not None and shown.held_by is None and session is not None and not session.is_closed
+        if shown is not None and is_open and shown.id == conversation_id:
+            shown.change(**changes)
         else:
             self._tasks.start(self._change(conversation_id, changes))
 

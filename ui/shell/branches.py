@@ -214,7 +214,7 @@ class BranchesPresenter(QObject):
 
     def _regenerate_with_reasoning(self, reasoning: Reasoning | None, message_id: str) -> None:
         if self._conversation is not None:
-            self._conversation.change(reasoning=reasoning)
+            self._models.choose_reasoning(reasoning)
             self.regenerate(message_id)
 
 

@@ -60,7 +60,7 @@ class ModelControls(QObject):
         self.picker.model_chosen.connect(self.choose_model)
         self.picker.refresh_requested.connect(lambda: servers.refresh_models(again=True))
         self.picker.connect_requested.connect(self.connect_requested)
-        self.reasoning.reasoning_chosen.connect(self._choose_reasoning)
+        self.reasoning.reasoning_chosen.connect(self.choose_reasoning)
         self.parameters.clicked.connect(self.edit_parameters)
         servers.models_changed.connect(self._on_models)
 
@@ -80,7 +80,7 @@ class ModelControls(QObject):
         if is_unsupported(capabilities, reasoning):
             # A conversation of another process is read-only.
             if conversation.held_by is None:
-                conversation.change(reasoning=None)
+                self._library.change(conversation.id, reasoning=None)
                 template = "This model does not offer the reasoning “{choice}”: it is on Default again."
                 self.remark.emit(Sentence(template, {"choice": reasoning_name(reasoning)}))
             reasoning = None
@@ -116,7 +116,8 @@ class ModelControls(QObject):
             self._tasks.start(self._servers.saved.choose(endpoint_id, model))
 
     @Slot(object)
-    def _choose_reasoning(self, reasoning: Reasoning | None) -> None:
+    def choose_reasoning(self, reasoning: Reasoning | None) -> None:
+        """Use this reasoning from now on, in this conversation."""
         if self._conversation is not None:
             self._library.change(self._conversation.id, reasoning=reasoning)
 
@@ -131,7 +132,7 @@ class ModelControls(QObject):
             )
             model = next(models, None)
             if model is not None:
-                conversation.change(model=model)
+                self._library.change(conversation.id, model=model)
         self.refresh()
 
 

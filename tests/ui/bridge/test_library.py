@@ -227,6 +227,31 @@ def test_deleting_can_be_undone(in_loop, tmp_path):
     run(in_loop, tmp_path, work, Turn(ContentDelta("Hi")))
 
 
+def test_what_is_chosen_while_it_is_put_into_the_trash_is_refused_with_a_sentence(in_loop, tmp_path, monkeypatch):
+    async def work(bridge):
+        delete, may_delete = Store.delete_conversation, asyncio.Event()
+
+        async def delete_later(store, conversation_id):
+            await may_delete.wait()
+            await delete(store, conversation_id)
+
+        monkeypatch.setattr(Store, "delete_conversation", delete_later)
+        id_ = await say(bridge, "Hello")
+        session = bridge.engine._sessions[id_]
+        bridge.library.delete(id_)
+        await until(lambda: session.is_closed)
+        assert bridge.library.current.id == id_
+        bridge.library.change(id_, model="other")
+        may_delete.set()
+        await bridge.idle()
+        bridge.library.restore(id_)
+        await bridge.idle()
+        assert [str(error.sentence) for error in bridge.errors] == ["This conversation is in the trash."]
+        assert bridge.library.current.id == id_
+
+    run(in_loop, tmp_path, work, Turn())
+
+
 def test_drafts_belong_to_their_conversation(in_loop, tmp_path):
     data = BytesIO()
     Picture.new("RGB", (2, 2), "red").save(data, "PNG")
