@@ -44,9 +44,8 @@ class PromptEdit(QFrame):
         return (text,) if self.message_id and text and text != self._original[0] else ()
 
     def begin(self, message_id: str, text: str, attached: Sequence[Attachment]) -> None:
-        """Put the message into the composer in place of the draft."""
-        if self.message_id:
-            self.cancel()
+        """Put the message into the composer in place of the draft; what was changed of another one goes behind that."""
+        self.leave()
         composer = self._composer
         self._fetches = composer.attachments.take_pending()
         composer.set_aside = composer.draft()

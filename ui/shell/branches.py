@@ -292,7 +292,12 @@ class PromptEditing(QObject):
 
     async def _load(self, conversation: OpenConversation, message_id: str) -> None:
         content = await self._library.drafts.content_of(conversation.branches.prompt(message_id))
-        if conversation is self._conversation:
+        if conversation is not self._conversation:
+            return
+        if message_id == self._edit.message_id:
+            # Asked for twice: what was changed since stays.
+            self._composer.editor.setFocus()
+        else:
             self._begin(message_id, content.record.text, from_draft(content))
             for problem in content.problems:
                 self._composer.show_problem(problem.sentence, problem.remedy)

@@ -154,6 +154,24 @@ def test_what_was_changed_goes_behind_the_draft_when_another_conversation_is_sho
     on_screen(work, *turns("one"))
 
 
+def test_what_was_changed_is_not_lost_when_another_prompt_or_the_same_is_edited(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        await screen.say("b")
+        screen.write("draft")
+        await edit(screen)
+        screen.write("lpha")
+        await edit(screen)
+        await screen.idle()
+        assert screen.editor.toPlainText() == "alpha"
+        commands(screen, 2)["Edit"].run()
+        await until(lambda: screen.editor.toPlainText() == "b")
+        screen.press("Cancel editing")
+        assert screen.editor.toPlainText() == "draft\n\nalpha"
+
+    on_screen(work, *turns("one", "two"))
+
+
 def test_what_cannot_be_sent_goes_on_being_edited(on_screen, monkeypatch):
     async def work(screen):
         await screen.say("a")
