@@ -135,6 +135,11 @@ class OpenConversation(QObject):
         return not self.is_found and (self.is_in_memory or not self.is_empty or not self._session.is_new)
 
     @property
+    def can_be_deleted(self) -> bool:
+        """Whether there is something of it to delete. Another program's says why it is not."""
+        return self.is_stored or self.is_found
+
+    @property
     def is_in_memory(self) -> bool:
         """Whether it is the person's and never stored."""
         return self._session.is_in_memory and not self.is_found

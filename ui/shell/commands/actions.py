@@ -254,8 +254,8 @@ class WindowActions(QObject):
         command = window.page.compact
         self._add("conversation/copy", "summarise", text, None, command, other_words, self._has_messages)
         other_words, text = self.tr("remove chat trash bin"), self.tr("Delete this conversation")
-        command = window.sidebar.delete_current
-        self._add("conversation/delete", "delete", text, None, command, other_words, self._has_conversation)
+        command, can_delete = window.sidebar.delete_current, partial(_can_delete, window)
+        self._add("conversation/delete", "delete", text, None, command, other_words, can_delete)
 
     def _add_choices(self) -> None:
         add, page, has = self._add, self._window.page, self._has_conversation
@@ -370,3 +370,7 @@ class WindowActions(QObject):
         page.models.parameters.show_keys(keys["conversation-settings"])
         page.session_controls.picker.show_keys(keys["choose-mode"])
         page.session_controls.questions.show_keys(keys["answer"])
+
+
+def _can_delete(window: MainWindow) -> bool:
+    return window.conversation is not None and window.conversation.can_be_deleted

@@ -170,6 +170,17 @@ def test_words_of_newcomers_find_the_command(on_screen, typed, command):
     on_screen(work)
 
 
+def test_a_conversation_of_which_nothing_is_there_yet_cannot_be_deleted(on_screen):
+    async def work(screen):
+        assert not screen.action("Delete this conversation").applies()
+        await screen.say("a")
+        assert screen.action("Delete this conversation").applies()
+        screen.desk.library.new(in_memory=True)
+        assert screen.action("Delete this conversation").applies()
+
+    on_screen(work, Turn(ContentDelta("one")))
+
+
 def test_who_finds_nothing_is_led_on_and_the_sheet_is_as_high_as_what_it_shows(on_screen):
     async def work(screen):
         typist = Typist(screen)
