@@ -155,9 +155,9 @@ class Screen(Reader):
             self.press("New conversation")
             self.wait_for(title, "frame")
 
-    def press(self, name: str) -> float:
-        """Press by accessibility; the monotonic moment just before."""
-        return self._ask("press", name)
+    def press(self, name: str, about: str = "") -> float:
+        """Press by accessibility what has this name, and this description if any is given; the moment just before."""
+        return self._ask("press", name, about)
 
     def keys(self, *keys: str) -> None:
         """Press keys of the keyboard."""

@@ -1,6 +1,6 @@
 """Runs in the system's Python. Arguments: application (its name, or the id of its process), then one of
-tree | screen | words | focused | find NAME ROLE | texts NAME | press NAME | write NAME TEXT | focus NAME | bus |
-serve.
+tree | screen | words | focused | find NAME ROLE | texts NAME | press NAME [DESCRIPTION] | write NAME TEXT |
+focus NAME | bus | serve.
 
 `serve` takes such words as one JSON array a line on standard input, and answers each with a line: {"answer": …} or
 {"error": …}. It spares the start of a Python for each question.
@@ -90,17 +90,22 @@ def find(root, name, role):
     return None
 
 
-def showing(root, name, interface):
-    """The first node of this name that is showing and can do what is asked; a label beside a field cannot."""
+def showing(root, name, interface, description=""):
+    """The first node of this name that is showing and can do what is asked; a label beside a field cannot.
+
+    With a description only one that has it.
+    """
     for node, _ in walk_showing(root):
         # Qt's labels have the interface of actions and no action.
         if (
             name_of(node) == name
+            and description in {"", if_there(lambda one=node: one.description)}
             and interface in pyatspi.listInterfaces(node)
             and (interface != "Action" or node.queryAction().nActions)
         ):
             return node
-    raise SystemExit(f"nothing showing is called {name!r} and has {interface}")
+    about = f" about {description!r}" if description else ""
+    raise SystemExit(f"nothing showing is called {name!r}{about} and has {interface}")
 
 
 def words(root):
@@ -158,7 +163,7 @@ def main(app_name, what, *arguments):
     if what in LOOKS:
         return LOOKS[what](root, *arguments)
     if what == "press":
-        actions = showing(root, arguments[0], "Action").queryAction()
+        actions = showing(root, arguments[0], "Action", *arguments[1:]).queryAction()
         pressed_at = time.monotonic()
         try:
             actions.doAction(0)

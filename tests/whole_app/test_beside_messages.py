@@ -9,6 +9,7 @@ from tests.whole_app.steps import choose, choose_by_keys, command, command_by_ke
 
 FIRST, SECOND = "What is 6 * 7?", "What is 7 * 8?"
 THIRD, FOURTH = "What is 8 * 9?", "What is 9 * 9?"
+FIFTH, SIXTH = "What is 9 * 7?", "What is 9 * 8?"
 BACKED_UP = "The backup is in"
 
 
@@ -51,7 +52,7 @@ def test_an_answer_by_keys_alone(screen: Screen) -> None:
 def test_an_answer_by_the_tree_alone(screen: Screen) -> None:
     screen.press(screen.wait_line(f"{SECOND}, "))
     screen.wait_for(f"{SECOND} — Desktop Agent", "frame")
-    screen.press("Regenerate")
+    screen.press("Regenerate this answer")
     screen.wait_for("2 of 2", "panel")
     wait_answered(screen)
     choose(screen, SECOND, "Branches…")
@@ -61,6 +62,36 @@ def test_an_answer_by_the_tree_alone(screen: Screen) -> None:
     screen.press("Show")
     screen.press("Close")
     screen.wait_gone("Branches", "dialog")
+
+
+def test_messages_are_deleted_by_the_tree_alone(screen: Screen) -> None:
+    screen.new_conversation()
+    for prompt, answer in ((FIFTH, "= 63"), (SIXTH, "= 72")):
+        screen.send(prompt)
+        wait_until("it is answered", lambda answer=answer: answer in screen.last("Assistant said"))
+        screen.wait_for("Send")
+    # Each button says whose message it deletes, and how that begins.
+    screen.press("Delete your message…", about=SIXTH)
+    screen.wait_for("Delete your message?")
+    screen.wait_says("It goes for good, and")
+    screen.press("Keep")
+    screen.wait_gone("Delete your message?")
+    assert screen.last("You said") == SIXTH
+    screen.press("Delete your message…", about=SIXTH)
+    screen.wait_for("Delete your message?")
+    screen.press("Delete for good")
+    screen.wait_gone("Delete your message?")
+    wait_until("the second prompt is gone", lambda: screen.last("You said") == FIFTH)
+    screen.press("Delete this answer…")
+    screen.wait_for("Delete this answer?")
+    screen.press("Delete for good")
+    screen.wait_gone("Delete this answer?")
+    wait_until("the answer is gone", lambda: not screen.texts("Assistant said"))
+    screen.wait_gone("Delete this answer…")
+    assert screen.texts("You said") == [FIFTH]
+    screen.press("Delete your message…", about=FIFTH)
+    screen.press("Delete for good")
+    wait_until("nothing is left", lambda: not screen.texts("You said"))
 
 
 def test_folders_by_keys_alone(screen: Screen) -> None:

@@ -48,8 +48,10 @@ class QueuedMessageControls(QWidget):
     def is_folded(self) -> bool:
         return self._is_folded
 
-    def show_message(self, message: WaitingMessage, *, is_first: bool, is_last: bool) -> None:
-        """Show a message's state; the first cannot move up, the last not down."""
+    def show_message(self, message: WaitingMessage, words: str, *, is_first: bool, is_last: bool) -> None:
+        """Show a message's state; the first cannot move up, the last not down. `words` say which one it is."""
+        for control in (self._when, *self._buttons, self._more):
+            control.setAccessibleDescription(words)
         self._is_soon = message.when == "soon"
         when, other_time = self.when_text, self._when_name(soon=not self._is_soon)
         self._when.setAccessibleName(self.tr("Sent: {0}. Press to change it to: {1}").format(when, other_time))
@@ -218,7 +220,7 @@ class QueuedMessageRow(QFrame):
         self._message = message
         words = " ".join(message.text.split()) or self.tr("Only pictures")
         self._text.show_text(words)
-        self._controls.show_message(message, is_first=is_first, is_last=is_last)
+        self._controls.show_message(message, words, is_first=is_first, is_last=is_last)
         self.setAccessibleName(self.tr("Waiting message: {0}").format(words))
         facts = (self._controls.pictures_text, self._controls.when_text)
         self.setAccessibleDescription(" · ".join(filter(None, facts)))

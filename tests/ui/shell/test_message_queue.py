@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMenu, QPlainTextEdit, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QMenu, QPlainTextEdit, QPushButton, QToolButton, QWidget
 
 from desktop_agent.conversation.items import UserItem
 from desktop_agent.engine import session_lifecycle
@@ -89,6 +89,8 @@ def test_enter_steers_and_ctrl_enter_waits_for_the_end(on_screen, held):
         assert screen.find(QWidget, "Waiting messages") is not None
         rows = screen.window.page.session_controls.waiting.rows
         assert [each.accessibleDescription() for each in rows] == ["As soon as possible", "When the agent is done"]
+        described = [{each.accessibleDescription() for each in row.findChildren(QAbstractButton)} for row in rows]
+        assert described == [{"soon"}, {"later"}]
         await held.end(screen)
         assert prompts(screen) == ["begin", "soon", "later"]
         assert screen.find(QWidget, "Waiting messages") is None

@@ -152,6 +152,7 @@ class ButtonNode(AccessibleNode):
         super().__init__(block_node, block_node.context, _Role.Link if control.is_link else _Role.Button)
         self._block_node = block_node
         self._number, self._name = number, control.name
+        self._accessible_name = control.accessible_name or control.name
 
     def _control(self) -> Control | None:
         block = self._block_node.block()
@@ -160,17 +161,18 @@ class ButtonNode(AccessibleNode):
         return control if control and control.name == self._name else None
 
     def name(self) -> str:
-        """Return the name of the control."""
-        return self._name
+        """Return the name of the control, which says at what kind of message it is."""
+        return self._accessible_name
 
     def description(self) -> str:
-        """Return why it is disabled."""
-        control = self._control()
-        return control.refusal if control else ""
+        """Return why it is disabled, or else what it is about."""
+        control, block = self._control(), self._block_node.block()
+        return control.refusal or block.subject() if control and block else ""
 
     def is_disabled(self) -> bool:
         """Return whether it cannot be pressed now."""
-        return bool(self.description())
+        control = self._control()
+        return control is not None and bool(control.refusal)
 
     def box(self) -> QRect:
         """Return the box in the viewport."""

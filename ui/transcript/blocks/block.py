@@ -23,9 +23,10 @@ WHOLE_TEXT: TextRange = (0, 1 << 30)
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A button or link of a block. `name` is for assistive technology, `box` in the block's coordinates.
+    """A button or link of a block. `name` is unique in the block, `box` in the block's coordinates.
 
-    `refusal` says why it is disabled.
+    `refusal` says why it is disabled. `accessible_name` takes the place of the name for assistive technology, where
+    buttons of other kinds have that name too.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Control:
     press: Callable[[], None]
     is_link: bool = False
     refusal: str = ""
+    accessible_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,10 @@ class Block:
     def paint(self, context: PaintContext) -> None:
         """Paint what is inside the clip. Requires a layout."""
         raise NotImplementedError
+
+    def subject(self) -> str:
+        """Return what its buttons are about, in a few words: assistive technology reads it after their names."""
+        return ""
 
     def plain(self) -> str:
         """Return the text to copy, which may be empty."""

@@ -82,7 +82,8 @@ class ButtonRowBlock(Block):
 
     fixed_height = 30
 
-    def __init__(self, buttons: Sequence[Button]) -> None:
+    def __init__(self, buttons: Sequence[Button], subject: str = "") -> None:
+        self._subject = subject
         self._buttons = buttons
         self._controls: list[Control] = []
 
@@ -106,6 +107,10 @@ class ButtonRowBlock(Block):
     def controls(self) -> Sequence[Control]:
         """Return the buttons."""
         return self._controls
+
+    def subject(self) -> str:
+        """Return what they are about."""
+        return self._subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +215,10 @@ class HeaderBlock(Block):
 
     def _middle(self, size: int) -> int:
         return (self._height - size) // 2
+
+    def subject(self) -> str:
+        """Return the title."""
+        return self.header.title
 
     def spoken_text(self) -> str:
         """Return title and state."""

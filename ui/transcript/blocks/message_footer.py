@@ -22,7 +22,8 @@ _REFUSED_OPACITY = 0.4
 class MessageCommand:
     """Something that can be done with a message. `keys` work while the message has the focus.
 
-    `refusal` says why it cannot be done now. Permanent ones are visible without pointer and focus.
+    `refusal` says why it cannot be done now. Permanent ones are visible without pointer and focus. `accessible_name`
+    is for assistive technology: it says at what kind of message the button is.
     """
 
     name: str
@@ -31,6 +32,7 @@ class MessageCommand:
     keys: str = ""
     refusal: str = ""
     is_permanent: bool = False
+    accessible_name: str = ""
 
     @property
     def tooltip(self) -> str:
@@ -46,14 +48,15 @@ FooterPart = MessageCommand | str
 class MessageFooter(Block):
     """Buttons and texts at the left and the right end of one line, which is as wide as the row.
 
-    `is_shown`: all of them are visible, not only the permanent ones.
+    `is_shown`: all of them are visible, not only the permanent ones. `subject` is how the message begins.
     """
 
     fixed_height = FOOTER_HEIGHT
     spans_row = True
 
-    def __init__(self, leading: Sequence[FooterPart], trailing: Sequence[FooterPart]) -> None:
+    def __init__(self, leading: Sequence[FooterPart], trailing: Sequence[FooterPart], subject: str) -> None:
         self.is_shown = False
+        self._subject = subject
         self.group_name = " ".join(part for part in (*leading, *trailing) if isinstance(part, str))
         self._leading, self._trailing = leading, trailing
         self._placed: list[tuple[FooterPart, QRect]] = []
@@ -94,10 +97,14 @@ class MessageFooter(Block):
     def controls(self) -> Sequence[Control]:
         """Return the buttons, also those that are not visible now: keyboard and assistive technology reach them."""
         return [
-            Control(part.name, box, part.run, refusal=part.refusal)
+            Control(part.name, box, part.run, refusal=part.refusal, accessible_name=part.accessible_name)
             for part, box in self._placed
             if isinstance(part, MessageCommand)
         ]
+
+    def subject(self) -> str:
+        """Return how the message begins."""
+        return self._subject
 
     def tooltip_at(self, point: QPoint) -> str:
         """Return what the button under the point does, and why it cannot be pressed."""

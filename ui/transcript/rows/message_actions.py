@@ -7,11 +7,15 @@ from functools import partial
 from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.conversation.branches import Versions
-from desktop_agent.conversation.items import NoticeItem, UserItem
+from desktop_agent.conversation.items import AnswerItem, Item, NoticeItem, ToolCallItem, UserItem
 from desktop_agent.conversation.transcript import Transcript
+from ui.style.text import one_line, truncate
 from ui.transcript.blocks.message_footer import MessageCommand, MessageFooter
 from ui.transcript.rows.render_context import MessageActions, RenderContext
 from ui.transcript.rows.row import Row
+
+_MAX_SUBJECT = 80
+"""Characters of the message that assistive technology reads after the name of a button."""
 
 
 def carrier_of(items: Transcript, index: int) -> int | None:
@@ -51,13 +55,17 @@ def commands_at(items: Transcript, index: int, context: RenderContext) -> Sequen
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """A message as its footer shows it: `following` is what other branches have below it, if it is the last."""
+    """A message as its footer shows it: `following` is what other branches have below it, if it is the last.
+
+    `subject` is how it begins.
+    """
 
     item_id: str
     message_id: str
     is_prompt: bool
     versions: Versions | None
     following: tuple[str, ...]
+    subject: str
 
 
 def _message_at(items: Transcript, index: int, actions: MessageActions | None) -> _Message | None:
@@ -70,7 +78,19 @@ def _message_at(items: Transcript, index: int, actions: MessageActions | None) -
     if not is_prompt and (actions.is_working if after is None else not isinstance(items[after], UserItem)):
         return None
     following = actions.continuations if after is None and not actions.is_working else ()
-    return _Message(item.id, item.message_id, is_prompt, _versions_at(items, index, actions), following)
+    versions = _versions_at(items, index, actions)
+    return _Message(item.id, item.message_id, is_prompt, versions, following, _subject_of(item))
+
+
+def _subject_of(item: Item) -> str:
+    match item:
+        case UserItem() | AnswerItem():
+            text = str(item.text)
+        case ToolCallItem():
+            text = item.name
+        case _:
+            return ""
+    return truncate(one_line(text, 2 * _MAX_SUBJECT), _MAX_SUBJECT)
 
 
 def _versions_at(items: Transcript, index: int, actions: MessageActions) -> Versions | None:
@@ -112,8 +132,8 @@ class _Commands:
             words = QCoreApplication.translate("Transcript", "{0} of {1}")
             walk.insert(1, words.format(versions.index + 1, len(versions.ids)))
         if message.is_prompt:
-            return MessageFooter(self._following(), [*self._own(), *walk])
-        return MessageFooter([*walk, *self._own()], self._following())
+            return MessageFooter(self._following(), [*self._own(), *walk], message.subject)
+        return MessageFooter([*walk, *self._own()], self._following(), message.subject)
 
     def all(self) -> Sequence[MessageCommand]:
         """Return all commands, in the order of the menu."""
@@ -124,21 +144,33 @@ class _Commands:
         copy = partial(signals.copy_requested.emit, message.item_id)
         branch = partial(signals.branch_requested.emit, message.message_id)
         delete = partial(signals.delete_requested.emit, message.message_id)
+        copying, branching, deleting = self._names(
+            (translate("Transcript", "Copy your message"), translate("Transcript", "Copy this answer")),
+            (translate("Transcript", "Branch from your message"), translate("Transcript", "Branch from this answer")),
+            (translate("Transcript", "Delete your message…"), translate("Transcript", "Delete this answer…")),
+        )
         commands = [
-            MessageCommand(copy_name(), copy, "copy", "C"),
-            self._change(translate("Transcript", "Branch from here"), branch, "branch", "B"),
-            self._change(translate("Transcript", "Delete…"), delete, "trash", "Del"),
+            MessageCommand(copy_name(), copy, "copy", "C", accessible_name=copying),
+            self._change(translate("Transcript", "Branch from here"), branching, branch, "branch", "B"),
+            self._change(translate("Transcript", "Delete…"), deleting, delete, "trash", "Del"),
         ]
         if message.is_prompt:
-            edit = partial(signals.edit_requested.emit, message.message_id)
-            return [self._change(translate("Transcript", "Edit"), edit, "pencil", "E"), *commands]
+            edit, editing = translate("Transcript", "Edit"), translate("Transcript", "Edit your message")
+            run = partial(signals.edit_requested.emit, message.message_id)
+            return [self._change(edit, editing, run, "pencil", "E"), *commands]
+        regenerate = translate("Transcript", "Regenerate")
         anew = partial(signals.regenerate_requested.emit, message.message_id)
         choose = partial(signals.alternatives_requested.emit, message.item_id)
+        choosing = translate("Transcript", "Regenerate this answer with…")
         commands[1:1] = [
-            self._change(translate("Transcript", "Regenerate"), anew, "refresh", "R"),
-            self._change(regenerate_with(), choose, "chevron-down", "Shift+R"),
+            self._change(regenerate, translate("Transcript", "Regenerate this answer"), anew, "refresh", "R"),
+            self._change(regenerate_with(), choosing, choose, "chevron-down", "Shift+R"),
         ]
         return commands
+
+    def _names(self, *pairs: tuple[str, str]) -> Sequence[str]:
+        """Return the first of each pair for a prompt, the second for an answer."""
+        return [of_prompt if self._message.is_prompt else of_answer for of_prompt, of_answer in pairs]
 
     def _walk(self) -> Sequence[MessageCommand]:
         versions, translate = self._message.versions, QCoreApplication.translate
@@ -147,25 +179,36 @@ class _Commands:
         first = translate("Transcript", "This is the first version.")
         last = translate("Transcript", "This is the newest version.")
         back, forth = translate("Transcript", "Previous version"), translate("Transcript", "Next version")
+        going_back, going_forth = self._names(
+            (
+                translate("Transcript", "Previous version of your message"),
+                translate("Transcript", "Previous version of this answer"),
+            ),
+            (
+                translate("Transcript", "Next version of your message"),
+                translate("Transcript", "Next version of this answer"),
+            ),
+        )
         return [
-            self._show(back, versions.neighbour(-1), "chevron-left", "Alt+Left", otherwise=first),
-            self._show(forth, versions.neighbour(1), "chevron-right", "Alt+Right", otherwise=last),
+            self._show((back, going_back), versions.neighbour(-1), "chevron-left", "Alt+Left", otherwise=first),
+            self._show((forth, going_forth), versions.neighbour(1), "chevron-right", "Alt+Right", otherwise=last),
         ]
 
     def _following(self) -> Sequence[MessageCommand]:
         words = QCoreApplication.translate("Transcript", "Show what followed")
-        return [self._show(words, id_) for id_ in self._message.following[-1:]]
+        return [self._show((words, ""), id_) for id_ in self._message.following[-1:]]
 
     def _show(
-        self, name: str, message_id: str | None, icon: str = "", keys: str = "", otherwise: str = ""
+        self, names: tuple[str, str], message_id: str | None, icon: str = "", keys: str = "", otherwise: str = ""
     ) -> MessageCommand:
         run = partial(self._signals.version_requested.emit, message_id or "")
         refusal = self._walk_refusal if message_id else otherwise
-        return self._change(name, run, icon, keys, refusal, is_permanent=True)
+        return self._change(*names, run, icon, keys, refusal, is_permanent=True)
 
     def _change(
         self,
         name: str,
+        accessible_name: str,
         run: Callable[[], None],
         icon: str,
         keys: str,
@@ -176,7 +219,7 @@ class _Commands:
         """Return a command that says why instead, while the conversation cannot be changed."""
         refusal = self._refusal if refusal is None else refusal
         run = partial(self._signals.action_refused.emit, refusal) if refusal else run
-        return MessageCommand(name, run, icon, keys, refusal, is_permanent)
+        return MessageCommand(name, run, icon, keys, refusal, is_permanent, accessible_name)
 
 
 def _refusal_of(actions: MessageActions | None) -> str:

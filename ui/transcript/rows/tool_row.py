@@ -167,7 +167,7 @@ class ToolRow(Row):
         if self._call.state is CallState.WAITING and self._call.approval_id:
             review = partial(self.render_context.signals.approval_requested.emit, self._call.approval_id)
             words = QCoreApplication.translate("Transcript", "Review")
-            self.add(ButtonRowBlock([Button(words, review, primary=True)]), 8, is_fixed=False)
+            self.add(ButtonRowBlock([Button(words, review, primary=True)], head.title), 8, is_fixed=False)
 
     def refresh(self, what: str) -> int:
         """Show new output in its block; any other change makes the card anew."""

@@ -207,7 +207,13 @@ def test_what_cannot_be_done_says_why(standing):
 def test_the_buttons_are_in_the_accessible_tree_and_stops_of_tab(standing):
     row = standing.view.accessible_tree.row_node(4)
     (*_, footer) = row.child_nodes()
-    assert [node.name() for node in footer.child_nodes()] == OF_PROMPTS
+    assert [node.name() for node in footer.child_nodes()] == [
+        "Edit your message",
+        "Copy your message",
+        "Branch from your message",
+        "Delete your message…",
+    ]
+    assert {node.description() for node in footer.child_nodes()} == {"b"}
     standing.view.row_viewport.focus((4, ""))
     QTest.keyClick(standing.view, Qt.Key.Key_Tab)
     assert standing.view.row_viewport.focused == (4, "1/Edit")
@@ -215,6 +221,25 @@ def test_the_buttons_are_in_the_accessible_tree_and_stops_of_tab(standing):
     standing.view.edit_requested.connect(asked.append)
     QTest.keyClick(standing.view, Qt.Key.Key_Return)
     assert asked == ["b"]
+
+
+def test_the_accessible_names_tell_prompts_from_answers(standing):
+    versions = {"a": Versions(("old", "a"), 1), "first": Versions(("first", "x", "y"), 1)}
+    standing.view.set_message_actions(MessageActions(versions))
+    footers = [standing.view.accessible_tree.row_node(row).child_nodes()[-1] for row in (0, 3)]
+    nodes = [node for footer in footers for node in footer.child_nodes()]
+    names = [node.name() for node in nodes]
+    assert len(set(names)) == len(names) == 13
+    assert {"Previous version of your message", "Regenerate this answer with…", "Copy this answer"} <= {*names}
+    assert [node.description() for node in nodes] == ["a"] * 5 + ["This is the newest version."] + ["Done."] * 7
+
+
+def test_the_buttons_of_calls_and_code_say_what_they_are_about(standing):
+    standing.view.apply(standing.transcript.add_message(Message.assistant("```py\n\nx = 1\n```")))
+    blocks = [node for row in (2, 6) for node in standing.view.accessible_tree.row_node(row).child_nodes()]
+    told = {node.name(): node.description() for block in blocks for node in block.child_nodes()}
+    assert told["Show details"] == "look"
+    assert told["Copy code"] == told["Wrap lines"] == told["Save code as…"] == "x = 1"
 
 
 def test_the_menu_offers_the_same_with_its_keys(standing):

@@ -178,6 +178,8 @@ def _patterns(language: str) -> Sequence[str]:
 # Seconds for which the button says that the code was copied.
 _COPIED_SECONDS = 2.0
 
+_MAX_SUBJECT = 80
+"""Characters of the code that assistive technology reads after the name of a button."""
 _LANGUAGE = re.compile(r"[\w+#.-]*")
 
 
@@ -341,6 +343,10 @@ class CodeBlock(Block):
     def controls(self) -> Sequence[Control]:
         """Return the buttons of the header."""
         return self._buttons.controls
+
+    def subject(self) -> str:
+        """Return the beginning of the code."""
+        return self._lines.beginning(_MAX_SUBJECT)
 
     def actions(self, point: QPoint) -> Sequence[MenuAction]:
         """Return the actions of the buttons."""

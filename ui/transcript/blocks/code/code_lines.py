@@ -7,6 +7,7 @@ from dataclasses import replace
 from PySide6.QtCore import QPointF, QRect, QRectF
 from PySide6.QtGui import QPainter, QTextCharFormat
 
+from ui.style.text import one_line, truncate
 from ui.transcript.blocks.block import TextRange
 from ui.transcript.blocks.code.highlighter_protocol import StyledWord
 from ui.transcript.blocks.code.line_breaking import advances_of
@@ -61,6 +62,11 @@ class CodeLines:
     def lines_between(self, first: int, last: int) -> str:
         """Return complete lines with their line ends."""
         return "".join(f"{line}\n" for line in self._lines[first:last])
+
+    def beginning(self, length: int) -> str:
+        """Return so many characters of the first line that says something, with hidden characters spelled out."""
+        lines = (one_line(line[: 2 * length], 2 * length) for line in self._lines)
+        return truncate(next(filter(None, lines), ""), length)
 
     def words_of(self, index: int) -> list[StyledWord]:
         """Return the highlighted words of a line, as far as known."""
