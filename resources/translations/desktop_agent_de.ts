@@ -2914,12 +2914,12 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>OrganisePresenter</name>
     <message>
-        <source>{0} (copy)</source>
-        <translation>{0} (Kopie)</translation>
-    </message>
-    <message>
         <source>From the conversation “{0}”:</source>
         <translation>Aus der Unterhaltung „{0}“:</translation>
+    </message>
+    <message>
+        <source>{0} (copy)</source>
+        <translation>{0} (Kopie)</translation>
     </message>
     <message>
         <source>Delete the folder “{0}”?</source>
@@ -4568,6 +4568,10 @@ Aufwärts zu: {1}</translation>
         <translation>Ein gespeichertes Bild muss geladen werden, bevor eine Anfrage entsteht.</translation>
     </message>
     <message>
+        <source>A title that was too long was cut.</source>
+        <translation>Ein zu langer Titel wurde gekürzt.</translation>
+    </message>
+    <message>
         <source>A tool is a function that answers once.</source>
         <translation>Ein Werkzeug ist eine Funktion, die einmal antwortet.</translation>
     </message>
@@ -5334,6 +5338,14 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>It may be billed already, so it was not sent again by itself. Try again, or raise the time limit in the settings if this model is slow to start.</source>
         <translation>Vielleicht wird es schon berechnet, daher wurde es nicht von selbst erneut gesendet. Versuchen Sie es erneut, oder erhöhen Sie die Zeitgrenze in den Einstellungen, falls dieses Modell langsam anläuft.</translation>
+    </message>
+    <message>
+        <source>It may have been deleted meanwhile. Choose another one.</source>
+        <translation>Sie wurde vielleicht inzwischen gelöscht. Wählen Sie eine andere.</translation>
+    </message>
+    <message>
+        <source>It may have been deleted meanwhile. Choose one that is shown.</source>
+        <translation>Sie wurde vielleicht inzwischen gelöscht. Wählen Sie eine, die angezeigt wird.</translation>
     </message>
     <message>
         <source>It was set aside under another name, and what could be read was carried over.</source>
@@ -10022,6 +10034,30 @@ Aufwärts zu: {1}</translation>
         <translation>{0} von {1}</translation>
     </message>
     <message>
+        <source>Copy your message</source>
+        <translation>Ihre Nachricht kopieren</translation>
+    </message>
+    <message>
+        <source>Copy this answer</source>
+        <translation>Diese Antwort kopieren</translation>
+    </message>
+    <message>
+        <source>Branch from your message</source>
+        <translation>Ab Ihrer Nachricht verzweigen</translation>
+    </message>
+    <message>
+        <source>Branch from this answer</source>
+        <translation>Ab dieser Antwort verzweigen</translation>
+    </message>
+    <message>
+        <source>Delete your message…</source>
+        <translation>Ihre Nachricht löschen…</translation>
+    </message>
+    <message>
+        <source>Delete this answer…</source>
+        <translation>Diese Antwort löschen…</translation>
+    </message>
+    <message>
         <source>Branch from here</source>
         <translation>Ab hier verzweigen</translation>
     </message>
@@ -10034,8 +10070,20 @@ Aufwärts zu: {1}</translation>
         <translation>Bearbeiten</translation>
     </message>
     <message>
+        <source>Edit your message</source>
+        <translation>Ihre Nachricht bearbeiten</translation>
+    </message>
+    <message>
         <source>Regenerate</source>
         <translation>Neu antworten</translation>
+    </message>
+    <message>
+        <source>Regenerate this answer with…</source>
+        <translation>Statt dieser Antwort neu antworten mit…</translation>
+    </message>
+    <message>
+        <source>Regenerate this answer</source>
+        <translation>Statt dieser Antwort neu antworten</translation>
     </message>
     <message>
         <source>This is the first version.</source>
@@ -10052,6 +10100,22 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Next version</source>
         <translation>Nächste Version</translation>
+    </message>
+    <message>
+        <source>Previous version of your message</source>
+        <translation>Vorherige Version Ihrer Nachricht</translation>
+    </message>
+    <message>
+        <source>Previous version of this answer</source>
+        <translation>Vorherige Version dieser Antwort</translation>
+    </message>
+    <message>
+        <source>Next version of your message</source>
+        <translation>Nächste Version Ihrer Nachricht</translation>
+    </message>
+    <message>
+        <source>Next version of this answer</source>
+        <translation>Nächste Version dieser Antwort</translation>
     </message>
     <message>
         <source>Show what followed</source>
@@ -11013,24 +11077,24 @@ Aufwärts zu: {1}</translation>
         <translation>Neuer Ordner…</translation>
     </message>
     <message>
-        <source>save share file markdown html json zip</source>
-        <translation>speichern teilen Datei markdown html json zip</translation>
-    </message>
-    <message>
         <source>Export this conversation…</source>
         <translation>Diese Unterhaltung exportieren…</translation>
+    </message>
+    <message>
+        <source>save share file markdown html json zip</source>
+        <translation>speichern teilen Datei markdown html json zip</translation>
     </message>
     <message>
         <source>Export all conversations…</source>
         <translation>Alle Unterhaltungen exportieren…</translation>
     </message>
     <message>
-        <source>chatgpt claude history archive load</source>
-        <translation>chatgpt claude Verlauf Archiv laden</translation>
-    </message>
-    <message>
         <source>Import conversations…</source>
         <translation>Unterhaltungen importieren…</translation>
+    </message>
+    <message>
+        <source>chatgpt claude history archive load</source>
+        <translation>chatgpt claude Verlauf Archiv laden</translation>
     </message>
     <message>
         <source>claude code codex opencode gemini goose jan lm studio history found</source>

@@ -2914,12 +2914,12 @@ Go up to: {1}</source>
 <context>
     <name>OrganisePresenter</name>
     <message>
-        <source>{0} (copy)</source>
-        <translation>{0}（副本）</translation>
-    </message>
-    <message>
         <source>From the conversation “{0}”:</source>
         <translation>来自对话“{0}”：</translation>
+    </message>
+    <message>
+        <source>{0} (copy)</source>
+        <translation>{0}（副本）</translation>
     </message>
     <message>
         <source>Delete the folder “{0}”?</source>
@@ -4567,6 +4567,10 @@ Go up to: {1}</source>
         <translation>发出请求之前必须先加载已存储的图片。</translation>
     </message>
     <message>
+        <source>A title that was too long was cut.</source>
+        <translation>过长的标题已被截短。</translation>
+    </message>
+    <message>
         <source>A tool is a function that answers once.</source>
         <translation>工具是只应答一次的函数。</translation>
     </message>
@@ -5333,6 +5337,14 @@ Go up to: {1}</source>
     <message>
         <source>It may be billed already, so it was not sent again by itself. Try again, or raise the time limit in the settings if this model is slow to start.</source>
         <translation>可能已经计费，因此没有自动重新发送。请重试；如果此模型启动较慢，请在设置中提高时间限制。</translation>
+    </message>
+    <message>
+        <source>It may have been deleted meanwhile. Choose another one.</source>
+        <translation>它可能已被删除。请选择另一个。</translation>
+    </message>
+    <message>
+        <source>It may have been deleted meanwhile. Choose one that is shown.</source>
+        <translation>它可能已被删除。请选择显示的一个。</translation>
     </message>
     <message>
         <source>It was set aside under another name, and what could be read was carried over.</source>
@@ -10021,6 +10033,30 @@ Go up to: {1}</source>
         <translation>{0}/{1}</translation>
     </message>
     <message>
+        <source>Copy your message</source>
+        <translation>复制您的消息</translation>
+    </message>
+    <message>
+        <source>Copy this answer</source>
+        <translation>复制此回答</translation>
+    </message>
+    <message>
+        <source>Branch from your message</source>
+        <translation>从您的消息处分支</translation>
+    </message>
+    <message>
+        <source>Branch from this answer</source>
+        <translation>从此回答处分支</translation>
+    </message>
+    <message>
+        <source>Delete your message…</source>
+        <translation>删除您的消息…</translation>
+    </message>
+    <message>
+        <source>Delete this answer…</source>
+        <translation>删除此回答…</translation>
+    </message>
+    <message>
         <source>Branch from here</source>
         <translation>从这里分支</translation>
     </message>
@@ -10033,8 +10069,20 @@ Go up to: {1}</source>
         <translation>编辑</translation>
     </message>
     <message>
+        <source>Edit your message</source>
+        <translation>编辑您的消息</translation>
+    </message>
+    <message>
         <source>Regenerate</source>
         <translation>重新生成</translation>
+    </message>
+    <message>
+        <source>Regenerate this answer with…</source>
+        <translation>使用其他设置重新生成此回答…</translation>
+    </message>
+    <message>
+        <source>Regenerate this answer</source>
+        <translation>重新生成此回答</translation>
     </message>
     <message>
         <source>This is the first version.</source>
@@ -10051,6 +10099,22 @@ Go up to: {1}</source>
     <message>
         <source>Next version</source>
         <translation>下一个版本</translation>
+    </message>
+    <message>
+        <source>Previous version of your message</source>
+        <translation>您的消息的上一个版本</translation>
+    </message>
+    <message>
+        <source>Previous version of this answer</source>
+        <translation>此回答的上一个版本</translation>
+    </message>
+    <message>
+        <source>Next version of your message</source>
+        <translation>您的消息的下一个版本</translation>
+    </message>
+    <message>
+        <source>Next version of this answer</source>
+        <translation>此回答的下一个版本</translation>
     </message>
     <message>
         <source>Show what followed</source>
@@ -11012,24 +11076,24 @@ Go up to: {1}</source>
         <translation>新建文件夹…</translation>
     </message>
     <message>
-        <source>save share file markdown html json zip</source>
-        <translation>保存 分享 文件 markdown html json zip</translation>
-    </message>
-    <message>
         <source>Export this conversation…</source>
         <translation>导出此对话…</translation>
+    </message>
+    <message>
+        <source>save share file markdown html json zip</source>
+        <translation>保存 分享 文件 markdown html json zip</translation>
     </message>
     <message>
         <source>Export all conversations…</source>
         <translation>导出所有对话…</translation>
     </message>
     <message>
-        <source>chatgpt claude history archive load</source>
-        <translation>chatgpt claude 历史 归档 加载</translation>
-    </message>
-    <message>
         <source>Import conversations…</source>
         <translation>导入对话…</translation>
+    </message>
+    <message>
+        <source>chatgpt claude history archive load</source>
+        <translation>chatgpt claude 历史 归档 加载</translation>
     </message>
     <message>
         <source>claude code codex opencode gemini goose jan lm studio history found</source>
