@@ -936,6 +936,40 @@
     </message>
 </context>
 <context>
+    <name>CrashPresenter</name>
+    <message>
+        <source>Show report</source>
+        <translation>Bericht zeigen</translation>
+    </message>
+</context>
+<context>
+    <name>CrashReportDialog</name>
+    <message>
+        <source>Crash report</source>
+        <translation>Absturzbericht</translation>
+    </message>
+    <message>
+        <source>This names the versions and the parts of the program that were at work. It holds nothing that you or a model wrote, and it is sent nowhere: copy it to where you report the crash. It stays in this file until the next crash:</source>
+        <translation>Der Bericht nennt die Versionen und die Teile des Programms, die gerade arbeiteten. Er enthält nichts, was Sie oder ein Modell geschrieben haben, und wird nirgendwohin gesendet: Kopieren Sie ihn dorthin, wo Sie den Absturz melden. Bis zum nächsten Absturz bleibt er in dieser Datei:</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>Report</source>
+        <translation>Bericht</translation>
+    </message>
+    <message>
+        <source>Copied</source>
+        <translation>Kopiert</translation>
+    </message>
+</context>
+<context>
     <name>CustomRow</name>
     <message>
         <source>Address of the server</source>
@@ -2914,12 +2948,12 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>OrganisePresenter</name>
     <message>
-        <source>From the conversation “{0}”:</source>
-        <translation>Aus der Unterhaltung „{0}“:</translation>
-    </message>
-    <message>
         <source>{0} (copy)</source>
         <translation>{0} (Kopie)</translation>
+    </message>
+    <message>
+        <source>From the conversation “{0}”:</source>
+        <translation>Aus der Unterhaltung „{0}“:</translation>
     </message>
     <message>
         <source>Delete the folder “{0}”?</source>
@@ -4568,10 +4602,6 @@ Aufwärts zu: {1}</translation>
         <translation>Ein gespeichertes Bild muss geladen werden, bevor eine Anfrage entsteht.</translation>
     </message>
     <message>
-        <source>A title that was too long was cut.</source>
-        <translation>Ein zu langer Titel wurde gekürzt.</translation>
-    </message>
-    <message>
         <source>A tool is a function that answers once.</source>
         <translation>Ein Werkzeug ist eine Funktion, die einmal antwortet.</translation>
     </message>
@@ -5338,14 +5368,6 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>It may be billed already, so it was not sent again by itself. Try again, or raise the time limit in the settings if this model is slow to start.</source>
         <translation>Vielleicht wird es schon berechnet, daher wurde es nicht von selbst erneut gesendet. Versuchen Sie es erneut, oder erhöhen Sie die Zeitgrenze in den Einstellungen, falls dieses Modell langsam anläuft.</translation>
-    </message>
-    <message>
-        <source>It may have been deleted meanwhile. Choose another one.</source>
-        <translation>Sie wurde vielleicht inzwischen gelöscht. Wählen Sie eine andere.</translation>
-    </message>
-    <message>
-        <source>It may have been deleted meanwhile. Choose one that is shown.</source>
-        <translation>Sie wurde vielleicht inzwischen gelöscht. Wählen Sie eine, die angezeigt wird.</translation>
     </message>
     <message>
         <source>It was set aside under another name, and what could be read was carried over.</source>
@@ -8170,6 +8192,10 @@ Aufwärts zu: {1}</translation>
         <translation>Desktop Agent kann nicht starten: Ein Teil davon fehlt oder ist beschädigt.</translation>
     </message>
     <message>
+        <source>Desktop Agent ended unexpectedly the last time.</source>
+        <translation>Desktop Agent wurde beim letzten Mal unerwartet beendet.</translation>
+    </message>
+    <message>
         <source>Desktop Agent is already open ({who}); its window comes to the front.</source>
         <translation>Desktop Agent ist schon geöffnet ({who}); sein Fenster kommt nach vorn.</translation>
     </message>
@@ -8424,6 +8450,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>You would be asked: {why}</source>
         <translation>Sie würden gefragt: {why}</translation>
+    </message>
+    <message>
+        <source>Your conversations are kept. You can read a report of the crash; it is sent nowhere.</source>
+        <translation>Ihre Unterhaltungen sind erhalten. Sie können einen Bericht über den Absturz lesen; er wird nirgendwohin gesendet.</translation>
     </message>
     <message>
         <source>another process</source>
@@ -11077,24 +11107,24 @@ Aufwärts zu: {1}</translation>
         <translation>Neuer Ordner…</translation>
     </message>
     <message>
-        <source>Export this conversation…</source>
-        <translation>Diese Unterhaltung exportieren…</translation>
-    </message>
-    <message>
         <source>save share file markdown html json zip</source>
         <translation>speichern teilen Datei markdown html json zip</translation>
+    </message>
+    <message>
+        <source>Export this conversation…</source>
+        <translation>Diese Unterhaltung exportieren…</translation>
     </message>
     <message>
         <source>Export all conversations…</source>
         <translation>Alle Unterhaltungen exportieren…</translation>
     </message>
     <message>
-        <source>Import conversations…</source>
-        <translation>Unterhaltungen importieren…</translation>
-    </message>
-    <message>
         <source>chatgpt claude history archive load</source>
         <translation>chatgpt claude Verlauf Archiv laden</translation>
+    </message>
+    <message>
+        <source>Import conversations…</source>
+        <translation>Unterhaltungen importieren…</translation>
     </message>
     <message>
         <source>claude code codex opencode gemini goose jan lm studio history found</source>

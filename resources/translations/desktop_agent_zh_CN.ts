@@ -936,6 +936,40 @@
     </message>
 </context>
 <context>
+    <name>CrashPresenter</name>
+    <message>
+        <source>Show report</source>
+        <translation>显示报告</translation>
+    </message>
+</context>
+<context>
+    <name>CrashReportDialog</name>
+    <message>
+        <source>Crash report</source>
+        <translation>崩溃报告</translation>
+    </message>
+    <message>
+        <source>This names the versions and the parts of the program that were at work. It holds nothing that you or a model wrote, and it is sent nowhere: copy it to where you report the crash. It stays in this file until the next crash:</source>
+        <translation>报告列出版本以及当时正在运行的程序部分。其中不包含您或模型所写的任何内容，也不会发送到任何地方：请将它复制到您报告崩溃的位置。下次崩溃之前，它会保留在此文件中：</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>复制</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+    <message>
+        <source>Report</source>
+        <translation>报告</translation>
+    </message>
+    <message>
+        <source>Copied</source>
+        <translation>已复制</translation>
+    </message>
+</context>
+<context>
     <name>CustomRow</name>
     <message>
         <source>Address of the server</source>
@@ -2914,12 +2948,12 @@ Go up to: {1}</source>
 <context>
     <name>OrganisePresenter</name>
     <message>
-        <source>From the conversation “{0}”:</source>
-        <translation>来自对话“{0}”：</translation>
-    </message>
-    <message>
         <source>{0} (copy)</source>
         <translation>{0}（副本）</translation>
+    </message>
+    <message>
+        <source>From the conversation “{0}”:</source>
+        <translation>来自对话“{0}”：</translation>
     </message>
     <message>
         <source>Delete the folder “{0}”?</source>
@@ -4567,10 +4601,6 @@ Go up to: {1}</source>
         <translation>发出请求之前必须先加载已存储的图片。</translation>
     </message>
     <message>
-        <source>A title that was too long was cut.</source>
-        <translation>过长的标题已被截短。</translation>
-    </message>
-    <message>
         <source>A tool is a function that answers once.</source>
         <translation>工具是只应答一次的函数。</translation>
     </message>
@@ -5337,14 +5367,6 @@ Go up to: {1}</source>
     <message>
         <source>It may be billed already, so it was not sent again by itself. Try again, or raise the time limit in the settings if this model is slow to start.</source>
         <translation>可能已经计费，因此没有自动重新发送。请重试；如果此模型启动较慢，请在设置中提高时间限制。</translation>
-    </message>
-    <message>
-        <source>It may have been deleted meanwhile. Choose another one.</source>
-        <translation>它可能已被删除。请选择另一个。</translation>
-    </message>
-    <message>
-        <source>It may have been deleted meanwhile. Choose one that is shown.</source>
-        <translation>它可能已被删除。请选择显示的一个。</translation>
     </message>
     <message>
         <source>It was set aside under another name, and what could be read was carried over.</source>
@@ -8169,6 +8191,10 @@ Go up to: {1}</source>
         <translation>Desktop Agent 无法启动：它的某个部分缺失或损坏。</translation>
     </message>
     <message>
+        <source>Desktop Agent ended unexpectedly the last time.</source>
+        <translation>Desktop Agent 上次意外退出。</translation>
+    </message>
+    <message>
         <source>Desktop Agent is already open ({who}); its window comes to the front.</source>
         <translation>Desktop Agent 已打开（{who}）；其窗口将显示到前面。</translation>
     </message>
@@ -8423,6 +8449,10 @@ Go up to: {1}</source>
     <message>
         <source>You would be asked: {why}</source>
         <translation>会询问您：{why}</translation>
+    </message>
+    <message>
+        <source>Your conversations are kept. You can read a report of the crash; it is sent nowhere.</source>
+        <translation>您的对话已保留。您可以阅读崩溃报告；它不会发送到任何地方。</translation>
     </message>
     <message>
         <source>another process</source>
@@ -11076,24 +11106,24 @@ Go up to: {1}</source>
         <translation>新建文件夹…</translation>
     </message>
     <message>
-        <source>Export this conversation…</source>
-        <translation>导出此对话…</translation>
-    </message>
-    <message>
         <source>save share file markdown html json zip</source>
         <translation>保存 分享 文件 markdown html json zip</translation>
+    </message>
+    <message>
+        <source>Export this conversation…</source>
+        <translation>导出此对话…</translation>
     </message>
     <message>
         <source>Export all conversations…</source>
         <translation>导出所有对话…</translation>
     </message>
     <message>
-        <source>Import conversations…</source>
-        <translation>导入对话…</translation>
-    </message>
-    <message>
         <source>chatgpt claude history archive load</source>
         <translation>chatgpt claude 历史 归档 加载</translation>
+    </message>
+    <message>
+        <source>Import conversations…</source>
+        <translation>导入对话…</translation>
     </message>
     <message>
         <source>claude code codex opencode gemini goose jan lm studio history found</source>
