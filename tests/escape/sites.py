@@ -54,6 +54,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
+        if self.close_connection:
+            # As servers do (RFC 9112, section 9.6): otherwise a client may use the connection again while it closes.
+            self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(body)
 
