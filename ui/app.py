@@ -116,7 +116,7 @@ class AppController:
         settings = self._settings = Settings(engine, self._tasks, app)
         self._notifications = DesktopNotifications(self._tasks, app)
         self._create_notifiers()
-        self._help = HelpPresenter(themes, pictures, engine.folder, self.window)
+        self._help = HelpPresenter(themes, pictures, engine.folder, self._tasks, self.window)
         palette = PalettePresenter(themes, self.window, self.library, self.servers)
         disk = self._disk = DiskMonitor(engine, self._tasks, self.window)
         disk.recovered.connect(self.library.refresh)

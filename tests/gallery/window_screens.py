@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtWidgets import QListWidget
+from PySide6.QtWidgets import QListView, QListWidget
 
 from desktop_agent.engine.connections import FoundServer
 from desktop_agent.engine.exchange.conversation_exchange import ExportResult, FoundProgram, ImportResult
@@ -277,6 +277,15 @@ async def shortcuts(desk: Desk) -> None:
     desk.begin()
     dialog = desk.settings.show("shortcuts")
     dialog.shortcuts._list.setFocus()
+
+
+@scene("licences")
+async def licences(desk: Desk) -> None:
+    desk.begin()
+    desk.help.show_licences()
+    lists = desk.window.findChildren(QListView)
+    components = next(each for each in lists if each.accessibleName() == "Components")
+    await until(lambda: components.model().rowCount() > 0)
 
 
 @scene("shortcuts-taken")

@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, date, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -426,12 +427,14 @@ def test_the_palette(qtbot, marked):
 
 def test_the_help(qtbot, marked):
     from ui.shell.commands.help_dialog import AboutPage, ShortcutsPage
+    from ui.shell.commands.licences_page import LicencesPage
 
     window = QWidget()
     qtbot.addWidget(window)
     layout = QVBoxLayout(window)
     layout.addWidget(ShortcutsPage(ThemeSource()))
-    layout.addWidget(AboutPage(ThemeSource(), Path("/δ"), AddressOpener()))
+    layout.addWidget(LicencesPage(ThemeSource(), SimpleNamespace(start=lambda work: work.close())))
+    layout.addWidget(AboutPage(ThemeSource(), Path("/δ"), AddressOpener(), lambda: None))
     window.show()
     assert bare_texts(window) == []
 

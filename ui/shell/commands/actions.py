@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.preferences import Preferences
+from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.settings import Settings
 from ui.bridge.storage import DiskMonitor, PictureStore
 from ui.composer.parameter_buttons import PARAMETERS_KEYS, REASONING_KEYS
@@ -34,9 +35,17 @@ if TYPE_CHECKING:
 class HelpPresenter(QObject):
     """The help dialog of one window, whose actions it lists."""
 
-    def __init__(self, themes: ThemeSource, pictures: PictureStore, data_folder: Path, window: QWidget) -> None:
+    def __init__(
+        self,
+        themes: ThemeSource,
+        pictures: PictureStore,
+        data_folder: Path,
+        tasks: BackgroundTasks,
+        window: QWidget,
+    ) -> None:
         super().__init__(window)
         self._themes = themes
+        self._tasks = tasks
         self._pictures = pictures
         self._data_folder = data_folder
         self._window = window
@@ -54,6 +63,10 @@ class HelpPresenter(QObject):
         """Show the version, the licence and the data folder."""
         self._open_dialog().turn_to("about")
 
+    def show_licences(self) -> None:
+        """Show the components and their licences."""
+        self._open_dialog().turn_to("licences")
+
     def close(self) -> None:
         """Stop the workers that render the guide: the program ends."""
         if self._dialog is not None:
@@ -64,7 +77,7 @@ class HelpPresenter(QObject):
         if self._dialog is None:
             from ui.shell.commands.help_dialog import HelpDialog
 
-            self._dialog = HelpDialog(self._themes, self._pictures, self._data_folder, self._window)
+            self._dialog = HelpDialog(self._themes, self._pictures, self._data_folder, self._tasks, self._window)
         self._dialog.show()
         self._dialog.raise_()
         self._dialog.activateWindow()
@@ -312,14 +325,15 @@ class WindowActions(QObject):
         add("delete-message", self.tr("Delete message…"), None, branches.delete_here, other_words)
 
     def _add_help(self, help_: HelpPresenter) -> tuple[WindowAction, WindowAction]:
-        add = self._add
-        other_words = self.tr("guide manual introduction how to")
+        add, other_words = self._add, self.tr("guide manual introduction how to")
         open_help = add("help/guide", "help", self.tr("Help"), "F1", help_.show_guide, other_words)
         other_words, text = self.tr("keys hotkeys bindings"), self.tr("Keyboard shortcuts")
         shortcuts = add("help/guide", "shortcuts", text, None, help_.show_shortcuts, other_words)
         other_words, text = self.tr("version licence program data folder"), self.tr("About Desktop Agent")
         about = add("help/about", "about", text, None, help_.show_about, other_words)
         about.setMenuRole(QAction.MenuRole.AboutRole)
+        other_words = self.tr("license components libraries open source sbom")
+        add("help/about", "licences", self.tr("Licences"), None, help_.show_licences, other_words)
         return open_help, shortcuts
 
     def _has_conversation(self) -> bool:

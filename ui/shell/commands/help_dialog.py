@@ -1,5 +1,6 @@
-"""The help dialog: the guide, the keyboard shortcuts, and the version."""
+"""The help dialog: the guide, the keyboard shortcuts, the version, and the licences."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -23,8 +24,10 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, Role
 from resources import resource_path
 from ui.bridge.desktop.opening import AddressOpener
+from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.storage import PictureStore
 from ui.shell.commands.action import listed_actions, numbered_actions
+from ui.shell.commands.licences_page import LicencesPage
 from ui.style.accessibility import choose_toggled_row
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, announce, button, label
@@ -41,7 +44,9 @@ _MOST_ZOOM = 150
 class AboutPage(ScrollColumn):
     """The version, the licence and the folders, as text to select and copy."""
 
-    def __init__(self, themes: ThemeSource, data_folder: Path, opener: AddressOpener) -> None:
+    def __init__(
+        self, themes: ThemeSource, data_folder: Path, opener: AddressOpener, show_licences: Callable[[], None]
+    ) -> None:
         super().__init__(SPACE_S, trailing=SPACE_S)
         self._themes = themes
         self._data_folder = data_folder
@@ -64,6 +69,8 @@ class AboutPage(ScrollColumn):
         layout.addWidget(label(self.tr("Licence"), "strong"))
         licence = self.tr("MIT. You may use, change and pass on this program; it comes without any warranty.")
         layout.addWidget(label(licence, wrap=True))
+        licences = button(self.tr("Licences of all components"), show_licences)
+        layout.addWidget(licences, 0, Qt.AlignmentFlag.AlignLeading)
         layout.addStretch(1)
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
@@ -119,7 +126,7 @@ def _row(text: str, keys: str) -> ResultRow:
     return ResultRow(text=text, detail=keys, spoken=f"{text}, {keys}", is_choosable=True)
 
 
-Page = Literal["guide", "shortcuts", "about"]
+Page = Literal["guide", "shortcuts", "about", "licences"]
 DIALOG_SIZE = QSize(900, 700)
 LIST_WIDTH = 190
 NARROW_WIDTH = 640
@@ -129,7 +136,14 @@ NARROW_WIDTH = 640
 class HelpDialog(QDialog):
     """Not modal, so that one can read and try. Show it with `show()`."""
 
-    def __init__(self, themes: ThemeSource, pictures: PictureStore, data_folder: Path, window: QWidget) -> None:
+    def __init__(
+        self,
+        themes: ThemeSource,
+        pictures: PictureStore,
+        data_folder: Path,
+        tasks: BackgroundTasks,
+        window: QWidget,
+    ) -> None:
         super().__init__(window)
         self._themes = themes
         self._window = window
@@ -137,7 +151,7 @@ class HelpDialog(QDialog):
         self._shortcuts = ShortcutsPage(themes)
         opener = AddressOpener(self)
         self._problem = label(kind="error", wrap=True)
-        self._about = AboutPage(themes, data_folder, opener)
+        self._about = AboutPage(themes, data_folder, opener, lambda: self.turn_to("licences"))
         self._page_widgets: dict[Page, QWidget] = {}
         self._list = QListWidget()
         self._menu = ComboBox()
@@ -145,6 +159,7 @@ class HelpDialog(QDialog):
         self._add("guide", self.tr("Guide"), self.guide)
         self._add("shortcuts", self.tr("Keyboard shortcuts"), self._shortcuts)
         self._add("about", self.tr("About"), self._about)
+        self._add("licences", self.tr("Licences"), LicencesPage(themes, tasks))
         # After the pages are filled: the Tab key follows the order in which widgets come into the dialog.
         self._middle = hbox(self._menu, self._list, self._pages, spacing=SPACE_M, grow=self._pages)
         foot = hbox(button(self.tr("Close"), self.accept), start_stretch=True)

@@ -98,11 +98,12 @@ def test_the_data_folder_is_opened(qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr("ui.bridge.desktop.opening.shutil.which", lambda _: None)
     browser = Browser()
     opener = AddressOpener()
-    page = AboutPage(ThemeSource(), tmp_path, opener)
+    page = AboutPage(ThemeSource(), tmp_path, opener, lambda: None)
     qtbot.addWidget(page)
     QDesktopServices.setUrlHandler("file", browser, "open")
     try:
-        qtbot.mouseClick(page.findChild(QPushButton), Qt.MouseButton.LeftButton)
+        opening = next(each for each in page.findChildren(QPushButton) if "folder" in each.accessibleName())
+        qtbot.mouseClick(opening, Qt.MouseButton.LeftButton)
     finally:
         QDesktopServices.unsetUrlHandler("file")
     assert browser.opened == [str(tmp_path)]

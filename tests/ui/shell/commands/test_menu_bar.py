@@ -46,6 +46,7 @@ def test_every_action_of_the_window_is_in_it_once(on_screen):
             "Help",
             "Keyboard shortcuts",
             "About Desktop Agent",
+            "Licences",
         ]
 
     on_screen(work)

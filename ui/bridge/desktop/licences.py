@@ -1,0 +1,168 @@
+"""The components that the program is made of: names, versions, licences and their texts.
+
+A packaged program reads its bill of materials (CycloneDX), which `packaging/bill_of_materials.py` wrote when it was
+built. Elsewhere the metadata of what is installed is read. Both read many files: never in the GUI thread.
+"""
+
+import json
+import os
+import platform
+import re
+import sys
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+from resources import resource_path
+
+PROGRAM = "desktop-agent"
+BILL_OF_MATERIALS = "components.cdx.json"
+"""The resource of a packaged program."""
+
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9._-]+)\s*(?:\[([^\]]*)\])?")
+_EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
+_TEXT_FILE = re.compile(r"(licen[cs]e|copying|notice|copyright)", re.IGNORECASE)
+_CLASSIFIER = "License :: "
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One component. `licence` is an expression of SPDX, or what the metadata says instead; "" if it says nothing."""
+
+    name: str
+    version: str
+    licence: str
+    text: str
+    kind: str = "pypi"
+    """The type of its package URL: who can say where it is from."""
+
+
+def program_components() -> list[Component]:
+    """Return all components, by name. Raises OSError or ValueError if the bill of materials is damaged."""
+    try:
+        file = resource_path(BILL_OF_MATERIALS)
+    except FileNotFoundError:
+        return installed_components()
+    return parse_bill_of_materials(file.read_text(encoding="utf-8"))
+
+
+def parse_bill_of_materials(text: str) -> list[Component]:
+    """Read the components from CycloneDX. Raises ValueError if it is something else."""
+    document: Any = json.loads(text)
+    try:
+        return [_parse_component(component) for component in document["components"]]
+    except (KeyError, TypeError, AttributeError) as error:
+        message = "This is no bill of materials."
+        raise ValueError(message) from error
+
+
+def installed_components() -> list[Component]:
+    """Return Python and every installed distribution that the program needs, also with all extras, by name."""
+    distributions = _required_distributions()
+    return by_name([python_component(), *(component_of(found) for found in distributions)])
+
+
+def by_name(components: list[Component]) -> list[Component]:
+    """Return them in the order of their names."""
+    return sorted(components, key=lambda component: (component.name.casefold(), component.version))
+
+
+def component_of(found: Distribution) -> Component:
+    """Read the metadata of a distribution."""
+    name, licence = found.metadata["Name"], _licence_of(found)
+    text = _own_text(found) or _standard_text(licence, found)
+    return Component(name, found.version, licence, text)
+
+
+def python_component() -> Component:
+    """Return the running Python."""
+    library = Path(os.__file__).parent
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    files = (
+        library / "LICENSE.txt",
+        Path(sys.base_prefix, "LICENSE.txt"),
+        Path("/usr/share/doc", version, "copyright"),
+    )
+    text = next((_read(file) for file in files if file.is_file()), "")
+    return Component("Python", platform.python_version(), "PSF-2.0", text, "generic")
+
+
+def canonical_name(name: str) -> str:
+    """Return the name of a distribution as PyPI compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _parse_component(component: dict[str, Any]) -> Component:
+    licences = [entry["license"] for entry in component.get("licenses", ())]
+    names = [str(licence.get("id") or licence.get("name", "")) for licence in licences]
+    texts = [str(licence["text"]["content"]) for licence in licences if "text" in licence]
+    return Component(str(component["name"]), str(component.get("version", "")), ", ".join(names), "\n\n".join(texts))
+
+
+def _required_distributions() -> list[Distribution]:
+    waiting: list[tuple[str, frozenset[str] | None]] = [(PROGRAM, None)]
+    read: dict[str, Distribution] = {}
+    seen: set[tuple[str, frozenset[str] | None]] = set()
+    while waiting:
+        name, extras = request = waiting.pop()
+        if request in seen:
+            continue
+        seen.add(request)
+        try:
+            found = distribution(name)
+        except PackageNotFoundError:
+            # For another system or another Python, or an extra that was not installed.
+            continue
+        read[canonical_name(name)] = found
+        for requirement in found.requires or ():
+            wanted = _EXTRA.search(requirement)
+            if wanted and extras is not None and wanted[1] not in extras:
+                continue
+            if parts := _REQUIREMENT.match(requirement):
+                named = frozenset(each.strip() for each in (parts[2] or "").split(",") if each.strip())
+                waiting.append((canonical_name(parts[1]), named))
+    return list(read.values())
+
+
+def _licence_of(found: Distribution) -> str:
+    if expression := _field(found, "License-Expression"):
+        return expression
+    # Some put the whole text there.
+    if (words := _field(found, "License")) and "\n" not in words and len(words) < 80:
+        return words
+    classifiers = found.metadata.get_all("Classifier") or []
+    names = [each.rpartition(" :: ")[2] for each in classifiers if each.startswith(_CLASSIFIER)]
+    return ", ".join(name for name in names if name != "OSI Approved")
+
+
+def _field(found: Distribution, name: str) -> str:
+    return str((found.metadata.get_all(name) or [""])[0])
+
+
+def _own_text(found: Distribution) -> str:
+    texts: list[str] = []
+    for path in sorted(found.files or (), key=str):
+        is_metadata = any(part.endswith(".dist-info") for part in path.parts[:1])
+        if is_metadata and _TEXT_FILE.search(path.name):
+            texts.append(_read(Path(str(path.locate()))))
+    return "\n\n".join(text for text in dict.fromkeys(texts) if text)
+
+
+def _standard_text(licence: str, found: Distribution) -> str:
+    """Return the texts of the licences that it names, for a distribution that comes without any."""
+    texts: list[str] = []
+    for name in re.findall(r"[A-Za-z0-9.+-]+", licence):
+        try:
+            texts.append(_read(resource_path("licences", f"{name}.txt")))
+        except FileNotFoundError:
+            continue
+    author = _field(found, "Author") or _field(found, "Author-email")
+    return "\n\n".join([f"{found.metadata['Name']}, {author}".strip(", "), *texts])
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
