@@ -2,7 +2,7 @@
 # make check   the linters and the quick tests of what was changed, in less than 90 seconds; ARGS=--all: all quick ones
 # make test    set up what the tests need, and run what every push is judged by
 # make test-all    the same with all that is marked exhaustive and all examples; before a release
-# The others: lint format translations docs bench fuzz shell-differential invariants mutants soak llama-server gallery package package-check systems lock clean
+# The others: lint format translations docs bench fuzz shell-differential invariants mutants soak llama-server gallery package package-check reproducible installed systems wheels lock clean
 
 # Kept bytecode saves each of the thousands of processes that the tests start from compiling the program anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -14,7 +14,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 # What the program is made of; the library alone needs less.
 PROGRAM := --extra window --extra mcp --extra web
 
-.PHONY: run test test-all check lint format translations docs bench fuzz shell-differential invariants mutants soak llama-server gallery pictures package package-check systems lock clean setup-run setup-test setup-package
+.PHONY: run test test-all check lint format translations docs bench fuzz shell-differential invariants mutants soak llama-server gallery pictures package package-check reproducible installed systems wheels lock clean setup-run setup-test setup-package
 .NOTPARALLEL:
 
 run: setup-run
@@ -94,6 +94,18 @@ package: setup-package
 # Tries what `make package` built, from another folder; needs what the tests need.
 package-check: setup-test setup-package
 	@$(BIN)/python packaging/check.py
+
+# Builds what was last committed twice, in two folders, and compares every byte: ARGS='--first FOLDER'.
+reproducible: setup-package
+	@$(BIN)/python packaging/reproducible.py $(ARGS)
+
+# Installs the Debian package on a system that has nothing else, uses it and removes it: ARGS='SUITE --pictures FOLDER'.
+installed: setup-test setup-package
+	@$(BIN)/python packaging/installed.py $(ARGS)
+
+# Whether all that is pinned can be had as a wheel, also for Windows and macOS.
+wheels: setup-test
+	@$(BIN)/python packaging/wheels.py
 
 # Opens the window and runs the quick tests on other releases of Debian, with their Pythons: ARGS='SUITE... --folder F'.
 systems: setup-test

@@ -1,10 +1,12 @@
 """`make package-check`: tries what `make package` built, from another folder: `python packaging/check.py [FOLDER]`.
 
-Without a screen: version, answers, pictures, certificates, the keyring, libraries; tools, whose children are parts of
-the program, and servers of tools. With one: the window answers, looks
-like the one from source, and starts as fast. At last the Debian package, installed into a folder of its own.
+Without a screen: version, answers, pictures, certificates, the keyring, libraries; the bill of materials; tools, whose
+children are parts of the program, and servers of tools; the other packages and the recipes for other systems. With one:
+the window answers, looks like the one from source, and starts as fast. At last the Debian package, installed into a
+folder of its own.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -15,10 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from acting import acting
+from bill_of_materials import components_of
 from build import DIST, FOLDER, ROOT
 from debian import debian
 from headless import headless
+from recipes import recipes
 from tests.frame.displays import accessibility, display, session_bus
+from ui.bridge.desktop.licences import BILL_OF_MATERIALS, parse_bill_of_materials
 from windows import windows
 
 
@@ -38,7 +43,9 @@ def checks(program: Path, elsewhere: Path) -> Iterator[tuple[str, bool, str]]:
     )
     yield "version", asked.stdout.strip() == f"desktop-agent {version}", asked.stdout.strip() or asked.stderr
     yield from headless(program, environment(elsewhere / "headless"), elsewhere / "headless")
+    yield listed_components(program.parent)
     yield from acting(program, environment(elsewhere / "acting"), elsewhere / "acting")
+    yield from recipes(environment(elsewhere / "recipes home"), elsewhere / "recipes")
     home = elsewhere / "windows"
     own = environment(home)
     # Bytecode is written by the first start; the program in the folder brings its own.
@@ -47,6 +54,18 @@ def checks(program: Path, elsewhere: Path) -> Iterator[tuple[str, bool, str]]:
         yield from windows(program, readable, home)
         for package in DIST.glob("*.deb"):
             yield from debian(package, readable, elsewhere / "debian")
+
+
+def listed_components(folder: Path) -> tuple[str, bool, str]:
+    """Every component of the folder is in its list of licences, with a text."""
+    (file,) = folder.rglob(BILL_OF_MATERIALS)
+    listed = parse_bill_of_materials(file.read_text(encoding="utf-8"))
+    bare = [component.name for component in listed if not component.text]
+    complete = {component.name for component in listed} == {component.name for component in components_of(folder)}
+    kinds = json.loads(file.read_text(encoding="utf-8"))["components"]
+    system = sum(component["purl"].startswith("pkg:deb/") for component in kinds)
+    told = f"{len(listed)} components, {system} of them of the system; without a text: {', '.join(bare) or 'none'}"
+    return "bill of materials", complete and not bare, told
 
 
 def main() -> int:

@@ -11,8 +11,10 @@ run="libglib2.0-0 libgl1 libegl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libfre
 # commands, and one that tries to get out; many writing systems.
 test="$run xvfb openbox xdotool xclip x11-utils dbus at-spi2-core python3-pyatspi gnome-keyring dunst bubblewrap curl
       fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji"
-# What PyInstaller reads libraries with, what shows the result, and what judges its certificates and desktop entry.
-package="$run binutils xvfb openbox x11-utils openssl desktop-file-utils"
+# What PyInstaller reads libraries with, what packs the result and shows it, and what judges its certificates, its
+# desktop entry, its page of the manual and its recipes.
+package="$run binutils rpm xz-utils xvfb openbox x11-utils openssl desktop-file-utils appstream mandoc nsis shellcheck
+         yamllint"
 
 case "${1:-}" in
     run) wanted=$run ;;

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 SUITES = ("trixie", "sid")  # Python 3.13 and 3.14
@@ -25,8 +26,8 @@ PASSED_ON = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy
 # are copies, so that nothing in there can take one away from the machine.
 ENTER = r"""
 set -eu
-root=$1 authorities=$2
-shift 2
+root=$1 authorities=$2 shared=$3
+shift 3
 mount --bind "$root" "$root"
 cd "$root"
 mount -t proc proc proc
@@ -44,6 +45,10 @@ ln -s /proc/self/fd dev/fd
 touch etc/resolv.conf
 mount --bind /etc/resolv.conf etc/resolv.conf
 mount --bind "$authorities" "${authorities#/}"
+if [ -n "$shared" ]; then
+    mkdir -p "${shared#/}"
+    mount --bind "$shared" "${shared#/}"
+fi
 mkdir -p .machine
 pivot_root . .machine
 umount -l .machine
@@ -85,12 +90,12 @@ def mirror() -> str:
     sys.exit("This machine has no source of Debian's packages: name one with --mirror.")
 
 
-def make_root(suite: str, root: Path, address: str) -> None:
+def make_root(suite: str, root: Path, address: str, packages: str = PACKAGES) -> None:
     partial = root.with_name(f"{root.name}.partial")
     subprocess.run(("rm", "-rf", partial), check=True)
     root.parent.mkdir(parents=True, exist_ok=True)
     # A mirror that is a copy of one day counts as expired some days later.
-    options = ("--variant=apt", f"--include={PACKAGES}", '--aptopt=Acquire::Check-Valid-Until "false"', "--quiet")
+    options = ("--variant=apt", f"--include={packages}", '--aptopt=Acquire::Check-Valid-Until "false"', "--quiet")
     subprocess.run(("mmdebstrap", *options, suite, partial, address), check=True)
     partial.rename(root)
 
@@ -112,15 +117,21 @@ def take_source(root: Path) -> None:
 
 def inside(root: Path, script: str, user: str) -> int:
     """Run a script in there. Returns its exit code."""
+    return subprocess.run(**command_inside(root, script, user), check=False).returncode
+
+
+def command_inside(root: Path, script: str, user: str, shared: str = "", **more: str) -> dict[str, Any]:
+    """Return what starts a script in there: the arguments of subprocess.run. `shared` is a folder of this machine."""
     home = HOME if user == USER else "/root"
     settings = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     settings |= {"HOME": home, "USER": user, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
     settings |= {"PIP_CERT": AUTHORITIES, "DEBIAN_FRONTEND": "noninteractive"}
-    enter = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", ENTER, "sh", root, AUTHORITIES)
+    unshare = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
+    enter = (*unshare, "sh", "-c", ENTER, "sh", str(root), AUTHORITIES, shared)
     become = ("setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups")
     work = ("sh", "-c", script.format(user=USER, home=HOME))
-    command = (*enter, *(become if user == USER else ()), *work)
-    return subprocess.run(command, env=settings, stdin=subprocess.DEVNULL, check=False).returncode
+    command = [*enter, *(become if user == USER else ()), *work]
+    return {"args": command, "env": {**settings, **more}, "stdin": subprocess.DEVNULL}
 
 
 def try_system(suite: str, folder: Path, address: str | None) -> bool:

@@ -29,7 +29,8 @@ def recipe() -> dict[str, Any]:
     def nothing(*_: Any, **__: Any) -> None:
         return None
 
-    names = {"SPECPATH": str(SPEC.parent), "Analysis": analysis, "PYZ": nothing, "EXE": nothing, "COLLECT": nothing}
+    names: dict[str, Any] = dict.fromkeys(("PYZ", "EXE", "COLLECT", "BUNDLE"), nothing)
+    names |= {"SPECPATH": str(SPEC.parent), "Analysis": analysis}
     exec(compile(SPEC.read_text(encoding="utf-8"), str(SPEC), "exec"), names)
     return told
 

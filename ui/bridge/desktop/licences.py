@@ -20,6 +20,9 @@ PROGRAM = "desktop-agent"
 BILL_OF_MATERIALS = "components.cdx.json"
 """The resource of a packaged program."""
 
+UNNAMED = "see the text"
+"""The name of a licence that has none in the metadata: CycloneDX wants one."""
+
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9._-]+)\s*(?:\[([^\]]*)\])?")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
 _TEXT_FILE = re.compile(r"(licen[cs]e|copying|notice|copyright)", re.IGNORECASE)
@@ -96,6 +99,7 @@ def canonical_name(name: str) -> str:
 def _parse_component(component: dict[str, Any]) -> Component:
     licences = [entry["license"] for entry in component.get("licenses", ())]
     names = [str(licence.get("id") or licence.get("name", "")) for licence in licences]
+    names = [name for name in names if name != UNNAMED]
     texts = [str(licence["text"]["content"]) for licence in licences if "text" in licence]
     return Component(str(component["name"]), str(component.get("version", "")), ", ".join(names), "\n\n".join(texts))
 

@@ -1,0 +1,167 @@
+"""`make installed`: the Debian package on a system that has nothing else: `python packaging/installed.py [SUITE]`
+
+A root of its own, made by mmdebstrap, gets the package by apt, with what it depends on. A user without rights starts
+it by its desktop entry, asks the demo, and closes it; then it is removed, and nothing may be left but the user's own
+files. A picture of each step stays in --pictures. Needs Linux, root and mmdebstrap, and what `make package` built.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from build import DIST
+from systems import HOME, USER, cache, command_inside, inside, make_root, mirror
+from tests.frame.displays import base_environment, display
+from windows import picture_of_screen, window_of
+
+Check = tuple[str, bool, str]
+PACKAGES = "ca-certificates,libglib2.0-bin,mount,passwd"
+"""The desktop entry is started by gio, as desktops do."""
+PATIENCE = 120.0
+SOCKETS = "/tmp/.X11-unix"  # noqa: S108  where X servers have them
+INSTALL = """
+set -e
+useradd --create-home --uid 1000 {user}
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends /root/*.deb
+"""
+REMOVE = "apt-get purge -y -qq desktop-agent && apt-get autopurge -y -qq"
+ENTRY = "/usr/share/applications/desktop-agent.desktop"
+ACCOUNTS = ("passwd", "group", "shadow", "gshadow", "subuid", "subgid")
+BOOKS = ("var/lib/dpkg", "var/lib/apt", "var/cache", "var/log", "etc/ld.so.cache", "etc/shells", "run", "tmp", "root")
+"""What apt and the system itself write at every installation."""
+
+
+def fresh_root(suite: str, folder: Path, address: str | None) -> Path:
+    """Return a copy of a root that was never used; it is made first where there is none."""
+    kept, root = folder / f"{suite}-bare", folder / f"{suite}-installed"
+    if not kept.exists():
+        sys.stdout.write(f"{suite}: making a root of it, in some minutes\n")
+        sys.stdout.flush()
+        make_root(suite, kept, address or mirror(), PACKAGES)
+    subprocess.run(("rm", "-rf", root), check=True)
+    subprocess.run(("cp", "-a", "--reflink=auto", kept, root), check=True)
+    return root
+
+
+def files_of(root: Path) -> set[str]:
+    """Everything in a root, except for the books that are kept of it."""
+    found: set[str] = set()
+    for folder, folders, names in os.walk(root):
+        here = Path(folder).relative_to(root)
+        folders[:] = [name for name in folders if str(here / name) not in (*BOOKS, "proc", "sys", "dev")]
+        found |= {str(here / name) for name in (*names, *folders) if str(here / name) not in BOOKS}
+    return found
+
+
+def output_of(root: Path, script: str) -> str:
+    """What a script of the user prints."""
+    started = command_inside(root, script, USER)
+    return subprocess.run(**started, capture_output=True, text=True, check=False, timeout=PATIENCE).stdout
+
+
+@contextmanager
+def opened(root: Path, script: str, shown: dict[str, str]) -> Iterator[None]:
+    """A program of the user with its window open; it is ended afterwards as the system ends one."""
+    started = command_inside(root, script, USER, SOCKETS, DISPLAY=shown["DISPLAY"])
+    process = subprocess.Popen(**started, start_new_session=True)
+    try:
+        wait_until("a window", lambda: window_of("desktop-agent", shown) or process.poll() is not None)
+        yield
+    finally:
+        xdotool(shown, "search", "--onlyvisible", "--class", "desktop-agent", "windowclose")
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def xdotool(shown: dict[str, str], *words: str) -> None:
+    """Move hands."""
+    subprocess.run((shutil.which("xdotool") or "xdotool", *words), env=shown, check=False, capture_output=True)
+
+
+def wait_until(what: str, is_so: Callable[[], bool]) -> None:
+    """Wait for a fact; end the program if it does not come."""
+    until = time.monotonic() + PATIENCE
+    while not is_so():
+        if time.monotonic() > until:
+            sys.exit(f"{what} did not come within {PATIENCE:.0f} s")
+        time.sleep(0.2)
+
+
+def answer_in(root: Path) -> str:
+    """The stored answer of the only conversation, as another process of the user reads it."""
+    listed = output_of(root, "desktop-agent conversations list --json")
+    conversations = json.loads(listed) if listed.strip() else []
+    if not conversations:
+        return ""
+    return output_of(root, f"desktop-agent conversations show {conversations[0]['id']}")
+
+
+def checks(root: Path, package: Path, pictures: Path, shown: dict[str, str]) -> Iterator[Check]:
+    """All of it, in the order in which a person does it."""
+    before = files_of(root)
+    shutil.copy(package, root / "root")
+    code = inside(root, INSTALL, "root")
+    version = output_of(root, "desktop-agent --version")
+    yield "installs", code == 0 and version.startswith("desktop-agent "), version.strip()
+    with opened(root, f"exec gio launch {ENTRY} && sleep 5", shown):
+        picture_of_screen(shown, pictures / "1-started.png")
+        yield "starts by its desktop entry", window_of("desktop-agent", shown), "1-started.png"
+    with opened(root, "exec desktop-agent --demo", shown):
+        picture_of_screen(shown, pictures / "2-demo.png")
+        xdotool(shown, "type", "--delay", "20", "Hello there")
+        xdotool(shown, "key", "Return")
+        wait_until("an answer", lambda: "I am the demo model" in answer_in(root))
+        picture_of_screen(shown, pictures / "3-answer.png")
+        yield "answers", True, f"{len(answer_in(root))} characters are stored; 3-answer.png"
+    code = inside(root, REMOVE, "root")
+    left = sorted(files_of(root) - before)
+    is_gone = not (root / "usr/lib/desktop-agent").exists()
+    yield "is removed", code == 0 and is_gone, f"{len(left)} files more than before"
+    own = [path for path in left if path.startswith(HOME[1:])]
+    system = [path for path in left if path not in own and not is_users(path)]
+    yield "leaves the person's files", any(path.endswith(".db") for path in own), f"{len(own)} in {HOME}"
+    yield "leaves nothing else", not system, ", ".join(system[:20]) or "nothing"
+
+
+def is_users(path: str) -> bool:
+    """Whether a file is there because the user is."""
+    return path in {f"etc/{name}-" for name in ACCOUNTS} or path == f"var/mail/{USER}"
+
+
+def main() -> int:
+    """All of it; 1 when something is wrong."""
+    parser = argparse.ArgumentParser(description="Tries the Debian package on a system that has nothing else.")
+    parser.add_argument("suite", nargs="?", default="trixie")
+    parser.add_argument("--folder", type=Path, default=cache())
+    parser.add_argument("--mirror", help="where the packages are, instead of where this machine has its own from")
+    parser.add_argument("--pictures", type=Path, default=DIST / "pictures")
+    given = parser.parse_args()
+    if os.geteuid():
+        sys.exit("This needs root: it makes a root of another system, and goes into it.")
+    (package,) = DIST.glob("*.deb")
+    given.pictures.mkdir(parents=True, exist_ok=True)
+    root = fresh_root(given.suite, given.folder.resolve(), given.mirror)
+    failed = 0
+    with tempfile.TemporaryDirectory() as home, display(base_environment(Path(home)), "1280x860") as shown:
+        for name, passed, seen in checks(root, package, given.pictures, shown):
+            failed += not passed
+            sys.stdout.write(f"{'ok  ' if passed else 'BAD '} {name}: {seen}\n")
+            sys.stdout.flush()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
