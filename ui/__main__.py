@@ -104,7 +104,7 @@ def _run_window(options: "LaunchOptions", early: "EarlySignals") -> int:
     from desktop_agent.storage.files import data_folder
     from desktop_agent.types.errors import AgentError
     from ui.bridge.desktop.crash_reports import CrashLog
-    from ui.bridge.single_instance import SingleInstance
+    from ui.bridge.single_instance import SingleInstance, StartRequest
     from ui.shell.startup_window import NO_DISPLAY, StartupWindow, has_display, open_application, run_until_painted
     from ui.style.theme import ThemeSource
 
@@ -117,14 +117,15 @@ def _run_window(options: "LaunchOptions", early: "EarlySignals") -> int:
     except AgentError as error:
         sys.stderr.write(f"{error.whole}\n")
         return 1
-    instance = SingleInstance(folder)
-    if not instance.is_first():
+    instance, request = SingleInstance(folder), StartRequest(options.targets)
+    if not instance.is_first(request):
         sys.stderr.write(f"{instance.sentence}\n")
         return 0 if instance.is_raised else 1
     crashes = CrashLog(folder)
     crashes.begin()
     startup = StartupWindow(app, ThemeSource(), folder)
-    instance.raise_requested.connect(startup.raise_window)
+    startup.start_requests.append(request)
+    instance.requested.connect(startup.on_started_again)
     try:
         if early.received:
             return 0

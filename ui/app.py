@@ -205,6 +205,7 @@ class AppController:
         else:
             connected = bool(self._engine.preferences.providers.endpoints)
             self.library.open_latest(self.library.new if connected else self.window.show_welcome)
+        self._open_targets()
         self.library.waiting.find_interrupted()
         # Paint the conversation first: a thread that imports would take half of the processor.
         await asyncio.sleep(_PAINT_SECONDS)
@@ -222,6 +223,12 @@ class AppController:
 
         FoundPresenter(self._startup.themes, self.library, self.window)
         self.library.found.start_indexing()
+
+    def _open_targets(self) -> None:
+        """Open what this start and later ones name on their command lines."""
+        from ui.shell.desktop.open_targets import TargetPresenter
+
+        TargetPresenter(self._startup, self.library, self._tasks).open_requested()
 
     def _show_tray_icon(self) -> None:
         from ui.shell.desktop.tray import TrayPresenter

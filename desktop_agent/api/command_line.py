@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,15 +23,17 @@ if TYPE_CHECKING:
 DATA_DIR_VARIABLE = "DESKTOP_AGENT_DATA_DIR"
 COMMAND_LINE_ENDPOINT = "command-line"
 _MAX_TIMEOUT_SECONDS = 86_400
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?!\Z)")
 
 
 class LaunchOptions(NamedTuple):
-    """The data folder and the server that was named for this run."""
+    """The data folder and the server that was named for this run; for the window, links and absolute paths to open."""
 
     data_dir: Path | None
     endpoint: "Endpoint | None"
     model: str | None
     demo: bool = False
+    targets: tuple[str, ...] = ()
 
 
 class AskArguments(NamedTuple):
@@ -81,7 +84,24 @@ def parse_window_arguments(argv: Sequence[str]) -> LaunchOptions:
     parser.add_argument("--version", action=_VersionAction, nargs=0, help="show the version and exit")
     _add_launch_arguments(parser)
     parser.add_argument("--demo", action="store_true", help="open straight into the offline demo")
-    return _parse_launch_options(parser, parser.parse_args(argv))
+    parser.add_argument(
+        "targets",
+        metavar="FILE_OR_LINK",
+        nargs="*",
+        help="a picture or text to attach, or a desktop-agent:// link; in the window that is open already, if one is",
+    )
+    arguments = parser.parse_args(argv)
+    targets = tuple(_parse_target(parser, target) for target in arguments.targets)
+    return _parse_launch_options(parser, arguments)._replace(targets=targets)
+
+
+def _parse_target(parser: argparse.ArgumentParser, target: str) -> str:
+    """Return a link as it is, a path as an absolute one. A mistyped command is neither."""
+    if _SCHEME.match(target):
+        return target
+    if not os.path.lexists(target):
+        parser.error(f"“{target}” is neither a command nor a file that is there")
+    return str(Path(target).absolute())
 
 
 def parse_ask_arguments(argv: Sequence[str]) -> AskArguments:

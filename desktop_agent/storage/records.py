@@ -217,7 +217,7 @@ class LoadedConversation:
 
 @dataclass(frozen=True, slots=True)
 class DraftResource:
-    """A text of an MCP server that is attached to a draft."""
+    """A text of an MCP server, or without a server of a file, that is attached to a draft."""
 
     server: str
     title: str
@@ -233,7 +233,7 @@ def _as_source(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What the person was writing. `outside` are the MCP servers whose words or pictures are in it.
+    """What the person was writing. `outside` are the MCP servers and links whose words or pictures are in it.
 
     `pasted` are texts beside the typed one that are too long for an editor.
     """

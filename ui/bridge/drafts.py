@@ -356,7 +356,9 @@ class UnsavedContent:
 def _as_message(draft: ComposerDraft) -> Message:
     record = draft.record
     blocks: list[Block] = [Text(text=text) for text in (record.text, *record.pasted) if text]
-    blocks += [Text(text=f"{resource.title} ({resource.uri}):\n\n{resource.text}") for resource in record.resources]
+    for resource in record.resources:
+        name = f"{resource.title} ({resource.uri})" if resource.uri else resource.title
+        blocks.append(Text(text=f"{name}:\n\n{resource.text}"))
     for picture, name in draft.pictures:
         source = Base64Source(media_type=picture.media_type, data=b64encode(picture.data).decode())
         blocks.append(Image(source=source, name=name))

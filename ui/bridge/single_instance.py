@@ -1,13 +1,15 @@
-"""A second start on the same data folder raises the first window instead of opening another."""
+"""A second start on the same data folder hands what it was asked for to the first window instead of opening another."""
 
+import json
 import os
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from PySide6.QtCore import QDir, QObject, QSocketNotifier, Signal
+from PySide6.QtCore import QDir, QObject, QSocketNotifier, QThread, QTimer, Signal, Slot
 
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 from desktop_agent.types.errors import Sentence, StorageFailed
@@ -20,26 +22,55 @@ CONNECT_TIMEOUT_MS = 500
 _PREFIX = "desktop-agent-"
 _STARTING = "starting"
 """The address of a window that does not listen yet."""
+_START_SECONDS = 20.0
+"""How long a start with links or files waits for such a window to listen."""
+_REPLY_SECONDS = 5.0
+"""How long it waits until the window has taken them: that may be in the middle of something."""
+_POLL_MS = 50
+_MAX_BYTES = 1_000_000
+_TAKEN = b"taken\n"
+
+
+class StartRequest(NamedTuple):
+    """What a start asks for: links and absolute paths to open."""
+
+    targets: tuple[str, ...] = ()
+
+    def to_line(self) -> bytes:
+        """Return it as a line of JSON."""
+        # Not UTF-8: the name of a file may be no text.
+        return json.dumps(self._asdict()).encode("ascii") + b"\n"
+
+    @classmethod
+    def from_line(cls, line: bytes) -> Self:
+        """Return what a line says; a plain request for everything that is none."""
+        try:
+            values = json.loads(line)
+            targets = tuple(target for target in values["targets"] if isinstance(target, str))
+        except (ValueError, LookupError, TypeError, RecursionError):
+            return cls()
+        return cls(targets)
 
 
 class SingleInstance(QObject):
     """A lock in the data folder that names its owner's socket.
 
-    `raise_requested` is emitted when the program was started again.
+    `requested` is emitted when the program was started again.
     """
 
-    raise_requested = Signal()
+    requested = Signal(object)
+    """A StartRequest."""
 
     def __init__(self, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.is_raised = False
-        """Whether the first window was raised."""
+        """Whether the first window was reached, and is raised or has taken what it was asked for."""
         self._lock = FileLock(lock_path(folder, "window"), folder)
         self._server = _PipeServer(self) if sys.platform == "win32" else _SocketServer(self)
-        self._server.connected.connect(self.raise_requested)
+        self._server.received.connect(self._on_received)
 
-    def is_first(self) -> bool:
-        """Return whether no other window runs on this folder; if one does, raise it.
+    def is_first(self, request: StartRequest | None = None) -> bool:
+        """Return whether no other window runs on this folder; if one does, hand it the request.
 
         If nothing can be locked, this is the first: opening the engine then reports the problem.
         """
@@ -49,7 +80,7 @@ class SingleInstance(QObject):
         except StorageFailed:
             return True
         if not is_first:
-            self.is_raised = self._is_raised()
+            self.is_raised = self._hand_over(request or StartRequest())
         elif old_holder is not None and Path(old_holder.address).name.startswith(_PREFIX):
             # A crash leaves a dead socket file behind.
             _remove_socket(old_holder.address)
@@ -85,12 +116,25 @@ class SingleInstance(QObject):
         self._server.close()
         self._lock.release()
 
-    def _is_raised(self) -> bool:
-        holder = self._lock.holder()
-        if holder is None or holder.is_elsewhere or holder.is_gone:
-            return False
-        # The window of a process that starts comes to the front by itself.
-        return holder.address == _STARTING or _can_connect(holder.address)
+    @Slot(bytes)
+    def _on_received(self, line: bytes) -> None:
+        self.requested.emit(StartRequest.from_line(line))
+
+    def _hand_over(self, request: StartRequest) -> bool:
+        """Return whether the first window was reached."""
+        end = time.monotonic() + _START_SECONDS
+        while True:
+            holder = self._lock.holder()
+            if holder is None or holder.is_elsewhere or holder.is_gone:
+                return False
+            if holder.address != _STARTING:
+                return _send(holder.address, request.to_line(), wait=request != StartRequest())
+            if request == StartRequest():
+                # The window of a process that starts comes to the front by itself.
+                return True
+            if time.monotonic() > end:
+                return False
+            QThread.msleep(_POLL_MS)
 
 
 if sys.platform == "win32":
@@ -99,7 +143,7 @@ if sys.platform == "win32":
     class _PipeServer(QObject):
         """A named pipe that only the same user may open."""
 
-        connected = Signal()
+        received = Signal(bytes)
 
         def __init__(self, parent: QObject) -> None:
             super().__init__(parent)
@@ -117,16 +161,29 @@ if sys.platform == "win32":
         def _on_connection(self) -> None:
             while self._server.hasPendingConnections():
                 pipe = self._server.nextPendingConnection()
+                pipe.setReadBufferSize(_MAX_BYTES)
+                pipe.readyRead.connect(partial(self._on_bytes, pipe))
                 pipe.disconnected.connect(pipe.deleteLater)
-                pipe.disconnectFromServer()
-            self.connected.emit()
 
-    def _can_connect(address: str) -> bool:
+        def _on_bytes(self, pipe: QLocalSocket) -> None:
+            if pipe.canReadLine():
+                line = bytes(pipe.readLine().data())
+                pipe.write(_TAKEN)
+                pipe.disconnectFromServer()
+                self.received.emit(line)
+
+    def _send(address: str, line: bytes, *, wait: bool) -> bool:
+        """Send the line. Returns whether somebody was there, and has taken it if that is waited for."""
         pipe = QLocalSocket()
         pipe.connectToServer(address)
-        is_connected = pipe.waitForConnected(CONNECT_TIMEOUT_MS)
+        is_sent = pipe.waitForConnected(CONNECT_TIMEOUT_MS)
+        if is_sent:
+            pipe.write(line)
+            is_sent = pipe.waitForBytesWritten(CONNECT_TIMEOUT_MS)
+        if is_sent and wait:
+            is_sent = pipe.waitForReadyRead(round(_REPLY_SECONDS * 1000))
         pipe.disconnectFromServer()
-        return is_connected
+        return is_sent
 
     def _remove_socket(address: str) -> None:
         QLocalServer.removeServer(address)
@@ -134,10 +191,43 @@ if sys.platform == "win32":
 else:
     # Not QtNetwork, which does the same: it takes 3 MB as long as the program runs.
 
+    class _Connection(QObject):
+        """Reads one line from a start, and answers that it was taken."""
+
+        received = Signal(bytes)
+
+        def __init__(self, accepted: "socket.socket", parent: QObject) -> None:
+            super().__init__(parent)
+            accepted.setblocking(False)
+            self._socket = accepted
+            self._line = bytearray()
+            self._notifier = QSocketNotifier(accepted.fileno(), QSocketNotifier.Type.Read, self)
+            self._notifier.activated.connect(self._read)
+            # A start that says nothing is none.
+            QTimer.singleShot(round(_REPLY_SECONDS * 1000), self, self.close)
+
+        def close(self) -> None:
+            self._notifier.setEnabled(False)
+            self._socket.close()
+            self.deleteLater()
+
+        def _read(self) -> None:
+            data = b""
+            with suppress(OSError):
+                data = self._socket.recv(65_536)
+            self._line += data
+            if b"\n" in data:
+                with suppress(OSError):
+                    self._socket.send(_TAKEN)
+                self.close()
+                self.received.emit(bytes(self._line))
+            elif not data or len(self._line) > _MAX_BYTES:
+                self.close()
+
     class _SocketServer(QObject):
         """A socket in the folder for temporary files that only the same user may open."""
 
-        connected = Signal()
+        received = Signal(bytes)
 
         def __init__(self, parent: QObject) -> None:
             super().__init__(parent)
@@ -172,14 +262,16 @@ else:
             self._socket.close()
             self._socket = self._notifier = None
             _remove_socket(self._address)
+            for connection in self.findChildren(_Connection):
+                connection.close()
 
         def _on_connection(self) -> None:
             with suppress(OSError):
                 while self._socket is not None:
-                    self._socket.accept()[0].close()
-            self.connected.emit()
+                    _Connection(self._socket.accept()[0], self).received.connect(self.received)
 
-    def _can_connect(address: str) -> bool:
+    def _send(address: str, line: bytes, *, wait: bool) -> bool:
+        """Send the line. Returns whether somebody was there, and has taken it if that is waited for."""
         import socket
 
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
@@ -188,7 +280,12 @@ else:
                 client.connect(address)
             except (OSError, ValueError):  # what stands in a damaged file may be no name
                 return False
-            return True
+            client.settimeout(_REPLY_SECONDS)
+            try:
+                client.sendall(line)
+                return not wait or client.recv(len(_TAKEN)) == _TAKEN
+            except OSError:
+                return not wait
 
     def _remove_socket(address: str) -> None:
         with suppress(OSError, ValueError):

@@ -201,9 +201,12 @@ class AttachmentRow(QScrollArea):
         has_words = bool(text or self.texts)
         return [item for item in self.items if has_words or not isinstance(item, PromptSource)]
 
-    def notices(self, limits: "ImageLimits | None", *, can_see: bool | None) -> list[str]:
-        """Return what will be changed about the pictures, as `picture_notices` does; nothing without any."""
-        return picture_notices(self.pictures, limits, can_see=can_see) if self.has_pictures else []
+    def notices(self, limits: "ImageLimits | None", *, can_see: bool | None, has_text: bool) -> list[str]:
+        """Return what will be changed about the pictures, as `picture_notices` does, and that a link wrote the text."""
+        notices = picture_notices(self.pictures, limits, can_see=can_see) if self.has_pictures else []
+        if has_text and any(source.kind == "web" for source in self._prompt_sources):
+            notices.append(self.tr("This text comes from a link. Read all of it before you send it."))
+        return notices
 
     @property
     def chips(self) -> list[AttachmentChip]:

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from PySide6.QtCore import QBuffer, QByteArray, QCoreApplication, QIODevice, QMimeData, QSize, Qt
 from PySide6.QtGui import QImage, QImageReader, QImageWriter
@@ -193,7 +193,7 @@ def _scaling_notices(pictures: Sequence[PendingPicture], limits: "ImageLimits") 
 
 @dataclass(frozen=True, slots=True)
 class PendingResource:
-    """A text resource of an MCP server. It is sent as a block of its own."""
+    """A text resource of an MCP server, or without a server a file. It is sent as a block of its own."""
 
     server: str
     title: str
@@ -219,10 +219,11 @@ class ServerPicture:
 
 @dataclass(frozen=True, slots=True)
 class PromptSource:
-    """Marks that the text being written contains a prompt of this server."""
+    """Marks that the text being written contains a prompt of this server, or with the kind "web" words of a link."""
 
     server: str
     server_id: str = ""
+    kind: Literal["mcp", "web", "file"] = "mcp"
 
 
 @dataclass(frozen=True, slots=True)

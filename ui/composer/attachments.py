@@ -94,7 +94,8 @@ class Attachments(AttachmentRow):
         for attachment in attached:
             match attachment:
                 case PendingResource():
-                    self._show_resource(self._add_resource_chip(attachment.title), attachment)
+                    chip = self._add_resource_chip(attachment.title, is_file=not attachment.server)
+                    self._show_resource(chip, attachment)
                 case PastedText():
                     self.add_text(attachment.text)
                 case PromptSource():
@@ -199,14 +200,15 @@ class Attachments(AttachmentRow):
             self._show_details(entry, entry.picture)
             await self._draw_thumbnail(entry, entry.picture.taken.data)
 
-    def _add_resource_chip(self, title: str) -> AttachmentEntry:
+    def _add_resource_chip(self, title: str, *, is_file: bool = False) -> AttachmentEntry:
         chip = AttachmentChip(self._themes, "document", show_hidden(title))
-        chip.setAccessibleName(self.tr("Attached resource: {0}").format(show_hidden(title)))
+        name = self.tr("Attached file: {0}") if is_file else self.tr("Attached resource: {0}")
+        chip.setAccessibleName(name.format(show_hidden(title)))
         return self._add_entry(AttachmentEntry(chip))
 
     def _show_resource(self, entry: AttachmentEntry, resource: PendingResource) -> None:
         entry.resource = resource
-        words = self.tr("{0} · from {1}")
+        words = self.tr("{0} · from {1}") if resource.server else "{0}"
         entry.chip.show_detail(words.format(format_bytes(resource.size), show_hidden(resource.server)))
 
     async def _draw_thumbnail(self, entry: AttachmentEntry, data: bytes) -> None:

@@ -298,7 +298,8 @@ class Composer(QWidget):
         self._draft_timer.start()
 
     def _refresh(self) -> None:
-        notices = self.attachments.notices(self._limits, can_see=self._supports_images)
+        has_text = not self._editor.document().isEmpty()
+        notices = self.attachments.notices(self._limits, can_see=self._supports_images, has_text=has_text)
         pending = self.tr("It is sent when what you attached is ready. Escape takes that back.")
         words = "\n".join(filter(None, (self._blocked_reason, pending if self._pending_send else "", *notices)))
         is_new = bool(words) and words != self._notice.text()
@@ -307,7 +308,7 @@ class Composer(QWidget):
         if is_new:
             announce(self, words)
             self.notice_shown.emit(self._notice)
-        empty = self._editor.document().isEmpty() and not self.attachments.chips
+        empty = not (has_text or self.attachments.chips)
         self._send_or_stop.set_can_send(can_send=not (empty or self.attachments.is_preparing or self._blocked_reason))
 
     def _connect_signals(self) -> None:

@@ -15,6 +15,7 @@ from desktop_agent.types.errors import AgentError, RemedyAction, Sentence, Stora
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import When
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.desktop.links import conversation_link
 from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.drafts import ComposerDraft, merge_drafts
 from ui.bridge.event_loop import BackgroundTasks
@@ -146,8 +147,7 @@ class ConversationPage(QObject):
         async with self._sending:
             # By then each message is in its conversation, or in the composer again.
             is_complete = await self._drafts.finish_fetches()
-        drafts = self._early_drafts
-        drafts += [self.composer.draft()] if self._conversation is None else []
+        drafts = self._early_drafts + ([self.composer.draft()] if self._conversation is None else [])
         drafts = [draft for draft in drafts if draft != ("", [])]
         if not drafts:
             await self._drafts.save()
@@ -244,6 +244,7 @@ class ConversationPage(QObject):
         self.composer.editor.navigate_pressed.connect(partial(_walk_transcript, self.transcript))
         self.transcript.remedy_requested.connect(self._on_remedy)
         self.transcript.approval_requested.connect(self.review_requested)
+        self.transcript.context_menu.message_link = lambda id_: _link_to(self._conversation, id_)
         self.transcript.link_activated.connect(self._opener.open_link)
         self._opener.failed.connect(self._on_remark)
         self.models.connect_requested.connect(self.connect_requested)
@@ -376,6 +377,11 @@ class ConversationPage(QObject):
         if conversation is not None:
             capabilities = self._servers.capabilities(conversation.endpoint_id, conversation.model)
             self._usage.show_usage(conversation.usage, conversation.history.spending, capabilities.context_window)
+
+
+def _link_to(conversation: OpenConversation | None, message_id: str) -> str:
+    has_place = conversation is not None and conversation.is_stored and not conversation.is_in_memory
+    return conversation_link(conversation.id, message_id) if conversation is not None and has_place else ""
 
 
 def _walk_transcript(transcript: TranscriptView, step: int) -> None:

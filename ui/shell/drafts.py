@@ -30,9 +30,13 @@ _Kind = TypeVar("_Kind", bound=Attachment)
 
 
 def untrusted_sources(attached: Iterable[Attachment]) -> tuple[UntrustedSource, ...]:
-    """Return the MCP servers that content came from, each once."""
+    """Return the MCP servers and links that content came from, each once."""
     received = [item for item in attached if not isinstance(item, PastedText | UnreadablePicture) and item.server]
-    return tuple(dict.fromkeys(UntrustedSource("mcp", item.server, item.server_id) for item in received))
+    return tuple(dict.fromkeys(_source_of(item) for item in received))
+
+
+def _source_of(item: PendingPicture | PendingResource | PromptSource) -> UntrustedSource:
+    return UntrustedSource(item.kind if isinstance(item, PromptSource) else "mcp", item.server, item.server_id)
 
 
 def to_draft(text: str, attached: Sequence[Attachment]) -> ComposerDraft:
@@ -62,14 +66,14 @@ def from_draft(draft: ComposerDraft) -> list[Attachment]:
         *(PendingPicture(name, picture) for picture, name in draft.pictures),
         *(UnreadablePicture(image) for image in record.images),
         *(PendingResource(item.server, item.title, item.uri, item.text, item.server_id) for item in record.resources),
-        *(PromptSource(source.name, source.id) for source in record.outside),
+        *(PromptSource(source.name, source.id, source.kind) for source in record.outside),
     ]
 
 
 async def to_blocks(
     text: str, attached: Sequence[Attachment], pictures: PictureStore, *, in_memory: bool = False
 ) -> list[Block]:
-    """Return text and attachments as blocks; content of a server stands in labelled blocks of its own.
+    """Return text and attachments as blocks; files and content of a server stand in labelled blocks of their own.
 
     `in_memory`: nothing of it is saved.
 
@@ -95,7 +99,9 @@ async def to_blocks(
 def _labelled_resource(resource: PendingResource) -> str:
     """Label a resource for the model. The random end marker cannot occur in the server's text."""
     sign, title = token_hex(4), " ".join(resource.title.split())
-    head = f"[“{title}”, {resource.uri}, from the server “{resource.server}”, up to {sign}:]"
+    head = f"[The file “{title}”, up to {sign}:]"
+    if resource.server:
+        head = f"[“{title}”, {resource.uri}, from the server “{resource.server}”, up to {sign}:]"
     return f"\n\n{head}\n{resource.text}\n[{sign}: end of “{title}”.]\n"
 
 

@@ -12,12 +12,14 @@ from PySide6.QtCore import (
     QTimer,
     QtMsgType,
     Signal,
+    Slot,
     qFormatLogMessage,
     qInstallMessageHandler,
 )
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
+from ui.bridge.single_instance import StartRequest
 from ui.composer.message_editor import MessageEditor
 from ui.shell.window import MainWindow, WindowStateFile, load_appearance, load_enter_sends, load_language
 from ui.style.languages import install_language
@@ -107,6 +109,8 @@ class StartupWindow(QObject):
     """Painted, and the composer has the focus if it gets it at all."""
     ended = Signal()
     """The person or the system ends the program. May be emitted again."""
+    started_again = Signal()
+    """There is one more in `start_requests`."""
 
     def __init__(self, app: QApplication, themes: ThemeSource, folder: Path) -> None:
         super().__init__(app)
@@ -129,6 +133,8 @@ class StartupWindow(QObject):
         """Whether the person or the system has ended the program."""
         self.can_ask = True
         """Whether the person can still be asked about unsaved content."""
+        self.start_requests: list[StartRequest] = []
+        """What this start and later ones asked for, until something is there to do it."""
         self.window.close_requested.connect(self.end)
         app.aboutToQuit.connect(self.end_without_asking)
 
@@ -166,8 +172,15 @@ class StartupWindow(QObject):
         self.window.close()
         self.window.deleteLater()
 
+    @Slot(object)
+    def on_started_again(self, request: StartRequest) -> None:
+        """Raise the window, and keep what the other start asked for."""
+        self.raise_window()
+        self.start_requests.append(request)
+        self.started_again.emit()
+
     def raise_window(self) -> None:
-        """Raise the window: the program was started again."""
+        """Raise the window."""
         from PySide6.QtCore import Qt
 
         self.window.setWindowState(self.window.windowState() & ~Qt.WindowState.WindowMinimized)

@@ -192,7 +192,7 @@ class MainWindow(QMainWindow):
         self.unstored = UnstoredPresenter(self._themes, library, self.frame, self.sidebar, self.banners, self)
         self._connect(library)
         self.search = SearchPresenter(
-            self.sidebar, library, page.messages, page.navigation, self.banners, self._show_page
+            self.sidebar, library, page.messages, page.navigation, self.banners, self.show_conversation_page
         )
         for shortcut in self._early_keys:
             # At once: the same keys of `WindowActions` would be ambiguous.
@@ -223,9 +223,9 @@ class MainWindow(QMainWindow):
 
             welcome = WelcomePage(self._themes)
             self.panes.pages.addWidget(welcome)
-            welcome.back_requested.connect(self._show_page)
+            welcome.back_requested.connect(self.show_conversation_page)
             # The open conversation is already there, behind the welcome page.
-            self.sidebar.conversation_chosen.connect(self._show_page)
+            self.sidebar.conversation_chosen.connect(self.show_conversation_page)
             self._welcome = WelcomePresenter(welcome, self._servers, self._library, self)
         self._welcome.find_servers()
         self._welcome.welcome.set_back_button(is_there=self._library.current is not None)
@@ -306,7 +306,8 @@ class MainWindow(QMainWindow):
         self.approvals.mode_refused.connect(picker.request_refused)
 
     @Slot()
-    def _show_page(self) -> None:
+    def show_conversation_page(self) -> None:
+        """Bring the conversation before whatever hides it."""
         if self._welcome is not None:
             self._welcome.cancel_pending()
         if self._library.current is not None:
@@ -318,7 +319,7 @@ class MainWindow(QMainWindow):
         self.page.show_conversation(conversation)
         self.approvals.watch(conversation)
         self.sidebar.set_current(conversation.id)
-        self._show_page()
+        self.show_conversation_page()
         conversation.record_changed.connect(self._show_title)
         self._show_title()
 

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QWidget
 
 from desktop_agent.types.folders import Folder, FolderColour, FolderLevel, Placement
+from ui.bridge.desktop.links import conversation_link
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.organiser import Organiser
 from ui.sidebar.conversation_list import ConversationList
@@ -14,6 +16,7 @@ from ui.sidebar.conversation_model import PlaceRow
 from ui.sidebar.folder_dialogs import FolderDialog, FolderPicker, TagDialog
 from ui.sidebar.folder_header import FolderHeader
 from ui.sidebar.row_menus import FolderAction, RowAction
+from ui.style.controls import announce
 from ui.style.theme import ThemeSource
 from ui.style.widgets import QuestionBox
 
@@ -72,6 +75,8 @@ class OrganisePresenter(QObject):
         match action:
             case "merge":
                 return len(ids) > 1
+            case "link":
+                return len(ids) == 1
             case "pin" | "unpin" if listed:
                 return any(row.is_pinned == (action == "unpin") for row in listed)
             case "archive" | "unarchive" if listed:
@@ -112,18 +117,28 @@ class OrganisePresenter(QObject):
             case "tag":
                 self._ids = ids
                 self._organiser.read_tags(ids)
-            case "duplicate":
-                self._organiser.duplicate(ids[0], self.tr("{0} (copy)").format)
             case "merge":
                 self._organiser.merge(ids, self.tr("From the conversation “{0}”:").format)
-            case "branches":
-                self.branches_requested.emit(ids[0])
-                self._library.open(ids[0])
             case "export":
                 self.export_requested.emit(list(ids), self._title_of(ids[0]))
             case "delete":
                 self._organiser.trash(ids)
+            case _:
+                self._act_on_one(action, ids[0])
         self._sidebar.view.marks.clear()
+
+    def _act_on_one(self, action: RowAction, conversation_id: str) -> None:
+        match action:
+            case "duplicate":
+                self._organiser.duplicate(conversation_id, self.tr("{0} (copy)").format)
+            case "branches":
+                self.branches_requested.emit(conversation_id)
+                self._library.open(conversation_id)
+            case "link":
+                QGuiApplication.clipboard().setText(conversation_link(conversation_id))
+                announce(self._sidebar, self.tr("The link is copied."))
+            case _:
+                pass
 
     def _title_of(self, conversation_id: str) -> str:
         rows = self._sidebar.view.rows

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMenu
 translate = QCoreApplication.translate
 
 RowAction = Literal[
-    "pin", "unpin", "archive", "unarchive", "move", "tag", "branches", "duplicate", "merge", "export", "delete"
+    "pin", "unpin", "archive", "unarchive", "move", "tag", "branches", "duplicate", "merge", "export", "link", "delete"
 ]
 """What can be done with one conversation or several."""
 FolderAction = Literal["create", "edit", "move", "delete"]
@@ -54,6 +54,8 @@ def fill_conversation_menu(
         menu.addAction(words, lambda action=action: act(action))
     menu.addSeparator()
     second: Sequence[tuple[str, RowAction]] = (copying, (translate(context, "Export…"), "export"))
+    if count == 1:
+        second = (*second, (translate(context, "Copy link"), "link"))
     for words, action in second:
         menu.addAction(words, lambda action=action: act(action))
     menu.addSeparator()

@@ -1,6 +1,8 @@
 """A second start on the same folder raises the first window."""
 
+import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -10,7 +12,7 @@ import pytest
 
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 from ui.bridge import single_instance
-from ui.bridge.single_instance import SingleInstance
+from ui.bridge.single_instance import SingleInstance, StartRequest
 
 ROOT = Path(__file__).parents[3]
 # A window that is not Qt's: it holds the lock, and can be reached by nobody.
@@ -23,6 +25,79 @@ holder = Holder.this_process("window", "desktop-agent-gone")
 print(FileLock(lock_path(Path(sys.argv[1]), "window")).acquire(holder), flush=True)
 sys.stdin.read()
 """
+# A start in a process of its own, which says whether the first window has taken what it was asked for.
+LATER = """
+import json, sys
+from pathlib import Path
+from ui.bridge.single_instance import SingleInstance, StartRequest
+later = SingleInstance(Path(sys.argv[1]))
+print(later.is_first(StartRequest(tuple(json.loads(sys.argv[2])))), later.is_raised)
+"""
+
+
+def start_later(folder, targets):
+    return subprocess.Popen(
+        [sys.executable, "-c", LATER, str(folder), json.dumps(targets)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+
+
+def test_a_later_start_hands_over_what_it_was_asked_for(qtbot, tmp_path):
+    first = SingleInstance(tmp_path)
+    assert first.is_first()
+    first.listen()
+    # The name of a file need not be a text, and all of it may be long.
+    targets = [os.fsdecode(b"/a\xff b"), "desktop-agent://new?prompt=" + "a" * 100_000]
+    with qtbot.waitSignal(first.requested, timeout=60_000) as heard:
+        later = start_later(tmp_path, targets)
+    assert heard.args == [StartRequest(tuple(targets))]
+    assert later.communicate(timeout=60)[0] == "False True\n"
+    first.close()
+
+
+def test_a_later_start_waits_until_the_first_one_listens(qtbot, tmp_path):
+    first = SingleInstance(tmp_path)
+    assert first.is_first()
+    later = start_later(tmp_path, ["/a"])
+    with qtbot.waitSignal(first.requested, timeout=60_000) as heard:
+        first.listen()
+    assert heard.args == [StartRequest(("/a",))]
+    assert later.communicate(timeout=60)[0] == "False True\n"
+    first.close()
+
+
+@pytest.mark.parametrize("line", [b"", b"[]", b"{", b'{"targets": [1, null]}', b'{"targets": 3}', b"[" * 100_000])
+def test_what_is_no_request_raises_the_window_and_no_more(line):
+    assert StartRequest.from_line(line) == StartRequest()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there it is a pipe")
+def test_one_who_says_nothing_or_too_much_is_let_go(qtbot, tmp_path):
+    first = SingleInstance(tmp_path)
+    assert first.is_first()
+    first.listen()
+    heard = []
+    first.requested.connect(heard.append)
+    holder = FileLock(lock_path(tmp_path, "window")).holder()
+    assert holder is not None
+    with socket.socket(socket.AF_UNIX) as silent, socket.socket(socket.AF_UNIX) as loud:
+        silent.connect(holder.address)
+        silent.shutdown(socket.SHUT_WR)
+        loud.connect(holder.address)
+        loud.setblocking(False)
+
+        def is_let_go():
+            try:
+                loud.send(b"a" * 65_536)
+            except BlockingIOError:
+                return False
+            except OSError:
+                return True
+            return False
+
+        qtbot.waitUntil(is_let_go, timeout=60_000)
+        qtbot.waitUntil(lambda: not first._server.children()[1:], timeout=60_000)
+    assert heard == []
+    first.close()
 
 
 def test_the_second_start_raises_the_first(qtbot, tmp_path):
@@ -33,7 +108,7 @@ def test_the_second_start_raises_the_first(qtbot, tmp_path):
     assert first.is_first()
     first.listen()
     assert lock_path(tmp_path / "data", "window").exists()
-    with qtbot.waitSignal(first.raise_requested):
+    with qtbot.waitSignal(first.requested):
         assert not by_link.is_first()
     assert by_link.is_raised
     assert f"already open (process {os.getpid()} since " in str(by_link.sentence)
@@ -51,7 +126,7 @@ def test_where_the_folder_for_temporary_files_is_lies_nothing_that_counts(qtbot,
     first.listen()
     (tmp_path / "other").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "other"))
-    with qtbot.waitSignal(first.raise_requested):
+    with qtbot.waitSignal(first.requested):
         assert not second.is_first()
     for each in (first, second):
         each.close()
@@ -139,5 +214,5 @@ def test_where_nothing_can_be_locked_the_engine_says_so(qtbot, tmp_path, monkeyp
 @pytest.mark.parametrize("address", ["\ud800", "a\0b", ""])
 @pytest.mark.skipif(sys.platform == "win32", reason="names of sockets are paths elsewhere")
 def test_what_is_no_address_is_reached_by_nobody_and_removed_without_an_error(address):
-    assert not single_instance._can_connect(address)
+    assert not single_instance._send(address, b"{}\n", wait=False)
     single_instance._remove_socket(address)

@@ -253,6 +253,7 @@ class WindowActions(QObject):
             ("conversation/place", self.tr("Move this conversation to a folder…"), "move", self.tr("organise sort")),
             ("conversation/place", self.tr("Tags of this conversation…"), "tag", self.tr("label keyword")),
             ("conversation/copy", self.tr("Duplicate this conversation"), "duplicate", self.tr("copy clone")),
+            ("conversation/copy", self.tr("Copy the link to this conversation"), "link", self.tr("url address share")),
             ("conversation/copy", self.tr("Merge the selected conversations"), "merge", self.tr("join combine")),
         )
         other_words, text = self.tr("title name chat"), self.tr("Rename this conversation")

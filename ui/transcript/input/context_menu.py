@@ -141,6 +141,8 @@ class ContextMenu:
         self._copier = copier
         self._select_all = select_all
         self._find = find
+        self.message_link: Callable[[str], str] = lambda _message_id: ""
+        """Returns the link to a message; "" where there can be none."""
         self._copies = 0
         self._on_message = False
         signals = viewport.rows.render_context.signals
@@ -314,9 +316,15 @@ class ContextMenu:
                 MenuEntry(translate("Transcript", "Copy m&essage"), run, keys),
                 MenuEntry(translate("Transcript", "Copy message as Mar&kdown"), partial(self._copy_markdown, row)),
                 MenuEntry(translate("Transcript", "Copy con&versation as Markdown"), self.copy_all),
+                *self._link_entries(row.item.message_id),
                 *map(_entry_for, row.actions()),
             ],
         )
+
+    def _link_entries(self, message_id: str) -> list[MenuEntry]:
+        link = self.message_link(message_id)
+        words = QCoreApplication.translate("Transcript", "Copy link to t&his message")
+        return [MenuEntry(words, lambda: self._newest_copier().copy(link))] if link else []
 
     def _link_sections(self, hit: Hit) -> Iterator[MenuSection]:
         translate, link = QCoreApplication.translate, hit.link

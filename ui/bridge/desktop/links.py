@@ -1,0 +1,156 @@
+"""Links of the program's own kind, and files that other programs open with it. What they bring is never sent by itself.
+
+    desktop-agent://new?prompt=TEXT
+    desktop-agent://conversation/ID
+    desktop-agent://conversation/ID?at=MESSAGE
+
+Anybody can write such a link into a page, so nothing in it is taken on trust.
+"""
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlsplit
+
+from desktop_agent.types.errors import Sentence, WrongUse
+from desktop_agent.types.hidden_characters import find_deceptive, mark_hidden
+
+SCHEME = "desktop-agent"
+MAX_LINK_LENGTH = 32_000
+"""Characters. Browsers and desktops hand on no longer ones either."""
+MAX_TEXT_BYTES = 10_000_000
+_MAX_SHOWN = 80
+_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
+_ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_ONLY_THESE = Sentence("A link begins a conversation, or leads to one or to a message in it.")
+_OPEN_OTHER = Sentence("Open a picture or a text.")
+
+
+@dataclass(frozen=True, slots=True)
+class NewConversationLink:
+    """Begins a conversation with a text to read and send."""
+
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationLink:
+    """Leads to a conversation, or to one of its messages."""
+
+    conversation_id: str
+    message_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileTarget:
+    """A file to attach. Nobody has looked at it yet."""
+
+    path: Path
+
+
+Target = NewConversationLink | ConversationLink | FileTarget
+
+
+def conversation_link(conversation_id: str, message_id: str = "") -> str:
+    """Return the link to a conversation or to one of its messages."""
+    at = f"?at={quote(message_id, safe='')}" if message_id else ""
+    return f"{SCHEME}://conversation/{quote(conversation_id, safe='')}{at}"
+
+
+def parse_target(target: str) -> Target:
+    """Return what a link or path leads to. Raises WrongUse with a sentence for everything that is neither."""
+    if len(target) > MAX_LINK_LENGTH:
+        raise WrongUse(Sentence("The link is too long, and nothing was opened."), _ONLY_THESE)
+    scheme = _ANY_SCHEME.match(target)
+    match scheme.group().lower() if scheme else "":
+        case "desktop-agent:":
+            return _parse_link(target)
+        case "file:":
+            return FileTarget(_path_of(target))
+        case "":
+            return FileTarget(Path(target))
+        case _:
+            words = Sentence("Desktop Agent does not open “{address}”.", {"address": _shown(target)})
+            raise WrongUse(words, _OPEN_OTHER)
+
+
+def _parse_link(link: str) -> Target:
+    try:
+        parts = urlsplit(link)
+        fields = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query), errors="strict")
+    except ValueError:
+        raise _unknown_link() from None
+    # Browsers write lines as forms do.
+    values = {name: value.replace("\r\n", "\n") for name, value in fields}
+    if any(next(find_deceptive(text), None) is not None for text in (link, *values.values())):
+        words = Sentence("The link has characters in it that cannot be seen, and nothing was opened.")
+        raise WrongUse(words, Sentence("It may say something else than it seems to."))
+    if parts.fragment or len(values) != len(fields):
+        raise _unknown_link()
+    place, path = parts.netloc, parts.path.removesuffix("/").removeprefix("/")
+    if place == "new" and not path and values.keys() <= {"prompt"}:
+        return NewConversationLink(values.get("prompt", "").strip())
+    at = values.get("at", "")
+    is_message = not values or (values.keys() == {"at"} and _ID.fullmatch(at) is not None)
+    if place == "conversation" and _ID.fullmatch(path) and is_message:
+        return ConversationLink(path, at)
+    raise _unknown_link()
+
+
+def _unknown_link() -> WrongUse:
+    return WrongUse(Sentence("Desktop Agent does not know this link, and nothing was opened."), _ONLY_THESE)
+
+
+def _path_of(address: str) -> Path:
+    """Return the path of a file address. A name need not be UTF-8."""
+    parts = urlsplit(address)
+    path = unquote_to_bytes(parts.path.encode("utf-8", "surrogateescape"))
+    if parts.netloc not in {"", "localhost"} or not path or b"\0" in path:
+        words = Sentence("“{address}” is no file on this computer.", {"address": _shown(address)})
+        raise WrongUse(words, _OPEN_OTHER)
+    return Path(os.fsdecode(path))
+
+
+def _shown(text: str) -> str:
+    return mark_hidden(text[:_MAX_SHOWN]) + ("…" if len(text) > _MAX_SHOWN else "")
+
+
+def check_file(path: Path) -> None:
+    """Blocks. Raises WrongUse for what is no regular file, and for what is not there."""
+    name = {"name": _shown(path.name or str(path))}
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        raise WrongUse(Sentence("There is no file “{name}” that can be read.", name), _OPEN_OTHER) from None
+    if stat.S_ISDIR(mode):
+        raise WrongUse(Sentence("“{name}” is a folder.", name), _OPEN_OTHER)
+    if not stat.S_ISREG(mode):
+        raise WrongUse(Sentence("“{name}” is a device or a channel, no file.", name), _OPEN_OTHER)
+
+
+def read_text_file(path: Path) -> str:
+    """Return the text of a file; blocks. Raises WrongUse as `check_file`, for what is too large, and for no text."""
+    check_file(path)
+    name = {"name": _shown(path.name)}
+    try:
+        # It may be another file by now, and one without an end: opening that must not wait.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise WrongUse(Sentence("“{name}” is a device or a channel, no file.", name), _OPEN_OTHER)
+            data = file.read(MAX_TEXT_BYTES + 1)
+    except OSError as error:
+        words = Sentence("“{name}” cannot be read: {why}.", {**name, "why": error.strerror or type(error).__name__})
+        raise WrongUse(words, _OPEN_OTHER) from error
+    if len(data) > MAX_TEXT_BYTES:
+        words = Sentence("“{name}” is larger than {limit}.", {**name, "limit": "10 MB"})
+        raise WrongUse(words, Sentence("Attach the part of it that counts."))
+    try:
+        text = data.decode("utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise WrongUse(Sentence("“{name}” is neither a picture nor a text.", name), _OPEN_OTHER)
+    return text.replace("\r\n", "\n")

@@ -1,0 +1,102 @@
+"""Open the links and files that starts of the program name, in the window that is there."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Slot
+
+from desktop_agent.types.errors import Sentence, WrongUse
+from ui.bridge.desktop.links import (
+    SCHEME,
+    ConversationLink,
+    FileTarget,
+    NewConversationLink,
+    check_file,
+    parse_target,
+    read_text_file,
+)
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.library import ConversationLibrary
+from ui.composer.attachment_items import PendingResource, PromptSource, looks_like_picture
+from ui.shell.startup_window import StartupWindow
+
+MAX_TARGETS = 20
+"""Of one start. A folder full of files was hardly meant."""
+_LINK_SOURCE = PromptSource(f"{SCHEME}://new", kind="web")
+
+
+class TargetPresenter(QObject):
+    """Puts what links and files bring into the composer of a new conversation, behind what is written there.
+
+    Nothing is sent: a text from a link is marked, and the person reads it first.
+    """
+
+    def __init__(self, startup: StartupWindow, library: ConversationLibrary, tasks: BackgroundTasks) -> None:
+        super().__init__(startup)
+        self._startup = startup
+        self._window = startup.window
+        self._library = library
+        self._tasks = tasks
+        startup.started_again.connect(self.open_requested)
+
+    @Slot()
+    def open_requested(self) -> None:
+        """Open what was asked for so far."""
+        requests, self._startup.start_requests[:] = tuple(self._startup.start_requests), ()
+        for request in requests:
+            self._open(request.targets)
+
+    def _open(self, targets: Sequence[str]) -> None:
+        files: list[Path] = []
+        for target in targets[:MAX_TARGETS]:
+            try:
+                match parse_target(target):
+                    case NewConversationLink(prompt):
+                        self._begin(prompt)
+                    case ConversationLink(conversation_id, message_id):
+                        self._show(conversation_id, message_id)
+                    case FileTarget(path):
+                        files.append(path)
+            except WrongUse as error:
+                self._window.show_problem(error)
+        if len(targets) > MAX_TARGETS:
+            words = Sentence("Only the first {count} of these files and links are opened.", {"count": str(MAX_TARGETS)})
+            self._window.banners.show_notice(words)
+        if files:
+            self._tasks.start(self._attach(files))
+
+    def _begin(self, prompt: str) -> None:
+        self._library.new()
+        if prompt:
+            self._window.page.composer.restore_message(prompt, [_LINK_SOURCE])
+
+    def _show(self, conversation_id: str, message_id: str) -> None:
+        self._window.show_conversation_page()
+        if message_id:
+            self._window.page.messages.open(conversation_id, message_id)
+        else:
+            self._library.open(conversation_id)
+
+    async def _attach(self, paths: Sequence[Path]) -> None:
+        usable: list[Path] = []
+        for path in paths:
+            try:
+                await asyncio.to_thread(check_file, path)
+                usable.append(path)
+            except WrongUse as error:
+                self._window.show_problem(error)
+        if not usable:
+            return
+        self._library.new()
+        composer = self._window.page.composer
+        composer.attach_files([path for path in usable if looks_like_picture(path)])
+        texts = (path for path in usable if not looks_like_picture(path))
+        fetches = [composer.attachments.create_fetch(path.name, partial(_read_text, path)) for path in texts]
+        composer.attachments.add_fetches(fetches)
+
+
+async def _read_text(path: Path) -> Sequence[PendingResource]:
+    # Without its folder: a model has no use for it.
+    return [PendingResource("", path.name, "", await asyncio.to_thread(read_text_file, path))]
