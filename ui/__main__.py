@@ -117,7 +117,7 @@ def _run_window(options: "LaunchOptions", early: "EarlySignals") -> int:
     except AgentError as error:
         sys.stderr.write(f"{error.whole}\n")
         return 1
-    instance, request = SingleInstance(folder), StartRequest(options.targets)
+    instance, request = SingleInstance(folder), StartRequest(options.targets, options.background)
     if not instance.is_first(request):
         sys.stderr.write(f"{instance.sentence}\n")
         return 0 if instance.is_raised else 1
@@ -129,7 +129,10 @@ def _run_window(options: "LaunchOptions", early: "EarlySignals") -> int:
     try:
         if early.received:
             return 0
-        run_until_painted(startup)
+        if options.background:
+            startup.stay_hidden()
+        else:
+            run_until_painted(startup)
         instance.listen()
         from ui.bridge.event_loop import run_event_loop
 

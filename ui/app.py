@@ -210,7 +210,7 @@ class AppController:
         # Paint the conversation first: a thread that imports would take half of the processor.
         await asyncio.sleep(_PAINT_SECONDS)
         self._startup.app.setWindowIcon(app_icon())
-        self._show_tray_icon()
+        await self._join_desktop(options)
         try:
             await self._engine.connections.warm_up()
         finally:
@@ -230,10 +230,17 @@ class AppController:
 
         TargetPresenter(self._startup, self.library, self._tasks).open_requested()
 
-    def _show_tray_icon(self) -> None:
+    async def _join_desktop(self, options: LaunchOptions) -> None:
+        """Show the icon in the tray. After a start in the background without one, show a minimised window."""
+        from ui.bridge.desktop.autostart import Autostart
+        from ui.shell.desktop.autostart_setting import AutostartPresenter
         from ui.shell.desktop.tray import TrayPresenter
 
         self._tray = TrayPresenter(self._startup, self.library, self._settings, self.window.inbox.show)
+        autostart = AutostartPresenter(self._settings, Autostart(self._engine.folder), self._tasks, self.window)
+        self._settings_presenter.opened.connect(autostart.refresh)
+        if options.background and not await self._tray.wait_until_shown() and not self.window.isVisible():
+            self.window.showMinimized()
 
     async def wait_until_closed(self) -> None:
         """Return when the program may end: nothing is unsaved, or the person agreed to lose it."""

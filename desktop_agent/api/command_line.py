@@ -34,6 +34,7 @@ class LaunchOptions(NamedTuple):
     model: str | None
     demo: bool = False
     targets: tuple[str, ...] = ()
+    background: bool = False
 
 
 class AskArguments(NamedTuple):
@@ -85,6 +86,9 @@ def parse_window_arguments(argv: Sequence[str]) -> LaunchOptions:
     _add_launch_arguments(parser)
     parser.add_argument("--demo", action="store_true", help="open straight into the offline demo")
     parser.add_argument(
+        "--background", action="store_true", help="wait in the tray, or minimised, as at the start of the computer"
+    )
+    parser.add_argument(
         "targets",
         metavar="FILE_OR_LINK",
         nargs="*",
@@ -92,7 +96,7 @@ def parse_window_arguments(argv: Sequence[str]) -> LaunchOptions:
     )
     arguments = parser.parse_args(argv)
     targets = tuple(_parse_target(parser, target) for target in arguments.targets)
-    return _parse_launch_options(parser, arguments)._replace(targets=targets)
+    return _parse_launch_options(parser, arguments)._replace(targets=targets, background=arguments.background)
 
 
 def _parse_target(parser: argparse.ArgumentParser, target: str) -> str:

@@ -89,6 +89,11 @@ class ChatPreferences(_Section):
         title="Close to the tray",
         description="Closing the window leaves the program at work behind its icon in the tray. Quit ends it.",
     )
+    start_with_computer: bool = Field(
+        default=False,
+        title="Start with the computer",
+        description="Waits in the tray, or as a minimised window where there is none.",
+    )
     max_tool_iterations: int = Field(
         default=50,
         ge=1,

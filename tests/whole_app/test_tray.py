@@ -1,6 +1,7 @@
 """The icon in the tray of a desktop, in a process of its own, and closing the window to it."""
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from tests.fakes.notification_server import NotificationServer, notification_server
 from tests.fakes.tray_host import TrayHost, tray_host
-from tests.fakes.window_process import NO_TITLES, Screen, opened, wait_until
+from tests.fakes.window_process import NO_TITLES, Program, Screen, opened, wait_until
 from tests.frame import displays
 
 
@@ -113,3 +114,67 @@ def test_without_a_tray_closing_ends_the_program_and_nothing_is_offered(
         screen.wait_gone("Settings", "dialog")
         screen.close_by_key(lambda: program.process.poll() is not None)
         assert program.wait() == 0
+
+
+def test_a_start_in_the_background_waits_in_the_tray(
+    environment: dict[str, str], tray: TrayHost, tmp_path: Path
+) -> None:
+    program = Program(environment, data_folder(tmp_path), "--demo", "--background")
+    screen = Screen(environment, program.process.pid)
+    try:
+        wait_until("there is an icon", lambda: tray.icons == 1)
+        assert not screen.has_window()
+        again = Program(environment, tmp_path / "data", "--background")
+        assert again.wait() == 0
+        assert not screen.has_window()
+        tray.choose("Show")
+        screen.wait_for("Message")
+        screen.send("What can you do?")
+        screen.wait_for("Assistant said")
+        tray.choose("Quit")
+        wait_until("it ends", lambda: screen.find("Stop and close") or program.process.poll() is not None)
+        if program.process.poll() is None:
+            screen.press("Stop and close")
+        assert program.wait() == 0
+        assert program.unexpected == []
+    finally:
+        screen.close()
+        if program.process.poll() is None:
+            program.kill()
+
+
+def test_without_a_tray_a_start_in_the_background_is_minimised(environment: dict[str, str], tmp_path: Path) -> None:
+    program = Program(environment, data_folder(tmp_path), "--demo", "--background")
+    screen = Screen(environment, program.process.pid)
+    try:
+        wait_until("there is a minimised window", lambda: is_minimised(environment))
+        again = Program(environment, tmp_path / "data")
+        assert again.wait() == 0
+        screen.wait_for("Message")
+        assert program.end() == 0
+        assert program.unexpected == []
+    finally:
+        screen.close()
+        if program.process.poll() is None:
+            program.kill()
+
+
+def is_minimised(environment: dict[str, str]) -> bool:
+    found = subprocess.run(
+        [displays.program("xdotool"), "search", "--name", "Desktop Agent$"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    states = [
+        subprocess.run(
+            [displays.program("xprop"), "-id", number, "_NET_WM_STATE"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout
+        for number in found.stdout.split()
+    ]
+    return any("_NET_WM_STATE_HIDDEN" in state for state in states)

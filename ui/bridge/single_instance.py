@@ -32,9 +32,10 @@ _TAKEN = b"taken\n"
 
 
 class StartRequest(NamedTuple):
-    """What a start asks for: links and absolute paths to open."""
+    """What a start asks for: links and absolute paths to open. One in the background raises no window."""
 
     targets: tuple[str, ...] = ()
+    background: bool = False
 
     def to_line(self) -> bytes:
         """Return it as a line of JSON."""
@@ -49,7 +50,7 @@ class StartRequest(NamedTuple):
             targets = tuple(target for target in values["targets"] if isinstance(target, str))
         except (ValueError, LookupError, TypeError, RecursionError):
             return cls()
-        return cls(targets)
+        return cls(targets, values.get("background") is True)
 
 
 class SingleInstance(QObject):

@@ -40,6 +40,7 @@ from ui.style.controls import ComboBox, button, label
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate
 from ui.style.server_fields import Status, StatusLine
+from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
 
 
@@ -169,6 +170,13 @@ class SettingsDialog(QDialog):
     def offer_tray(self, *, has_tray: bool) -> None:
         """Offer to close to the tray where there is one."""
         self._forms["chat"].show_field("close_to_tray", is_shown=has_tray)
+
+    def offer_autostart(self, *, is_offered: bool, why_not: Sentence | None) -> None:
+        """Offer to start with the computer; where that is impossible, say why."""
+        self._forms["chat"].show_field("start_with_computer", is_shown=is_offered)
+        row = self._forms["chat"].rows["start_with_computer"]
+        row.control.widget.setEnabled(why_not is None)
+        row.show_warning("" if why_not is None else translate_sentence(why_not))
 
     def show_problem(self, problem: Sentence | str) -> None:
         """Show a problem that is about none of the cards; "" hides it."""

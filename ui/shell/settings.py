@@ -49,6 +49,7 @@ class SettingsPresenter(QObject):
     connect_requested = Signal()
     """The person wants another server; the dialog is hidden already."""
     about_requested = Signal()
+    opened = Signal()
     dialog_created = Signal(object)
     """The SettingsDialog, before it is shown for the first time."""
 
@@ -92,9 +93,12 @@ class SettingsPresenter(QObject):
         elif page:
             self._dialog.show_page(page)
         # Late: nothing of it is needed before the first paint.
+        from ui.bridge.desktop.autostart import is_offered, why_impossible
         from ui.shell.desktop.tray import has_tray
 
         self._dialog.offer_tray(has_tray=has_tray())
+        self._dialog.offer_autostart(is_offered=is_offered(), why_not=why_impossible())
+        self.opened.emit()
         self._tasks.start(self._show_keys())
         self._show_prices()
         if self._rules_presenter is not None:

@@ -52,6 +52,8 @@ async def show_startup_error(startup: StartupWindow, error: AgentError) -> None:
 
     startup.ended.connect(on_end)
     if not startup.is_ended:
+        # It may have been started in the background.
+        startup.window.show()
         startup.window.frame.return_messages()
         # Show the banner again if it was closed.
         startup.window.frame.composer.send_requested.connect(lambda: _show(startup, error))

@@ -140,11 +140,20 @@ class StartupWindow(QObject):
 
     def show(self) -> None:
         """Show the window where it was at the last end, ready for input."""
+        self._prepare()
+        self.window.show()
+
+    def stay_hidden(self) -> None:
+        """Get the window ready for whoever shows it later."""
+        self._prepare()
+        # The system's window is there from now on, as others expect.
+        self.window.winId()
+
+    def _prepare(self) -> None:
         self.window.restore_window_geometry(self.state_file)
         paint = _PaintProbe(self.window)
         paint.painted.connect(self._on_painted)
         self._editor.setFocus()
-        self.window.show()
 
     def end(self) -> None:
         """Begin the end of the program, also while it is still starting."""
@@ -175,7 +184,8 @@ class StartupWindow(QObject):
     @Slot(object)
     def on_started_again(self, request: StartRequest) -> None:
         """Raise the window, and keep what the other start asked for."""
-        self.raise_window()
+        if not request.background:
+            self.raise_window()
         self.start_requests.append(request)
         self.started_again.emit()
 

@@ -1,5 +1,6 @@
 """Open links and folders in other programs, and the program itself once more."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -15,9 +16,20 @@ _SOON_MS, _LATER_MS, _OFTEN = 250, 30_000, 60
 
 
 def start_program(folder: Path) -> None:
-    """Start the program once more, with this data folder. A packaged one is its own interpreter."""
-    module = [] if getattr(sys, "frozen", False) else ["-m", "ui"]
-    QProcess.startDetached(sys.executable, [*module, "--data-dir", str(folder)])
+    """Start the program once more, with this data folder."""
+    program, *words = program_command()
+    QProcess.startDetached(program, [*words, "--data-dir", str(folder)])
+
+
+def program_command() -> list[str]:
+    """Return what starts this program. A packaged one is its own interpreter; what an AppImage holds goes with it."""
+    if os.environ.get("APPIMAGE"):
+        return [os.environ["APPIMAGE"]]
+    if getattr(sys, "frozen", False):
+        return [sys.executable]
+    # The command of the installation, which knows where the window lies.
+    command = Path(sys.executable).parent / "desktop-agent"
+    return [str(command)] if command.is_file() else [sys.executable, "-m", "ui"]
 
 
 class AddressOpener(QObject):

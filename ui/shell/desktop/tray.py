@@ -1,5 +1,6 @@
 """The icon in the tray: what is under way, and the way back to the window."""
 
+import asyncio
 from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QRectF, Qt, Slot
@@ -12,6 +13,7 @@ from ui.shell.startup_window import StartupWindow
 from ui.style.theme import DARK, app_icon
 
 _EXPLAINED = "window/tray_explained"
+_TRAY_SECONDS, _POLL_SECONDS = 5.0, 0.25
 _ICON_SIZES = (16, 22, 24, 32, 48, 64)
 
 
@@ -48,6 +50,14 @@ class TrayPresenter(QObject):
         self._show_state(is_working=False, waiting=0)
         self._refresh()
         self._appear()
+
+    async def wait_until_shown(self) -> bool:
+        """Return whether there is a tray. At the start of a desktop it may come a little later than the program."""
+        for _ in range(round(_TRAY_SECONDS / _POLL_SECONDS)):
+            if self._appear():
+                return True
+            await asyncio.sleep(_POLL_SECONDS)
+        return self._appear()
 
     def close(self) -> None:
         """Remove the icon: the program ends."""

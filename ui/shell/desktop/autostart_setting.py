@@ -1,0 +1,60 @@
+"""Keep the setting “Start with the computer” and the entry of the desktop in step."""
+
+import asyncio
+
+from PySide6.QtCore import QObject, Slot
+
+from desktop_agent.types.errors import StorageFailed
+from desktop_agent.types.preferences import Preferences
+from ui.bridge.desktop.autostart import Autostart, is_offered, why_impossible
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.settings import Settings
+
+
+class AutostartPresenter(QObject):
+    """Writes and removes the entry when the setting changes; the setting follows what others did to the entry."""
+
+    def __init__(self, settings: Settings, autostart: Autostart, tasks: BackgroundTasks, parent: QObject) -> None:
+        super().__init__(parent)
+        self._settings = settings
+        self._autostart = autostart
+        self._tasks = tasks
+        self._lock = asyncio.Lock()
+        self._problem: StorageFailed | None = None
+        """It is said when the setting is back at what is so: a change of settings takes problems away."""
+        self._wanted = settings.preferences.chat.start_with_computer
+        settings.changed.connect(self._on_changed)
+
+    def refresh(self) -> None:
+        """Look whether the entry is there."""
+        self._tasks.start(self._refresh())
+
+    @Slot(Preferences)
+    def _on_changed(self, preferences: Preferences) -> None:
+        wanted = preferences.chat.start_with_computer
+        if self._problem is not None:
+            self.refresh()
+        elif wanted != self._wanted:
+            self._wanted = wanted
+            self._tasks.start(self._turn(on=wanted))
+
+    async def _turn(self, *, on: bool) -> None:
+        try:
+            async with self._lock:
+                if is_offered() and why_impossible() is None:
+                    await asyncio.to_thread(self._autostart.turn, on=on)
+        except StorageFailed as error:
+            self._problem = error
+        await self._refresh()
+
+    async def _refresh(self) -> None:
+        async with self._lock:
+            is_on = is_offered() and why_impossible() is None and await asyncio.to_thread(self._autostart.is_on)
+        chat = self._settings.preferences.chat
+        if is_on != chat.start_with_computer:
+            self._wanted = is_on
+            changed = chat.model_copy(update={"start_with_computer": is_on})
+            self._settings.change(self._settings.preferences.model_copy(update={"chat": changed}))
+        elif self._problem is not None:
+            problem, self._problem = self._problem, None
+            raise problem
