@@ -48,7 +48,7 @@ from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource, app_icon
 
 if TYPE_CHECKING:
-    from ui.shell.desktop.tray import TrayPresenter
+    from ui.shell.desktop.desktop_parts import DesktopParts
     from ui.shell.exchange import ExchangePresenter
 
 _log = logging.getLogger(__name__)
@@ -96,14 +96,14 @@ class AppController:
 
     _lost_draft: ComposerDraft | None = None
     _exchange: "ExchangePresenter | None" = None
-    _tray: "TrayPresenter | None" = None
+    _desktop: "DesktopParts | None" = None
 
     def __init__(self, startup: StartupWindow, engine: Engine) -> None:
         app, themes = startup.app, startup.themes
         self._startup, self._engine = startup, engine
         self._tasks = BackgroundTasks(self._on_problem)
         clock = self._clock = FrameClock(app)
-        pictures = PictureStore(engine.pictures)
+        pictures = self._pictures = PictureStore(engine.pictures)
         self.library = ConversationLibrary(engine, clock, self._tasks, pictures, app)
         self.servers = ModelServers(engine, self._tasks, app)
         self.window = startup.window
@@ -132,8 +132,8 @@ class AppController:
         self.mcp_servers = McpServerSettings(engine, clock, self._tasks, self._open_folder, app)
         self._settings_presenter.set_mcp_servers(self.mcp_servers)
         self._settings_presenter.set_storage(disk, self.library.found)
-        organising, pages = self._organise(themes), self._settings_presenter
-        WindowActions(self.window, settings, pages, self._help, palette, disk, self.exchange, organising)
+        pages, self._organising = self._settings_presenter, self._organise(themes)
+        WindowActions(self.window, settings, pages, self._help, palette, disk, self.exchange, self._organising)
         requests = McpRequests(app)
         engine.people = requests.people
         self._mcp = McpPresenter(
@@ -205,12 +205,12 @@ class AppController:
         else:
             connected = bool(self._engine.preferences.providers.endpoints)
             self.library.open_latest(self.library.new if connected else self.window.show_welcome)
-        self._open_targets()
+        parts = self._create_desktop_parts()
         self.library.waiting.find_interrupted()
         # Paint the conversation first: a thread that imports would take half of the processor.
         await asyncio.sleep(_PAINT_SECONDS)
         self._startup.app.setWindowIcon(app_icon())
-        await self._join_desktop(options)
+        await parts.join(self._engine.folder, self._settings_presenter.opened, in_background=options.background)
         try:
             await self._engine.connections.warm_up()
         finally:
@@ -224,23 +224,19 @@ class AppController:
         FoundPresenter(self._startup.themes, self.library, self.window)
         self.library.found.start_indexing()
 
-    def _open_targets(self) -> None:
-        """Open what this start and later ones name on their command lines."""
-        from ui.shell.desktop.open_targets import TargetPresenter
+    def _create_desktop_parts(self) -> "DesktopParts":
+        from ui.bridge.desktop.side_conversation import SideConversation
+        from ui.shell.desktop.desktop_parts import DesktopParts
 
-        TargetPresenter(self._startup, self.library, self._tasks).open_requested()
+        def create_source() -> SideConversation:
+            return SideConversation(self.library, self._engine, self._clock, self._tasks)
 
-    async def _join_desktop(self, options: LaunchOptions) -> None:
-        """Show the icon in the tray. After a start in the background without one, show a minimised window."""
-        from ui.bridge.desktop.autostart import Autostart
-        from ui.shell.desktop.autostart_setting import AutostartPresenter
-        from ui.shell.desktop.tray import TrayPresenter
-
-        self._tray = TrayPresenter(self._startup, self.library, self._settings, self.window.inbox.show)
-        autostart = AutostartPresenter(self._settings, Autostart(self._engine.folder), self._tasks, self.window)
-        self._settings_presenter.opened.connect(autostart.refresh)
-        if options.background and not await self._tray.wait_until_shown() and not self.window.isVisible():
-            self.window.showMinimized()
+        parts = self._desktop = DesktopParts(
+            self._startup, self.library, self.servers, self._pictures, self._settings, self._tasks, create_source
+        )
+        self._organising.window_requested.connect(parts.windows.open)
+        parts.open_requested()
+        return parts
 
     async def wait_until_closed(self) -> None:
         """Return when the program may end: nothing is unsaved, or the person agreed to lose it."""
@@ -264,10 +260,10 @@ class AppController:
         self._disk.close()
         self._mcp.close()
         self._help.close()
+        if self._desktop is not None:
+            await self._desktop.close()
         await self._tasks.close()
         await self._notifications.close()
-        if self._tray is not None:
-            self._tray.close()
         self.library.close()
         self._clock.stop()
         # MCP servers still emit while they end; nobody listens any more.

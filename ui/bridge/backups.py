@@ -32,8 +32,8 @@ from desktop_agent.storage.compaction import compact
 from desktop_agent.storage.files import delete_with_logs, find_set_aside
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed, join_remedy
-from ui.bridge.desktop.opening import start_program
 from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.single_instance import start_program
 
 __all__ = ["Backup", "Backups", "MigrationCopy", "StoredCounts"]
 

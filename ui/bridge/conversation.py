@@ -114,6 +114,11 @@ class OpenConversation(QObject):
         return self._session.working
 
     @property
+    def is_closed(self) -> bool:
+        """Whether nothing can be said in it any more: it was deleted, or another process writes in it."""
+        return self._session.is_closed
+
+    @property
     def is_empty(self) -> bool:
         return len(self._session.transcript) == 0
 

@@ -5,6 +5,8 @@ from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from PySide6.QtCore import QObject, Signal
+
 from desktop_agent.conversation.picture_preparation import ImportedPicture
 from desktop_agent.storage.records import Draft, DraftResource
 from desktop_agent.storage.store import Store
@@ -36,6 +38,12 @@ class ComposerDraft:
     problems: tuple[ImageRefused, ...] = field(default=(), compare=False)
 
 
+class DraftChanges(QObject):
+    """Says that a draft was saved: its conversation's id, the text with its attachments, and who saved it."""
+
+    saved = Signal(str, object, object)
+
+
 class DraftStore:
     """One draft for each conversation; conversations that were never sent share one under no conversation.
 
@@ -48,6 +56,7 @@ class DraftStore:
         self._pictures = pictures
         # Nothing may be appended to a draft between reading and writing it.
         self._lock = asyncio.Lock()
+        self.changes = DraftChanges()
         self._unsent_id = ""
         """The conversation, never sent, that last had the draft under no conversation."""
         self._refused: list[tuple[DraftOwner, ComposerDraft]] = []

@@ -43,6 +43,37 @@ Activity = Literal["working", "waits", "asks", "done", "failed", "idle"]
 _ENDS: dict[RunEnd, Activity] = {RunEnd.COMPLETED: "done", RunEnd.LIMIT: "failed", RunEnd.FAILED: "failed"}
 
 
+class SideViews:
+    """What windows beside the main one show. A session that is shown anywhere stays open."""
+
+    def __init__(self, library: "ConversationLibrary") -> None:
+        self._library = library
+        self._sessions: dict[OpenConversation, Session] = {}
+
+    def hold(self, conversation: OpenConversation, session: "Session") -> None:
+        """Keep a session open that another window shows, and take part in what happens in it."""
+        self._sessions[conversation] = session
+        _EventListener(self._library, session).subscribe()
+        conversation.record_changed.connect(self._library.refresh)
+
+    def let_go(self, conversation: OpenConversation) -> None:
+        """The window shows it no more."""
+        session = self._sessions.pop(conversation)
+        conversation.detach()
+        conversation.deleteLater()
+        self._library.leave(session)
+
+    def shows(self, session: "Session") -> bool:
+        """Return whether a window beside the main one shows it."""
+        return session in self._sessions.values()
+
+    def notify(self, conversation_id: str) -> None:
+        """Say that the record of a conversation was changed elsewhere."""
+        for conversation in self._sessions:
+            if conversation.id == conversation_id:
+                conversation.record_changed.emit()
+
+
 class ConversationLibrary(QObject):
     """`opened` carries the conversation to show, `deleted` offers an undo; for the list see `listing`."""
 
@@ -71,6 +102,7 @@ class ConversationLibrary(QObject):
         self._open: OpenConversation | None = None
         self._session: Session | None = None
         self._follower: ConversationFollower | None = None
+        self.beside = SideViews(self)
         # The last choice: an id, or an object that equals nothing else. Results of earlier choices are not shown.
         self._wanted: object = None
         self.waiting = WaitingCalls(engine, tasks, self)
@@ -112,6 +144,10 @@ class ConversationLibrary(QObject):
         self._tasks.start(self._store_unstored(conversation_id))
 
     def _show_new(self, endpoint_id: str | None = None, model: str | None = None, *, in_memory: bool = False) -> None:
+        self._show(self.create(endpoint_id, model, in_memory=in_memory))
+
+    def create(self, endpoint_id: str | None = None, model: str | None = None, *, in_memory: bool = False) -> "Session":
+        """Return an empty conversation, which takes over the folder of the open one."""
         before = self._open
         workspace = before.workspace if before is not None and endpoint_id is None else None
         create = self.unstored.create if in_memory else self._engine.new_session
@@ -119,7 +155,7 @@ class ConversationLibrary(QObject):
         if session.record.endpoint_id is None and before is not None:
             # The demo is never the default server; a new conversation begun in it uses it again.
             session.change_record(endpoint_id=before.endpoint_id, model=before.model)
-        self._show(session)
+        return session
 
     def new_demo(self) -> None:
         """Show an empty conversation with the offline demo."""
@@ -157,6 +193,7 @@ class ConversationLibrary(QObject):
         is_open = shown is not None and shown.held_by is None and session is not None and not session.is_closed
         if shown is not None and is_open and shown.id == conversation_id:
             shown.change(**changes)
+            self.beside.notify(conversation_id)
         else:
             self._tasks.start(self._change(conversation_id, changes))
 
@@ -183,11 +220,15 @@ class ConversationLibrary(QObject):
         try:
             await self._engine.delete_conversation(conversation_id)
             self.waiting.forget_interrupted(conversation_id)
+            self.beside.notify(conversation_id)
         except StorageFailed:
             if self._shows(conversation_id) and self._session is not None and self._session.is_closed:
                 # Another process writes there.
                 await self._open_stored(conversation_id, lambda: self._shows(conversation_id))
             raise
+
+    def _is_shown(self, session: "Session") -> bool:
+        return session is self._session or self.beside.shows(session)
 
     def _shows(self, conversation_id: str) -> bool:
         return self._open is not None and self._open.id == conversation_id
@@ -199,18 +240,18 @@ class ConversationLibrary(QObject):
         if self._open is not None:
             self._open.detach()
             self._open.deleteLater()
-        if self._session is not None and self._session is not session:
-            self._leave(self._session)
-        self._session = session
+        left, self._session = self._session, session
+        if left is not None:
+            self.leave(left)
         self._open = OpenConversation(session, self._clock, self, held_by)
         self._open.record_changed.connect(self.unstored.changed if session.is_in_memory else self.refresh)
-        # Its runs change the list also while another one is shown. Subscribing twice has no further effect.
-        listener = _EventListener(self, session)
-        session.unsubscribe(listener)
-        session.subscribe(on_event=listener, pieces=False)
+        _EventListener(self, session).subscribe()
         self.opened.emit(self._open)
 
-    def _leave(self, session: "Session") -> None:
+    def leave(self, session: "Session") -> None:
+        """Let a session end when it is idle, unless a window shows it."""
+        if self._is_shown(session):
+            return
         if session.record.id in self.unstored:
             self._tasks.start(self.unstored.discard_empty(session.record.id))
         elif not session.is_closed:
@@ -218,7 +259,7 @@ class ConversationLibrary(QObject):
 
     def on_event(self, session: "Session", envelope: Envelope) -> None:
         """Handle an event of a conversation that was opened in this window."""
-        if self._open is None:
+        if not self._is_shown(session) and self._open is None:
             return
         activity = _activity(session, envelope)
         if activity is not None:
@@ -237,7 +278,7 @@ class ConversationLibrary(QObject):
             case TurnStarted() if not (session.is_in_memory or self.listing.has(session.record.id)):
                 # Its first prompt is on the disk by now. The list must lead back to it from elsewhere.
                 self.refresh()
-            case UserMessageReturned(message_id=message_id) if session.record.id != self._open.id:
+            case UserMessageReturned(message_id=message_id) if not self._is_shown(session):
                 message = session.returned(message_id)
                 if message is not None:
                     self._tasks.start(self.drafts.add_message(session.record.id, message))
@@ -278,8 +319,7 @@ class ConversationLibrary(QObject):
         if session.can_resume:
             await self.waiting.read_times()
         if not is_wanted():
-            if session is not self._session:
-                self._leave(session)
+            self.leave(session)
             return
         self.waiting.forget_interrupted(conversation_id)
         self._show(session)
@@ -312,7 +352,8 @@ class ConversationLibrary(QObject):
         else:
             session.change_record(**changes)
             await session.write_all()
-            self._leave(session)
+            self.leave(session)
+        self.beside.notify(conversation_id)
         await self._refresh()
 
     async def _store_unstored(self, conversation_id: str) -> None:
@@ -344,6 +385,11 @@ class _EventListener:
 
     library: ConversationLibrary
     session: "Session"
+
+    def subscribe(self) -> None:
+        """Take part in what happens there, also while another one is shown. Once more has no further effect."""
+        self.session.unsubscribe(self)
+        self.session.subscribe(on_event=self, pieces=False)
 
     def __call__(self, envelope: Envelope) -> None:
         self.library.on_event(self.session, envelope)

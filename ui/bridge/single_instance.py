@@ -138,6 +138,25 @@ class SingleInstance(QObject):
             QThread.msleep(_POLL_MS)
 
 
+def start_program(folder: Path) -> None:
+    """Start the program once more, with this data folder."""
+    from PySide6.QtCore import QProcess
+
+    program, *words = program_command()
+    QProcess.startDetached(program, [*words, "--data-dir", str(folder)])
+
+
+def program_command() -> list[str]:
+    """Return what starts this program. A packaged one is its own interpreter; what an AppImage holds goes with it."""
+    if os.environ.get("APPIMAGE"):
+        return [os.environ["APPIMAGE"]]
+    if getattr(sys, "frozen", False):
+        return [sys.executable]
+    # The command of the installation, which knows where the window lies.
+    command = Path(sys.executable).parent / "desktop-agent"
+    return [str(command)] if command.is_file() else [sys.executable, "-m", "ui"]
+
+
 if sys.platform == "win32":
     from PySide6.QtNetwork import QLocalServer, QLocalSocket
 

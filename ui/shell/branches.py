@@ -11,8 +11,8 @@ from desktop_agent.conversation.items import UserItem
 from desktop_agent.types.errors import AgentError, Sentence, WrongUse
 from desktop_agent.types.providers import Reasoning
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.desktop.side_conversation import ConversationSource
 from ui.bridge.event_loop import BackgroundTasks
-from ui.bridge.library import ConversationLibrary
 from ui.composer.attachment_chips import Attachment
 from ui.composer.composer import Composer
 from ui.composer.prompt_edit import PromptEdit
@@ -226,7 +226,7 @@ class PromptEditing(QObject):
         themes: ThemeSource,
         composer: Composer,
         transcript: TranscriptView,
-        library: ConversationLibrary,
+        library: ConversationSource,
         drafts: DraftSync,
         tasks: BackgroundTasks,
         parent: QObject,

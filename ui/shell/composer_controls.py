@@ -10,8 +10,8 @@ from desktop_agent.types.errors import AgentError, Sentence
 from desktop_agent.types.policies import When
 from desktop_agent.types.providers import ConversationParameters, Reasoning
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.desktop.side_conversation import ConversationSource
 from ui.bridge.event_loop import BackgroundTasks
-from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelGroup, ModelServers
 from ui.bridge.session_controls import RemovedMessage, SessionControls
 from ui.composer.composer import Composer
@@ -40,7 +40,7 @@ class ModelControls(QObject):
         self,
         themes: ThemeSource,
         composer: Composer,
-        library: ConversationLibrary,
+        library: ConversationSource,
         servers: ModelServers,
         tasks: BackgroundTasks,
         parent: QObject,

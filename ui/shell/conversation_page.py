@@ -17,9 +17,9 @@ from desktop_agent.types.policies import When
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.links import conversation_link
 from ui.bridge.desktop.opening import AddressOpener
+from ui.bridge.desktop.side_conversation import ConversationSource
 from ui.bridge.drafts import ComposerDraft, merge_drafts
 from ui.bridge.event_loop import BackgroundTasks
-from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.storage import PictureStore
 from ui.composer.attachment_chips import Attachment
@@ -89,7 +89,7 @@ class ConversationPage(QObject):
         frame: PageFrame,
         banners: BannerArea,
         themes: ThemeSource,
-        library: ConversationLibrary,
+        library: ConversationSource,
         servers: ModelServers,
         pictures: PictureStore,
         tasks: BackgroundTasks,

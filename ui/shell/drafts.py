@@ -5,16 +5,16 @@ from collections.abc import Coroutine, Iterable, Sequence
 from secrets import token_hex
 from typing import Any, TypeVar
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Slot
 
 from desktop_agent.types.blocks import Block, Text
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import Message
 from desktop_agent.types.tool_calls import UntrustedSource
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.desktop.side_conversation import ConversationSource
 from ui.bridge.drafts import ComposerDraft, Draft, DraftResource
 from ui.bridge.event_loop import BackgroundTasks
-from ui.bridge.library import ConversationLibrary
 from ui.bridge.storage import PictureStore
 from ui.composer.attachment_chips import Attachment, PastedText
 from ui.composer.attachment_items import (
@@ -114,7 +114,7 @@ class DraftSync(QObject):
     """Puts the draft of the open conversation into the composer, and saves it after each change."""
 
     def __init__(
-        self, composer: Composer, library: ConversationLibrary, tasks: BackgroundTasks, parent: QObject
+        self, composer: Composer, library: ConversationSource, tasks: BackgroundTasks, parent: QObject
     ) -> None:
         super().__init__(parent)
         self._composer = composer
@@ -130,6 +130,7 @@ class DraftSync(QObject):
         """Drafts that are being saved after their conversation was left."""
         self._saved_after_leaving = asyncio.Event()
         composer.draft_changed.connect(self.save_soon)
+        library.drafts.changes.saved.connect(self._on_saved)
 
     def show(self, conversation: OpenConversation) -> None:
         """Show the draft of this conversation; the composer's text stays with the one before.
@@ -228,6 +229,17 @@ class DraftSync(QObject):
         await self._library.drafts.save(conversation, to_draft(*draft))
         if self._shown is conversation and self._composer.draft() == draft:
             self._saved = draft
+        self._library.drafts.changes.saved.emit(conversation.id, draft, self)
+
+    @Slot(str, object, object)
+    def _on_saved(self, conversation_id: str, draft: tuple[str, list[Attachment]], origin: object) -> None:
+        """Show what is written in another window, unless something else is written here."""
+        if origin is self or self._shown is None or self._shown.id != conversation_id or draft == self._saved:
+            return
+        composer = self._composer
+        if composer.set_aside is None and composer.draft() == self._saved and not composer.attachments.is_preparing:
+            self._saved = draft
+            composer.set_draft(*draft)
 
     async def return_message(self, conversation: OpenConversation, message: Message) -> None:
         """Return an undelivered message to the composer, or to the draft of its conversation."""

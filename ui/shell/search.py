@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.search import SearchHit
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.desktop.side_conversation import ConversationSource
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
 from ui.shell.banners import Banner, BannerArea
@@ -24,7 +25,7 @@ class MessageOpener(QObject):
     arrived = Signal(OpenConversation, int)
     refused = Signal(OpenConversation, object)
 
-    def __init__(self, library: ConversationLibrary, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
+    def __init__(self, library: ConversationSource, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._library = library
         self._tasks = tasks

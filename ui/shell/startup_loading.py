@@ -11,7 +11,7 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QFileDialog
 
 from desktop_agent.types.errors import AgentError
-from ui.bridge.desktop.opening import start_program
+from ui.bridge.single_instance import start_program
 from ui.shell.banners import BannerButton
 from ui.shell.startup_window import StartupWindow
 

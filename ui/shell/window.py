@@ -155,6 +155,8 @@ class MainWindow(QMainWindow):
         self._is_quitting = False
         self.stays_in_tray: Callable[[], bool] = lambda: False
         """Whether closing the window leaves the program in the tray."""
+        self.has_other_windows: Callable[[], bool] = lambda: False
+        """Whether the program goes on in other windows when this one is closed."""
         self.banners = BannerArea(themes)
         self.frame = PageFrame(themes)
         self.sidebar = ConversationList(themes)
@@ -259,9 +261,12 @@ class MainWindow(QMainWindow):
         event.ignore()
         app = QApplication.instance()
         is_logging_out = isinstance(app, QApplication) and app.isSavingSession()
-        if not self._is_quitting and not is_logging_out and self.stays_in_tray():
+        is_left = not self._is_quitting and not is_logging_out
+        if is_left and self.stays_in_tray():
             self.hide()
             self.left_in_tray.emit()
+        elif is_left and self.has_other_windows():
+            self.hide()
         elif self.asks_before_closing:
             self._ask_to_close()
         else:

@@ -29,6 +29,9 @@ class OrganisePresenter(QObject):
     branches_requested = Signal(str)
     """All branches of a conversation, which is opened, are to be shown."""
 
+    window_requested = Signal(str)
+    """A conversation is to have a window of its own."""
+
     def __init__(
         self,
         themes: ThemeSource,
@@ -75,7 +78,7 @@ class OrganisePresenter(QObject):
         match action:
             case "merge":
                 return len(ids) > 1
-            case "link":
+            case "link" | "window":
                 return len(ids) == 1
             case "pin" | "unpin" if listed:
                 return any(row.is_pinned == (action == "unpin") for row in listed)
@@ -134,6 +137,8 @@ class OrganisePresenter(QObject):
             case "branches":
                 self.branches_requested.emit(conversation_id)
                 self._library.open(conversation_id)
+            case "window":
+                self.window_requested.emit(conversation_id)
             case "link":
                 QGuiApplication.clipboard().setText(conversation_link(conversation_id))
                 announce(self._sidebar, self.tr("The link is copied."))

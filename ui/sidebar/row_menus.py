@@ -10,7 +10,19 @@ from PySide6.QtWidgets import QMenu
 translate = QCoreApplication.translate
 
 RowAction = Literal[
-    "pin", "unpin", "archive", "unarchive", "move", "tag", "branches", "duplicate", "merge", "export", "link", "delete"
+    "pin",
+    "unpin",
+    "archive",
+    "unarchive",
+    "move",
+    "tag",
+    "branches",
+    "duplicate",
+    "merge",
+    "export",
+    "link",
+    "window",
+    "delete",
 ]
 """What can be done with one conversation or several."""
 FolderAction = Literal["create", "edit", "move", "delete"]
@@ -33,6 +45,7 @@ def fill_conversation_menu(
     menu.clear()
     if count == 1:
         menu.addAction(translate(context, "Rename…"), rename).setShortcut(QKeySequence(Qt.Key.Key_F2))
+        menu.addAction(translate(context, "Open in new window"), lambda: act("window"))
         menu.addAction(translate(context, "Branches…"), lambda: act("branches"))
     else:
         menu.addAction(translate(context, "Conversations: {0}").format(count)).setEnabled(False)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from desktop_agent.storage.files import file_error, write_atomically
 from desktop_agent.types.errors import Sentence, StorageFailed
-from ui.bridge.desktop.opening import program_command
+from ui.bridge.single_instance import program_command
 
 IN_BACKGROUND = "--background"
 _NAME = "desktop-agent.desktop"

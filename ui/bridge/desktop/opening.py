@@ -1,35 +1,17 @@
-"""Open links and folders in other programs, and the program itself once more."""
+"""Open links and folders in other programs."""
 
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QProcess, QTimer, QUrl, Signal
+from PySide6.QtCore import QObject, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
 from desktop_agent.types.errors import Sentence
 
 _SOON_MS, _LATER_MS, _OFTEN = 250, 30_000, 60
 """A program that cannot open an address exits soon; one that stays is the browser itself."""
-
-
-def start_program(folder: Path) -> None:
-    """Start the program once more, with this data folder."""
-    program, *words = program_command()
-    QProcess.startDetached(program, [*words, "--data-dir", str(folder)])
-
-
-def program_command() -> list[str]:
-    """Return what starts this program. A packaged one is its own interpreter; what an AppImage holds goes with it."""
-    if os.environ.get("APPIMAGE"):
-        return [os.environ["APPIMAGE"]]
-    if getattr(sys, "frozen", False):
-        return [sys.executable]
-    # The command of the installation, which knows where the window lies.
-    command = Path(sys.executable).parent / "desktop-agent"
-    return [str(command)] if command.is_file() else [sys.executable, "-m", "ui"]
 
 
 class AddressOpener(QObject):

@@ -146,13 +146,11 @@ class WindowActions(QObject):
         other_words = self.tr("create directory project")
         create_folder = self._organising.create_folder
         add("file/new", "new-folder", self.tr("New folder…"), None, create_folder, other_words)
-        other_words = self.tr("save share file markdown html json zip")
-        text = self.tr("Export this conversation…")
+        text, other_words = self.tr("Export this conversation…"), self.tr("save share file markdown html json zip")
         add("file/exchange", "export", text, None, lambda: exchange().export_current(), other_words, self._has_messages)
         text = self.tr("Export all conversations…")
         add("file/exchange", "export-all", text, None, lambda: exchange().export_all(), other_words)
-        other_words = self.tr("chatgpt claude history archive load")
-        text = self.tr("Import conversations…")
+        text, other_words = self.tr("Import conversations…"), self.tr("chatgpt claude history archive load")
         add("file/exchange", "import", text, None, lambda: exchange().import_file(), other_words)
         other_words = self.tr("claude code codex opencode gemini goose jan lm studio history found")
         text = self.tr("Import from other assistants…")
@@ -253,6 +251,7 @@ class WindowActions(QObject):
             ("conversation/place", self.tr("Move this conversation to a folder…"), "move", self.tr("organise sort")),
             ("conversation/place", self.tr("Tags of this conversation…"), "tag", self.tr("label keyword")),
             ("conversation/copy", self.tr("Duplicate this conversation"), "duplicate", self.tr("copy clone")),
+            ("conversation/place", self.tr("Open this conversation in a new window"), "window", self.tr("detach")),
             ("conversation/copy", self.tr("Copy the link to this conversation"), "link", self.tr("url address share")),
             ("conversation/copy", self.tr("Merge the selected conversations"), "merge", self.tr("join combine")),
         )
@@ -306,8 +305,8 @@ class WindowActions(QObject):
         text, other_words = self.tr("Attach image"), self.tr("picture photo file upload")
         add("message/write", "attach", text, "Ctrl+Shift+A", composer.choose_files, other_words)
         text, waiting = self.tr("Waiting messages"), page.session_controls.waiting
-        other_words = self.tr("queue")
-        add("message/queue", "queue", text, "Ctrl+Shift+W", waiting.take_focus, other_words, lambda: bool(waiting.rows))
+        applies, words = lambda: bool(waiting.rows), self.tr("queue")
+        add("message/queue", "queue", text, "Ctrl+Shift+W", waiting.take_focus, words, applies)
         text, card = self.tr("Answer the question"), page.session_controls.questions
         add("message/queue", "answer", text, QUESTION_KEYS, card.take_focus, "", lambda: card.question is not None)
 

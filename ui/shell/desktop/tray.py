@@ -45,7 +45,7 @@ class TrayPresenter(QObject):
         self._icon.activated.connect(self._on_activated)
         library.activity.connect(self._refresh)
         library.waiting.changed.connect(self._refresh)
-        startup.window.stays_in_tray = self._stays
+        startup.window.stays_in_tray = self.stays
         startup.window.left_in_tray.connect(self._explain)
         self._show_state(is_working=False, waiting=0)
         self._refresh()
@@ -92,7 +92,8 @@ class TrayPresenter(QObject):
         if reason in {QSystemTrayIcon.ActivationReason.Trigger, QSystemTrayIcon.ActivationReason.DoubleClick}:
             self._startup.raise_window()
 
-    def _stays(self) -> bool:
+    def stays(self) -> bool:
+        """Return whether the program goes on behind the icon when its windows are closed."""
         return self._settings.preferences.chat.close_to_tray and self._appear()
 
     def _appear(self) -> bool:

@@ -1,0 +1,169 @@
+"""A conversation in windows of its own: all show the same, and closing one keeps the others."""
+
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPlainTextEdit
+
+from desktop_agent.conversation.items import AnswerItem
+from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
+from ui.shell.side_windows.conversation_window import ConversationWindow
+
+
+def answers(text="Yes"):
+    return Turn(ContentDelta(text))
+
+
+def windows(screen):
+    return [window for window in screen.front.app.topLevelWidgets() if isinstance(window, ConversationWindow)]
+
+
+def shown(screen):
+    return [window for window in windows(screen) if not window.isHidden()]
+
+
+async def open_beside(screen, conversation_id):
+    await until(lambda: screen.desk._desktop)
+    await screen.idle()
+    screen.desk._desktop.windows.open(conversation_id)
+    window = await until(lambda: next(iter(shown(screen)), None))
+    await until(lambda: window.conversation)
+    await until(lambda: window.page._drafts.is_loaded)
+    await screen.idle()
+    return window
+
+
+def editor(window):
+    return window.page.composer.editor
+
+
+def texts(transcript):
+    return [str(item.text) for item in transcript if isinstance(item, AnswerItem)]
+
+
+def test_two_windows_show_the_same(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        id_ = screen.conversation.id
+        window = await open_beside(screen, id_)
+        assert window.conversation is not screen.conversation
+        assert texts(window.page.transcript.row_viewport.rows.transcript) == ["Yes"]
+        assert window.windowTitle() == screen.window.windowTitle()
+        # What is written in one is written in the other.
+        QTest.keyClicks(editor(window), "Two")
+        await until(lambda: screen.editor.toPlainText() == "Two")
+        assert isinstance(editor(window), QPlainTextEdit)
+        ended = []
+        screen.conversation.finished.connect(lambda: ended.append(1))
+        QTest.keyClick(editor(window), Qt.Key.Key_Return)
+        await until(lambda: ended)
+        await until(lambda: screen.answers() == ["Yes", "And yes"])
+        for page in (window.page, screen.window.page):
+            await until(lambda page=page: texts(page.transcript.row_viewport.rows.transcript) == ["Yes", "And yes"])
+            await until(lambda page=page: len(page.transcript.row_viewport.rows) == len(screen.conversation.transcript))
+        await until(lambda: screen.editor.toPlainText() == "")
+        # What is changed about it in one holds in the other.
+        screen.desk.library.rename(id_, "Renamed")
+        await until(lambda: window.windowTitle() == "Renamed — Desktop Agent")
+        assert screen.window.windowTitle() == "Renamed — Desktop Agent"
+        window.source.change(id_, model="other")
+        await until(lambda: screen.conversation.model == "other")
+
+    on_screen(work, answers(), answers("And yes"))
+
+
+def test_closing_one_keeps_the_other_and_its_session(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation.id
+        window = await open_beside(screen, first)
+        session = screen.engine._sessions[first]
+        screen.action("New conversation").trigger()
+        await until(lambda: screen.conversation.id != first)
+        await screen.idle()
+        assert not session.is_closed
+        ended = []
+        window.conversation.finished.connect(lambda: ended.append(1))
+        QTest.keyClicks(editor(window), "Two")
+        QTest.keyClick(editor(window), Qt.Key.Key_Return)
+        await until(lambda: ended)
+        screen.desk.library.open(first)
+        await until(lambda: screen.conversation.id == first)
+        QTest.keyClicks(editor(window), "Unsent")
+        window.close()
+        await until(lambda: not windows(screen))
+        await screen.idle()
+        assert not session.is_closed
+        assert screen.answers() == ["Yes", "And yes"]
+        await until(lambda: screen.editor.toPlainText() == "Unsent")
+
+    on_screen(work, answers(), answers("And yes"))
+
+
+def test_the_place_of_each_is_remembered_and_those_that_were_open_come_back(on_screen, tmp_path):
+    place, ids = QRect(40, 50, 500, 600), []
+
+    async def work(screen):
+        await screen.say("One")
+        ids.append(screen.conversation.id)
+        window = await open_beside(screen, ids[0])
+        window.setGeometry(place)
+        window.close()
+        await until(lambda: not windows(screen))
+        await screen.idle()
+        window = await open_beside(screen, ids[0])
+        assert window.geometry() == place
+        # The same window comes to the front, no second one.
+        screen.desk._desktop.windows.open(ids[0])
+        assert shown(screen) == [window]
+
+    async def work_again(screen):
+        window = await until(lambda: next(iter(shown(screen)), None))
+        await until(lambda: window.conversation and window.conversation.id == ids[0])
+        assert window.geometry() == place
+        await screen.idle()
+
+    folder = tmp_path / "data"
+    on_screen(work, answers(), folder=folder)
+    on_screen(work_again, folder=folder, saved=False)
+
+
+def test_a_deleted_conversation_has_no_window(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        await open_beside(screen, screen.conversation.id)
+        screen.desk.library.delete(screen.conversation.id)
+        await until(lambda: not windows(screen))
+        await screen.idle()
+
+    on_screen(work, answers())
+
+
+def test_the_main_window_may_be_closed_first(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        window = await open_beside(screen, screen.conversation.id)
+        screen.window.close()
+        assert screen.window.isHidden()
+        assert not screen.front.is_ended
+        window.close()
+        await until(lambda: screen.front.is_ended)
+        await screen.idle()
+
+    on_screen(work, answers())
+
+
+def test_one_goes_on_in_the_main_window(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation.id
+        window = await open_beside(screen, first)
+        screen.action("New conversation").trigger()
+        await until(lambda: screen.conversation.id != first)
+        window.main_requested.emit()
+        await until(lambda: screen.conversation.id == first)
+        await until(lambda: not windows(screen))
+        await screen.idle()
+
+    on_screen(work, answers())

@@ -1,0 +1,73 @@
+"""What the window has around it on the desktop: the tray, other windows, what later starts ask for."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, SignalInstance
+
+from ui.bridge.desktop.autostart import Autostart
+from ui.bridge.desktop.side_conversation import SideConversation
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.model_servers import ModelServers
+from ui.bridge.settings import Settings
+from ui.bridge.storage import PictureStore
+from ui.shell.desktop.autostart_setting import AutostartPresenter
+from ui.shell.desktop.open_targets import TargetPresenter
+from ui.shell.desktop.tray import TrayPresenter
+from ui.shell.side_windows.side_windows import SideWindows
+from ui.shell.startup_window import StartupWindow
+
+
+class DesktopParts(QObject):
+    """Creates and closes them. Nothing of it is needed before the first conversation is shown."""
+
+    _tray: TrayPresenter | None = None
+
+    def __init__(
+        self,
+        startup: StartupWindow,
+        library: ConversationLibrary,
+        servers: ModelServers,
+        pictures: PictureStore,
+        settings: Settings,
+        tasks: BackgroundTasks,
+        create_source: Callable[[], SideConversation],
+    ) -> None:
+        super().__init__(startup)
+        self._startup = startup
+        self._library = library
+        self._settings = settings
+        self._tasks = tasks
+        self.windows = SideWindows(startup, library, servers, pictures, tasks, create_source)
+        self._targets = TargetPresenter(startup, library, tasks)
+        startup.window.has_other_windows = lambda: self.windows.are_open
+        self.windows.last_closed.connect(self._on_last_closed)
+
+    def open_requested(self) -> None:
+        """Open what this start and later ones named."""
+        self._targets.open_requested()
+
+    async def join(self, folder: Path, settings_opened: SignalInstance, *, in_background: bool) -> None:
+        """Show the icon in the tray. After a start in the background without one, show a minimised window."""
+        window = self._startup.window
+        tray = self._tray = TrayPresenter(self._startup, self._library, self._settings, window.inbox.show)
+        autostart = AutostartPresenter(self._settings, Autostart(folder), self._tasks, self)
+        settings_opened.connect(autostart.refresh)
+        if in_background:
+            if not await tray.wait_until_shown() and not window.isVisible():
+                window.showMinimized()
+        else:
+            self.windows.reopen()
+
+    async def close(self) -> None:
+        """Save what is written in other windows, and remove everything: the program ends."""
+        if self._tray is not None:
+            self._tray.close()
+        await self.windows.close()
+
+    def _on_last_closed(self) -> None:
+        """Without a window, and without an icon behind which it stays, the program ends."""
+        window = self._startup.window
+        if window.isHidden() and not (self._tray is not None and self._tray.stays()):
+            window.close()

@@ -1,0 +1,138 @@
+"""A window with one conversation, beside the main one."""
+
+from functools import partial
+
+from PySide6.QtCore import QByteArray, QSize, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QWidget
+
+from ui.bridge.conversation import OpenConversation
+from ui.bridge.desktop.side_conversation import SideConversation
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.model_servers import ModelServers
+from ui.bridge.storage import PictureStore
+from ui.shell.approvals import ApprovalPresenter
+from ui.shell.banners import BannerArea
+from ui.shell.conversation_page import ConversationPage
+from ui.shell.layout import PageFrame
+from ui.style.boxes import vbox
+from ui.style.controls import IconButton
+from ui.style.text import with_keys
+from ui.style.theme import ThemeSource
+
+MAIN_KEYS = "Ctrl+Shift+O"
+_SIZE = QSize(780, 760)
+_LEAST = QSize(360, 360)
+
+
+class ConversationWindow(QWidget):
+    """Shows the conversation of its source, with all that the page of the main window has."""
+
+    close_requested = Signal()
+    main_requested = Signal()
+    """The person wants to go on in the main window."""
+
+    def __init__(
+        self,
+        themes: ThemeSource,
+        source: SideConversation,
+        servers: ModelServers,
+        pictures: PictureStore,
+        tasks: BackgroundTasks,
+    ) -> None:
+        super().__init__()
+        self.source = source
+        self._themes = themes
+        self._may_close = False
+        self.banners = BannerArea(themes)
+        self.frame = PageFrame(themes)
+        self._main_button = IconButton(themes, "sidebar", self.tr("Open in the main window"))
+        self._main_button.setToolTip(with_keys(self.tr("Open in the main window"), MAIN_KEYS))
+        self.frame.add_before_title(self._main_button)
+        self.page = ConversationPage(self.frame, self.banners, themes, source, servers, pictures, tasks)
+        self.approvals = ApprovalPresenter(themes, tasks, self)
+        vbox(self.banners, self.frame, parent=self, spacing=0, margins=0, grow=self.frame)
+        self.setMinimumSize(_LEAST)
+        self.resize(_SIZE.boundedTo(self.screen().availableSize() * 0.9))
+        self._connect()
+
+    @property
+    def conversation(self) -> OpenConversation | None:
+        return self.source.current
+
+    def restore_place(self, place: QByteArray) -> None:
+        """Put the window where it was."""
+        self.restoreGeometry(place)
+
+    def raise_window(self) -> None:
+        """Show it before all others, ready to write."""
+        self.show()
+        self.raise_()
+        self.activateWindow()
+        self.page.composer.editor.setFocus()
+
+    async def save_draft(self) -> None:
+        """Save what is written here. Raises StorageFailed."""
+        conversation = self.conversation
+        if conversation is not None:
+            await self.page.save_draft(lambda: _return(conversation))
+        await self.source.store_drafts()
+
+    def finish(self) -> None:
+        """Close it for good."""
+        self._may_close = True
+        self.source.close()
+        self.page.transcript.close_workers()
+        self.close()
+        self.deleteLater()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Leave it to whoever saves what is written here."""
+        if self._may_close:
+            event.accept()
+        else:
+            event.ignore()
+            self.close_requested.emit()
+
+    def _connect(self) -> None:
+        page, picker = self.page, self.page.session_controls.picker
+        self.source.opened.connect(self._show)
+        self._main_button.clicked.connect(self.main_requested)
+        page.review_requested.connect(self.approvals.show)
+        page.messages.arrived.connect(self._show_message)
+        self.approvals.mode_chosen.connect(picker.mode_chosen)
+        self.approvals.mode_refused.connect(picker.request_refused)
+        for keys, command in (
+            ("Ctrl+W", self.close),
+            (MAIN_KEYS, self.main_requested.emit),
+            ("Ctrl+F", page.navigation.find),
+            ("Ctrl+L", page.composer.editor.setFocus),
+            ("Ctrl+M", page.model_picker.open_list),
+        ):
+            QShortcut(QKeySequence(keys), self).activated.connect(command)
+
+    @Slot(OpenConversation)
+    def _show(self, conversation: OpenConversation) -> None:
+        self.page.show_conversation(conversation)
+        self.approvals.watch(conversation)
+        conversation.record_changed.connect(partial(self._on_record, conversation))
+        self._show_title(conversation)
+
+    @Slot(OpenConversation, int)
+    def _show_message(self, _conversation: OpenConversation, row: int) -> None:
+        self.page.navigation.show_message(row, "")
+
+    def _on_record(self, conversation: OpenConversation) -> None:
+        if conversation.is_closed:
+            # It was deleted.
+            self.close_requested.emit()
+        else:
+            self._show_title(conversation)
+
+    def _show_title(self, conversation: OpenConversation) -> None:
+        title = self.tr("New conversation") if conversation.is_empty else conversation.title
+        self.setWindowTitle(f"{title} — Desktop Agent")
+
+
+async def _return(conversation: OpenConversation) -> OpenConversation:
+    return conversation

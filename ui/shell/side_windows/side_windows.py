@@ -1,0 +1,145 @@
+"""All windows beside the main one: where they are, what is written in them, and their end."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QByteArray, QObject, Signal, Slot
+
+from ui.bridge.desktop.side_conversation import SideConversation
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.model_servers import ModelServers
+from ui.bridge.storage import PictureStore
+from ui.shell.side_windows.conversation_window import ConversationWindow
+from ui.shell.startup_window import StartupWindow
+
+if TYPE_CHECKING:
+    from ui.bridge.conversation import OpenConversation
+
+_PLACES, _OPEN = "side_windows/places", "side_windows/open"
+_MOST_PLACES = 50
+_MOST_OPEN = 10
+
+
+class SideWindows(QObject):
+    """Opens a window for a conversation, and gives each its place again."""
+
+    last_closed = Signal()
+    """The person closed the last one."""
+
+    def __init__(
+        self,
+        startup: StartupWindow,
+        library: ConversationLibrary,
+        servers: ModelServers,
+        pictures: PictureStore,
+        tasks: BackgroundTasks,
+        create_source: Callable[[], SideConversation],
+    ) -> None:
+        super().__init__(startup)
+        self._startup = startup
+        self._library = library
+        self._servers = servers
+        self._pictures = pictures
+        self._tasks = tasks
+        self._create_source = create_source
+        self._windows: dict[str, ConversationWindow] = {}
+        self._all: list[ConversationWindow] = []
+
+    @property
+    def are_open(self) -> bool:
+        """Whether one is on the screen."""
+        return any(not window.isHidden() for window in self._all)
+
+    def open(self, conversation_id: str) -> None:
+        """Show a conversation in a window of its own, or raise that which it has."""
+        window = self._windows.get(conversation_id)
+        if window is None:
+            window = self._windows[conversation_id] = self.create()
+            if place := self._places().get(conversation_id):
+                window.restore_place(QByteArray.fromBase64(place.encode("ascii", "replace")))
+            window.source.failed.connect(partial(self._discard, window))
+            window.close_requested.connect(partial(self.close_window, window))
+            window.main_requested.connect(partial(self._go_to_main, window))
+            window.source.open(conversation_id)
+        window.raise_window()
+
+    def create(self) -> ConversationWindow:
+        """Return a new window, which shows nothing yet."""
+        window = ConversationWindow(
+            self._startup.themes, self._create_source(), self._servers, self._pictures, self._tasks
+        )
+        window.setWindowIcon(self._startup.app.windowIcon())
+        page, main = window.page, self._startup.window
+        page.composer.set_enter_sends(main.page.composer.editor.enter_sends)
+        page.connect_requested.connect(self._startup.raise_window)
+        page.connect_requested.connect(main.show_welcome)
+        page.settings_requested.connect(self._startup.raise_window)
+        page.settings_requested.connect(main.settings_requested)
+        self._all.append(window)
+        return window
+
+    def show_in_main(self, conversation: "OpenConversation | None") -> None:
+        """Show it in the main window, if anything was said in it."""
+        self._startup.raise_window()
+        if conversation is not None and conversation.is_stored:
+            self._startup.window.show_conversation_page()
+            self._library.open(conversation.id)
+
+    def reopen(self) -> None:
+        """Open those that were open at the last end."""
+        for conversation_id in self._startup.state_file.text(_OPEN).split()[:_MOST_OPEN]:
+            self.open(conversation_id)
+
+    async def close(self) -> None:
+        """Save where they are and what is written in them, and close them: the program ends."""
+        shown = [id_ for id_, window in self._windows.items() if not window.isHidden()]
+        self._startup.state_file.save({_OPEN: " ".join(shown)})
+        for window in tuple(self._all):
+            await self._close(window)
+
+    def close_window(self, window: ConversationWindow) -> None:
+        """Close one."""
+        window.hide()
+        self._tasks.start(self._close(window))
+        if not self.are_open:
+            self.last_closed.emit()
+
+    def _go_to_main(self, window: ConversationWindow) -> None:
+        self.show_in_main(window.conversation)
+        self.close_window(window)
+
+    async def _close(self, window: ConversationWindow) -> None:
+        if window not in self._all:
+            return
+        self._all.remove(window)
+        self._save_place(window)
+        try:
+            await window.save_draft()
+        finally:
+            self._discard(window)
+
+    @Slot()
+    def _discard(self, window: ConversationWindow) -> None:
+        self._all = [other for other in self._all if other is not window]
+        self._windows = {id_: other for id_, other in self._windows.items() if other is not window}
+        window.finish()
+
+    def _places(self) -> dict[str, str]:
+        try:
+            places: Any = json.loads(self._startup.state_file.text(_PLACES) or "{}")
+            return {str(id_): str(place) for id_, place in places.items()}
+        except (ValueError, AttributeError, RecursionError):
+            return {}
+
+    def _save_place(self, window: ConversationWindow) -> None:
+        conversation_id = next((id_ for id_, other in self._windows.items() if other is window), "")
+        if not conversation_id:
+            return
+        places = self._places()
+        places.pop(conversation_id, None)
+        places[conversation_id] = bytes(window.saveGeometry().toBase64().data()).decode("ascii")
+        kept = dict(list(places.items())[-_MOST_PLACES:])
+        self._startup.state_file.save({_PLACES: json.dumps(kept)})
