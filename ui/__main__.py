@@ -117,7 +117,7 @@ def _run_window(options: "LaunchOptions", early: "EarlySignals") -> int:
     except AgentError as error:
         sys.stderr.write(f"{error.whole}\n")
         return 1
-    instance, request = SingleInstance(folder), StartRequest(options.targets, options.background)
+    instance, request = SingleInstance(folder), StartRequest(options.targets, options.background, options.quick_ask)
     if not instance.is_first(request):
         sys.stderr.write(f"{instance.sentence}\n")
         return 0 if instance.is_raised else 1
@@ -129,7 +129,7 @@ def _run_window(options: "LaunchOptions", early: "EarlySignals") -> int:
     try:
         if early.received:
             return 0
-        if options.background:
+        if options.background or options.quick_ask:
             startup.stay_hidden()
         else:
             run_until_painted(startup)

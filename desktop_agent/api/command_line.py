@@ -35,6 +35,7 @@ class LaunchOptions(NamedTuple):
     demo: bool = False
     targets: tuple[str, ...] = ()
     background: bool = False
+    quick_ask: bool = False
 
 
 class AskArguments(NamedTuple):
@@ -89,6 +90,9 @@ def parse_window_arguments(argv: Sequence[str]) -> LaunchOptions:
         "--background", action="store_true", help="wait in the tray, or minimised, as at the start of the computer"
     )
     parser.add_argument(
+        "--quick-ask", action="store_true", help="show the small window for a quick question; bind this to a key"
+    )
+    parser.add_argument(
         "targets",
         metavar="FILE_OR_LINK",
         nargs="*",
@@ -96,7 +100,8 @@ def parse_window_arguments(argv: Sequence[str]) -> LaunchOptions:
     )
     arguments = parser.parse_args(argv)
     targets = tuple(_parse_target(parser, target) for target in arguments.targets)
-    return _parse_launch_options(parser, arguments)._replace(targets=targets, background=arguments.background)
+    options = _parse_launch_options(parser, arguments)
+    return options._replace(targets=targets, background=arguments.background, quick_ask=arguments.quick_ask)
 
 
 def _parse_target(parser: argparse.ArgumentParser, target: str) -> str:

@@ -52,10 +52,10 @@ def test_the_icon_says_what_waits_and_leads_to_the_window(
 ) -> None:
     with opened(environment, data_folder(tmp_path), "--demo") as (program, screen):
         wait_until("there is an icon", lambda: tray.icons == 1)
-        assert tray.menu == ["Show", "New conversation", "Waiting approvals", "Quit"]
+        assert tray.menu == ["Show", "New conversation", "Quick question", "Waiting approvals", "Quit"]
         assert tray.tooltip == "Desktop Agent"
         leave_waiting(screen)
-        wait_until("it counts", lambda: tray.menu[2] == "Waiting approvals: 1")
+        wait_until("it counts", lambda: tray.menu[3] == "Waiting approvals: 1")
         assert tray.tooltip.splitlines() == [
             "Desktop Agent",
             "The model is working.",

@@ -32,10 +32,11 @@ _TAKEN = b"taken\n"
 
 
 class StartRequest(NamedTuple):
-    """What a start asks for: links and absolute paths to open. One in the background raises no window."""
+    """What a start asks for: links and absolute paths to open, the window for a quick question, or nothing visible."""
 
     targets: tuple[str, ...] = ()
     background: bool = False
+    quick_ask: bool = False
 
     def to_line(self) -> bytes:
         """Return it as a line of JSON."""
@@ -50,7 +51,7 @@ class StartRequest(NamedTuple):
             targets = tuple(target for target in values["targets"] if isinstance(target, str))
         except (ValueError, LookupError, TypeError, RecursionError):
             return cls()
-        return cls(targets, values.get("background") is True)
+        return cls(targets, values.get("background") is True, values.get("quick_ask") is True)
 
 
 class SingleInstance(QObject):

@@ -184,7 +184,7 @@ class StartupWindow(QObject):
     @Slot(object)
     def on_started_again(self, request: StartRequest) -> None:
         """Raise the window, and keep what the other start asked for."""
-        if not request.background:
+        if not (request.background or request.quick_ask):
             self.raise_window()
         self.start_requests.append(request)
         self.started_again.emit()

@@ -12,9 +12,11 @@ from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.settings import Settings
 from ui.bridge.storage import PictureStore
+from ui.shell.commands.action import WindowAction
 from ui.shell.desktop.autostart_setting import AutostartPresenter
 from ui.shell.desktop.open_targets import TargetPresenter
 from ui.shell.desktop.tray import TrayPresenter
+from ui.shell.side_windows.quick_ask import QuickAsk, quick_ask_name
 from ui.shell.side_windows.side_windows import SideWindows
 from ui.shell.startup_window import StartupWindow
 
@@ -41,6 +43,10 @@ class DesktopParts(QObject):
         self._tasks = tasks
         self.windows = SideWindows(startup, library, servers, pictures, tasks, create_source)
         self._targets = TargetPresenter(startup, library, tasks)
+        self.quick_ask = QuickAsk(startup.themes, self.windows, tasks)
+        self._targets.quick_ask_requested.connect(self.quick_ask.show)
+        self.quick_ask.hidden.connect(self._on_quick_ask_hidden)
+        self._add_action()
         startup.window.has_other_windows = lambda: self.windows.are_open
         self.windows.last_closed.connect(self._on_last_closed)
 
@@ -48,10 +54,20 @@ class DesktopParts(QObject):
         """Open what this start and later ones named."""
         self._targets.open_requested()
 
+    def _add_action(self) -> None:
+        words = self.tr("ask small popup clipboard")
+        action = WindowAction(
+            self._startup.window, "file/new", "quick-question", quick_ask_name(), None, self.quick_ask.show, words
+        )
+        # It comes after the window's own actions.
+        action.setShortcut(self._settings.preferences.shortcuts.keys.get(action.name, ""))
+
     async def join(self, folder: Path, settings_opened: SignalInstance, *, in_background: bool) -> None:
         """Show the icon in the tray. After a start in the background without one, show a minimised window."""
         window = self._startup.window
-        tray = self._tray = TrayPresenter(self._startup, self._library, self._settings, window.inbox.show)
+        tray = self._tray = TrayPresenter(
+            self._startup, self._library, self._settings, window.inbox.show, self.quick_ask.show
+        )
         autostart = AutostartPresenter(self._settings, Autostart(folder), self._tasks, self)
         settings_opened.connect(autostart.refresh)
         if in_background:
@@ -70,4 +86,10 @@ class DesktopParts(QObject):
         """Without a window, and without an icon behind which it stays, the program ends."""
         window = self._startup.window
         if window.isHidden() and not (self._tray is not None and self._tray.stays()):
-            window.close()
+            window.quit()
+
+    def _on_quick_ask_hidden(self) -> None:
+        """Without any window, and without an icon that leads back to one, the program ends."""
+        is_anything_shown = self.windows.are_open or not self._startup.window.isHidden()
+        if not is_anything_shown and not (self._tray is not None and self._tray.appear()):
+            self._startup.window.quit()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from desktop_agent.types.errors import Sentence, WrongUse
 from ui.bridge.desktop.links import (
@@ -33,6 +33,8 @@ class TargetPresenter(QObject):
     Nothing is sent: a text from a link is marked, and the person reads it first.
     """
 
+    quick_ask_requested = Signal()
+
     def __init__(self, startup: StartupWindow, library: ConversationLibrary, tasks: BackgroundTasks) -> None:
         super().__init__(startup)
         self._startup = startup
@@ -47,6 +49,8 @@ class TargetPresenter(QObject):
         requests, self._startup.start_requests[:] = tuple(self._startup.start_requests), ()
         for request in requests:
             self._open(request.targets)
+            if request.quick_ask:
+                self.quick_ask_requested.emit()
 
     def _open(self, targets: Sequence[str]) -> None:
         files: list[Path] = []

@@ -31,12 +31,14 @@ class TrayPresenter(QObject):
         library: ConversationLibrary,
         settings: Settings,
         show_inbox: Callable[[], object],
+        ask_quickly: Callable[[], object],
     ) -> None:
         super().__init__(startup)
         self._startup = startup
         self._library = library
         self._settings = settings
         self._show_inbox = show_inbox
+        self._ask_quickly = ask_quickly
         self._state = (False, 0)
         self._icon = QSystemTrayIcon(self)
         self._menu = QMenu(self.tr("Desktop Agent"))
@@ -49,15 +51,15 @@ class TrayPresenter(QObject):
         startup.window.left_in_tray.connect(self._explain)
         self._show_state(is_working=False, waiting=0)
         self._refresh()
-        self._appear()
+        self.appear()
 
     async def wait_until_shown(self) -> bool:
         """Return whether there is a tray. At the start of a desktop it may come a little later than the program."""
         for _ in range(round(_TRAY_SECONDS / _POLL_SECONDS)):
-            if self._appear():
+            if self.appear():
                 return True
             await asyncio.sleep(_POLL_SECONDS)
-        return self._appear()
+        return self.appear()
 
     def close(self) -> None:
         """Remove the icon: the program ends."""
@@ -74,6 +76,7 @@ class TrayPresenter(QObject):
 
         self._menu.setDefaultAction(add(self.tr("Show"), self._startup.raise_window))
         add(self.tr("New conversation"), self._begin)
+        add(self.tr("Quick question"), self._ask_quickly)
         waiting = add(self.tr("Waiting approvals"), self._open_inbox)
         self._menu.addSeparator()
         add(self.tr("Quit"), self._startup.window.quit)
@@ -94,9 +97,9 @@ class TrayPresenter(QObject):
 
     def stays(self) -> bool:
         """Return whether the program goes on behind the icon when its windows are closed."""
-        return self._settings.preferences.chat.close_to_tray and self._appear()
+        return self._settings.preferences.chat.close_to_tray and self.appear()
 
-    def _appear(self) -> bool:
+    def appear(self) -> bool:
         """Show the icon where there is a tray by now; return whether there is."""
         is_there = has_tray()
         if is_there and not self._icon.isVisible():

@@ -1,0 +1,26 @@
+"""The small window for a quick question, by a command that can be bound to a key."""
+
+import json
+from pathlib import Path
+
+from tests.fakes.window_process import NO_TITLES, opened, wait_until
+from tests.whole_app.test_links import start_again
+
+
+def test_a_quick_question_by_keyboard_alone(real_display: dict[str, str], tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "preferences.json").write_text(json.dumps(NO_TITLES))
+    with opened(real_display, data, "--demo") as (program, screen):
+        screen.wait_for("Message")
+        screen.send("calculate 1 + 1")
+        screen.wait_for("calculate 1 + 1 — Desktop Agent", "frame")
+        assert start_again(real_display, data, "--quick-ask").returncode == 0
+        screen.wait_for("Quick question")
+        screen.type("calculate 6 * 7")
+        screen.keys("Return")
+        screen.wait_says("6 * 7 = 42")
+        screen.keys("ctrl+shift+o")
+        screen.wait_gone("Quick question")
+        wait_until("the main window shows it", lambda: screen.find("calculate 6 * 7 — Desktop Agent", "frame"))
+        assert program.process.poll() is None

@@ -1,0 +1,117 @@
+"""The small window for a quick question: asked in a new conversation, answered in place."""
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, QObject, QSize, Signal, Slot
+from PySide6.QtGui import QCursor, QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtWidgets import QWidget
+
+from desktop_agent.types.errors import Sentence
+from ui.bridge.event_loop import BackgroundTasks
+from ui.composer.attachment_items import picture_from_mime
+from ui.shell.side_windows.conversation_window import ConversationWindow
+from ui.shell.side_windows.side_windows import SideWindows
+from ui.style.controls import IconButton
+from ui.style.text import with_keys
+from ui.style.theme import ThemeSource
+
+CLIPBOARD_KEYS = "Ctrl+Shift+V"
+_SIZE = QSize(640, 520)
+
+
+class QuickAsk(QObject):
+    """One window for all quick questions; it is hidden between them, with what was not sent yet."""
+
+    hidden = Signal()
+    """The person closed it."""
+
+    def __init__(self, themes: ThemeSource, windows: SideWindows, tasks: BackgroundTasks) -> None:
+        super().__init__(windows)
+        self._themes = themes
+        self._windows = windows
+        self._tasks = tasks
+        self._window: ConversationWindow | None = None
+
+    @Slot()
+    def show(self) -> None:
+        """Show it in the middle of the screen where the pointer is, for a new question unless one is on the screen."""
+        window = self._window or self._create()
+        if window.isHidden():
+            conversation = window.conversation
+            if conversation is None or not conversation.is_empty:
+                window.source.new()
+            _centre(window)
+        window.raise_window()
+
+    def _create(self) -> ConversationWindow:
+        window = self._window = self._windows.create()
+        window.setAccessibleName(self.tr("Quick question"))
+        window.close_requested.connect(window.hide)
+        window.close_requested.connect(self.hidden)
+        window.main_requested.connect(self._go_to_main)
+        window.destroyed.connect(self._forget)
+        window.page.composer.escape_pressed.connect(window.close)
+        attach = partial(_attach_clipboard, window)
+        _add_button(window, self._themes, "copy", self.tr("Attach the clipboard"), CLIPBOARD_KEYS, attach)
+        return window
+
+    @Slot()
+    def _forget(self) -> None:
+        self._window = None
+
+    def _go_to_main(self) -> None:
+        window = self._window
+        if window is not None:
+            window.hide()
+            self._tasks.start(self._continue_in_main(window))
+
+    async def _continue_in_main(self, window: ConversationWindow) -> None:
+        """Take what is written along."""
+        await window.save_draft()
+        self._windows.show_in_main(window.conversation)
+        window.source.new()
+
+
+def _add_button(
+    window: ConversationWindow, themes: ThemeSource, icon: str, name: str, keys: str, command: Callable[[], object]
+) -> None:
+    button = IconButton(themes, icon, name)
+    button.setToolTip(with_keys(name, keys))
+
+    def press() -> None:  # without the argument of `clicked`
+        command()
+
+    button.clicked.connect(press)
+    QShortcut(QKeySequence(keys), window).activated.connect(command)
+    window.frame.add_before_title(button)
+    # Where it is seen, for the Tab key and assistive technology.
+    button.stackUnder(window.frame.title)
+    QWidget.setTabOrder(button, window.frame.title)
+
+
+def _attach_clipboard(window: ConversationWindow) -> None:
+    """Attach what is on the clipboard; the question is typed beside it."""
+    composer, clipboard = window.page.composer, QGuiApplication.clipboard()
+    image = clipboard.image()
+    if text := clipboard.text().strip():
+        composer.attachments.add_text(text)
+    elif not image.isNull():
+        composer.attachments.add_pasted(picture_from_mime(clipboard.mimeData()) or image)
+    else:
+        composer.show_problem(Sentence("There is no text and no picture on the clipboard."))
+    composer.editor.setFocus()
+
+
+def _centre(window: ConversationWindow) -> None:
+    screen = QGuiApplication.screenAt(QCursor.pos()) or QGuiApplication.primaryScreen()
+    room = screen.availableGeometry()
+    window.resize(_SIZE.boundedTo(room.size() * 0.9))
+    frame = window.frameGeometry()
+    frame.moveCenter(room.center())
+    window.move(frame.topLeft())
+
+
+def quick_ask_name() -> str:
+    """Return what it is called in menus."""
+    return QCoreApplication.translate("QuickAsk", "Quick question")
