@@ -10,7 +10,9 @@ import pytest
 
 from desktop_agent.conversation.items import AnswerItem, NoticeItem, UserItem
 from desktop_agent.engine.session import Session
+from desktop_agent.engine.session_deletion import BranchLoader
 from desktop_agent.engine.session_opening import in_memory_session, reopen_session
+from desktop_agent.storage.records import BranchPart
 from desktop_agent.storage.store import Store
 from desktop_agent.types.checkpoints import Checkpoint, FileState, SavedFile
 from desktop_agent.types.engine_events import Envelope, RunEnd, RunFinished, RunStarted, ToolStarted, TurnStarted
@@ -261,6 +263,50 @@ async def test_a_prompt_that_is_sent_meanwhile_is_not_lost(shaky: Shaky) -> None
         await deleting
     await stage.idle()
     assert texts(session) == ["a", "one", "b", "two"]
+    await session.close()
+
+
+async def test_a_version_that_is_deleted_while_it_is_loaded_is_not_shown(
+    shaky: Shaky, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = stage_for(shaky, "one", "two")
+    session = stage.session
+    await stage.say("a")
+    first = session.history[1].id
+    session.branches.regenerate(first)
+    await stage.idle()
+    load, is_loaded, is_deleted = BranchLoader.load_branch, asyncio.Event(), asyncio.Event()
+
+    async def load_late(loader: BranchLoader, message_id: str, at_least: int | None) -> BranchPart:
+        part = await load(loader, message_id, at_least)
+        is_loaded.set()
+        await is_deleted.wait()
+        return part
+
+    monkeypatch.setattr(BranchLoader, "load_branch", load_late)
+    showing = asyncio.create_task(session.branches.show(first))
+    await is_loaded.wait()
+    await session.branches.delete(first)
+    is_deleted.set()
+    with pytest.raises(WrongUse, match="no message"):
+        await showing
+    assert texts(session) == shown(session) == ["a", "two"]
+    await session.close()
+    assert [message.text for message in await stage.stored()] == ["a", "two"]
+
+
+async def test_a_message_that_is_deleted_twice_at_once_goes_once(shaky: Shaky) -> None:
+    stage = stage_for(shaky, "one", "two")
+    session = stage.session
+    await stage.say("a")
+    first = session.history[1].id
+    session.branches.regenerate(first)
+    await stage.idle()
+    twice = [session.branches.delete(first), session.branches.delete(first)]
+    results = await asyncio.gather(*twice, return_exceptions=True)
+    assert sorted(map(type, results), key=str) == [type(None), WrongUse]
+    assert session.unsaved is None
+    assert texts(session) == ["a", "two"]
     await session.close()
 
 
