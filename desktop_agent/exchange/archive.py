@@ -177,19 +177,27 @@ class _Zip:
             self._archive.close()
             raise _too_large()
         self._members = {member.filename: member for member in members if _is_plain_file(member)}
+        # Each may be short, and members may share their bytes: what counts is the length of the file.
+        texts = sum(member.file_size for name, member in self._members.items() if name.lower().endswith(".json"))
+        if _unpacks_to_too_much(texts, path.stat().st_size):
+            self._archive.close()
+            raise _too_large()
 
     def sizes(self) -> dict[str, int]:
         return {name: member.file_size for name, member in self._members.items()}
 
     def open(self, name: str) -> IO[bytes]:
         member = self._members[name]
-        is_long = member.file_size > _LONG_TEXT
-        if member.file_size > MAX_TEXT_BYTES or (is_long and member.file_size > _MAX_RATIO * member.compress_size):
+        if _unpacks_to_too_much(member.file_size, member.compress_size):
             raise _too_large()
         return self._archive.open(member)
 
     def close(self) -> None:
         self._archive.close()
+
+
+def _unpacks_to_too_much(size: int, packed: int) -> bool:
+    return size > MAX_TEXT_BYTES or (size > _LONG_TEXT and size > _MAX_RATIO * packed)
 
 
 def _is_plain_file(member: zipfile.ZipInfo) -> bool:

@@ -216,6 +216,14 @@ def test_an_archive_that_unpacks_to_very_much_is_refused(tmp_path: Path) -> None
         ConversationImport(zip_of(tmp_path, {"conversations.json": bomb}, compression=zipfile.ZIP_DEFLATED))
 
 
+def test_an_archive_of_many_members_that_unpack_to_very_much_is_refused(tmp_path: Path) -> None:
+    each = OWN + " " * 30_000_000 + "]}"
+    members = {f"conversations-{number}.json": each for number in range(2)}
+    path = zip_of(tmp_path, members, compression=zipfile.ZIP_DEFLATED)
+    with pytest.raises(ExchangeFailed, match="more than any export"):
+        ConversationImport(path)
+
+
 def test_a_picture_that_unpacks_to_very_much_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("desktop_agent.exchange.import_conversations.MAX_PICTURE_BYTES", 1000)
     large = GREEN + b"\0" * 2000
