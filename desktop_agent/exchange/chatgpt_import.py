@@ -13,14 +13,13 @@ from typing import Any, cast
 
 from desktop_agent.exchange.foreign_tree import (
     EPOCH,
-    MAX_TITLE_LENGTH,
     Draft,
     Overview,
     TreeBuilder,
     conversation_tree,
 )
 from desktop_agent.exchange.foreign_values import flag_in, list_in, moment_in, object_in, text_in
-from desktop_agent.exchange.import_report import ImportReport
+from desktop_agent.exchange.import_report import MAX_TITLE_LENGTH, ImportReport
 from desktop_agent.types.blocks import (
     Block,
     Citation,

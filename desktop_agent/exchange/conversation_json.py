@@ -15,7 +15,7 @@ from pydantic import Field, TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, text_in
-from desktop_agent.exchange.import_report import ImportReport, Skipped
+from desktop_agent.exchange.import_report import MAX_TITLE_LENGTH, ImportReport, Skipped
 from desktop_agent.types.blocks import Block, Summary, Unknown
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import Sentence
@@ -113,13 +113,16 @@ def _checked(tree: ConversationTree, report: ImportReport) -> ConversationTree |
 
 
 def _with_plain_places(tree: ConversationTree, report: ImportReport) -> ConversationTree:
-    """Return the tree with names of folders and tags as they are stored; what does not fit is reported."""
+    """Return the tree with title, names of folders and tags as they are stored; what does not fit is reported."""
+    if len(tree.title) > MAX_TITLE_LENGTH:
+        # The list would measure all of it each time that it is painted.
+        report.add(Sentence("A title that was too long was cut."))
     folder, tags = clean_path(tree.folder), clean_tags(tree.tags)
     if folder != tree.folder:
         report.add(Sentence("Names of folders that were too long, too many or empty were cut."))
     if len(tags) != len(tree.tags) or set(tags) != set(tree.tags):
         report.add(Sentence("Tags that were too long, too many or the same were left out or cut."))
-    return tree.model_copy(update={"folder": folder, "tags": tags})
+    return tree.model_copy(update={"title": tree.title[:MAX_TITLE_LENGTH], "folder": folder, "tags": tags})
 
 
 def _with_zones(tree: ConversationTree) -> ConversationTree:

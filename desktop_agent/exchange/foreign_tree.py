@@ -15,7 +15,6 @@ from desktop_agent.types.provider_events import StopReason, Usage
 MAX_MESSAGES = 100_000
 """Of one conversation."""
 
-MAX_TITLE_LENGTH = 500
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """Stands for a time that is not known."""
 

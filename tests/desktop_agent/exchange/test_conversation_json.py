@@ -172,7 +172,7 @@ def test_places_that_cannot_be_stored_are_cut_and_reported() -> None:
     report = ImportReport()
     raw = {
         "id": "c",
-        "title": "t",
+        "title": "t" * 1_000_000,
         "created_at": "2026-01-01T00:00:00",
         "updated_at": "2026-01-01T00:00:00",
         "pinned_at": "2026-01-02T00:00:00",
@@ -184,7 +184,8 @@ def test_places_that_cannot_be_stored_are_cut_and_reported() -> None:
     assert (len(tree.folder), max(map(len, tree.folder))) == (16, 80)
     assert tree.tags == ("one", "x" * 40)
     assert tree.pinned_at == datetime(2026, 1, 2, tzinfo=UTC)
-    assert len(report.notes) == 2
+    assert len(tree.title) == 500
+    assert len(report.notes) == 3
     plain = {name: raw[name] for name in ("id", "title", "created_at", "updated_at")}
     old = read_conversation(plain, ImportReport())
     assert isinstance(old, ConversationTree)
