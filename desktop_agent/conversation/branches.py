@@ -95,7 +95,8 @@ class Branches:
                 node = nodes[node.parent] if node.parent is not None else None
             if any(message.id == message_id for message in branch):
                 return branch[::-1]
-        raise WrongUse(Sentence("There is no message “{id}” in this conversation.", {"id": message_id}))
+        sentence = Sentence("There is no message “{id}” in this conversation.", {"id": message_id})
+        raise WrongUse(sentence, "It may have been deleted meanwhile. Choose one that is shown.")
 
     def nodes(self, in_view: Sequence[Message]) -> tuple[TreeMessage, ...]:
         """Return the messages of all branches of a conversation that is not stored, each after its parent."""

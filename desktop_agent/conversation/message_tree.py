@@ -92,7 +92,8 @@ class MessageTree:
     def deletion(self, message_id: str) -> Deletion:
         """Return what is deleted with this message: with part of an answer the whole of it. Raises WrongUse."""
         if message_id not in self._messages:
-            raise WrongUse(Sentence("There is no message “{id}” in this conversation.", {"id": message_id}))
+            sentence = Sentence("There is no message “{id}” in this conversation.", {"id": message_id})
+            raise WrongUse(sentence, "It may have been deleted meanwhile. Choose one that is shown.")
         own = self._beginning_of(message_id)
         root = self._version_of(own)
         ids = list(self._below(root))

@@ -303,7 +303,7 @@ class Session:
         """Ask again with the history as it is. Raises WrongUse while working, when closed, or with nothing to ask."""
         self._refuse_while_working()
         if not self.history:
-            raise WrongUse("There is nothing to try again.")
+            raise WrongUse("There is nothing to try again.", "Write what you want next.")
         if _is_answered(self.history):
             raise WrongUse(
                 "The last answer is complete, so there is nothing to try again.", "Write what you want next."
@@ -371,7 +371,7 @@ class Session:
         """Summarise older messages for the model now. Raises WrongUse while working, when closed, or when empty."""
         self._refuse_while_working()
         if not self.history:
-            raise WrongUse("There is nothing to summarise yet.")
+            raise WrongUse("There is nothing to summarise yet.", "Write a message first.")
         self._runs.start_compaction()
 
     def edit_history(self, messages: Sequence[Message]) -> None:

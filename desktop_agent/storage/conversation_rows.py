@@ -127,7 +127,8 @@ def conversation_number(connection: sqlite3.Connection, id_: str) -> int:
         # Unknown ids are rare: then all rows are gone through.
         if row is not None or connection.execute(_EXISTS_WITHOUT_INDEX, (id_,)).fetchone() is not None:
             raise InconsistentData(INDEX_MISMATCH)
-        raise WrongUse(Sentence("There is no conversation “{id}”.", {"id": id_}))
+        remedy = "It may have been deleted meanwhile. Choose another one."
+        raise WrongUse(Sentence("There is no conversation “{id}”.", {"id": id_}), remedy)
     return int(row[0])
 
 
@@ -187,7 +188,8 @@ def _move_head(connection: sqlite3.Connection, number: int, message_id: str | No
 
 def no_message_error(message_id: str) -> WrongUse:
     """Return the error for an id that no message of the conversation has."""
-    return WrongUse(Sentence("There is no message “{id}” in this conversation.", {"id": message_id}))
+    sentence = Sentence("There is no message “{id}” in this conversation.", {"id": message_id})
+    return WrongUse(sentence, "It may have been deleted meanwhile. Choose one that is shown.")
 
 
 def set_deleted(connection: sqlite3.Connection, id_: str, *, deleted: bool) -> None:

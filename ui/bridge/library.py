@@ -295,9 +295,14 @@ class ConversationLibrary(QObject):
         if is_found_id(conversation_id):
             await self.found.open(conversation_id, lambda: self._wanted == conversation_id, self._show)
             return
-        await self._open_stored(
-            conversation_id, lambda: self._wanted == conversation_id and not self._shows(conversation_id)
-        )
+        try:
+            await self._open_stored(
+                conversation_id, lambda: self._wanted == conversation_id and not self._shows(conversation_id)
+            )
+        except WrongUse:
+            # Another process may have deleted it: the list must not show it any longer.
+            await self._refresh()
+            raise
 
     async def _reopen(self, session: "Session") -> None:
         """Open the shown conversation again, unless the person chooses another meanwhile."""

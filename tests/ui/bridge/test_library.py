@@ -252,6 +252,28 @@ def test_what_is_chosen_while_it_is_put_into_the_trash_is_refused_with_a_sentenc
     run(in_loop, tmp_path, work, Turn())
 
 
+def test_what_another_process_deleted_for_good_is_listed_no_more_once_it_is_chosen(in_loop, tmp_path):
+    async def work(bridge):
+        other = await Store.open(tmp_path)
+        id_ = (await other.create_conversation(title="Hello")).id
+        listed = Heard(bridge.library.listing.listed)
+        bridge.library.new()
+        bridge.library.refresh()
+        await bridge.idle()
+        assert [each.id for each in listed[-1]] == [id_]
+        await other.delete_conversation(id_)
+        await other.purge_conversation(id_)
+        await other.close()
+        bridge.library.open(id_)
+        await bridge.idle()
+        (error,) = bridge.errors
+        assert str(error.remedy) == "It may have been deleted meanwhile. Choose another one."
+        assert listed[-1] == ()
+        assert bridge.library.current.is_empty
+
+    run(in_loop, tmp_path, work)
+
+
 def test_drafts_belong_to_their_conversation(in_loop, tmp_path):
     data = BytesIO()
     Picture.new("RGB", (2, 2), "red").save(data, "PNG")
