@@ -1,4 +1,4 @@
-"""The headless commands: `python -m desktop_agent ask …`, `… conversations …`, and the same of `desktop-agent`."""
+"""The headless commands: `python -m desktop_agent ask …`, `… conversations …`, `… usage`; and of `desktop-agent`."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 _INTERRUPTED = 130
-HEADLESS = (["ask"], ["check"], ["conversations"])
+HEADLESS = (["ask"], ["check"], ["conversations"], ["usage"])
 """The first words of the command line that open no window."""
 
 
@@ -17,6 +17,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words[:1] not in HEADLESS:
         return _print_usage(words)
     listen = _exit_on_interrupt()
+    if words[0] == "usage":
+        from desktop_agent.api.usage_command import run_usage
+
+        listen()
+        return run_usage(words[1:])
     if words[0] != "ask":
         from desktop_agent.api.conversations_command import run_check, run_conversations
 
@@ -39,7 +44,8 @@ def _print_usage(words: Sequence[str]) -> int:
 
     parse_window_arguments(words)  # --help and --version end here
     sys.stderr.write(
-        "usage: desktop-agent ask [options] PROMPT, or desktop-agent conversations COMMAND (each explained by --help)\n"
+        "usage: desktop-agent ask [options] PROMPT, desktop-agent conversations COMMAND, or desktop-agent usage "
+        "(each explained by --help)\n"
         "The window comes with an extra. Run pip install 'desktop-agent[window]', then desktop-agent.\n"
     )
     return 2

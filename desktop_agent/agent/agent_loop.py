@@ -240,6 +240,7 @@ class AgentLoop:
             await self._call_model(question, answer, provider)
         finally:
             self._budget.add_usage(answer.total_usage)
+            self._context.count_answer(provider, answer)
             self._budget.add_characters(question.characters)
         if self._is_stopped():
             # A server that ignored the limit: what came is kept, as an incomplete answer.

@@ -11,7 +11,7 @@ from time import monotonic
 
 from desktop_agent.agent.model_request import RunSettings
 from desktop_agent.agent.provider_stream import AnswerSize, validated_events
-from desktop_agent.agent.run_context import Budget, RunContext, tokens_used
+from desktop_agent.agent.run_context import Budget, RunContext
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.conversation.history import (
     COMPACTION_AUTHOR,
@@ -29,6 +29,7 @@ from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import Message, MessageState, Role, new_id, now
 from desktop_agent.types.provider_events import StopReason, Usage
 from desktop_agent.types.providers import Capabilities, ModelRequest, PromptCaching, ProviderConfig
+from desktop_agent.types.spending import tokens_used
 
 # What may stay besides what must, as shares of the window and of the whole history, or of the work on a prompt.
 _KEPT_SHARE_OF_WINDOW = 0.2
@@ -241,6 +242,7 @@ class Compaction:
         self._tools = context.tools
         self._settings = settings
         self._budget = budget
+        self._count_answer = context.count_answer
         self._failures = 0
         # Tokens by message: a history is weighed again before each turn while it is full, and has only grown.
         self._token_counts: dict[str, int] = {}
@@ -337,6 +339,7 @@ class Compaction:
             state = MessageState.INTERRUPTED
         finally:
             self._budget.add_usage(answer.total_usage)
+            self._count_answer(provider, answer)
             self._budget.add_characters(size.characters)
         return answer.message(state, now())
 

@@ -13,6 +13,7 @@ from desktop_agent.agent.modes import ModeSwitch
 from desktop_agent.agent.prompt_policies import PromptPolicies
 from desktop_agent.agent.retry import RetryPolicy
 from desktop_agent.agent.steering_queue import SteeringQueue
+from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.conversation.picture_preparation import PictureFitter
 from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.policy import PermissionPolicy
@@ -23,6 +24,7 @@ from desktop_agent.types.engine_events import Event
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import Hooks, Limits, Specialist
 from desktop_agent.types.provider_events import Usage
+from desktop_agent.types.spending import tokens_used
 
 
 class Recorder(Protocol):
@@ -234,13 +236,6 @@ def _current_task() -> "asyncio.Task[Any] | None":
         return None
 
 
-def tokens_used(usage: Usage) -> int:
-    """Return the tokens that an answer used: the server's total, or the sum of the known parts."""
-    if usage.total_tokens is not None:
-        return usage.total_tokens
-    return (usage.input_tokens or 0) + (usage.output_tokens or 0)
-
-
 def _share_of(remaining: float | None, share: float) -> float | None:
     return None if remaining is None else remaining * share
 
@@ -270,15 +265,19 @@ async def _no_wait() -> None:
     """Wait for nobody."""
 
 
+def _count_nothing(_provider: Provider, _answer: AnswerBuilder) -> None:
+    """Nobody sums up what models use."""
+
+
 @dataclass(frozen=True)
 class RunContext:
     """What a run works with. What the person may change while it runs is an object of the session's own.
 
-    `open_provider` takes the name of a model and returns who serves it just now; it raises AgentError where nobody
-    does any more. `history_ready` is awaited before anything else, `tools_ready` before the first turn.
-    `files` saves what calls are about to change; None
-    saves nothing. `prepared_history` caches what was prepared for earlier requests. `agent_path` names the specialists
-    from the root down; the root agent's is empty.
+    `open_provider` takes the name of a model and returns who serves it just now; it raises AgentError where nobody does
+    any more, or a budget is used up. `count_answer` is called once for each answer, whatever became of it.
+    `history_ready` is awaited before anything else, `tools_ready` before the first turn. `files` saves what calls are
+    about to change; None saves nothing. `prepared_history` caches what was prepared for earlier requests. `agent_path`
+    names the specialists from the root down; the root agent's is empty.
     """
 
     open_provider: Callable[[str], Awaitable[Provider]]
@@ -288,6 +287,7 @@ class RunContext:
     permission_policy: PermissionPolicy
     modes: ModeSwitch
     read_picture: PictureReader
+    count_answer: Callable[[Provider, AnswerBuilder], None] = _count_nothing
     hooks: Hooks = field(default_factory=Hooks)
     queue: SteeringQueue = field(default_factory=SteeringQueue)
     policies: PromptPolicies = field(default_factory=PromptPolicies)

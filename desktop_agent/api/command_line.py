@@ -81,7 +81,7 @@ def parse_window_arguments(argv: Sequence[str]) -> LaunchOptions:
         prog="desktop-agent",
         description="Talk and work with language models. Without a command the window opens; "
         "`desktop-agent ask --help` tells how to ask from a terminal; `desktop-agent conversations --help` how "
-        "to list, back up and check what is stored.",
+        "to list, back up and check what is stored; `desktop-agent usage --help` how to print what it cost.",
     )
     parser.add_argument("--version", action=_VersionAction, nargs=0, help="show the version and exit")
     _add_launch_arguments(parser)

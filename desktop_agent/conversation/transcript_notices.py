@@ -264,7 +264,7 @@ def _joined_paths(paths: Sequence[str]) -> str:
     return f"{listed}, …" if len(paths) > _MAX_PATHS else listed
 
 
-_CONTINUE_ACTIONS = frozenset({RemedyAction.RETRY, RemedyAction.CONTINUE})
+_CONTINUE_ACTIONS = frozenset({RemedyAction.RETRY, RemedyAction.CONTINUE, RemedyAction.GO_ON})
 
 
 class PassingNotices:

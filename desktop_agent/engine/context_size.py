@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 
-from desktop_agent.agent.run_context import tokens_used
 from desktop_agent.conversation.history import compacted_view, normalised_history, summary_of
 from desktop_agent.engine.session_controls import SessionSetup
 from desktop_agent.engine.session_writer import SessionWriter
@@ -11,6 +10,7 @@ from desktop_agent.providers.catalogue.catalogue import estimate_token_count, te
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.providers import ModelRequest
+from desktop_agent.types.spending import tokens_used
 from desktop_agent.types.tool_calls import ToolSpec
 
 

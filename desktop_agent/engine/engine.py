@@ -1,7 +1,7 @@
-"""The engine builds the headless half, everything below the library and the window; and the permission dry run."""
+"""The engine builds the headless half, everything below the library and the window."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -13,15 +13,17 @@ from pydantic import SecretStr
 
 from desktop_agent.engine.connections import DEMO, Connections
 from desktop_agent.engine.model_listings import ModelListingsFile, load_model_overrides
-from desktop_agent.engine.permission_records import AuditLog, RuleBook, unreadable_rule_notices
+from desktop_agent.engine.permission_records import PermissionInspector, RuleBook, unreadable_rule_notices
 from desktop_agent.engine.session_lifecycle import (
     DatabaseReplacement,
     IdleSessions,
     close_and_flush,
     close_unless_refused,
 )
+from desktop_agent.engine.spending import Spending
 from desktop_agent.processes.worker_threads import wait_for_all
 from desktop_agent.providers.catalogue.catalogue import Catalogue
+from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.storage.content_files import PictureFiles
 from desktop_agent.storage.conversation_lists import InterruptedRuns
@@ -33,7 +35,6 @@ from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.tool import AnyTool, DynamicToolRegistry, ToolRegistry
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.types.blocks import JsonObject, ToolUse
 from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
 from desktop_agent.types.mcp import ConsentHandlers
 from desktop_agent.types.messages import new_id, now
@@ -49,43 +50,8 @@ if TYPE_CHECKING:
     from desktop_agent.engine.session import Session
     from desktop_agent.engine.session_controls import SessionSetup
     from desktop_agent.engine.session_opening import ConversationFollower
-    from desktop_agent.permissions.gate import Verdict
     from desktop_agent.storage.write_behind import UnsavedConversation
     from desktop_agent.tools.builtin_tools import ToolSelection
-
-
-class PermissionInspector:
-    """Answers what would be allowed, and what was decided, over all conversations. Changes nothing."""
-
-    def __init__(
-        self,
-        store: Store,
-        record: Callable[[str], Awaitable[ConversationRecord]],
-        open_session: "Callable[[str], Awaitable[Session]]",
-        tools_for: Callable[[ConversationRecord], ToolRegistry],
-    ) -> None:
-        self._store = store
-        self._load_record = record
-        self._open_session = open_session
-        self._tools_for = tools_for
-
-    async def tool_names(self, conversation_id: str) -> tuple[str, ...]:
-        """Return the tools of a conversation. Raises WrongUse for an unknown one, and StorageFailed."""
-        return self._tools_for(await self._load_record(conversation_id)).names
-
-    async def verdict_for(self, conversation_id: str, tool: str, arguments: JsonObject) -> "Verdict":
-        """Return what rules and mode would decide about such a call now, without making it. Hooks are not asked.
-
-        Raises WrongUse for an unknown conversation, and StorageFailed.
-        """
-        session = await self._open_session(conversation_id)
-        tools = self._tools_for(session.record)
-        call = ToolUse(id="", name=tool, input=arguments)
-        return await session.permission_policy.verdict(call, tools.get(tool), tools.names)
-
-    def audit_log(self) -> AuditLog:
-        """Return what was decided about every call so far, to be read page by page."""
-        return AuditLog(self._store)
 
 
 _REVOKE_AGAIN = "Check the disk and its free space, then revoke the rule again."
@@ -153,6 +119,7 @@ class Engine:
             catalogue=catalogue,
             saved=ModelListingsFile(folder),
         )
+        self.spending = Spending(store.usage, lambda: self._preferences.usage)
         self._private_hosts = lambda: self._preferences.network.private_host_names
         self.permission_inspector = PermissionInspector(store, self.record, self.session, self._tools_for)
         self.notices: tuple[Sentence, ...] = store.report.notices
@@ -341,14 +308,12 @@ class Engine:
 
     async def write_all(self, *, at_once: bool = False) -> None:
         """Try to write what waits everywhere; `unsaved` says what was refused."""
-        sessions = tuple(self._busy)
-        await wait_for_all(*(session.write_at_once() if at_once else session.write_all() for session in sessions))
+        await wait_for_all(*(busy.write_at_once() if at_once else busy.write_all() for busy in tuple(self._busy)))
 
     @property
     def unsaved(self) -> "tuple[UnsavedConversation, ...]":
         """Return the conversations of which the disk refused something, also after `close`."""
-        unsaved = (session.unsaved for session in self._all_sessions)
-        return tuple(conversation for conversation in unsaved if conversation is not None)
+        return tuple(unsaved for session in self._all_sessions if (unsaved := session.unsaved) is not None)
 
     @property
     def _all_sessions(self) -> "set[Session]":
@@ -358,7 +323,7 @@ class Engine:
     async def close(self) -> None:
         """Stop everything, write what is left, and release the folder; whatever fails, the other steps are done."""
         async with AsyncExitStack() as stack:
-            for part in filter(None, (self._locks, self.store, self._mcp_in_use, self.connections)):
+            for part in filter(None, (self._locks, self.store, self.spending, self._mcp_in_use, self.connections)):
                 stack.push_async_callback(part.close)
             await self._idle_sessions.close()
             await wait_for_all(*(session.close() for session in self._all_sessions), self._database_replacement.close())
@@ -372,7 +337,8 @@ class Engine:
         from desktop_agent.engine.titles import title_model
 
         return SessionSetup(
-            open_provider=lambda record, model: self.connections.provider(_endpoint_for(record, model)),
+            open_provider=partial(_open_provider, self),
+            spending=self.spending,
             require_endpoint=lambda record: self.connections.require_endpoint(record.endpoint_id),
             tools_ready=self._tools_ready,
             read_picture=self.pictures.get,
@@ -414,11 +380,17 @@ class Engine:
         return self.new_session(endpoint_id=DEMO, model="demo", workspace=str(folder))
 
 
+async def _open_provider(engine: Engine, record: ConversationRecord, model: str) -> Provider:
+    endpoint_id = _endpoint_for(record, model)
+    await engine.spending.check(endpoint_id, record.id)
+    return await engine.connections.provider(endpoint_id)
+
+
 def _make_mcp_servers(engine: Engine, defaults: RunDefaults, on_state: Callable[[], None]) -> "McpServers":
     from desktop_agent.engine.mcp_servers import McpServers, SamplingHandler
 
     sampling = SamplingHandler(
-        lambda: engine.people, lambda: _default_model(defaults, engine.preferences), engine.connections
+        lambda: engine.people, lambda: _default_model(defaults, engine.preferences), engine.connections, engine.spending
     )
     servers = McpServers(
         lambda: engine.preferences.mcp.servers,

@@ -21,6 +21,7 @@ from desktop_agent.engine.mcp_connections import (
 )
 from desktop_agent.engine.mcp_server_instances import McpNotifier, ServerInstance, ServerTrials
 from desktop_agent.engine.mcp_tools import ToolDigestStore
+from desktop_agent.engine.spending import Spending
 from desktop_agent.mcp.catalog import prompt_blocks, resource_blocks, visible_completions
 from desktop_agent.mcp.client import McpClient
 from desktop_agent.mcp.config_import import ImportedServers
@@ -369,10 +370,12 @@ class SamplingHandler:
         consent: Callable[[], ConsentHandlers],
         chosen_model: Callable[[], tuple[str | None, str | None]],
         connections: Connections,
+        spending: Spending,
     ) -> None:
         self._consent = consent
         self._chosen_model = chosen_model
         self._connections = connections
+        self._spending = spending
 
     def handlers(self) -> ServerRequestHandlers:
         """Return who answers requests now; no model answers where nobody could agree to it."""
@@ -413,6 +416,7 @@ class SamplingHandler:
     async def _ask(
         self, endpoint_id: str, model: str, request: SamplingRequest, on_usage: UsageListener
     ) -> SamplingAnswer:
+        await self._spending.check(endpoint_id)
         provider = await self._connections.provider(endpoint_id)
         config = ProviderConfig(max_tokens=request.max_tokens, system_prompt=request.system_prompt or None)
         model_request = ModelRequest(
@@ -425,6 +429,7 @@ class SamplingHandler:
                 async for event, _ in events:
                     answer.feed(event)
         finally:
+            self._spending.count(endpoint_id, provider, answer)
             if answer.total_usage is not None:
                 on_usage(answer.total_usage)
         message = answer.message(MessageState.COMPLETE, now())

@@ -1,16 +1,17 @@
-"""The rule book that all open conversations share, and the audit of tool calls from their journals."""
+"""The rule book that all open conversations share, the audit of tool calls from their journals, and the dry run."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import asdict, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
 from pydantic_core import to_jsonable_python
 
-from desktop_agent.storage.records import JournalEntry, StoredRules
+from desktop_agent.storage.records import ConversationRecord, JournalEntry, StoredRules
 from desktop_agent.storage.store import Store
-from desktop_agent.types.blocks import Outcome
+from desktop_agent.tools.tool import ToolRegistry
+from desktop_agent.types.blocks import JsonObject, Outcome, ToolUse
 from desktop_agent.types.engine_events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -21,6 +22,10 @@ from desktop_agent.types.engine_events import (
 )
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.permissions import AuditEntry, AuditState, Rule, RuleScope
+
+if TYPE_CHECKING:
+    from desktop_agent.permissions.gate import Verdict
+    from desktop_agent.permissions.policy import PermissionPolicy
 
 
 class RuleFollower(Protocol):
@@ -215,3 +220,47 @@ def to_json_lines(entries: Iterable[AuditEntry]) -> Iterator[str]:
     """Yield one JSON object a line, for other programs."""
     for entry in entries:
         yield json.dumps(to_jsonable_python(asdict(entry)), ensure_ascii=False) + "\n"
+
+
+class JudgedSession(Protocol):
+    """What a dry run needs of an open conversation."""
+
+    @property
+    def record(self) -> ConversationRecord: ...
+
+    @property
+    def permission_policy(self) -> "PermissionPolicy": ...
+
+
+class PermissionInspector:
+    """Answers what would be allowed, and what was decided, over all conversations. Changes nothing."""
+
+    def __init__(
+        self,
+        store: Store,
+        record: Callable[[str], Awaitable[ConversationRecord]],
+        open_session: Callable[[str], Awaitable[JudgedSession]],
+        tools_for: Callable[[ConversationRecord], ToolRegistry],
+    ) -> None:
+        self._store = store
+        self._load_record = record
+        self._open_session = open_session
+        self._tools_for = tools_for
+
+    async def tool_names(self, conversation_id: str) -> tuple[str, ...]:
+        """Return the tools of a conversation. Raises WrongUse for an unknown one, and StorageFailed."""
+        return self._tools_for(await self._load_record(conversation_id)).names
+
+    async def verdict_for(self, conversation_id: str, tool: str, arguments: JsonObject) -> "Verdict":
+        """Return what rules and mode would decide about such a call now, without making it. Hooks are not asked.
+
+        Raises WrongUse for an unknown conversation, and StorageFailed.
+        """
+        session = await self._open_session(conversation_id)
+        tools = self._tools_for(session.record)
+        call = ToolUse(id="", name=tool, input=arguments)
+        return await session.permission_policy.verdict(call, tools.get(tool), tools.names)
+
+    def audit_log(self) -> AuditLog:
+        """Return what was decided about every call so far, to be read page by page."""
+        return AuditLog(self._store)

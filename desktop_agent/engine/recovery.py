@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby
 
-from desktop_agent.agent.run_context import NO_PRIOR_USE, PriorUse, tokens_used
+from desktop_agent.agent.run_context import NO_PRIOR_USE, PriorUse
 from desktop_agent.agent.tool_calls.tool_execution import OUTCOME_UNKNOWN, RecoveredCalls
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.conversation.history import SpecialistUsage, add_usage, missing_result, summary_of, unanswered_calls
@@ -34,6 +34,7 @@ from desktop_agent.types.engine_events import (
 )
 from desktop_agent.types.messages import Message, MessageState, Role, now
 from desktop_agent.types.provider_events import StopReason, Usage, UsageUpdate
+from desktop_agent.types.spending import tokens_used
 
 _NOT_STARTED = "The program ended before this call was started."
 

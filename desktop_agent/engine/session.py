@@ -88,6 +88,11 @@ class RunStarter:
         """Note that the person stopped this run and the queue."""
         self._stopped_recorder = recorder
 
+    def excuse(self) -> None:
+        """Let the run that works go on over a budget, to its end."""
+        if self._setup.spending is not None:
+            self._setup.spending.excuse(self._writer.record.id)
+
     def close_open_calls(self) -> None:
         """Close the calls of a dead process that nobody resumes: they get their results, their run is over."""
         if self.open_calls is not None:
@@ -120,6 +125,8 @@ class RunStarter:
     ) -> None:
         """Send the next message that waits, unless all was stopped or calls wait for results."""
         self._controls.finish_prompt(prompt)
+        if self._setup.spending is not None:
+            self._setup.spending.end_excuse(self._writer.record.id)
         if recorder is self._stopped_recorder and not self._is_closed():
             self._controls.return_queued()
         elif not self._is_closed() and not self.awaits_results and self._active_run.is_latest(recorder):
@@ -310,16 +317,18 @@ class Session:
             )
         self._runs.start()
 
-    def continue_run(self) -> None:
+    def continue_run(self, *, over_budget: bool = False) -> None:
         """Continue without a new prompt: after a limit, with added results, with a message that waits.
 
-        Raises WrongUse while working, when closed, or with nothing to continue.
+        `over_budget` lets this run exceed a budget. Raises WrongUse while working, when closed, or with nothing to do.
         """
         self._refuse_while_working()
         if self.queue.entries and (not self.history or _is_answered(self.history)):
             self._runs.start(self._controls.take_next)
         else:
             self.retry()
+        if over_budget:
+            self._runs.excuse()
 
     def resume(self) -> bool:
         """Resume the run of a dead process; return whether there was one.

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from desktop_agent.agent.guards import Guards
 from desktop_agent.agent.model_request import PictureReader
@@ -10,6 +11,7 @@ from desktop_agent.agent.modes import ModeSwitch
 from desktop_agent.agent.prompt_policies import PromptPolicies
 from desktop_agent.agent.questions import QuestionBroker
 from desktop_agent.agent.steering_queue import SteeringQueue
+from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.conversation.history import SpecialistUsage, add_usage
 from desktop_agent.engine.permission_records import RuleBook
 from desktop_agent.engine.session_permissions import SessionPolicyStore
@@ -45,6 +47,9 @@ from desktop_agent.types.policies import Guard, Hooks, Limits, PromptPolicy, Que
 from desktop_agent.types.provider_events import Usage
 from desktop_agent.types.providers import ProviderConfig
 
+if TYPE_CHECKING:
+    from desktop_agent.engine.spending import Spending
+
 
 async def _no_wait_for_tools(_: ConversationRecord) -> None:
     """Wait for nobody."""
@@ -62,7 +67,7 @@ class SessionSetup:
     what saves files before calls change them; None saves nothing. `questions`: the agent may ask the person, so
     somebody must be there to answer. `mode_requests`: it may ask for another mode. `execute_tools` False: the
     caller executes the calls. `title_model` returns the model that makes titles, on the conversation's server; None
-    leaves the first words.
+    leaves the first words. `spending` sums up what models use; None: nobody does.
     """
 
     open_provider: Callable[[ConversationRecord, str], Awaitable[Provider]]
@@ -87,6 +92,13 @@ class SessionSetup:
     execute_tools: bool = True
     compact_at: float | None = 0.8
     title_model: Callable[[ConversationRecord], str | None] = lambda _: None
+    spending: "Spending | None" = None
+
+    def count_answer(self, record: ConversationRecord, provider: Provider, answer: AnswerBuilder) -> None:
+        """Count what a model used for a conversation. Nothing says where one worked that is in memory alone."""
+        if self.spending is not None:
+            project = "" if self.store is None else record.workspace or ""
+            self.spending.count(record.endpoint_id, provider, answer, project)
 
 
 _STOPPED_BEFORE_SENT = "Stopped before it was sent."

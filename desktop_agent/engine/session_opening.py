@@ -214,6 +214,10 @@ async def reopen_session(
     )
     # By the writer: a disk that refuses prevents nobody from reading, and is retried.
     await writer.write(*recovery.messages)
+    if setup.spending is not None:
+        for message in recovery.messages:
+            setup.spending.count_recovered(loaded.record, message.model, message.usage)
+        setup.spending.count_recovered(loaded.record, None, recovery.specialist_usage)
     if recovery.specialist_usage is not None:
         used = add_usage(writer.record.state.specialist_usage, recovery.specialist_usage)
         journal_queue.change_record(state=writer.record.state.model_copy(update={"specialist_usage": used}))

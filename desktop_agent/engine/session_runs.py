@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from desktop_agent.agent.model_request import PreparedHistory, RunSettings
@@ -197,6 +198,7 @@ class RunFactory:
             open_provider=lambda model: setup.open_provider(record, model),
             history_ready=self._load_history,
             tools_ready=lambda: setup.tools_ready(record),
+            count_answer=partial(setup.count_answer, record),
             recorder=recorder,
             tools=tools,
             approvals=controls.approvals,

@@ -206,7 +206,7 @@ class TitleMaker:
     async def _make(self, model: str, prompt: Message, answer: str) -> None:
         record = self._writer.record
         text = AnswerBuilder(new_id(), model)
-        title = ""
+        title, provider = "", None
         try:
             async with asyncio.timeout(MAX_SECONDS):
                 provider = await self._setup.open_provider(record, model)
@@ -225,6 +225,8 @@ class TitleMaker:
             is_the_same = self._has_local_title(prompt) and _first_answer(self._writer.history()) == answer
             if title and is_the_same:
                 self._writer.journal_queue.change_record(title=title, title_is_automatic=True)
+            if provider is not None:
+                self._setup.count_answer(record, provider, text)
             if text.total_usage is not None:
                 self.on_usage(text.total_usage)
             if title or text.total_usage is not None:

@@ -15,6 +15,7 @@ from desktop_agent.storage import content_files, conversation_rows, folder_rows
 from desktop_agent.storage.connection import connect, transaction, write_verified_copy
 from desktop_agent.storage.files import sync_folder
 from desktop_agent.storage.search import outbox
+from desktop_agent.storage.usage import usage_table
 from desktop_agent.types.errors import DatabaseTooNew, Sentence
 
 _FIRST_TABLES = """
@@ -126,6 +127,7 @@ MIGRATIONS: tuple[str, ...] = (
     _BRANCHES,
     outbox.TABLES,
     folder_rows.TABLES,
+    usage_table.TABLES,
 )
 TABLES_BY_MARK: dict[int, str] = {
     101: "conversations",
@@ -139,6 +141,7 @@ TABLES_BY_MARK: dict[int, str] = {
     110: "checkpoints",
     113: "folders",
     114: "tags",
+    115: "usage",
 }
 
 

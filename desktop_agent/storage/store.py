@@ -60,6 +60,7 @@ from desktop_agent.storage.records import (
     parameters_to_json,
     reasoning_to_json,
 )
+from desktop_agent.storage.usage.usage_rows import UsageRows
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.engine_events import Envelope
 from desktop_agent.types.errors import DatabaseReplaced, Sentence, StorageFailed
@@ -97,6 +98,7 @@ class Store:
         self.calls = journal_rows.CallRows(self._run)
         self.branches = BranchRows(self._run, self._purge)
         self.branch_parts = BranchParts(self._run)
+        self.usage = UsageRows(self._run)
 
     @classmethod
     async def open(cls, folder: Path, program: Program = "library") -> "Store":
@@ -352,8 +354,7 @@ class Store:
     async def snapshot(self, target: Path) -> None:
         """Write a checked copy of the database to `target`, which must not exist. Pictures are files: not included.
 
-        It has a connection of its own in another thread, so that a long copy holds up no journal. When it is cancelled
-        nothing is left.
+        Its connection and thread are its own, so a long copy holds up no journal. Cancelled, it leaves nothing.
         """
         await self._run(lambda _: None)  # writes requested before are in the copy
         await _copy_database(self.folder / DATABASE_NAME, target)

@@ -48,6 +48,7 @@ class RemedyAction(StrEnum):
     RETRY = "retry"
     OPEN_SETTINGS = "open_settings"
     CONTINUE = "continue"
+    GO_ON = "go_on"
 
 
 class AgentError(Exception):

@@ -4,7 +4,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from desktop_agent.types.form_hints import ChoiceNames, FolderField, FontFamilyField, NumberFormat, OneLine
+from desktop_agent.types.form_hints import (
+    ChoiceNames,
+    FolderField,
+    FontFamilyField,
+    NumberFormat,
+    OneLine,
+    OptionalNumber,
+)
 from desktop_agent.types.mcp import McpServer
 from desktop_agent.types.permissions import BUILT_IN_MODES, Mode
 from desktop_agent.types.policies import Specialist
@@ -301,6 +308,45 @@ class StoragePreferences(_Section):
     )
 
 
+class UsagePreferences(_Section):
+    """Budgets for all conversations together. None is no budget."""
+
+    cost_per_day: Annotated[float | None, OptionalNumber("5", empty_text="No budget")] = Field(
+        default=None,
+        gt=0,
+        le=1_000_000,
+        title="Dollars for a day",
+        description="US dollars. At 80 % you are warned; at 100 % no model is asked any more.",
+    )
+    cost_per_month: Annotated[float | None, OptionalNumber("50", empty_text="No budget")] = Field(
+        default=None,
+        gt=0,
+        le=1_000_000,
+        title="Dollars for a month",
+        description="US dollars from the first of the month on.",
+    )
+    tokens_per_day: Annotated[int | None, OptionalNumber("2000000", empty_text="No budget")] = Field(
+        default=None,
+        ge=1,
+        le=1_000_000_000_000,
+        title="Tokens for a day",
+        description="Read and written together. They hold for models without a price too.",
+    )
+    tokens_per_month: Annotated[int | None, OptionalNumber("30000000", empty_text="No budget")] = Field(
+        default=None,
+        ge=1,
+        le=1_000_000_000_000,
+        title="Tokens for a month",
+        description="From the first of the month on.",
+    )
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether there is any budget."""
+        budgets = (self.cost_per_day, self.cost_per_month, self.tokens_per_day, self.tokens_per_month)
+        return any(budget is not None for budget in budgets)
+
+
 class HistoryPreferences(_Section):
     """Conversations that other assistants left on this computer. Programs are the words of their readers."""
 
@@ -338,4 +384,5 @@ class Preferences(_Section):
     mcp: McpPreferences = McpPreferences()
     shortcuts: ShortcutPreferences = ShortcutPreferences()
     storage: StoragePreferences = StoragePreferences()
+    usage: UsagePreferences = UsagePreferences()
     histories: HistoryPreferences = HistoryPreferences()

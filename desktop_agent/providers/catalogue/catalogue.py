@@ -175,6 +175,15 @@ class Pricing:
             total += tokens * (dollars or 0.0)
         return total / _MILLION
 
+    def saved(self, usage: Usage) -> float:
+        """Return the US dollars that the cache saved, less what writing it cost more; 0 where a price is unknown."""
+        price = self._price_for(usage.input_tokens or 0)
+        if price is None or price.input is None:
+            return 0.0
+        written = price.cache_write_long if self.long_lived else price.cache_write
+        shares = ((usage.cache_read_tokens or 0, price.cache_read), (usage.cache_write_tokens or 0, written))
+        return sum(tokens * (price.input - dollars) for tokens, dollars in shares if dollars is not None) / _MILLION
+
     def _price_for(self, prompt: int) -> Price | None:
         is_long = self.price.beyond is not None and prompt > self.price.beyond
         return self.price.long if is_long else self.price

@@ -55,7 +55,10 @@ async def sampling(folder, person, *turns, model="m"):
         providers = ProviderPreferences(endpoints=(SCRIPTED,), endpoint_id="scripted", model=model)
         await engine.change_preferences(Preferences(providers=providers))
         engine.people = person.people
-        yield SamplingHandler(lambda: engine.people, lambda: ("scripted", model), engine.connections), provider
+        handler = SamplingHandler(
+            lambda: engine.people, lambda: ("scripted", model), engine.connections, engine.spending
+        )
+        yield handler, provider
         provider.assert_finished()
     finally:
         await engine.close()
@@ -200,7 +203,17 @@ async def test_nothing_is_offered_to_servers_where_nobody_can_agree(tmp_path):
     async with sampling(tmp_path, person) as (samples, _):
         assert samples.handlers().sample is not None
         half = SamplingHandler(
-            lambda: ConsentHandlers(approve_sampling=person._ask), samples._chosen_model, samples._connections
+            lambda: ConsentHandlers(approve_sampling=person._ask),
+            samples._chosen_model,
+            samples._connections,
+            samples._spending,
         )
         assert half.handlers().sample is None
         assert await half.sample(ASKED, person.spent.append) is None
+
+
+async def test_what_it_costs_counts_for_the_budgets(tmp_path):
+    person = Person(to_send=True)
+    async with sampling(tmp_path, person, BLUE) as (samples, _):
+        await samples.sample(ASKED, person.spent.append)
+        assert (await samples._spending.report("model")).total.cost == 0.25
