@@ -220,7 +220,10 @@ class AppController:
         await self._disk.backups.note_program(QCoreApplication.applicationVersion())
         await import_in_thread("desktop_agent.engine.exchange.found_histories")
         from ui.shell.exchange import FoundPresenter
+        from ui.shell.usage import BudgetBanners
 
+        BudgetBanners(self._settings.usage, self.window.banners, self._show_usage, self.window)
+        self._settings.usage.load_budgets()
         FoundPresenter(self._startup.themes, self.library, self.window)
         self.library.found.start_indexing()
 
@@ -343,6 +346,7 @@ class AppController:
         self._mcp.settings_requested.connect(lambda: self._settings_presenter.show().show_page("mcp"))
         self._startup.ended.connect(self.end)
         self.window.settings_requested.connect(self._show_settings)
+        self.window.page.usage_meter.usage_requested.connect(self._show_usage)
         self.window.banners.add_remedy_button(
             RemedyAction.OPEN_SETTINGS,
             QCoreApplication.translate("AppController", "Open settings"),
@@ -355,6 +359,9 @@ class AppController:
 
     def _show_settings(self) -> None:
         self._settings_presenter.show()
+
+    def _show_usage(self) -> None:
+        self._settings_presenter.show("usage")
 
     def _open_folder(self) -> str | None:
         return None if self.library.current is None else self.library.current.workspace

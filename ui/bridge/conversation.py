@@ -209,9 +209,9 @@ class OpenConversation(QObject):
             self.record_changed.emit()
             self.working_changed.emit(True)
 
-    def continue_run(self) -> None:
-        """Ask again, or send what is queued. Raises WrongUse."""
-        self._session.continue_run()
+    def continue_run(self, *, over_budget: bool = False) -> None:
+        """Ask again, or send what is queued; `over_budget`: this once. Raises WrongUse."""
+        self._session.continue_run(over_budget=over_budget)
         self.working_changed.emit(True)
 
     def compact(self) -> None:

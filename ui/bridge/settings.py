@@ -1,6 +1,8 @@
-"""Preferences, model prices, and the available tools, for the screens."""
+"""Preferences, model prices, usage, and the available tools, for the screens."""
 
+import asyncio
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -8,8 +10,10 @@ from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.price_overrides import ModelPriceEntry
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.preferences import Preferences
 from desktop_agent.types.providers import Price
+from desktop_agent.types.spending import UsageGrouping, UsageReport
 from desktop_agent.types.tool_calls import ToolClass
 from ui.bridge.event_loop import BackgroundTasks
 
@@ -87,6 +91,60 @@ def _built_in_tools() -> ToolGroup:
     return ToolGroup("", tuple(described))
 
 
+class UsageReports(QObject):
+    """What models used, and the budgets. The database is asked in its own thread."""
+
+    loaded = Signal(object)
+    """A UsageReport."""
+    budgets_changed = Signal(object)
+    """The BudgetStates of all budgets."""
+    counted = Signal()
+    """Something was used since."""
+    exported = Signal(object)
+    """A Sentence."""
+
+    def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+        engine.spending.on_change(self._on_counted)
+        engine.on_preferences(lambda _: self.load_budgets())
+
+    def load(self, grouping: UsageGrouping, since: date | None) -> None:
+        """Find what was used from this day on; `loaded` answers."""
+        self._tasks.start(self._load(grouping, since))
+
+    def load_budgets(self) -> None:
+        """Find how much of the budgets is used; `budgets_changed` answers."""
+        self._tasks.start(self._load_budgets())
+
+    def export(self, report: UsageReport, path: Path) -> None:
+        """Write a report as CSV; `exported` answers."""
+        self._tasks.start(self._export(report, path))
+
+    def _on_counted(self) -> None:
+        self.counted.emit()
+        self.load_budgets()
+
+    async def _load(self, grouping: UsageGrouping, since: date | None) -> None:
+        self.loaded.emit(await self._engine.spending.report(grouping, since))
+
+    async def _load_budgets(self) -> None:
+        self.budgets_changed.emit(await self._engine.spending.budgets())
+
+    async def _export(self, report: UsageReport, path: Path) -> None:
+        # Late: an export is asked for seldom.
+        from desktop_agent.engine.exchange.conversation_exchange import export_target
+        from desktop_agent.exchange.usage_export import usage_as_csv
+        from ui.bridge.storage import save_file
+
+        place = await asyncio.to_thread(export_target, path, self._engine.folder)
+        # With a mark, by which spreadsheets know UTF-8.
+        await save_file(place, usage_as_csv(report).encode("utf-8-sig"))
+        values = {"name": path.name, "folder": str(path.parent)}
+        self.exported.emit(Sentence("“{name}” was saved in {folder}.", values))
+
+
 ZOOM_STEP, ZOOM_LEAST, ZOOM_MOST = 10, 50, 300
 
 
@@ -101,6 +159,7 @@ class Settings(QObject):
         self._engine = engine
         self._tasks = tasks
         self.tools = AvailableTools(engine, tasks, self)
+        self.usage = UsageReports(engine, tasks, self)
         engine.on_preferences(self.changed.emit)
 
     @property

@@ -46,6 +46,13 @@ def add_model_fields(form: Form, model: type[BaseModel], names: Iterable[str] = 
         )
 
 
+def typed_value(model: type[BaseModel], name: str, value: Any) -> Any:
+    """Return the number that was written into a field for one that may be missing; other values as they are."""
+    if _hint(model.model_fields[name], OptionalNumber) is None:
+        return value
+    return getattr(model.model_validate({name: value}), name)
+
+
 def translate_preference(text: str) -> str:
     """Translate a title or description of the declaration."""
     return QCoreApplication.translate("Preferences", text)
@@ -64,7 +71,7 @@ def control_for(field: FieldInfo) -> Control[QWidget]:
     if kind is int or kind is float:
         return _number_box(field)
     if optional_number is not None:
-        return _optional_number_line(optional_number)
+        return _delayed(_optional_number_line(optional_number))
     if _hint(field, FontFamilyField) is not None:
         return _font_menu()
     if kind is str:
@@ -147,7 +154,8 @@ def _optional_number_line(hint: OptionalNumber) -> Control[QWidget]:
     control = text_line(placeholder=translate_preference(hint.empty_text))
 
     def show(number: float | None) -> None:
-        control.show("" if number is None else str(number))
+        # A whole number of dollars as people write it: not 5.0.
+        control.show("" if number is None else str(int(number) if number == int(number) else number))
 
     return replace(control, read=lambda: control.read().replace(",", ".") or None, show=show)
 

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.preferences import Preferences
 from ui.forms.form import SETTINGS, Form
-from ui.forms.model_fields import add_model_fields
+from ui.forms.model_fields import add_model_fields, typed_value
 from ui.settings.found_histories import FoundHistorySettings
 from ui.settings.mcp_servers.mcp_servers_form import McpServersForm
 from ui.settings.modes_form import ModeSettings
@@ -34,6 +34,7 @@ from ui.settings.providers_form import ProviderSettings
 from ui.settings.shortcuts_form import ShortcutSettings
 from ui.settings.specialists_form import SpecialistSettings
 from ui.settings.storage_form import StorageSettings
+from ui.settings.usage.usage_page import UsageSettings
 from ui.style.accessibility import choose_toggled_row
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, button, label
@@ -123,6 +124,7 @@ class SettingsDialog(QDialog):
         self.shortcuts = ShortcutSettings(themes)
         self.histories = FoundHistorySettings()
         self.storage = StorageSettings(themes, self._create_form("storage"))
+        self.usage = UsageSettings(themes, self._create_form("usage"))
         self._problem = StatusLine(themes)
         self._pages_by_name: list[str] = []
         self._list = QListWidget()
@@ -144,6 +146,7 @@ class SettingsDialog(QDialog):
         self._add_page("shortcuts", self.shortcuts)
         self._add_page("histories", self.histories)
         self._add_page("storage", self.storage)
+        self._add_page("usage", self.usage)
         self._build(themes)
         themes.changed.connect(self._update_layout)
         self._update_layout()
@@ -196,7 +199,10 @@ class SettingsDialog(QDialog):
             QTimer.singleShot(0, row, partial(scroll.ensureWidgetVisible, row))
 
     def _on_field_changed(self, section: str, name: str) -> None:
-        self._change_preference(section, name, self._forms[section].rows[name].value)
+        row = self._forms[section].rows[name]
+        if not row.problem:
+            values: BaseModel = getattr(self._preferences, section)
+            self._change_preference(section, name, typed_value(type(values), name, row.value))
 
     def _change_preference(self, section: str, name: str, value: Any) -> None:
         old = getattr(self._preferences, section)

@@ -51,6 +51,10 @@ class FileSaver(QObject):
 
     def ask(self, over: QWidget, name: str, data: Callable[[], bytes]) -> QFileDialog:
         """Open the dialog. `data` is called in a thread once a path is chosen; it may raise OSError."""
+        return self.ask_path(over, name, lambda path: self._tasks.start(self._write(path, data)))
+
+    def ask_path(self, over: QWidget, name: str, on_chosen: Callable[[Path], object]) -> QFileDialog:
+        """Open the dialog; `on_chosen` gets the path."""
         dialog = QFileDialog(over, self.tr("Save as"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -60,7 +64,7 @@ class FileSaver(QObject):
 
         def on_selected(path: str) -> None:
             self._folder = str(Path(path).parent)
-            self._tasks.start(self._write(Path(path), data))
+            on_chosen(Path(path))
 
         dialog.fileSelected.connect(on_selected)
         dialog.open()

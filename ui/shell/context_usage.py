@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, QSize, Signal
-from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy, QWidget
 
 from desktop_agent.conversation.history import ConversationUsage
 from desktop_agent.types.provider_events import Usage
@@ -13,20 +13,25 @@ from ui.composer.attachment_chips import Attachment, PastedText
 from ui.composer.attachment_items import PendingPicture, PendingResource
 from ui.composer.composer import Composer
 from ui.composer.notices import ContextOverflowNotice
-from ui.style.text import format_count, format_dollars, format_number, plain_tooltip
+from ui.style.text import escape_mnemonics, format_count, format_dollars, format_number, plain_tooltip
 
 _PADDING = 8
 
 
 class UsageMeter(QPushButton):
-    """Shows how full the context is, the cached share, and the cost. Pressing it shows the details.
+    """Shows how full the context is, the cached share, and the cost. Pressing it shows the details in a menu, which
+    leads to the usage of all conversations.
 
     It shows as much as has room and is no wider than that: the rest belongs to the title.
     """
 
+    usage_requested = Signal()
+    """Show the page of usage."""
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._variants: tuple[str, ...] = ("",)
+        self._lines: list[str] = []
         self._room = 0
         self.setAccessibleName(self.tr("Tokens and cost"))
         self.setProperty("kind", "figure")
@@ -45,6 +50,7 @@ class UsageMeter(QPushButton):
         self._variants = tuple(" · ".join(filter(None, variant)) for variant in variants)
         self.setVisible(bool(self._variants[0]))
         details = self._details(last, total, window, cost)
+        self._lines = details
         self.setAccessibleDescription("; ".join([self._variants[0], *details]))
         self.setToolTip(plain_tooltip("\n".join(details)))
         self._fit()
@@ -76,7 +82,15 @@ class UsageMeter(QPushButton):
         return QSize(metrics.horizontalAdvance(text) + 2 * _PADDING + 2, metrics.height() + _PADDING)
 
     def _show_details(self) -> None:
-        QToolTip.showText(self.mapToGlobal(self.rect().bottomLeft()), self.toolTip(), self)
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.setAccessibleName(self.accessibleName())
+        for line in self._lines:
+            menu.addAction(escape_mnemonics(line)).setEnabled(False)
+        menu.addSeparator()
+        all_of_it = menu.addAction(self.tr("Usage of all conversations"), self.usage_requested.emit)
+        menu.setActiveAction(all_of_it)
+        menu.popup(self.mapToGlobal(self.rect().bottomLeft()))
 
     def _context(self, tokens: int | None, window: int | None) -> tuple[str, str]:
         if tokens is None:

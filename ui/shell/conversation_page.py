@@ -77,6 +77,9 @@ class StarterMessages(QWidget):
 REMARK_MS = 12_000
 
 
+_ASKS_AGAIN = frozenset({RemedyAction.RETRY, RemedyAction.GO_ON})
+
+
 class ConversationPage(QObject):
     """Fills the page frame and shows one OpenConversation at a time in it."""
 
@@ -102,7 +105,7 @@ class ConversationPage(QObject):
         self._conversation: OpenConversation | None = None
         self._opener = AddressOpener(self)
         self._title = frame.title
-        self._usage = UsageMeter()
+        self.usage_meter = UsageMeter()
         self.banners = banners
         self.composer = frame.composer
         self.transcript = TranscriptView(themes, pictures)
@@ -126,7 +129,7 @@ class ConversationPage(QObject):
         self._drafts = DraftSync(self.composer, library, tasks, self)
         self.editing = PromptEditing(themes, self.composer, self.transcript, library, self._drafts, tasks, self)
         frame.set_content(
-            self._usage, self.navigation.find_bar, self.transcript, self.starters, self.session_controls.above
+            self.usage_meter, self.navigation.find_bar, self.transcript, self.starters, self.session_controls.above
         )
         self._sending = asyncio.Lock()
         self._saved_early: list[tuple[str, list[Attachment]]] = []
@@ -334,8 +337,8 @@ class ConversationPage(QObject):
             return
         if action is RemedyAction.OPEN_SETTINGS:
             self.settings_requested.emit()
-        elif action is RemedyAction.RETRY or (action is RemedyAction.CONTINUE and self._conversation.can_resume):
-            self._run(self._conversation.continue_run)
+        elif action in _ASKS_AGAIN or (action is RemedyAction.CONTINUE and self._conversation.can_resume):
+            self._run(partial(self._conversation.continue_run, over_budget=action is RemedyAction.GO_ON))
         elif action is RemedyAction.CONTINUE:
             self._run(partial(self._conversation.send, Message.user(self.tr("Continue."))))
 
@@ -376,7 +379,7 @@ class ConversationPage(QObject):
         conversation = self._conversation
         if conversation is not None:
             capabilities = self._servers.capabilities(conversation.endpoint_id, conversation.model)
-            self._usage.show_usage(conversation.usage, conversation.history.spending, capabilities.context_window)
+            self.usage_meter.show_usage(conversation.usage, conversation.history.spending, capabilities.context_window)
 
 
 def _link_to(conversation: OpenConversation | None, message_id: str) -> str:

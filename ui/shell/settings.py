@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         RulesPresenter,
         StoragePresenter,
     )
+    from ui.shell.usage import UsagePresenter
 
 LINE_WIDTHS = {"narrow": 600, "medium": READING_WIDTH, "wide": 1040, "full": 1 << 16}
 """Pixels at 100 % zoom."""
@@ -78,6 +79,7 @@ class SettingsPresenter(QObject):
         self._disk: DiskMonitor | None = None
         self._found: FoundConversations | None = None
         self._storage_presenter: StoragePresenter | None = None
+        self._usage_presenter: UsagePresenter | None = None
         self._dialog: SettingsDialog | None = None
         settings.changed.connect(self._apply_reading_style)
         self._apply_reading_style(settings.preferences)
@@ -99,22 +101,26 @@ class SettingsPresenter(QObject):
         self._dialog.offer_tray(has_tray=has_tray())
         self._dialog.offer_autostart(is_offered=is_offered(), why_not=why_impossible())
         self.opened.emit()
-        self._tasks.start(self._show_keys())
-        self._show_prices()
-        if self._rules_presenter is not None:
-            self._rules_presenter.refresh()
-        if self._agent_presenter is not None:
-            self._agent_presenter.refresh()
-        if self._mcp_presenter is not None:
-            self._mcp_presenter.refresh()
-        if self._storage_presenter is not None:
-            self._storage_presenter.refresh()
-        if self._found is not None:
-            self._found.find()
+        self._refresh()
         self._dialog.show()
         self._dialog.raise_()
         self._dialog.activateWindow()
         return self._dialog
+
+    def _refresh(self) -> None:
+        self._tasks.start(self._show_keys())
+        self._show_prices()
+        presenters = (
+            self._rules_presenter,
+            self._agent_presenter,
+            self._mcp_presenter,
+            self._storage_presenter,
+            self._usage_presenter,
+        )
+        for presenter in filter(None, presenters):
+            presenter.refresh()
+        if self._found is not None:
+            self._found.find()
 
     def show_problem(self, error: AgentError) -> None:
         """Show an error in the dialog while it is open: it may hide the window's banners."""
@@ -138,6 +144,7 @@ class SettingsPresenter(QObject):
             RulesPresenter,
             StoragePresenter,
         )
+        from ui.shell.usage import UsagePresenter
 
         dialog = SettingsDialog(self._themes, self._settings.preferences, self._window)
         dialog.preferences_changed.connect(self._settings.change)
@@ -168,6 +175,7 @@ class SettingsPresenter(QObject):
             dialog.histories.switched.connect(self._found.show_program)
         if self._disk is not None:
             self._storage_presenter = StoragePresenter(dialog.storage, self._disk, self._tasks)
+        self._usage_presenter = UsagePresenter(dialog.usage, self._settings.usage, self._tasks)
         self.dialog_created.emit(dialog)
         return dialog
 

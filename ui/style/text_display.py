@@ -8,7 +8,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from itertools import accumulate, pairwise
 from math import isinf
 
@@ -215,12 +215,17 @@ def exact_date(moment: datetime, now: datetime) -> str:
     return words.format(_day(then, now.astimezone()), _time(then))
 
 
-def _day(then: datetime, today: datetime) -> str:
-    is_plain = then.year == today.year
+def format_day(day: date, today: date) -> str:
+    """Return a day, with the year unless it is this one."""
+    is_plain = day.year == today.year
     form = (
         QCoreApplication.translate("dates", "d MMM") if is_plain else QCoreApplication.translate("dates", "d MMM yyyy")
     )
-    return QLocale().toString(QDate(then.year, then.month, then.day), form)
+    return QLocale().toString(QDate(day.year, day.month, day.day), form)
+
+
+def _day(then: datetime, today: datetime) -> str:
+    return format_day(then.date(), today.date())
 
 
 def _time(then: datetime) -> str:

@@ -115,7 +115,7 @@ def test_every_declared_preference_has_a_control_with_its_words(driver):
             assert controls[0].accessibleDescription() == field.description
 
 
-LAST = ("Keyboard shortcuts", "Other assistants", "Storage")
+LAST = ("Keyboard shortcuts", "Other assistants", "Storage", "Usage")
 
 
 def test_the_sections_are_pages(driver):

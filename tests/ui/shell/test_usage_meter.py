@@ -1,6 +1,7 @@
 """The figures in the heading."""
 
 import pytest
+from PySide6.QtWidgets import QMenu
 
 from desktop_agent.conversation.history import ConversationUsage
 from desktop_agent.types.messages import Message, Role
@@ -70,16 +71,18 @@ def test_it_gets_shorter_where_there_is_less_room(meter):
     assert meter.accessibleDescription().startswith(seen[0])
 
 
-def test_pressing_it_shows_the_details(meter, qtbot):
+def test_pressing_it_shows_the_details_and_leads_to_the_usage_of_all_conversations(meter, qtbot, qt_messages):
     show(meter, WARM)
     meter.show()
+    qt_messages.expect("grabbing the keyboard")
     meter.click()
-    from PySide6.QtWidgets import QToolTip
-
-    qtbot.waitUntil(QToolTip.isVisible)
-    assert "Cost: $0.42" in QToolTip.text()
-    QToolTip.hideText()
-    qtbot.waitUntil(lambda: not QToolTip.isVisible())
+    menu = meter.findChild(QMenu)
+    qtbot.waitUntil(menu.isVisible)
+    lines = [action.text() for action in menu.actions() if not action.isSeparator()]
+    assert lines[-2:] == ["Cost: $0.42", "Usage of all conversations"]
+    with qtbot.waitSignal(meter.usage_requested):
+        menu.actions()[-1].trigger()
+    menu.close()
 
 
 def test_money_and_numbers_are_written_as_people_read_them():

@@ -198,6 +198,7 @@ class WindowActions(QObject):
             ("rules", self.tr("Rules"), self.tr("permissions allowed tools always allow")),
             ("mcp", self.tr("MCP servers"), self.tr("tools plugins extensions")),
             ("storage", self.tr("Storage"), self.tr("data folder disk")),
+            ("usage", self.tr("Usage"), self.tr("tokens cost money price spent budget limit statistics chart")),
         ):
             self._add("edit/settings", f"settings-{page}", text, None, partial(pages.show, page), other_words)
         return open_settings

@@ -95,6 +95,7 @@ def _remedy_labels() -> dict[RemedyAction, str]:
         RemedyAction.RETRY: translate("Transcript", "Retry"),
         RemedyAction.OPEN_SETTINGS: translate("Transcript", "Open settings"),
         RemedyAction.CONTINUE: translate("Transcript", "Continue"),
+        RemedyAction.GO_ON: translate("Transcript", "Go on once"),
     }
 
 

@@ -1,0 +1,275 @@
+"""The page of usage: figures, a chart and a table for a span of days, and the budgets."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from itertools import groupby
+from typing import Literal
+
+from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QWidget
+
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.messages import now
+from desktop_agent.types.spending import NO_USAGE, BudgetState, UsageFigures, UsageGrouping, UsageReport, UsageRow
+from ui.settings.usage.usage_chart import Bar, UsageChart
+from ui.settings.usage.usage_table import UsageTable
+from ui.settings.usage.usage_text import (
+    budget_figures,
+    budget_title,
+    cache_text,
+    cost_text,
+    month_title,
+    parse_day,
+    row_title,
+    tokens_text,
+)
+from ui.style.boxes import hbox, vbox
+from ui.style.controls import ComboBox, button, label
+from ui.style.layouts import FlowRows
+from ui.style.server_fields import Status, StatusLine
+from ui.style.text import format_count, format_dollars, format_number
+from ui.style.text_display import format_day
+from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
+
+UsageSpan = Literal["week", "month", "year", "all"]
+UsageMeasure = Literal["cost", "tokens"]
+_MAX_DAYS, _MAX_MONTHS = 62, 36
+"""More bars than these stand for months, or for years."""
+
+
+def first_day(span: UsageSpan, today: date) -> date | None:
+    """Return the first day of a span that ends today; None where it has none."""
+    match span:
+        case "week":
+            return today - timedelta(days=6)
+        case "month":
+            return today - timedelta(days=29)
+        case "year":
+            return today.replace(month=1, day=1)
+        case "all":
+            return None
+
+
+def local_today() -> date:
+    """Return the person's day."""
+    return now().astimezone().date()
+
+
+class UsageSettings(QWidget):
+    """Tokens and cost for a span, by day, model or project; the cache; what is unknown; budgets; an export."""
+
+    report_requested = Signal(str, object)
+    """By what it is grouped, and the first day as a date or None."""
+    export_requested = Signal()
+
+    def __init__(self, themes: ThemeSource, form: QWidget, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._report = UsageReport("day")
+        self._span = _choices(
+            self.tr("Time"),
+            (self.tr("7 days"), "week"),
+            (self.tr("30 days"), "month"),
+            (self.tr("This year"), "year"),
+            (self.tr("All time"), "all"),
+        )
+        self._grouping = _choices(
+            self.tr("Grouped by"),
+            (self.tr("By day"), "day"),
+            (self.tr("By model"), "model"),
+            (self.tr("By project"), "project"),
+        )
+        self._measure = _choices(self.tr("In the chart"), (self.tr("Cost"), "cost"), (self.tr("Tokens"), "tokens"))
+        self._export = button(self.tr("Export as CSV…"), self.export_requested.emit)
+        self._total = label(kind="title", wrap=True)
+        self._cache = label(kind="muted", wrap=True)
+        self._unknown = label(kind="muted", wrap=True)
+        self._none = label(self.tr("No model was asked in this time."), "muted", wrap=True)
+        self._chart = UsageChart(themes)
+        self._table = UsageTable(themes)
+        self._state = StatusLine(themes)
+        self._budgets = label(wrap=True)
+        self._unheld = label(
+            self.tr(
+                "Answers of models without a price are among it: a budget of money cannot hold for those. One of "
+                "tokens can."
+            ),
+            "warning",
+            wrap=True,
+        )
+        self._budgets.setAccessibleName(self.tr("Budgets"))
+        self._total.setAccessibleName(self.tr("Sum"))
+        self._span.setCurrentIndex(1)
+        self._build(form)
+        for box in (self._span, self._grouping):
+            box.currentIndexChanged.connect(self.request)
+        self._measure.currentIndexChanged.connect(self._show)
+        self.show_budgets(())
+        self._show()
+
+    @property
+    def span(self) -> UsageSpan:
+        return self._span.currentData()
+
+    @property
+    def grouping(self) -> UsageGrouping:
+        return self._grouping.currentData()
+
+    @property
+    def report(self) -> UsageReport:
+        """Return what is shown."""
+        return self._report
+
+    def request(self, *_: object) -> None:
+        """Ask for what is chosen."""
+        self.report_requested.emit(self.grouping, first_day(self.span, local_today()))
+
+    def choose(self, span: UsageSpan, grouping: UsageGrouping, measure: UsageMeasure = "cost") -> None:
+        """Choose what is shown, and ask for it."""
+        for box, value in ((self._span, span), (self._grouping, grouping), (self._measure, measure)):
+            with QSignalBlocker(box):
+                box.setCurrentIndex(box.findData(value))
+        self.request()
+
+    def show_report(self, report: UsageReport) -> None:
+        """Show a report, unless something else is chosen by now."""
+        if report.grouping == self.grouping:
+            self._report = report
+            self._show()
+
+    def show_budgets(self, states: Sequence[BudgetState]) -> None:
+        """Show how much of each budget is used."""
+        self._budgets.setText("\n".join(f"{budget_title(state)}: {budget_figures(state)}" for state in states))
+        self._budgets.setVisible(bool(states))
+        self._unheld.setVisible(any(state.lacks_prices for state in states))
+
+    def show_result(self, result: Sentence | str) -> None:
+        """Say that the export is done; "" hides it."""
+        self._state.show_state(Status.OK, result)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.show_result("")
+        self.request()
+
+    def _show(self, *_: object) -> None:
+        report, today = self._report, local_today()
+        total = report.total
+        is_empty = not report.rows
+        for widget in (self._total, self._chart, self._table):
+            widget.setVisible(not is_empty)
+        self._export.setEnabled(not is_empty)
+        self._none.setVisible(is_empty)
+        self._cache.setVisible(bool(cache_text(total)))
+        self._unknown.setVisible(total.unpriced > 0)
+        figures = (cost_text(total), self.tr("{0} tokens").format(tokens_text(total)))
+        if total.cost is None:
+            figures = (self.tr("Cost not known"), figures[1])
+        self._total.setText(" · ".join(figures))
+        self._cache.setText(self._cache_words(total))
+        self._unknown.setText(self._unknown_words(total))
+        self._chart.show_bars(
+            self._chart_title(), self._bars(today), self._axis_text, is_lying=report.grouping != "day"
+        )
+        self._table.show_report(report, today)
+
+    def _cache_words(self, total: UsageFigures) -> str:
+        words = self.tr("{0} of what models read came from the cache.").format(cache_text(total))
+        if total.saved_nanos <= 0:
+            return words
+        return self.tr("{0} That saved {1}.").format(words, format_dollars(total.saved_nanos / 1_000_000_000))
+
+    def _unknown_words(self, total: UsageFigures) -> str:
+        words = self.tr("Answers whose cost is not known: {0} of {1}. You can set prices on the page Models.")
+        return words.format(format_number(total.unpriced), format_number(total.answers))
+
+    @property
+    def _shows_cost(self) -> bool:
+        return self._measure.currentData() == "cost"
+
+    def _axis_text(self, value: float) -> str:
+        return format_dollars(value) if self._shows_cost else format_count(round(value))
+
+    def _chart_title(self) -> str:
+        titles = {
+            ("day", True): self.tr("Cost by day"),
+            ("day", False): self.tr("Tokens by day"),
+            ("model", True): self.tr("Cost by model"),
+            ("model", False): self.tr("Tokens by model"),
+            ("project", True): self.tr("Cost by project"),
+            ("project", False): self.tr("Tokens by project"),
+        }
+        return titles[self._report.grouping, self._shows_cost]
+
+    def _bars(self, today: date) -> list[Bar]:
+        if self._report.grouping == "day":
+            periods = by_period(self._report.rows, first_day(self.span, today), today)
+        else:
+            periods = [(row_title(self._report.grouping, row.key, today), row.figures) for row in self._report.rows]
+        bars = [self._bar(title, figures) for title, figures in periods]
+        return bars if self._report.grouping == "day" else sorted(bars, key=lambda bar: -(bar.value or 0.0))
+
+    def _bar(self, title: str, figures: UsageFigures) -> Bar:
+        nothing = figures == NO_USAGE
+        cost, tokens = ("–", "–") if nothing else (cost_text(figures), tokens_text(figures))
+        if self._shows_cost:
+            value, figure = (0.0 if nothing else figures.cost), cost
+        else:
+            known = figures.known_tokens
+            value, figure = (0.0 if nothing else None if known is None else float(known)), tokens
+        text = self.tr("{0}: nothing") if nothing else self.tr("{0}: {1}, {2} tokens")
+        return Bar(title, value, figure, text.format(title, cost, tokens))
+
+    def _build(self, form: QWidget) -> None:
+        about = self.tr(
+            "Every answer counts, also those of specialists, summaries, titles and MCP servers. What was spent stays "
+            "counted when a conversation is deleted. Days are those of your clock."
+        )
+        about_budgets = self.tr(
+            "For all conversations together, in every window on this data folder. At 80 % you are warned. At 100 % "
+            "no model is asked any more, until you raise the budget, go on once, or the day or month is over."
+        )
+        vbox(
+            label(about, "muted", wrap=True),
+            FlowRows((self._span, self._grouping, self._measure, self._export)),
+            vbox(self._total, self._cache, self._unknown, spacing=SPACE_S, margins=0),
+            self._none,
+            self._chart,
+            self._table,
+            self._state,
+            hbox(label(self.tr("Budgets"), "heading"), margins=(0, SPACE_L, 0, 0)),
+            label(about_budgets, "muted", wrap=True),
+            self._budgets,
+            self._unheld,
+            form,
+            parent=self,
+            spacing=SPACE_M,
+            margins=0,
+            end_stretch=True,
+        )
+
+
+def _choices(name: str, *choices: tuple[str, str]) -> ComboBox:
+    box = ComboBox()
+    for words, value in choices:
+        box.addItem(words, value)
+    box.setAccessibleName(name)
+    return box
+
+
+def by_period(rows: Sequence[UsageRow], since: date | None, today: date) -> list[tuple[str, UsageFigures]]:
+    """Return every day from the first to today, those without use too; or every month or year, where days are many."""
+    used = {day: row.figures for row in rows if (day := parse_day(row.key)) is not None}
+    first, last = since or min(used, default=today), max(today, max(used, default=today))
+    days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
+    if len(days) <= _MAX_DAYS:
+        return [(format_day(day, today), used.get(day, NO_USAGE)) for day in days]
+    months = [(month, list(group)) for month, group in groupby(days, key=lambda day: day.replace(day=1))]
+    if len(months) <= _MAX_MONTHS:
+        return [(month_title(month), _sum_of(group, used)) for month, group in months]
+    years = groupby(days, key=lambda day: day.year)
+    return [(str(year), _sum_of(group, used)) for year, group in ((year, list(group)) for year, group in years)]
+
+
+def _sum_of(days: Sequence[date], used: dict[date, UsageFigures]) -> UsageFigures:
+    return sum((used[day] for day in days if day in used), NO_USAGE)

@@ -1,0 +1,151 @@
+"""The table of usage: a row for each day, model or project."""
+
+from datetime import date
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+
+from desktop_agent.types.spending import UsageGrouping, UsageReport, UsageRow
+from ui.settings.usage.usage_text import cache_text, cost_text, row_title, tokens_text
+from ui.style.text import format_number, plain_tooltip
+from ui.style.theme import ThemeSource
+
+_ROOT = QModelIndex()
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+Index = QModelIndex | QPersistentModelIndex
+
+COST_COLUMN = 6
+# Least important first: they are left out where there is no room.
+_OPTIONAL_COLUMNS = (3, 2, 4, 1)
+_ROW_HEIGHT, _VISIBLE_ROWS, _NAME_WIDTH, _CELL_PADDING = 30, 10, 120, 10
+
+
+class UsageTableModel(QAbstractTableModel):
+    """Title, answers, input and output, share of the cache, tokens, cost. The newest day is first."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._grouping: UsageGrouping = "day"
+        self._rows: tuple[UsageRow, ...] = ()
+        self._today = date.min
+
+    def show_report(self, report: UsageReport, today: date) -> None:
+        """Show these rows."""
+        self.beginResetModel()
+        self._grouping, self._today = report.grouping, today
+        self._rows = report.rows[::-1] if report.grouping == "day" else report.rows
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.isValid() else COST_COLUMN + 1
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if orientation != Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return int(_RIGHT if section else _LEFT)
+        return self._titles()[section] if role == Qt.ItemDataRole.DisplayRole else None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        """Return what a cell shows."""
+        if not index.isValid():
+            return None
+        row, column = self._rows[index.row()], index.column()
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return self._cells(row)[column]
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return f"{self._titles()[column]}: {self._cells(row)[column]}"
+            case Qt.ItemDataRole.ToolTipRole if not column:
+                return plain_tooltip(row.key)
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return int(_RIGHT if column else _LEFT)
+            case _:
+                return None
+
+    def _titles(self) -> tuple[str, ...]:
+        first = {"day": self.tr("Day"), "model": self.tr("Model"), "project": self.tr("Project")}
+        return (
+            first[self._grouping],
+            self.tr("Answers"),
+            self.tr("Input"),
+            self.tr("Output"),
+            self.tr("From cache"),
+            self.tr("Tokens"),
+            self.tr("Cost"),
+        )
+
+    def _cells(self, row: UsageRow) -> tuple[str, ...]:
+        figures = row.figures
+        return (
+            row_title(self._grouping, row.key, self._today),
+            format_number(figures.answers),
+            format_number(figures.input_tokens) if figures.known_tokens is not None else "",
+            format_number(figures.output_tokens) if figures.known_tokens is not None else "",
+            cache_text(figures),
+            tokens_text(figures),
+            cost_text(figures),
+        )
+
+
+class UsageTable(QTableView):
+    """The rows of a report, read by arrow keys. Columns that have no room are left out, the least important first."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self.rows = UsageTableModel(self)
+        self.setModel(self.rows)
+        self.setAccessibleName(self.tr("Usage"))
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        # Tab leaves the table; the arrow keys move in it.
+        self.setTabKeyNavigation(False)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.verticalHeader().hide()
+        header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setMinimumSectionSize(round(_NAME_WIDTH / 3))
+        themes.changed.connect(self._fit)
+
+    def show_report(self, report: UsageReport, today: date) -> None:
+        """Show a report, as high as its rows up to ten."""
+        self.rows.show_report(report, today)
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._leave_out_columns()
+
+    def _fit(self) -> None:
+        height = round(_ROW_HEIGHT * self._themes.zoom / 100)
+        self.verticalHeader().setDefaultSectionSize(height)
+        shown = min(_VISIBLE_ROWS, self.rows.rowCount())
+        self.setFixedHeight(self.horizontalHeader().sizeHint().height() + shown * height + 2 * self.frameWidth() + 2)
+        self._leave_out_columns()
+
+    def _leave_out_columns(self) -> None:
+        room = self.viewport().width() - round(_NAME_WIDTH * self._themes.zoom / 100)
+        titles = (str(self.rows.headerData(column, Qt.Orientation.Horizontal)) for column in range(COST_COLUMN + 1))
+        padding = round(2 * _CELL_PADDING * self._themes.zoom / 100)
+        needed = {
+            column: max(self.sizeHintForColumn(column), self.fontMetrics().horizontalAdvance(title) + padding)
+            for column, title in enumerate(titles)
+            if column
+        }
+        left_out: set[int] = set()
+        for column in _OPTIONAL_COLUMNS:
+            if sum(width for number, width in needed.items() if number not in left_out) > room:
+                left_out.add(column)
+        for column in _OPTIONAL_COLUMNS:
+            self.setColumnHidden(column, column in left_out)

@@ -1,0 +1,84 @@
+"""Usage: its page in the settings, and the banners about budgets."""
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QObject, Slot
+
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.spending import BudgetState
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.settings import UsageReports
+from ui.settings.usage.usage_page import UsageSettings
+from ui.settings.usage.usage_text import budget_figures, budget_title
+from ui.shell.attachments import FileSaver
+from ui.shell.banners import Banner, BannerArea, BannerButton
+
+
+class UsagePresenter(QObject):
+    """Shows what was used, and exports it."""
+
+    def __init__(self, page: UsageSettings, reports: UsageReports, tasks: BackgroundTasks) -> None:
+        super().__init__(page)
+        self._page = page
+        self._reports = reports
+        self._saver = FileSaver(tasks, self)
+        page.report_requested.connect(reports.load)
+        page.export_requested.connect(self._export)
+        reports.loaded.connect(page.show_report)
+        reports.budgets_changed.connect(page.show_budgets)
+        reports.exported.connect(page.show_result)
+        reports.counted.connect(self._on_counted)
+
+    def refresh(self) -> None:
+        """Show what was used until now."""
+        self._reports.load_budgets()
+        if self._page.isVisible():
+            self._page.request()
+
+    @Slot()
+    def _on_counted(self) -> None:
+        if self._page.isVisible():
+            self._page.request()
+
+    def _export(self) -> None:
+        report = self._page.report
+        self._saver.ask_path(self._page, f"{self.tr('Usage')}.csv", lambda path: self._reports.export(report, path))
+
+
+class BudgetBanners(QObject):
+    """Warns at 80 % of a budget, and says when one is used up; each once, until it is true no more."""
+
+    def __init__(
+        self, reports: UsageReports, banners: BannerArea, open_page: Callable[[], object], parent: QObject
+    ) -> None:
+        super().__init__(parent)
+        self._banners = banners
+        self._open_page = open_page
+        self._said: dict[str, str] = {}
+        reports.budgets_changed.connect(self._show)
+
+    @Slot(object)
+    def _show(self, states: Sequence[BudgetState]) -> None:
+        now = {_key(state): state for state in states if state.is_near}
+        for key in self._said.keys() - now.keys():
+            del self._said[key]
+            self._banners.remove(key)
+        for key, state in now.items():
+            level = "reached" if state.is_reached else "near"
+            if self._said.get(key) != level:
+                self._said[key] = level
+                self._banners.show_banner(self._banner(key, state))
+
+    def _banner(self, key: str, state: BudgetState) -> Banner:
+        words = self.tr("A budget is used up. {0}: {1}.") if state.is_reached else self.tr("Near a budget. {0}: {1}.")
+        sentence = Sentence("{text}", {"text": words.format(budget_title(state), budget_figures(state))})
+        buttons = (BannerButton(self.tr("Usage and budgets"), self._open_page),)
+        if not state.is_reached:
+            remedy = Sentence("At 100 % no model is asked any more.")
+            return Banner(key, sentence, remedy, "notice", buttons)
+        remedy = Sentence("No model is asked any more. Raise the budget in Settings, or go on once.")
+        return Banner(key, sentence, remedy, "error", buttons)
+
+
+def _key(state: BudgetState) -> str:
+    return f"budget {state.period} {state.unit}"
