@@ -46,8 +46,9 @@ _ENDS: dict[RunEnd, Activity] = {RunEnd.COMPLETED: "done", RunEnd.LIMIT: "failed
 class SideViews:
     """What windows beside the main one show. A session that is shown anywhere stays open."""
 
-    def __init__(self, library: "ConversationLibrary") -> None:
+    def __init__(self, library: "ConversationLibrary", engine: Engine) -> None:
         self._library = library
+        self._engine = engine
         self._sessions: dict[OpenConversation, Session] = {}
 
     def hold(self, conversation: OpenConversation, session: "Session") -> None:
@@ -62,6 +63,17 @@ class SideViews:
         conversation.detach()
         conversation.deleteLater()
         self._library.leave(session)
+
+    def create(self, endpoint_id: str | None = None, model: str | None = None, *, in_memory: bool = False) -> "Session":
+        """Return an empty conversation, which takes over the folder of the one in the main window."""
+        before = self._library.current
+        workspace = before.workspace if before is not None and endpoint_id is None else None
+        create = self._library.unstored.create if in_memory else self._engine.new_session
+        session = create(endpoint_id=endpoint_id, model=model, workspace=workspace)
+        if session.record.endpoint_id is None and before is not None:
+            # The demo is never the default server; a new conversation begun in it uses it again.
+            session.change_record(endpoint_id=before.endpoint_id, model=before.model)
+        return session
 
     def shows(self, session: "Session") -> bool:
         """Return whether a window beside the main one shows it."""
@@ -102,7 +114,7 @@ class ConversationLibrary(QObject):
         self._open: OpenConversation | None = None
         self._session: Session | None = None
         self._follower: ConversationFollower | None = None
-        self.beside = SideViews(self)
+        self.beside = SideViews(self, engine)
         # The last choice: an id, or an object that equals nothing else. Results of earlier choices are not shown.
         self._wanted: object = None
         self.waiting = WaitingCalls(engine, tasks, self)
@@ -144,18 +156,7 @@ class ConversationLibrary(QObject):
         self._tasks.start(self._store_unstored(conversation_id))
 
     def _show_new(self, endpoint_id: str | None = None, model: str | None = None, *, in_memory: bool = False) -> None:
-        self._show(self.create(endpoint_id, model, in_memory=in_memory))
-
-    def create(self, endpoint_id: str | None = None, model: str | None = None, *, in_memory: bool = False) -> "Session":
-        """Return an empty conversation, which takes over the folder of the open one."""
-        before = self._open
-        workspace = before.workspace if before is not None and endpoint_id is None else None
-        create = self.unstored.create if in_memory else self._engine.new_session
-        session = create(endpoint_id=endpoint_id, model=model, workspace=workspace)
-        if session.record.endpoint_id is None and before is not None:
-            # The demo is never the default server; a new conversation begun in it uses it again.
-            session.change_record(endpoint_id=before.endpoint_id, model=before.model)
-        return session
+        self._show(self.beside.create(endpoint_id, model, in_memory=in_memory))
 
     def new_demo(self) -> None:
         """Show an empty conversation with the offline demo."""
@@ -189,9 +190,8 @@ class ConversationLibrary(QObject):
         One that another process works in is not changed; an error says who that is. One that is just being closed is
         changed when it is open again.
         """
-        shown, session = self._open, self._session
-        is_open = shown is not None and shown.held_by is None and session is not None and not session.is_closed
-        if shown is not None and is_open and shown.id == conversation_id:
+        shown = self._open
+        if shown is not None and shown.id == conversation_id and shown.held_by is None and not shown.is_closed:
             shown.change(**changes)
             self.beside.notify(conversation_id)
         else:
@@ -261,8 +261,7 @@ class ConversationLibrary(QObject):
         """Handle an event of a conversation that was opened in this window."""
         if not self._is_shown(session) and self._open is None:
             return
-        activity = _activity(session, envelope)
-        if activity is not None:
+        if (activity := _activity(session, envelope)) is not None:
             self.activity.emit(session.record.id, session.record.title, activity)
         self.waiting.on_event(session, envelope)
         if envelope.parent_run_id is not None:

@@ -42,7 +42,7 @@ class SideConversation(QObject):
 
     def new(self, *, in_memory: bool = False) -> None:
         """Show an empty conversation, with the model that new ones have."""
-        session = self._library.create(in_memory=in_memory)
+        session = self._library.beside.create(in_memory=in_memory)
         if not in_memory:
             self._new_ids.add(session.record.id)
             self.drafts.hold_in_memory(session.record.id)

@@ -205,8 +205,7 @@ class WindowActions(QObject):
 
     def _add_view(self) -> WindowAction:
         add, window, sidebar = self._add, self._window, self._window.sidebar
-        other_words = self.tr("sidebar list panel fold")
-        text = self.tr("Show or hide the conversations")
+        text, other_words = self.tr("Show or hide the conversations"), self.tr("sidebar list panel fold")
         add("view/list", "toggle-list", text, "Ctrl+B", window.panes.toggle_list, other_words)
         other_words = self.tr("archived conversations")
         text = self.tr("Show the archive")
