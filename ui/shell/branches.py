@@ -7,7 +7,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QWidget
 
-from desktop_agent.conversation.items import UserItem
+from desktop_agent.conversation.items import Change, Removed, Updated, UserItem
 from desktop_agent.types.errors import AgentError, Sentence, WrongUse
 from desktop_agent.types.providers import Reasoning
 from ui.bridge.conversation import OpenConversation
@@ -68,11 +68,13 @@ class BranchesPresenter(QObject):
             self._conversation.working_changed.disconnect(self._refresh)
             self._conversation.branches.changed.disconnect(self._on_changed)
             self._conversation.branches.files_left.disconnect(self._offer_undo)
+            self._conversation.changed.disconnect(self._on_items)
         self._banners.remove(_FILES_KEY)
         self._conversation = conversation
         conversation.working_changed.connect(self._refresh)
         conversation.branches.changed.connect(self._on_changed)
         conversation.branches.files_left.connect(self._offer_undo)
+        conversation.changed.connect(self._on_items)
         self.deletion.show(conversation)
         self.tree.show(conversation)
         self._refresh()
@@ -149,6 +151,12 @@ class BranchesPresenter(QObject):
     def _on_changed(self) -> None:
         self._banners.remove(_FILES_KEY)
         self._refresh()
+
+    def _on_items(self, changes: Sequence[Change]) -> None:
+        """Offer what is in view now: another window may have changed that."""
+        is_at_rest = self._conversation is not None and not self._conversation.working
+        if is_at_rest and not {*map(type, changes)} <= {Updated}:
+            self._refresh()
 
     def _refresh(self) -> None:
         conversation = self._conversation
@@ -259,8 +267,10 @@ class PromptEditing(QObject):
         """Edit prompts of this conversation."""
         if self._conversation is not None:
             self._conversation.branches.changed.disconnect(self._on_branch_changed)
+            self._conversation.changed.disconnect(self._on_items)
         self._conversation = conversation
         conversation.branches.changed.connect(self._on_branch_changed)
+        conversation.changed.connect(self._on_items)
 
     def edit(self, message_id: str) -> None:
         """Bring a prompt into the composer, with its pictures."""
@@ -314,6 +324,11 @@ class PromptEditing(QObject):
 
     def _say_why_not(self) -> None:
         self._composer.show_problem(Sentence("The model is still working."), Sentence("Wait, or press Stop first."))
+
+    def _on_items(self, changes: Sequence[Change]) -> None:
+        if Removed in map(type, changes):
+            # Another window may have gone to another branch.
+            self._on_branch_changed()
 
     def _on_branch_changed(self) -> None:
         """Where the prompt is in view no more, it cannot be edited any more."""

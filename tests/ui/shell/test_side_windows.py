@@ -8,6 +8,8 @@ from desktop_agent.conversation.items import AnswerItem
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
+from tests.ui.shell.test_branches import settled
+from tests.ui.shell.test_message_deletion import answer, asked
 from ui.shell.side_windows.conversation_window import ConversationWindow
 
 
@@ -71,6 +73,49 @@ def test_two_windows_show_the_same(on_screen):
         await until(lambda: screen.conversation.model == "other")
 
     on_screen(work, answers(), answers("And yes"))
+
+
+def test_a_version_that_is_shown_or_deleted_in_one_is_in_all(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        screen.window.page.branches.regenerate_here()
+        await until(lambda: screen.answers() == ["No"])
+        await settled(screen)
+        window = await open_beside(screen, screen.conversation.id)
+        pages = (screen.window.page, window.page)
+        assert [versions_in(page) for page in pages] == [["2 of 2"]] * 2
+        window.page.branches.step_version(-1)
+        await until(lambda: screen.answers() == ["Yes"])
+        for page in pages:
+            await until(lambda page=page: versions_in(page) == ["1 of 2"])
+        answer(await asked(screen), "Delete for good")
+        for page in pages:
+            await until(lambda page=page: texts(page.transcript.row_viewport.rows.transcript) == ["No"])
+            await until(lambda page=page: versions_in(page) == [])
+
+    on_screen(work, answers(), answers("No"))
+
+
+def test_a_prompt_that_is_deleted_in_one_is_edited_in_none(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        window = await open_beside(screen, screen.conversation.id)
+        window.page.editing.edit_last()
+        await until(lambda: window.page.editing._edit.message_id)
+        QTest.keyClicks(editor(window), " more")
+        answer(await asked(screen, row=0), "Delete for good")
+        await until(lambda: not window.page.editing._edit.message_id)
+        assert editor(window).toPlainText() == "One more"
+        await settled(screen)
+
+    on_screen(work, answers())
+
+
+def versions_in(page):
+    """The texts below the last message."""
+    rows = page.transcript.row_viewport.rows
+    footer = rows.row(len(rows) - 1).footer
+    return [] if footer is None else [footer.group_name] if footer.group_name else []
 
 
 def test_closing_one_keeps_the_other_and_its_session(on_screen):
