@@ -125,12 +125,13 @@ class SessionBranches:
         """
         self._refuse_showing()
         self._close_calls()
-        deletions = None
-        while deletions != self._writer.deletions:
-            # What was read while messages were deleted may be gone.
+        while True:
             deletions = self._writer.deletions
             part = await self._loader.load_branch(message_id, None if whole else FIRST_PART)
             self._refuse_showing()
+            # What was read while messages were deleted may be gone.
+            if deletions == self._writer.deletions:
+                break
         self._writer.show_branch(part)
 
     def _refuse_showing(self) -> None:
