@@ -37,6 +37,8 @@ class Branches:
     ) -> None:
         self._children = {parent: list(children) for parent, children in points.items()}
         self.above = above
+        self.deletions = 0
+        """How often messages were deleted: what was read before the last time may be gone."""
         self._is_stored = stored
         self._left = {node.message.id: node for node in nodes}
         self._times_left = 0
@@ -115,6 +117,7 @@ class Branches:
 
     def forget(self, ids: Collection[str]) -> None:
         """Note that these messages were deleted."""
+        self.deletions += 1
         for id_ in ids:
             self._children.pop(id_, None)
             self._left.pop(id_, None)

@@ -126,11 +126,11 @@ class SessionBranches:
         self._refuse_showing()
         self._close_calls()
         while True:
-            deletions = self._writer.deletions
+            deletions = self._writer.branches.deletions
             part = await self._loader.load_branch(message_id, None if whole else FIRST_PART)
             self._refuse_showing()
             # What was read while messages were deleted may be gone.
-            if deletions == self._writer.deletions:
+            if deletions == self._writer.branches.deletions:
                 break
         self._writer.show_branch(part)
 

@@ -128,11 +128,11 @@ class MessageDeletion:
         Raises StorageFailed, and WrongUse, also where the conversation went on meanwhile: what was said then would be
         deleted too.
         """
-        before = self._writer.head, self._writer.deletions
+        before = self._writer.head, self._writer.branches.deletions
         deletion = await self.plan(message_id)
         branch = await self._loader.load_branch_to(deletion.head)
         self._refuse_now()
-        if (self._writer.head, self._writer.deletions) != before:
+        if (self._writer.head, self._writer.branches.deletions) != before:
             raise WrongUse("The conversation went on meanwhile.", "Look at what was said, then delete again.")
         self._writer.delete_messages(deletion, branch, **self._changed_title(deletion, branch))
         await self._writer.flush()

@@ -60,8 +60,6 @@ class SessionWriter:
         above_id = None if above is None else above.id
         self.branches = Branches(branch_points or {}, stored=journal_queue.is_stored, above=above_id, nodes=nodes)
         self.known_ids = {message.id for message in messages}
-        self.deletions = 0
-        """How often messages were deleted: what was read before the last time may be gone."""
         self.transcript = Transcript(self._messages)
         self.usage = _last_usage(self._messages)
         self._change_listeners: tuple[ChangeListener, ...] = ()
@@ -237,7 +235,6 @@ class SessionWriter:
         if deletion.head != self.head:
             changes["head_message_id"] = deletion.head
         self.journal_queue.delete_messages(deletion.root, **changes)
-        self.deletions += 1
         same = _common_prefix_length(self._messages, branch)
         if same < max(len(self._messages), len(branch)):
             self._show_instead(same, branch[same:])
