@@ -134,6 +134,7 @@ class MainWindow(QMainWindow):
 
     settings_requested = Signal()
     close_requested = Signal()
+    quick_ask_requested = Signal()
     left_in_tray = Signal()
     """The window was closed, and the program goes on behind its icon in the tray."""
 

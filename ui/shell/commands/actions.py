@@ -121,8 +121,7 @@ class WindowActions(QObject):
         self._add_versions()
         open_help, shortcuts = self._add_help(help_)
         palette.fallback_actions = (open_settings, shortcuts, open_help)
-        other_words = self.tr("inbox pending permission allow deny decide calls")
-        text = self.tr("Waiting approvals")
+        text, other_words = self.tr("Waiting approvals"), self.tr("inbox pending permission allow deny decide calls")
         waiting = self._add("view/list", "waiting-approvals", text, "Ctrl+Shift+Y", window.inbox.show, other_words)
         footer = window.sidebar.add_footer(open_settings, waiting, trash, commands, open_help)
         window.inbox.count_changed.connect(footer.show_waiting)
@@ -136,13 +135,14 @@ class WindowActions(QObject):
 
     def _add_file(self, exchange: "Callable[[], ExchangePresenter]", disk: DiskMonitor) -> None:
         add, window = self._add, self._window
-        other_words = self.tr("chat start create")
-        new = window.sidebar.new_requested.emit
+        new, other_words = window.sidebar.new_requested.emit, self.tr("chat start create")
         add("file/new", "new-conversation", self.tr("New conversation"), "Ctrl+N", new, other_words)
         other_words = self.tr("private temporary incognito secret never saved off the record")
         new_unstored = window.sidebar.new_unstored_requested.emit
         text = self.tr("New conversation that is not stored")
         add("file/new", "new-unstored-conversation", text, "Ctrl+Shift+N", new_unstored, other_words)
+        text, other_words = self.tr("Quick question"), self.tr("ask small popup clipboard")
+        add("file/new", "quick-question", text, None, window.quick_ask_requested.emit, other_words)
         other_words = self.tr("create directory project")
         create_folder = self._organising.create_folder
         add("file/new", "new-folder", self.tr("New folder…"), None, create_folder, other_words)

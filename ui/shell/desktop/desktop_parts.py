@@ -12,11 +12,10 @@ from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.settings import Settings
 from ui.bridge.storage import PictureStore
-from ui.shell.commands.action import WindowAction
 from ui.shell.desktop.autostart_setting import AutostartPresenter
 from ui.shell.desktop.open_targets import TargetPresenter
 from ui.shell.desktop.tray import TrayPresenter
-from ui.shell.side_windows.quick_ask import QuickAsk, quick_ask_name
+from ui.shell.side_windows.quick_ask import QuickAsk
 from ui.shell.side_windows.side_windows import SideWindows
 from ui.shell.startup_window import StartupWindow
 
@@ -45,22 +44,14 @@ class DesktopParts(QObject):
         self._targets = TargetPresenter(startup, library, tasks)
         self.quick_ask = QuickAsk(startup.themes, self.windows, tasks)
         self._targets.quick_ask_requested.connect(self.quick_ask.show)
+        startup.window.quick_ask_requested.connect(self.quick_ask.show)
         self.quick_ask.hidden.connect(self._on_quick_ask_hidden)
-        self._add_action()
         startup.window.has_other_windows = lambda: self.windows.are_open
         self.windows.last_closed.connect(self._on_last_closed)
 
     def open_requested(self) -> None:
         """Open what this start and later ones named."""
         self._targets.open_requested()
-
-    def _add_action(self) -> None:
-        words = self.tr("ask small popup clipboard")
-        action = WindowAction(
-            self._startup.window, "file/new", "quick-question", quick_ask_name(), None, self.quick_ask.show, words
-        )
-        # It comes after the window's own actions.
-        action.setShortcut(self._settings.preferences.shortcuts.keys.get(action.name, ""))
 
     async def join(self, folder: Path, settings_opened: SignalInstance, *, in_background: bool) -> None:
         """Show the icon in the tray. After a start in the background without one, show a minimised window."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QObject, QSize, Signal, Slot
+from PySide6.QtCore import QObject, QSize, Signal, Slot
 from PySide6.QtGui import QCursor, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 
@@ -110,8 +110,3 @@ def _centre(window: ConversationWindow) -> None:
     frame = window.frameGeometry()
     frame.moveCenter(room.center())
     window.move(frame.topLeft())
-
-
-def quick_ask_name() -> str:
-    """Return what it is called in menus."""
-    return QCoreApplication.translate("QuickAsk", "Quick question")
