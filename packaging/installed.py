@@ -36,6 +36,12 @@ apt-get install -y -qq --no-install-recommends /root/*.deb
 """
 REMOVE = "apt-get purge -y -qq desktop-agent && apt-get autopurge -y -qq"
 ENTRY = "/usr/share/applications/desktop-agent.desktop"
+LAUNCH = f"""
+gio launch {ENTRY}
+sleep 5
+while grep -qs desktop-agent /proc/[0-9]*/comm; do sleep 1; done
+"""
+"""What was started ends with the first process of the root, so this one waits for it."""
 ACCOUNTS = ("passwd", "group", "shadow", "gshadow", "subuid", "subgid")
 BOOKS = ("var/lib/dpkg", "var/lib/apt", "var/cache", "var/log", "etc/ld.so.cache", "etc/shells", "run", "tmp", "root")
 """What apt and the system itself write at every installation."""
@@ -116,14 +122,14 @@ def checks(root: Path, package: Path, pictures: Path, shown: dict[str, str]) -> 
     code = inside(root, INSTALL, "root")
     version = output_of(root, "desktop-agent --version")
     yield "installs", code == 0 and version.startswith("desktop-agent "), version.strip()
-    with opened(root, f"exec gio launch {ENTRY} && sleep 5", shown):
+    with opened(root, LAUNCH, shown):
         picture_of_screen(shown, pictures / "1-started.png")
         yield "starts by its desktop entry", window_of("desktop-agent", shown), "1-started.png"
     with opened(root, "exec desktop-agent --demo", shown):
         picture_of_screen(shown, pictures / "2-demo.png")
         xdotool(shown, "type", "--delay", "20", "Hello there")
         xdotool(shown, "key", "Return")
-        wait_until("an answer", lambda: "I am the demo model" in answer_in(root))
+        wait_until("an answer", lambda: "demo model" in answer_in(root))
         picture_of_screen(shown, pictures / "3-answer.png")
         yield "answers", True, f"{len(answer_in(root))} characters are stored; 3-answer.png"
     code = inside(root, REMOVE, "root")
@@ -132,7 +138,11 @@ def checks(root: Path, package: Path, pictures: Path, shown: dict[str, str]) -> 
     yield "is removed", code == 0 and is_gone, f"{len(left)} files more than before"
     own = [path for path in left if path.startswith(HOME[1:])]
     system = [path for path in left if path not in own and not is_users(path)]
-    yield "leaves the person's files", any(path.endswith(".db") for path in own), f"{len(own)} in {HOME}"
+    yield (
+        "leaves the person's files",
+        any(path.endswith("/conversations.sqlite3") for path in own),
+        f"{len(own)} in {HOME}",
+    )
     yield "leaves nothing else", not system, ", ".join(system[:20]) or "nothing"
 
 

@@ -3,6 +3,7 @@
 Nothing is installed and nothing is compiled: uv resolves the lock file again for a system that is not this one.
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,12 +12,13 @@ ROOT = Path(__file__).resolve().parents[1]
 UV = Path(sys.executable).with_name("uv")
 PLATFORMS = (
     "x86_64-manylinux_2_34",
-    "aarch64-manylinux_2_34",
+    "aarch64-manylinux_2_39",
     "x86_64-pc-windows-msvc",
     "aarch64-apple-darwin",
     "x86_64-apple-darwin",
 )
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+MACOS = {"MACOSX_DEPLOYMENT_TARGET": "14.0"}
 LOCKS = ("requirements.lock", "requirements-dev.lock")
 
 
@@ -25,7 +27,7 @@ def missing(lock: str, platform: str, python: str) -> str:
     options = ("--no-header", "--no-annotate", "--quiet", "--output-file", "/dev/null", "--no-emit-index-url")
     wanted = ("--python-version", python, "--python-platform", platform, "--only-binary", ":all:")
     command = (UV, "pip", "compile", lock, *wanted, *options)
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **MACOS}, capture_output=True, text=True, check=False)
     return done.stderr.strip() if done.returncode else ""
 
 
