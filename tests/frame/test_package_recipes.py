@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from desktop_agent.__main__ import HEADLESS
 from desktop_agent.api import command_line, conversations_command
 from tests.frame.translations import script
 from ui.bridge.desktop.licences import parse_bill_of_materials
@@ -45,7 +46,7 @@ def test_the_page_of_the_manual_names_every_option_and_command(monkeypatch):
     options = set().union(*map(options_of, parsers))
     assert {"--data-dir", "--demo", "--workspace"} <= options
     assert options - named == set()
-    assert set(commands) - set(re.findall(r"[a-z]+", page)) == set()
+    assert {*commands, *(words[0] for words in HEADLESS)} - set(re.findall(r"[a-z]+", page)) == set()
 
 
 def test_the_desktop_entry_opens_links_pictures_and_texts():
