@@ -10,6 +10,7 @@ from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from tests.ui.shell.test_branches import settled
 from tests.ui.shell.test_message_deletion import answer, asked
+from ui.settings.usage.usage_page import UsageSettings
 from ui.shell.side_windows.conversation_window import ConversationWindow
 
 
@@ -73,6 +74,17 @@ def test_two_windows_show_the_same(on_screen):
         await until(lambda: screen.conversation.model == "other")
 
     on_screen(work, answers(), answers("And yes"))
+
+
+def test_its_figures_lead_to_the_usage_of_all_conversations(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        window = await open_beside(screen, screen.conversation.id)
+        window.page.usage_meter.usage_requested.emit()
+        page = await until(lambda: screen.window.findChild(UsageSettings))
+        await until(page.isVisible)
+
+    on_screen(work, answers())
 
 
 def test_a_version_that_is_shown_or_deleted_in_one_is_in_all(on_screen):

@@ -78,6 +78,8 @@ class SideWindows(QObject):
         page.connect_requested.connect(main.show_welcome)
         page.settings_requested.connect(self._startup.raise_window)
         page.settings_requested.connect(main.settings_requested)
+        page.usage_meter.usage_requested.connect(self._startup.raise_window)
+        page.usage_meter.usage_requested.connect(main.page.usage_meter.usage_requested)
         self._all.append(window)
         return window
 
