@@ -164,6 +164,8 @@ def test_a_backup_by_keys_alone(screen: Screen) -> None:
     screen.keys("ctrl+comma")
     screen.wait_focus("Providers and keys")
     screen.keys("End")
+    screen.wait_focus("Usage")
+    screen.keys("Up")
     screen.wait_focus("Storage")
     step_to(screen, "Tab", "Back up now")
     screen.keys("space")
