@@ -14,6 +14,7 @@ from pathlib import Path
 from desktop_agent.storage import content_files, conversation_rows, folder_rows
 from desktop_agent.storage.connection import connect, transaction, write_verified_copy
 from desktop_agent.storage.files import sync_folder
+from desktop_agent.storage.schedules import schedule_rows
 from desktop_agent.storage.search import outbox
 from desktop_agent.storage.usage import usage_table
 from desktop_agent.types.errors import DatabaseTooNew, Sentence
@@ -128,6 +129,7 @@ MIGRATIONS: tuple[str, ...] = (
     outbox.TABLES,
     folder_rows.TABLES,
     usage_table.TABLES,
+    schedule_rows.TABLES,
 )
 TABLES_BY_MARK: dict[int, str] = {
     101: "conversations",
@@ -142,6 +144,8 @@ TABLES_BY_MARK: dict[int, str] = {
     113: "folders",
     114: "tags",
     115: "usage",
+    116: "schedules",
+    117: "schedule_runs",
 }
 
 

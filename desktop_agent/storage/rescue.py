@@ -20,6 +20,7 @@ from desktop_agent.storage.connection import PAGE_SIZE, connect, transaction
 from desktop_agent.storage.files import free_name, sync_folder
 from desktop_agent.storage.folder_rows import REPAIRS as FOLDER_REPAIRS
 from desktop_agent.storage.migrations import TABLES_BY_MARK, create_unfinished
+from desktop_agent.storage.schedules.schedule_rows import REPAIRS as SCHEDULE_REPAIRS
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import new_id
 
@@ -329,7 +330,7 @@ def _repair_links(connection: sqlite3.Connection) -> None:
             " (SELECT coalesce(strftime('%s', ?), strftime('%s')) * 1000000 AS t)",
             (number, new_id(), head, created_at),
         )
-    for statement in (*_REPAIRS, *FOLDER_REPAIRS):
+    for statement in (*_REPAIRS, *FOLDER_REPAIRS, *SCHEDULE_REPAIRS):
         connection.execute(statement)
     _recount_positions(connection)
 

@@ -60,6 +60,7 @@ from desktop_agent.storage.records import (
     parameters_to_json,
     reasoning_to_json,
 )
+from desktop_agent.storage.schedules.schedule_rows import ScheduleRows
 from desktop_agent.storage.usage.usage_rows import UsageRows
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.engine_events import Envelope
@@ -85,9 +86,8 @@ class Store:
         self, folder: Path, thread: DatabaseThread, pin: FilePin | None = None, search: "_LazySearch | None" = None
     ) -> None:
         self.report = OpenReport(thread.notices)
-        self.pictures = PictureFiles(folder)
-        self.blobs = BlobFiles(folder)
         self.folder = folder
+        self.pictures, self.blobs = PictureFiles(folder), BlobFiles(folder)
         self._thread = thread
         self._pin = pin
         self._search = search or _LazySearch(folder, thread.run_quietly)
@@ -98,7 +98,7 @@ class Store:
         self.calls = journal_rows.CallRows(self._run)
         self.branches = BranchRows(self._run, self._purge)
         self.branch_parts = BranchParts(self._run)
-        self.usage = UsageRows(self._run)
+        self.usage, self.schedules = UsageRows(self._run), ScheduleRows(self._run)
 
     @classmethod
     async def open(cls, folder: Path, program: Program = "library") -> "Store":

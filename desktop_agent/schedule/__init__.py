@@ -1,0 +1,1 @@
+"""Runs scheduled prompts while the program runs."""

@@ -1,0 +1,332 @@
+"""The scheduler: begins the runs of scheduled prompts when their times come, each once."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.schedule.timing import GRACE, Clock, Slot, newest_slot, slots_after
+from desktop_agent.storage.conversation_locks import Program
+from desktop_agent.storage.file_lock import FileLock, Holder, RetakeResult, lock_path
+from desktop_agent.types.engine_events import Envelope, RunEnd, RunFinished
+from desktop_agent.types.errors import AgentError, ConversationInUse, StorageFailed, WrongUse
+from desktop_agent.types.messages import Message
+from desktop_agent.types.schedules import RunResult, ScheduledPrompt, ScheduledRun, StoredSchedule
+
+if TYPE_CHECKING:
+    from desktop_agent.engine.session import Session
+
+_log = logging.getLogger(__name__)
+LONGEST_SLEEP = 15.0
+"""Seconds between two looks at the clock: it may be set, and the machine may sleep."""
+_SHORTEST_SLEEP = 0.2
+_LOCK_SECONDS = 5.0
+_BACK_TOLERANCE = timedelta(seconds=1)
+_RESULTS: dict[RunEnd, RunResult] = {
+    RunEnd.COMPLETED: "completed",
+    RunEnd.CANCELLED: "cancelled",
+    RunEnd.FAILED: "failed",
+    RunEnd.LIMIT: "limit",
+    RunEnd.ABORTED: "interrupted",
+    RunEnd.AWAITING_RESULTS: "interrupted",
+}
+
+
+class SchedulerListener(Protocol):
+    """What the scheduler tells. The methods are called in the loop's thread."""
+
+    def changed(self) -> None:
+        """Prompts or their runs are not what they were."""
+
+    def opened(self, session: "Session") -> None:
+        """A run begins, or goes on, in this session."""
+
+    def ended(self, prompt: ScheduledPrompt, run: ScheduledRun, result: RunResult) -> None:
+        """A run has ended, or could not begin."""
+
+    def failed(self, error: AgentError) -> None:
+        """Something went wrong that no run can show."""
+
+    def keeps_open(self, session: "Session") -> bool:
+        """Return whether somebody else uses the session: it is not closed after its run then."""
+        ...
+
+
+class Scheduler:
+    """Runs the scheduled prompts of one data folder while `run` does. Among all processes, one at a time is at work.
+
+    It holds a lock on the folder, and each run is claimed in the database besides: a claim that its process left is
+    sent by the next one, and what was sent is recovered as any other run, and not sent again.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        listener: SchedulerListener,
+        clock: Clock | None = None,
+        program: Program = "window",
+        longest_sleep: float = LONGEST_SLEEP,
+    ) -> None:
+        self._engine = engine
+        self._listener = listener
+        self.clock = clock or Clock()
+        self._program: Program = program
+        self._longest_sleep = longest_sleep
+        self._rows = engine.store.schedules
+        self._wake = asyncio.Event()
+        self._one_at_a_time = asyncio.Lock()
+        """A claim that is not sent yet must not be taken for one that a dead process left."""
+        self._lock = FileLock(lock_path(engine.folder, "schedule"), engine.folder)
+        self._followed: dict[str, Session] = {}
+        """The session of each run at work here, by the id of its prompt."""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        try:
+            while True:
+                seconds: float | None = _LOCK_SECONDS
+                self._wake.clear()
+                if await self._hold_lock():
+                    async with self._one_at_a_time:
+                        seconds = await self._check()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(seconds):
+                        await self._wake.wait()
+        finally:
+            for task in tuple(self._tasks):
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await asyncio.to_thread(self._lock.release)
+
+    async def schedules(self) -> tuple[StoredSchedule, ...]:
+        """Return all prompts with their last runs. Raises StorageFailed."""
+        return await self._rows.all()
+
+    def next_slot(self, prompt: ScheduledPrompt) -> Slot | None:
+        """Return the next time of a prompt; None where it is off, or where none comes."""
+        return next(slots_after(prompt.timing, self.clock, self.clock.now()), None) if prompt.is_on else None
+
+    async def save(self, prompt: ScheduledPrompt) -> None:
+        """Store a prompt; times that have passed are not made up for. Raises StorageFailed."""
+        await self._rows.save(prompt, self.clock.now())
+        self.check_soon()
+        self._listener.changed()
+
+    async def delete(self, schedule_id: str) -> None:
+        """Delete a prompt; a run at work goes on. Raises StorageFailed."""
+        await self._rows.delete(schedule_id)
+        self._listener.changed()
+
+    async def run_now(self, schedule_id: str) -> None:
+        """Begin a run at once. Raises WrongUse where one has not ended, and StorageFailed."""
+        if not self._lock.is_held:
+            raise WrongUse("Another process runs the scheduled prompts.", "Close it, or begin the run there.")
+        async with self._one_at_a_time:
+            schedule = next((known for known in await self._rows.all() if known.prompt.id == schedule_id), None)
+            now = self.clock.now()
+            slot = Slot(f"now {now.isoformat()}", self.clock.wall(now), now, is_late=False)
+            if schedule is not None and not await self._begin(schedule, slot, now, is_due=False):
+                raise WrongUse("Its last run has not ended yet.", "Wait, or open its conversation and stop it.")
+
+    def check_soon(self) -> None:
+        """Look again what is due."""
+        self._wake.set()
+
+    async def _hold_lock(self) -> bool:
+        def hold() -> bool:
+            holder = Holder.this_process(self._program)
+            # Its file may have been removed, and another process may hold a new one.
+            if self._lock.is_held and self._lock.retake(holder) is RetakeResult.REFUSED:
+                self._lock.release()
+            return self._lock.acquire(holder)
+
+        try:
+            return await asyncio.to_thread(hold)
+        except StorageFailed as error:
+            _log.info("scheduled prompts do not run: %s", error)
+            return False
+
+    async def _check(self) -> float | None:
+        """Begin what is due; return after how many seconds to look again, None where nothing will be due."""
+        if self._engine.store.read_only is not None:
+            return self._longest_sleep
+        try:
+            await self._settle_unfinished()
+            schedules = await self._rows.all()
+            for schedule in schedules:
+                if schedule.prompt.is_on:
+                    await self._check_schedule(schedule)
+        except StorageFailed as error:
+            # The disk is watched elsewhere; what is due stays due.
+            _log.warning("scheduled prompts wait for the disk: %s", error)
+            return self._longest_sleep
+        return self._seconds_until_next(schedules)
+
+    def _seconds_until_next(self, schedules: tuple[StoredSchedule, ...]) -> float | None:
+        slots = [slot for schedule in schedules if (slot := self.next_slot(schedule.prompt)) is not None]
+        has_open = any(schedule.last_run is not None and schedule.last_run.state != "ended" for schedule in schedules)
+        if not slots and not has_open:
+            return None
+        now = self.clock.now()
+        return max(
+            _SHORTEST_SLEEP, min([self._longest_sleep, *((slot.moment - now).total_seconds() for slot in slots)])
+        )
+
+    async def _check_schedule(self, schedule: StoredSchedule) -> None:
+        now = self.clock.now()
+        if now < schedule.checked_until - _BACK_TOLERANCE:
+            # The clock was set back. What has run is known by its slot.
+            await self._rows.runs.set_checked(schedule, now)
+            return
+        if schedule.last_run is not None and schedule.last_run.state != "ended":
+            # Runs of one prompt never pile up.
+            return
+        slot = newest_slot(schedule.prompt.timing, self.clock, schedule.checked_until, now)
+        if slot is None:
+            return
+        if slot.is_late and schedule.prompt.missed == "skip":
+            if await self._rows.runs.skip(schedule, slot.key, now):
+                self._listener.changed()
+            return
+        await self._begin(schedule, slot, now, is_due=True)
+
+    async def _begin(self, schedule: StoredSchedule, slot: Slot, now: datetime, *, is_due: bool) -> bool:
+        """Claim the run that was decided upon `now`, and send its prompt; return whether it was claimed."""
+        prompt, message = schedule.prompt, Message.user(schedule.prompt.prompt)
+        try:
+            session = await self._open(prompt, schedule.conversation_id)
+        except ConversationInUse:
+            # Another process works there: it stays due.
+            return False
+        if session.working or session.can_resume:
+            return False
+        conversation_id = session.record.id
+        if not await self._rows.runs.claim(schedule, slot.key, conversation_id, message.id, now, is_due=is_due):
+            self._release(session)
+            return False
+        run = ScheduledRun(prompt.id, slot.key, conversation_id, message.id, "claimed", "", now)
+        await self._send(prompt, run, session, message)
+        return True
+
+    async def _open(self, prompt: ScheduledPrompt, conversation_id: str | None) -> "Session":
+        if prompt.target == "same" and conversation_id is not None:
+            with suppress(WrongUse):  # it is gone, or in the trash
+                return await self._engine.session(conversation_id)
+        session = self._engine.new_session(
+            endpoint_id=prompt.endpoint_id, model=prompt.model, workspace=prompt.workspace or None
+        )
+        session.change_record(title=prompt.title)
+        return session
+
+    async def _send(self, prompt: ScheduledPrompt, run: ScheduledRun, session: "Session", message: Message) -> None:
+        self._listener.opened(session)
+        self._follow(prompt, run, session)
+        try:
+            _set_mode(session, prompt.mode)
+            session.send(message)
+        except AgentError as error:
+            self._followed.pop(prompt.id, None)
+            await self._rows.runs.end(run, "refused")
+            self._listener.failed(error)
+            self._listener.ended(prompt, run, "refused")
+            self._release(session)
+        self._listener.changed()
+
+    def _follow(self, prompt: ScheduledPrompt, run: ScheduledRun, session: "Session") -> None:
+        """Note the end of a run when it comes."""
+        self._followed[prompt.id] = session
+
+        def on_event(envelope: Envelope) -> None:
+            if isinstance(envelope.event, RunFinished) and envelope.parent_run_id is None:
+                session.unsubscribe(on_event)
+                self._followed.pop(prompt.id, None)
+                if not session.is_closed:
+                    # Otherwise the program ends: the next start says what became of it.
+                    self._start(self._end(prompt, run, session, _RESULTS[envelope.event.reason]))
+
+        session.subscribe(on_event=on_event, pieces=False)
+
+    async def _end(self, prompt: ScheduledPrompt, run: ScheduledRun, session: "Session", result: RunResult) -> None:
+        try:
+            await self._rows.runs.end(run, result)
+        except StorageFailed as error:
+            self._listener.failed(error)
+        self._listener.ended(prompt, run, result)
+        self._listener.changed()
+        await session.wait_idle()
+        self._release(session)
+        self.check_soon()
+
+    async def _settle_unfinished(self) -> None:
+        """Send what was claimed by a process that is gone; note the end of what ended without it."""
+        runs = await self._rows.runs.unfinished()
+        waiting = [run for run in runs if run.schedule_id not in self._followed]
+        if not waiting:
+            return
+        schedules = {schedule.prompt.id: schedule for schedule in await self._rows.all()}
+        interrupted = {left.conversation_id: left for left in await self._engine.interrupted_conversations()}
+        for run in waiting:
+            schedule = schedules.get(run.schedule_id)
+            if schedule is None:
+                await self._rows.runs.end(run, "interrupted")
+            elif run.state == "claimed":
+                await self._send_claimed(schedule, run)
+            elif (result := await self._rows.runs.outcome(run)) is not None:
+                await self._rows.runs.end(run, result)
+                self._listener.changed()
+            elif run.conversation_id in interrupted and not interrupted[run.conversation_id].waits_for_approval:
+                await self._recover(schedule.prompt, run)
+
+    async def _send_claimed(self, schedule: StoredSchedule, run: ScheduledRun) -> None:
+        """Send the prompt of a run whose process died before that, under the id that it was claimed with."""
+        prompt, now = schedule.prompt, self.clock.now()
+        if prompt.missed == "skip" and now - run.claimed_at > GRACE:
+            await self._rows.runs.end(run, "missed")
+            self._listener.changed()
+            return
+        try:
+            session = await self._open(prompt, schedule.conversation_id)
+        except ConversationInUse:
+            return
+        if session.working or session.can_resume:
+            return
+        await self._rows.runs.move(run, session.record.id)
+        message = Message.user(prompt.prompt).model_copy(update={"id": run.message_id})
+        await self._send(prompt, run, session, message)
+
+    async def _recover(self, prompt: ScheduledPrompt, run: ScheduledRun) -> None:
+        """Open the conversation of a run whose process died: the engine puts it in order, or goes on with its calls."""
+        try:
+            session = await self._engine.session(run.conversation_id, whole=False)
+            self._listener.opened(session)
+            if session.can_resume:
+                self._follow(prompt, run, session)
+                session.resume()
+            else:
+                self._release(session)
+        except AgentError as error:
+            self._followed.pop(prompt.id, None)
+            _log.info("a scheduled run cannot be recovered now: %s", error)
+
+    def _release(self, session: "Session") -> None:
+        if not self._listener.keeps_open(session):
+            self._engine.release_session(session)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _set_mode(session: "Session", name: str) -> None:
+    """Set the mode of a run, unless its conversation has a narrower one by now.
+
+    Raises WrongUse where the person removed it: another one might be wider.
+    """
+    mode = next((known for known in session.modes.modes if known.name == name), None)
+    if mode is None or session.is_new or not mode.is_wider_than(session.modes.current):
+        session.modes.set_by_person(name)

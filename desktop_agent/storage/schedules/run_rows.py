@@ -1,0 +1,189 @@
+"""The runs of scheduled prompts.
+
+A run is claimed before its prompt is sent. The transaction that stores the prompt marks its run as started, by a
+trigger, so after a kill there is no doubt whether it was sent.
+"""
+
+from datetime import datetime
+
+from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, text_of, transaction
+from desktop_agent.storage.conversation_rows import from_microseconds, to_microseconds
+from desktop_agent.types.schedules import RunResult, RunState, ScheduledRun, StoredSchedule
+
+TABLE = """
+CREATE TABLE schedule_runs (
+    number INTEGER PRIMARY KEY,
+    mark INTEGER NOT NULL DEFAULT 117 CHECK (mark = 117),
+    schedule TEXT NOT NULL,
+    slot TEXT NOT NULL,  -- the time that it is for
+    conversation TEXT NOT NULL,
+    message TEXT NOT NULL,  -- the id of its prompt, chosen before that is stored
+    state TEXT NOT NULL,
+    result TEXT NOT NULL,
+    claimed_at INTEGER NOT NULL,
+    UNIQUE (schedule, slot)
+);
+CREATE INDEX schedule_runs_claimed ON schedule_runs (message) WHERE state = 'claimed';
+CREATE INDEX schedule_runs_by_schedule ON schedule_runs (schedule, number);
+CREATE TRIGGER schedule_prompt_stored AFTER INSERT ON messages
+WHEN EXISTS (SELECT 1 FROM schedule_runs WHERE message = new.id AND state = 'claimed')
+BEGIN
+    UPDATE schedule_runs SET state = 'started' WHERE message = new.id AND state = 'claimed';
+END;
+"""
+KEPT_RUNS = 10_000
+"""So many runs of one prompt are remembered: none of these is made twice, however the clock is set."""
+
+_SELECT_RUN = "SELECT schedule, slot, conversation, message, state, result, claimed_at FROM schedule_runs"
+_INSERT_RUN = """
+    INSERT INTO schedule_runs (schedule, slot, conversation, message, state, result, claimed_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?)"""
+_FORGET_OLD = f"""
+    DELETE FROM schedule_runs WHERE schedule = :schedule AND number <= (
+        SELECT number FROM schedule_runs WHERE schedule = :schedule ORDER BY number DESC LIMIT 1 OFFSET {KEPT_RUNS})"""  # noqa: S608  a constant
+_STATES: dict[str, RunState] = {"claimed": "claimed", "started": "started"}
+_RESULTS: dict[str, RunResult] = {
+    "completed": "completed",
+    "failed": "failed",
+    "limit": "limit",
+    "cancelled": "cancelled",
+    "interrupted": "interrupted",
+    "refused": "refused",
+    "missed": "missed",
+    # As the journal says it of a run whose process died.
+    "aborted": "interrupted",
+}
+
+
+class RunRows:
+    """The runs. All methods raise StorageFailed."""
+
+    def __init__(self, run: RunInDatabase) -> None:
+        self._run = run
+
+    async def claim(
+        self, schedule: StoredSchedule, slot: str, conversation_id: str, message_id: str, now: datetime, *, is_due: bool
+    ) -> bool:
+        """Claim the run for `slot`; return False where it is not to be made.
+
+        That is so where somebody claimed it before, another run of this prompt has not ended, or the person changed or
+        deleted the prompt meanwhile. One that `is_due` deals with all times up to now.
+        """
+        row = (schedule.prompt.id, slot, conversation_id, message_id, "claimed", "", to_microseconds(now))
+
+        def work(db: DatabaseConnection) -> bool:
+            with transaction(db):
+                is_open = "SELECT 1 FROM schedule_runs WHERE schedule = ? AND state <> 'ended'"
+                if not _is_current(db, schedule) or db.execute(is_open, row[:1]).fetchone() is not None:
+                    return False
+                if is_due:
+                    _set_checked(db, schedule, now)
+                if _is_known(db, schedule, slot):
+                    return False
+                db.execute(_INSERT_RUN, row)
+                db.execute(_FORGET_OLD, {"schedule": schedule.prompt.id})
+                if schedule.prompt.target == "same":
+                    update = "UPDATE schedules SET conversation = ? WHERE id = ?"
+                    db.execute(update, (conversation_id, schedule.prompt.id))
+            return True
+
+        return await self._run(work)
+
+    async def skip(self, schedule: StoredSchedule, slot: str, now: datetime) -> bool:
+        """Note that the run for `slot` was missed, and is not made; return False where it is known already."""
+        row = (schedule.prompt.id, slot, "", "", "ended", "missed", to_microseconds(now))
+
+        def work(db: DatabaseConnection) -> bool:
+            with transaction(db):
+                if not _is_current(db, schedule):
+                    return False
+                _set_checked(db, schedule, now)
+                if _is_known(db, schedule, slot):
+                    return False
+                db.execute(_INSERT_RUN, row)
+            return True
+
+        return await self._run(work)
+
+    async def set_checked(self, schedule: StoredSchedule, until: datetime) -> None:
+        """Deal from now on only with times after `until`; nothing happens where the prompt was changed meanwhile."""
+
+        def work(db: DatabaseConnection) -> None:
+            with transaction(db):
+                if _is_current(db, schedule):
+                    _set_checked(db, schedule, until)
+
+        await self._run(work)
+
+    async def unfinished(self) -> tuple[ScheduledRun, ...]:
+        """Return the runs that have not ended, oldest first."""
+        return await self._run(
+            lambda db: tuple(map(_run_from, db.execute(f"{_SELECT_RUN} WHERE state <> 'ended' ORDER BY number")))
+        )
+
+    async def move(self, run: ScheduledRun, conversation_id: str) -> None:
+        """Let a claimed run go into another conversation."""
+        sql = "UPDATE schedule_runs SET conversation = ? WHERE schedule = ? AND slot = ? AND state = 'claimed'"
+        await self._run(lambda db: db.execute(sql, (conversation_id, run.schedule_id, run.slot)))
+
+    async def end(self, run: ScheduledRun, result: RunResult) -> None:
+        """Note how a run ended; one that has ended keeps its result."""
+        sql = (
+            "UPDATE schedule_runs SET state = 'ended', result = ? WHERE schedule = ? AND slot = ? AND state <> 'ended'"
+        )
+        await self._run(lambda db: db.execute(sql, (result, run.schedule_id, run.slot)))
+
+    async def outcome(self, run: ScheduledRun) -> RunResult | None:
+        """Return how the conversation of a started run stands: None while a run in it has not ended."""
+        return await self._run(lambda db: _outcome(db, run.conversation_id))
+
+
+def read_last_run(connection: DatabaseConnection, schedule_id: str) -> ScheduledRun | None:
+    """Return the newest run of a prompt."""
+    sql = f"{_SELECT_RUN} WHERE schedule = ? ORDER BY number DESC LIMIT 1"
+    row = connection.execute(sql, (schedule_id,)).fetchone()
+    return None if row is None else _run_from(row)
+
+
+def _is_current(connection: DatabaseConnection, schedule: StoredSchedule) -> bool:
+    sql = "SELECT 1 FROM schedules WHERE id = ? AND revision = ?"
+    return connection.execute(sql, (schedule.prompt.id, schedule.revision)).fetchone() is not None
+
+
+def _is_known(connection: DatabaseConnection, schedule: StoredSchedule, slot: str) -> bool:
+    sql = "SELECT 1 FROM schedule_runs WHERE schedule = ? AND slot = ?"
+    return connection.execute(sql, (schedule.prompt.id, slot)).fetchone() is not None
+
+
+def _set_checked(connection: DatabaseConnection, schedule: StoredSchedule, until: datetime) -> None:
+    sql = "UPDATE schedules SET checked_until = ? WHERE id = ?"
+    connection.execute(sql, (to_microseconds(until), schedule.prompt.id))
+
+
+def _outcome(connection: DatabaseConnection, conversation_id: str) -> RunResult | None:
+    sql = "SELECT number, finished FROM runs WHERE conversation = (SELECT number FROM conversations WHERE id = ?)"
+    rows = connection.execute(f"{sql} ORDER BY number DESC", (conversation_id,)).fetchall()
+    if any(not finished for _, finished in rows):
+        return None
+    for number, _ in rows:
+        ended = connection.execute(
+            "SELECT event ->> '$.reason' FROM journal WHERE number >= ? << 32 AND number < (? + 1) << 32"
+            " AND type = 'run_finished' AND parent_run_id IS NULL AND json_valid(event) ORDER BY number DESC LIMIT 1",
+            (number, number),
+        ).fetchone()
+        if ended is not None:
+            return _RESULTS.get(text_of(ended[0] or ""), "interrupted")
+    return "interrupted"
+
+
+def _run_from(row: tuple[str, str, str, str, str, str, int]) -> ScheduledRun:
+    schedule, slot, conversation, message, state, result, claimed_at = row
+    return ScheduledRun(
+        text_of(schedule),
+        text_of(slot),
+        text_of(conversation),
+        text_of(message),
+        _STATES.get(text_of(state), "ended"),
+        _RESULTS.get(text_of(result), ""),
+        from_microseconds(claimed_at),
+    )

@@ -1,0 +1,261 @@
+"""The scheduler: each run as chosen and none twice, over kills, set clocks, and two processes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.engine.session import Session
+from desktop_agent.schedule.scheduler import Scheduler
+from desktop_agent.schedule.timing import Clock
+from desktop_agent.types.errors import AgentError, WrongUse
+from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.providers import Endpoint
+from desktop_agent.types.schedules import Cron, Interval, Once, RunResult, ScheduledPrompt, ScheduledRun
+from tests.fakes.http_server import Loopback, Reply, chunk, sse
+from tests.frame.patience import PATIENCE
+
+START = datetime(2026, 11, 27, 8, 59, 30, tzinfo=UTC)
+ANSWER = Reply(sse(chunk({"content": "Done."}), chunk(finish="stop")))
+
+
+class Hands:
+    """What a scheduler told, and the clock that it reads."""
+
+    def __init__(self) -> None:
+        self.time = START.timestamp()
+        self.ends: list[tuple[str, RunResult]] = []
+        self.errors: list[AgentError] = []
+        self.sessions: list[Session] = []
+
+    @property
+    def clock(self) -> Clock:
+        return Clock(lambda: self.time, UTC)
+
+    def changed(self) -> None:
+        """Nobody lists anything."""
+
+    def opened(self, session: Session) -> None:
+        self.sessions.append(session)
+
+    def ended(self, prompt: ScheduledPrompt, run: ScheduledRun, result: RunResult) -> None:
+        self.ends.append((run.slot, result))
+
+    def failed(self, error: AgentError) -> None:
+        self.errors.append(error)
+
+    def keeps_open(self, session: Session) -> bool:
+        return False
+
+
+class World:
+    def __init__(self, engine: Engine, scheduler: Scheduler, hands: Hands) -> None:
+        self.engine, self.scheduler, self.hands = engine, scheduler, hands
+
+    async def set_time(self, moment: datetime) -> None:
+        """Set the clock, and return when the scheduler has looked at it."""
+        self.hands.time = moment.timestamp()
+        await self.look()
+
+    async def look(self) -> None:
+        async with self.scheduler._one_at_a_time:
+            await self.scheduler._check()
+
+    async def until(self, fact: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while not fact():
+                await asyncio.sleep(0.01)
+
+    async def prompts(self) -> list[str]:
+        records = await self.engine.store.list_conversations()
+        loaded = [await self.engine.store.load(record.id) for record in records]
+        return sorted(m.text for each in loaded for m in each.messages if m.role is Role.USER)
+
+
+@asynccontextmanager
+async def world(folder: Path, url: str, hands: Hands | None = None, **defaults: Any) -> AsyncIterator[World]:
+    endpoint = Endpoint(id="loopback", title="Loopback", base_url=url)
+    engine = await Engine.open(folder, RunDefaults(endpoint=endpoint, model="m", **{"toolset": "none", **defaults}))
+    hands = hands or Hands()
+    scheduler = Scheduler(engine, hands, hands.clock)
+    work = asyncio.create_task(scheduler.run())
+    there = World(engine, scheduler, hands)
+    await there.until(lambda: scheduler._lock.is_held)
+    try:
+        yield there
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        await engine.close()
+
+
+def daily(**more: Any) -> ScheduledPrompt:
+    return ScheduledPrompt(title="News", prompt="What is new?", timing=Cron(line="0 9 * * *"), **more)
+
+
+async def test_a_prompt_is_sent_at_its_time_once_and_its_end_is_noted(tmp_path: Path) -> None:
+    async with Loopback(ANSWER) as server, world(tmp_path, server.url) as there:
+        await there.scheduler.save(daily(mode="plan"))
+        await there.look()
+        assert server.requests == []
+        await there.set_time(START + timedelta(seconds=31))
+        await there.until(lambda: bool(there.hands.ends))
+        await there.look()
+        assert there.hands.ends == [("2026-11-27T09:00", "completed")]
+        assert len(server.requests) == 1
+        (record,) = await there.engine.store.list_conversations()
+        assert (record.title, record.state.mode) == ("News", "plan")
+        (stored,) = await there.scheduler.schedules()
+        assert stored.last_run is not None
+        assert (stored.last_run.state, stored.last_run.result) == ("ended", "completed")
+        assert stored.last_run.conversation_id == record.id
+
+
+async def test_runs_go_on_in_one_conversation_where_that_is_chosen_and_in_no_wider_mode(tmp_path: Path) -> None:
+    async with Loopback(ANSWER) as server, world(tmp_path, server.url) as there:
+        await there.scheduler.save(daily(target="same", mode="accept-edits"))
+        for day in range(2):
+            await there.set_time(START + timedelta(days=day, minutes=1))
+            await there.until(lambda wanted=day + 1: len(there.hands.ends) == wanted)
+            session = there.hands.sessions[-1]
+            assert session.modes.current.name == ("accept-edits" if not day else "plan")
+            if not session.is_closed:
+                session.modes.set_by_person("plan")
+                await session.flush()
+        assert await there.prompts() == ["What is new?"] * 2
+        assert len(await there.engine.store.list_conversations()) == 1
+
+
+async def test_what_was_missed_runs_once_or_is_skipped(tmp_path: Path) -> None:
+    async with Loopback(ANSWER) as server, world(tmp_path, server.url) as there:
+        await there.scheduler.save(daily())
+        skipped = daily(missed="skip")
+        await there.scheduler.save(skipped)
+        await there.set_time(START + timedelta(days=5, hours=3))
+        await there.until(lambda: bool(there.hands.ends))
+        await there.look()
+        assert there.hands.ends == [("2026-12-02T09:00", "completed")]
+        last = {known.prompt.id: known.last_run for known in await there.scheduler.schedules()}[skipped.id]
+        assert last is not None
+        assert (last.slot, last.result) == ("2026-12-02T09:00", "missed")
+        assert len(server.requests) == 1
+
+
+async def test_a_clock_that_is_set_repeats_nothing_and_holds_up_nothing(tmp_path: Path) -> None:
+    async with Loopback(ANSWER) as server, world(tmp_path, server.url) as there:
+        await there.scheduler.save(daily())
+        for moment in (
+            START + timedelta(minutes=1),
+            START - timedelta(hours=3),  # back, over the run
+            START + timedelta(minutes=2),
+            START + timedelta(days=400),  # far ahead, and back again
+            START + timedelta(minutes=3),
+            START + timedelta(days=1, minutes=1),
+        ):
+            await there.set_time(moment)
+            await there.until(lambda: not there.scheduler._followed)
+        await there.until(lambda: len(there.hands.ends) == 3)
+        slots = [slot for slot, _ in there.hands.ends]
+        assert slots == ["2026-11-27T09:00", "2027-12-31T09:00", "2026-11-28T09:00"]
+        assert len(server.requests) == 3
+
+
+async def test_runs_of_one_prompt_never_pile_up(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    held = Reply(sse(chunk({"content": "Do"}), done=False), hold=gate, late=sse(chunk(finish="stop")))
+    async with Loopback(held, ANSWER) as server, world(tmp_path, server.url) as there:
+        prompt = ScheduledPrompt(title="Often", prompt="go", timing=Interval(minutes=10, start=START))
+        await there.scheduler.save(prompt)
+        for minutes in (10, 20, 30):
+            await there.set_time(START + timedelta(minutes=minutes))
+        await there.until(lambda: len(server.requests) == 1)
+        with pytest.raises(WrongUse, match="not ended"):
+            await there.scheduler.run_now(prompt.id)
+        gate.set()
+        await there.until(lambda: len(there.hands.ends) == 2)
+        assert [slot for slot, _ in there.hands.ends][1].startswith("2026-11-27T09:29:30")
+
+
+async def test_what_was_claimed_and_not_sent_is_sent_once_by_the_next_process(tmp_path: Path) -> None:
+    async with Loopback(ANSWER) as server:
+        async with world(tmp_path, server.url) as there:
+            await there.scheduler.save(daily())
+            (stored,) = await there.scheduler.schedules()
+            now = START + timedelta(seconds=30)
+            # As a process leaves it that is killed right there.
+            assert await there.engine.store.schedules.runs.claim(
+                stored, "2026-11-27T09:00", "gone", "the id", now, is_due=True
+            )
+            assert not await there.engine.store.schedules.runs.claim(
+                stored, "2026-11-27T09:00", "x", "y", now, is_due=True
+            )
+        hands = Hands()
+        hands.time = (START + timedelta(minutes=1)).timestamp()
+        async with world(tmp_path, server.url, hands) as there:
+            await there.until(lambda: bool(hands.ends))
+            await there.look()
+            assert await there.prompts() == ["What is new?"]
+            (record,) = await there.engine.store.list_conversations()
+            assert (await there.engine.store.load(record.id)).messages[0].id == "the id"
+        assert len(server.requests) == 1
+
+
+async def test_the_transaction_that_stores_the_prompt_marks_its_run_as_started(tmp_path: Path) -> None:
+    async with Loopback(ANSWER) as server, world(tmp_path, server.url) as there:
+        await there.scheduler.save(daily())
+        (stored,) = await there.scheduler.schedules()
+        record = await there.engine.store.create_conversation(title="t")
+        message = Message.user("What is new?")
+        runs = there.engine.store.schedules.runs
+        assert await runs.claim(stored, "2026-11-27T09:00", record.id, message.id, START, is_due=True)
+        assert [run.state for run in await runs.unfinished()] == ["claimed"]
+        await there.engine.store.commit(record.id, message)
+        assert [run.state for run in await runs.unfinished()] == ["started"]
+
+
+async def test_two_processes_on_one_folder_never_both_run_an_occurrence(tmp_path: Path) -> None:
+    async with Loopback(ANSWER) as server, world(tmp_path, server.url) as there:
+        await there.scheduler.save(daily())
+        endpoint = Endpoint(id="loopback", title="Loopback", base_url=server.url)
+        other = await Engine.open(tmp_path, RunDefaults(endpoint=endpoint, model="m", toolset="none"))
+        hands = Hands()
+        second = Scheduler(other, hands, hands.clock)
+        assert not await second._hold_lock()
+        with pytest.raises(WrongUse, match="Another process"):
+            await second.run_now((await second.schedules())[0].prompt.id)
+        hands.time = there.hands.time = (START + timedelta(minutes=1)).timestamp()
+        # Even without the lock.
+        await asyncio.gather(there.look(), second._check())
+        await there.until(lambda: bool(there.hands.ends or hands.ends))
+        assert len(there.hands.ends + hands.ends) == 1
+        assert len(server.requests) == 1
+        await other.close()
+
+
+async def test_a_prompt_that_cannot_begin_says_so_and_is_not_tried_again(tmp_path: Path) -> None:
+    async with Loopback(ANSWER) as server, world(tmp_path, server.url) as there:
+        await there.scheduler.save(daily(mode="gone"))
+        await there.set_time(START + timedelta(minutes=1))
+        assert [result for _, result in there.hands.ends] == ["refused"]
+        await there.look()
+        assert (len(there.hands.ends), len(there.hands.errors), server.requests) == (1, 1, [])
+
+
+async def test_once_is_once_and_what_is_paused_or_deleted_does_not_run(tmp_path: Path) -> None:
+    async with Loopback(ANSWER) as server, world(tmp_path, server.url) as there:
+        once = ScheduledPrompt(title="Once", prompt="once", timing=Once(at=datetime.fromisoformat("2026-11-27T09:00")))
+        deleted = daily()
+        for prompt in (once, daily(is_on=False), deleted):
+            await there.scheduler.save(prompt)
+        await there.scheduler.delete(deleted.id)
+        for days in range(3):
+            await there.set_time(START + timedelta(days=days, minutes=1))
+            await there.until(lambda: not there.scheduler._followed)
+        await there.until(lambda: len(there.hands.ends) == 1)
+        assert len(server.requests) == 1
+        assert there.scheduler.next_slot(once) is None
