@@ -2,7 +2,7 @@
 
 import sys
 
-from tests.soak import disk_faults, kills, owners, refusals, silence, window_kills
+from tests.soak import disk_faults, kills, owners, refusals, schedules, silence, window_kills
 
 _SOAKS = {
     "silence": silence.main,
@@ -10,6 +10,7 @@ _SOAKS = {
     "disk-faults": disk_faults.main,
     "kills": kills.main,
     "refusals": refusals.main,
+    "schedules": schedules.main,
     "window-kills": window_kills.main,
 }
 

@@ -1,0 +1,79 @@
+"""Processes that run the scheduled prompts of a data folder until they are killed.
+
+    python -m tests.soak.schedule_process DATA URL
+
+Each line on the standard input begins one; it is forked off here, so that the program is loaded once. It says its
+number on the standard output when its scheduler begins to work. Its clock runs many times as fast as the real one, and
+is set by a file in the folder above the data: so many seconds are added to it from then on.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.engine.session import Session
+from desktop_agent.schedule.scheduler import Scheduler
+from desktop_agent.schedule.timing import Clock
+from desktop_agent.types.errors import AgentError
+from desktop_agent.types.providers import Endpoint
+from desktop_agent.types.schedules import RunResult, ScheduledPrompt, ScheduledRun
+
+SPEED = 60.0
+"""A minute in a second."""
+
+
+def fast_clock(folder: Path) -> Clock:
+    """Return the clock that all processes of the folder share."""
+    begun, jumps = float((folder / "begun").read_text()), folder / "jump"
+
+    def seconds() -> float:
+        return begun + (time.time() - begun) * SPEED + float(jumps.read_text() or 0)
+
+    return Clock(seconds)
+
+
+class Silent:
+    """Hears what the scheduler tells."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def changed(self) -> None: ...
+
+    def opened(self, session: Session) -> None: ...
+
+    def ended(self, prompt: ScheduledPrompt, run: ScheduledRun, result: RunResult) -> None: ...
+
+    def failed(self, error: AgentError) -> None:
+        sys.stderr.write(f"{error}\n")
+
+    def release(self, session: Session) -> None:
+        self.engine.release_session(session)
+
+
+async def live(data: Path, url: str) -> None:
+    endpoint = Endpoint(id="loopback", title="Loopback", base_url=url)
+    engine = await Engine.open(data, RunDefaults(endpoint=endpoint, model="m", toolset="none"))
+    scheduler = Scheduler(engine, Silent(engine), fast_clock(data.parent), "library", longest_sleep=0.2)
+    os.write(1, f"{os.getpid()}\n".encode())
+    await scheduler.run()
+
+
+def main(data: Path, url: str) -> None:
+    # Nobody waits for the dead.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for _ in sys.stdin.buffer.raw:
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            try:
+                asyncio.run(live(data, url))
+            finally:
+                os._exit(1)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
