@@ -27,6 +27,7 @@ from ui.bridge.mcp_servers import McpNotices, McpServerSettings
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.organiser import Organiser
 from ui.bridge.permissions import PermissionRules
+from ui.bridge.schedule.schedules import ScheduledPrompts
 from ui.bridge.settings import Settings
 from ui.bridge.storage import DiskMonitor, PictureStore
 from ui.shell.approvals import ApprovalPresenter
@@ -37,6 +38,7 @@ from ui.shell.desktop.call_notifications import CallNotifier
 from ui.shell.desktop.crash_report import CrashPresenter
 from ui.shell.desktop.notifications import ActivityNotifier
 from ui.shell.mcp import McpPresenter
+from ui.shell.schedule.schedule_presenter import SchedulePresenter
 from ui.shell.settings import SettingsPresenter, reading_style
 from ui.shell.startup_loading import import_in_thread, show_startup_error
 from ui.shell.startup_window import StartupWindow, on_display_lost
@@ -161,6 +163,8 @@ class AppController:
         notifications, settings = self._notifications, self._settings
         ActivityNotifier(self.window, self.library, notifications, settings, self._startup)
         CallNotifier(self.library, notifications, settings, self._tasks, self._show_call)
+        schedules = ScheduledPrompts(self._engine, self.library, self._tasks, self._startup.app)
+        self._scheduled = SchedulePresenter(self._startup.themes, schedules, settings, self.servers, self.window)
 
     def _offer_undo(self, sentence: Sentence, undo: Callable[[], object]) -> None:
         self.window.banners.show_undo(translate_sentence(sentence), undo)
@@ -216,6 +220,7 @@ class AppController:
         finally:
             self.servers.refresh_models()
         await import_in_thread("desktop_agent.tools.builtin_tools")
+        self._scheduled.schedules.start()
         self._engine.store.search.start_indexing()
         await self._disk.backups.note_program(QCoreApplication.applicationVersion())
         await import_in_thread("desktop_agent.engine.exchange.found_histories")
@@ -265,6 +270,7 @@ class AppController:
         self._help.close()
         if self._desktop is not None:
             await self._desktop.close()
+        await self._scheduled.schedules.close()
         await self._tasks.close()
         await self._notifications.close()
         self.library.close()
@@ -369,6 +375,7 @@ class AppController:
     def _on_problem(self, error: AgentError) -> None:
         self._settings_presenter.show_problem(error)
         self.window.trash.show_problem(error)
+        self._scheduled.show_problem(error)
         if not self._disk_banner.covers(error):
             self.window.show_problem(error)
 

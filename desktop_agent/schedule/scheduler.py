@@ -50,9 +50,8 @@ class SchedulerListener(Protocol):
     def failed(self, error: AgentError) -> None:
         """Something went wrong that no run can show."""
 
-    def keeps_open(self, session: "Session") -> bool:
-        """Return whether somebody else uses the session: it is not closed after its run then."""
-        ...
+    def release(self, session: "Session") -> None:
+        """The scheduler needs a session no more: it may be closed, unless somebody else uses it."""
 
 
 class Scheduler:
@@ -206,7 +205,7 @@ class Scheduler:
             return False
         conversation_id = session.record.id
         if not await self._rows.runs.claim(schedule, slot.key, conversation_id, message.id, now, is_due=is_due):
-            self._release(session)
+            self._listener.release(session)
             return False
         run = ScheduledRun(prompt.id, slot.key, conversation_id, message.id, "claimed", "", now)
         await self._send(prompt, run, session, message)
@@ -233,7 +232,7 @@ class Scheduler:
             await self._rows.runs.end(run, "refused")
             self._listener.failed(error)
             self._listener.ended(prompt, run, "refused")
-            self._release(session)
+            self._listener.release(session)
         self._listener.changed()
 
     def _follow(self, prompt: ScheduledPrompt, run: ScheduledRun, session: "Session") -> None:
@@ -258,7 +257,7 @@ class Scheduler:
         self._listener.ended(prompt, run, result)
         self._listener.changed()
         await session.wait_idle()
-        self._release(session)
+        self._listener.release(session)
         self.check_soon()
 
     async def _settle_unfinished(self) -> None:
@@ -307,14 +306,10 @@ class Scheduler:
                 self._follow(prompt, run, session)
                 session.resume()
             else:
-                self._release(session)
+                self._listener.release(session)
         except AgentError as error:
             self._followed.pop(prompt.id, None)
             _log.info("a scheduled run cannot be recovered now: %s", error)
-
-    def _release(self, session: "Session") -> None:
-        if not self._listener.keeps_open(session):
-            self._engine.release_session(session)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

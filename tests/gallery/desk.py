@@ -30,6 +30,7 @@ from ui.bridge.library import ConversationLibrary
 from ui.bridge.mcp_servers import McpServerSettings
 from ui.bridge.storage import PictureStore
 from ui.bridge.model_servers import ModelServers
+from ui.bridge.schedule.schedules import ScheduledPrompts
 from ui.bridge.settings import Settings
 from ui.bridge.event_loop import BackgroundTasks
 from ui.style.theme import ThemeSource
@@ -39,6 +40,7 @@ from ui.shell.conversation_page import ConversationPage
 from ui.shell.commands.actions import HelpPresenter
 from ui.shell.commands.command_palette import PalettePresenter
 from ui.shell.exchange import ExchangePresenter
+from ui.shell.schedule.schedule_presenter import SchedulePresenter
 from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow
 from ui.sidebar.organising import OrganisePresenter
@@ -115,6 +117,8 @@ class Desk:
         self.exchange = ExchangePresenter(
             themes, Exchange(engine, self.library.unstored, self.tasks, app), self.library, self.window.banners, self.window
         )
+        self.schedules = ScheduledPrompts(engine, self.library, self.tasks, app)
+        self.scheduled = SchedulePresenter(themes, self.schedules, settings, self.servers, self.window)
         self.organiser = Organiser(engine, self.library, self.tasks, app)
         self.organising = OrganisePresenter(themes, self.window.sidebar, self.organiser, self.library, self.window)
         WindowActions(
@@ -188,6 +192,7 @@ class Desk:
     async def close(self) -> None:
         """In the program's own order."""
         self.help.close()
+        await self.schedules.close()
         await self.tasks.close()
         self.clock.stop()
         self.window.page.transcript.close_workers()

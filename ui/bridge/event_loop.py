@@ -307,6 +307,10 @@ class BackgroundTasks:
         # A task that is cancelled before its first step never awaits its work.
         task.add_done_callback(lambda _: work.close())
 
+    def report(self, error: AgentError) -> None:
+        """Call `on_error` with an error that ended nothing."""
+        self._on_error(error)
+
     async def close(self) -> None:
         """Cancel the running tasks and wait for them."""
         # Repeat: a cancelled task may start another one.

@@ -245,7 +245,7 @@ class ConversationLibrary(QObject):
             self.leave(left)
         self._open = OpenConversation(session, self._clock, self, held_by)
         self._open.record_changed.connect(self.unstored.changed if session.is_in_memory else self.refresh)
-        _EventListener(self, session).subscribe()
+        follow_session(self, session)
         self.opened.emit(self._open)
 
     def leave(self, session: "Session") -> None:
@@ -397,6 +397,11 @@ class _EventListener:
 
     def __call__(self, envelope: Envelope) -> None:
         self.library.on_event(self.session, envelope)
+
+
+def follow_session(library: ConversationLibrary, session: "Session") -> None:
+    """Let the library take in the events of a session: its runs change the list also while another one is shown."""
+    _EventListener(library, session).subscribe()
 
 
 def _refuse_found(conversation_id: str) -> None:

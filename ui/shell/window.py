@@ -133,6 +133,8 @@ class MainWindow(QMainWindow):
     """
 
     settings_requested = Signal()
+    scheduled_requested = Signal()
+    """The person wants to see the scheduled prompts."""
     close_requested = Signal()
     quick_ask_requested = Signal()
     left_in_tray = Signal()

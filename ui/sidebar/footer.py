@@ -1,4 +1,6 @@
-"""The footer of the sidebar: Settings with a word beside its icon; what waits, Trash, Commands and Help as icons."""
+"""The footer of the sidebar: Settings with a word beside its icon; what waits, what is scheduled, Trash, Commands and
+Help as icons.
+"""
 
 from functools import partial
 
@@ -9,17 +11,18 @@ from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 from ui.style.boxes import hbox
 from ui.style.controls import IconButton
 from ui.style.text import escape_mnemonics, plain_tooltip, with_keys
-from ui.style.theme import ICON_SIZE, SPACE_XS, ThemeSource, icon, themed_icon
+from ui.style.theme import ICON_SIZE, ThemeSource, icon, themed_icon
 
 
 class SidebarFooter(QWidget):
-    """Settings with a word beside its icon; what waits, Trash, Commands and Help as icons."""
+    """Settings with a word beside its icon; the others as icons."""
 
     def __init__(
         self,
         themes: ThemeSource,
         settings: QAction,
         waiting: QAction,
+        scheduled: QAction,
         trash: QAction,
         commands: QAction,
         helping: QAction,
@@ -31,11 +34,14 @@ class SidebarFooter(QWidget):
         self._settings.setText(" " + escape_mnemonics(settings.text()))
         self._settings.setAccessibleName(settings.text())
         self._waiting = WaitingButton(themes)
+        self._scheduled = IconButton(themes, "clock", self.tr("Scheduled prompts"))
         self._trash = IconButton(themes, "trash", self.tr("Trash"))
         self._commands = IconButton(themes, "commands", self.tr("Commands"))
         self._help = IconButton(themes, "help", self.tr("Help"))
-        hbox(*self.tab_stops, parent=self, spacing=SPACE_XS // 2, margins=0, grow=self._settings)
-        for button, action in zip(self.tab_stops, (settings, waiting, trash, commands, helping), strict=True):
+        hbox(*self.tab_stops, parent=self, spacing=0, margins=0, grow=self._settings)
+        for button, action in zip(
+            self.tab_stops, (settings, waiting, scheduled, trash, commands, helping), strict=True
+        ):
             show_keys = partial(_show_keys, button, action)
             # Its keys can be changed.
             action.changed.connect(show_keys)
@@ -47,7 +53,7 @@ class SidebarFooter(QWidget):
     @property
     def tab_stops(self) -> tuple[QToolButton, ...]:
         """Return the widgets in tab order."""
-        return (self._settings, self._waiting, self._trash, self._commands, self._help)
+        return (self._settings, self._waiting, self._scheduled, self._trash, self._commands, self._help)
 
     def show_waiting(self, count: int) -> None:
         """Say how many calls wait for the person."""

@@ -27,6 +27,8 @@ ANSWER = Reply(sse(chunk({"content": "Done."}), chunk(finish="stop")))
 class Hands:
     """What a scheduler told, and the clock that it reads."""
 
+    engine: Engine
+
     def __init__(self) -> None:
         self.time = START.timestamp()
         self.ends: list[tuple[str, RunResult]] = []
@@ -49,8 +51,8 @@ class Hands:
     def failed(self, error: AgentError) -> None:
         self.errors.append(error)
 
-    def keeps_open(self, session: Session) -> bool:
-        return False
+    def release(self, session: Session) -> None:
+        self.engine.release_session(session)
 
 
 class World:
@@ -82,6 +84,7 @@ async def world(folder: Path, url: str, hands: Hands | None = None, **defaults: 
     endpoint = Endpoint(id="loopback", title="Loopback", base_url=url)
     engine = await Engine.open(folder, RunDefaults(endpoint=endpoint, model="m", **{"toolset": "none", **defaults}))
     hands = hands or Hands()
+    hands.engine = engine
     scheduler = Scheduler(engine, hands, hands.clock)
     work = asyncio.create_task(scheduler.run())
     there = World(engine, scheduler, hands)
@@ -224,6 +227,7 @@ async def test_two_processes_on_one_folder_never_both_run_an_occurrence(tmp_path
         endpoint = Endpoint(id="loopback", title="Loopback", base_url=server.url)
         other = await Engine.open(tmp_path, RunDefaults(endpoint=endpoint, model="m", toolset="none"))
         hands = Hands()
+        hands.engine = other
         second = Scheduler(other, hands, hands.clock)
         assert not await second._hold_lock()
         with pytest.raises(WrongUse, match="Another process"):
@@ -234,6 +238,7 @@ async def test_two_processes_on_one_folder_never_both_run_an_occurrence(tmp_path
         await there.until(lambda: bool(there.hands.ends or hands.ends))
         assert len(there.hands.ends + hands.ends) == 1
         assert len(server.requests) == 1
+        await there.until(lambda: not second._tasks)
         await other.close()
 
 

@@ -210,21 +210,21 @@ def test_enter_in_an_empty_search_opens_nothing(driver):
     assert driver.facts == []
 
 
-BOTTOM = ["Settings", "Waiting approvals", "Trash", "Commands", "Help"]
+BOTTOM = ["Settings", "Waiting approvals", "Scheduled prompts", "Trash", "Commands", "Help"]
 
 
 @pytest.fixture
 def foot(driver):
     driver.pressed = []
     actions = [QAction(text, driver.pane) for text in BOTTOM]
-    for each, keys in zip(actions, ("Ctrl+,", "Ctrl+Shift+Y", "", "Ctrl+K", "F1"), strict=True):
+    for each, keys in zip(actions, ("Ctrl+,", "Ctrl+Shift+Y", "", "", "Ctrl+K", "F1"), strict=True):
         each.setShortcut(keys)
         each.triggered.connect(lambda *_, action=each: driver.pressed.append(action.text()))
     driver.footer = driver.pane.add_footer(*actions)
     return driver
 
 
-def test_the_row_at_the_bottom_leads_to_settings_what_waits_trash_every_command_and_help(foot):
+def test_the_row_at_the_bottom_leads_to_settings_what_waits_what_is_scheduled_trash_every_command_and_help(foot):
     for name in BOTTOM:
         foot.bot.mouseClick(foot.part(QToolButton, name), Qt.MouseButton.LeftButton)
     assert foot.pressed == BOTTOM
@@ -232,6 +232,7 @@ def test_the_row_at_the_bottom_leads_to_settings_what_waits_trash_every_command_
     assert tips == [
         "Settings (Ctrl+,)",
         "Waiting approvals (Ctrl+Shift+Y)",
+        "Scheduled prompts",
         "Trash",
         "Commands (Ctrl+K)",
         "Help (F1)",

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QCoreApplication, QObject, QTimer, Slot
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
@@ -123,7 +123,7 @@ class WindowActions(QObject):
         palette.fallback_actions = (open_settings, shortcuts, open_help)
         text, other_words = self.tr("Waiting approvals"), self.tr("inbox pending permission allow deny decide calls")
         waiting = self._add("view/list", "waiting-approvals", text, "Ctrl+Shift+Y", window.inbox.show, other_words)
-        footer = window.sidebar.add_footer(open_settings, waiting, trash, commands, open_help)
+        footer = window.sidebar.add_footer(open_settings, waiting, _add_scheduled(window), trash, commands, open_help)
         window.inbox.count_changed.connect(footer.show_waiting)
         settings.changed.connect(self._apply_keys)
         pages.dialog_created.connect(self._show_shortcuts)
@@ -388,3 +388,12 @@ class WindowActions(QObject):
 
 def _can_delete(window: MainWindow) -> bool:
     return window.conversation is not None and window.conversation.can_be_deleted
+
+
+def _add_scheduled(window: MainWindow) -> WindowAction:
+    text = QCoreApplication.translate("WindowActions", "Scheduled prompts")
+    other_words = QCoreApplication.translate(
+        "WindowActions", "cron automatic recurring repeat daily weekly timer run by itself"
+    )
+    command = window.scheduled_requested.emit
+    return WindowAction(window, "view/list", "scheduled-prompts", text, None, command, other_words)

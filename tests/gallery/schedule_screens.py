@@ -1,0 +1,82 @@
+"""The page of scheduled prompts."""
+
+import asyncio
+from datetime import UTC, datetime, time, timedelta
+
+from PySide6.QtWidgets import QPushButton
+
+from desktop_agent.types.schedules import WEEKDAYS, Cron, Interval, Monthly, ScheduledPrompt, Weekly
+from tests.gallery.desk import Desk, until
+from tests.gallery.screens import scene
+
+PROMPTS = (
+    ScheduledPrompt(
+        id="news", title="Morning news", prompt="What is new in the repository?", timing=Weekly(days=WEEKDAYS, at=time(9))
+    ),
+    ScheduledPrompt(
+        id="bill",
+        title="Check the invoices of the month and write down what is missing",
+        prompt="Look through the folder.",
+        timing=Monthly(day=1, at=time(7, 30)),
+        target="same",
+    ),
+    ScheduledPrompt(id="watch", title="Watch the build", prompt="Is it red?", timing=Interval(minutes=30), is_on=False),
+    ScheduledPrompt(id="tea", title="Tea", prompt="Tea?", timing=Cron(line="0 16 * * 1,3"), missed="skip"),
+)
+
+
+async def fill(desk: Desk) -> None:
+    """Several prompts, of which some have run."""
+    desk.begin()
+    rows = desk.engine.store.schedules
+    now = datetime.now(UTC)
+    for prompt in PROMPTS:
+        await rows.save(prompt, now)
+    stored = {known.prompt.id: known for known in await rows.all()}
+    for id_, result, hours in (("news", "completed", 20), ("bill", "failed", 200)):
+        at = now - timedelta(hours=hours)
+        assert await rows.runs.claim(stored[id_], at.isoformat(), "c", f"m-{id_}", at, is_due=True)
+        (run,) = await rows.runs.unfinished()
+        await rows.runs.end(run, result)
+    desk.scheduled.show()
+    await until(lambda: desk.scheduled._dialog.findChildren(QPushButton, "") and len(cards(desk)) == len(PROMPTS))
+    await asyncio.sleep(0.3)
+
+
+def cards(desk: Desk) -> list[object]:
+    """The cards of the prompts."""
+    from ui.settings.schedule_form import ScheduleCard
+
+    return desk.scheduled._dialog.findChildren(ScheduleCard)
+
+
+@scene("scheduled")
+async def scheduled(desk: Desk) -> None:
+    await fill(desk)
+
+
+@scene("scheduled-narrow", 360, 640)
+async def narrow(desk: Desk) -> None:
+    await fill(desk)
+    desk.scheduled._dialog.resize(360, 640)
+
+
+@scene("scheduled-editor")
+async def editor(desk: Desk) -> None:
+    await fill(desk)
+    desk.scheduled._dialog.form.edit("news")
+    desk.scheduled._dialog.resize(640, 900)
+    await asyncio.sleep(0.3)
+
+
+@scene("scheduled-editor-narrow", 360, 640)
+async def editor_narrow(desk: Desk) -> None:
+    await editor(desk)
+    desk.scheduled._dialog.resize(360, 640)
+
+
+@scene("scheduled-empty")
+async def empty(desk: Desk) -> None:
+    desk.begin()
+    desk.scheduled.show()
+    await asyncio.sleep(0.3)

@@ -1,0 +1,104 @@
+"""Scheduled prompts in the window: written, listed, run at once, paused, changed and deleted, by the keyboard too."""
+
+from datetime import UTC, datetime, timedelta
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QPushButton, QToolButton
+
+from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.schedules import Cron, ScheduledPrompt
+from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
+from ui.settings.schedule_form import ScheduleCard
+from ui.shell.schedule.schedule_dialog import ScheduleDialog
+
+DONE = Turn(ContentDelta("Nothing is new."))
+
+
+async def open_page(screen):
+    screen.action("Scheduled prompts").trigger()
+    return await screen.wait_for(ScheduleDialog, "Scheduled prompts")
+
+
+def cards(page):
+    return [card for card in page.findChildren(ScheduleCard) if card.isVisible()]
+
+
+def text_of(screen, page):
+    return " ".join(screen.words(page))
+
+
+async def add(screen, page, title="News"):
+    screen.press("Add scheduled prompt…")
+    name = await screen.wait_for(QLineEdit, "Name")
+    QTest.keyClicks(name, title)
+    screen.find(QPlainTextEdit, "Prompt").setPlainText("What is new?")
+    assert "Every weekday" not in text_of(screen, page)
+    assert "The next runs:" in text_of(screen, page)
+    screen.press("Save")
+    await until(lambda: len(cards(page)) == 1)
+    await until(lambda: screen.find(QPushButton, f"Run {title} now"))
+
+
+def test_a_prompt_is_written_run_paused_changed_and_deleted(on_screen):
+    async def work(screen):
+        page = await open_page(screen)
+        assert "Scheduled prompts run only while Desktop Agent runs." in text_of(screen, page)
+        assert "Nothing is scheduled." in text_of(screen, page)
+        await add(screen, page)
+        await until(lambda: "Next:" in text_of(screen, page))
+        assert "Every weekday at" in text_of(screen, page)
+        screen.press("Run News now")
+        await until(lambda: "Last run:" in text_of(screen, page) and "done" in text_of(screen, page))
+        screen.press("Pause News")
+        await until(lambda: "Paused." in text_of(screen, page))
+        screen.press("Edit News")
+        how_often = await screen.wait_for(QComboBox, "How often")
+        QTest.keyClick(how_often, Qt.Key.Key_Up)
+        screen.press("Save")
+        await until(lambda: "Every day at" in text_of(screen, page))
+        screen.press("Open the conversation of News")
+        await until(lambda: screen.conversation.title == "News" and not page.isVisible())
+        page = await open_page(screen)
+        screen.press("Delete News")
+        screen.press("Really delete News")
+        await until(lambda: not cards(page))
+        assert "Nothing is scheduled." in text_of(screen, page)
+
+    on_screen(work, DONE)
+
+
+def test_what_cannot_be_kept_is_said_at_its_field(on_screen):
+    async def work(screen):
+        page = await open_page(screen)
+        screen.press("Add scheduled prompt…")
+        how_often = await screen.wait_for(QComboBox, "How often")
+        how_often.setCurrentIndex(how_often.findData("cron"))
+        QTest.keyClicks(screen.find(QLineEdit, "Cron line"), "0 9 * *")
+        screen.press("Save")
+        words = text_of(screen, page)
+        assert "A scheduled prompt needs a name. Write one." in words
+        assert "There is nothing to send yet. Write the prompt." in words
+        assert "A cron line has five fields: minute, hour, day, month and weekday. Write all five." in words
+        QTest.keyClick(page.form, Qt.Key.Key_Escape)
+
+    on_screen(work)
+
+
+def test_what_is_due_runs_by_itself_and_is_in_the_list(on_screen):
+    async def work(screen):
+        rows = screen.engine.store.schedules
+        prompt = ScheduledPrompt(title="By itself", prompt="go", timing=Cron(line="* * * * *"))
+        await rows.save(prompt, datetime.now(UTC) - timedelta(minutes=5))
+        page = await open_page(screen)
+        screen.desk._scheduled.schedules._scheduler.check_soon()
+        await until(lambda: "Last run:" in text_of(screen, page) and "done" in text_of(screen, page))
+        (stored,) = await rows.all()
+        assert (stored.last_run.state, stored.last_run.result) == ("ended", "completed")
+        await until(lambda: screen.find(QPushButton, "Pause By itself"))
+        screen.press("Pause By itself")
+        await until(lambda: screen.find(QPushButton, "Resume By itself"))
+        assert screen.find(QToolButton, "Scheduled prompts")
+
+    on_screen(work, DONE)

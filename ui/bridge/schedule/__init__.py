@@ -1,0 +1,1 @@
+"""Scheduled prompts for the screens."""

@@ -1,0 +1,127 @@
+"""The scheduled prompts of the data folder, and the scheduler at work."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.types.errors import AgentError, Sentence
+from desktop_agent.types.schedules import RunResult, ScheduledPrompt, ScheduledRun
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.library import ConversationLibrary, follow_session
+
+if TYPE_CHECKING:
+    from desktop_agent.engine.session import Session
+    from desktop_agent.schedule.scheduler import Scheduler
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSchedule:
+    """A scheduled prompt in the list. `next_run` is what the clock on the wall shows then; None where none comes.
+
+    `waits`: a call of its last run waits for the person.
+    """
+
+    prompt: ScheduledPrompt
+    next_run: datetime | None = None
+    last_run: ScheduledRun | None = None
+    waits: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its id."""
+        return self.prompt.id
+
+
+class ScheduledPrompts(QObject):
+    """Lists, changes and runs the prompts. They run from `start` on, until `close`."""
+
+    listed = Signal(list)
+    """The ListedSchedules, oldest first."""
+
+    def __init__(
+        self, engine: Engine, library: ConversationLibrary, tasks: BackgroundTasks, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._library = library
+        self._tasks = tasks
+        self._scheduler: Scheduler | None = None
+        self._work: asyncio.Task[None] | None = None
+        library.waiting.changed.connect(self.refresh)
+
+    def start(self) -> None:
+        """Begin to run what is due. Late: it brings libraries that the start does not need."""
+        if self._scheduler is None:
+            from desktop_agent.schedule.scheduler import Scheduler
+
+            self._scheduler = Scheduler(self._engine, _Listener(self, self._library, self._tasks))
+            self._work = asyncio.create_task(self._scheduler.run())
+            self._work.add_done_callback(self._on_end)
+
+    async def close(self) -> None:
+        """Begin no more runs. Those at work are the engine's."""
+        if self._work is not None:
+            self._work.cancel()
+            await asyncio.wait([self._work])
+
+    def refresh(self) -> None:
+        """Read the list again."""
+        if self._scheduler is not None:
+            self._tasks.start(self._refresh(self._scheduler))
+
+    def save(self, prompt: ScheduledPrompt) -> None:
+        """Store a new prompt, or a changed one."""
+        if self._scheduler is not None:
+            self._tasks.start(self._scheduler.save(prompt))
+
+    def delete(self, schedule_id: str) -> None:
+        """Delete a prompt; its conversations stay."""
+        if self._scheduler is not None:
+            self._tasks.start(self._scheduler.delete(schedule_id))
+
+    def run_now(self, schedule_id: str) -> None:
+        """Begin a run at once."""
+        if self._scheduler is not None:
+            self._tasks.start(self._scheduler.run_now(schedule_id))
+
+    def _on_end(self, work: "asyncio.Task[None]") -> None:
+        if not work.cancelled() and (error := work.exception()) is not None:
+            kind = type(error).__name__
+            self._tasks.report(AgentError(Sentence("Scheduled prompts have stopped ({kind}).", {"kind": kind})))
+
+    async def _refresh(self, scheduler: "Scheduler") -> None:
+        waiting = {call.conversation_id for call in self._library.waiting.rows}
+        rows: list[ListedSchedule] = []
+        for stored in await scheduler.schedules():
+            slot, last = scheduler.next_slot(stored.prompt), stored.last_run
+            waits = last is not None and last.state == "started" and last.conversation_id in waiting
+            rows.append(ListedSchedule(stored.prompt, None if slot is None else slot.wall, last, waits))
+        self.listed.emit(rows)
+
+
+class _Listener:
+    """Hands what the scheduler tells to the screens."""
+
+    def __init__(self, schedules: ScheduledPrompts, library: ConversationLibrary, tasks: BackgroundTasks) -> None:
+        self._schedules = schedules
+        self._library = library
+        self._tasks = tasks
+
+    def changed(self) -> None:
+        self._schedules.refresh()
+
+    def opened(self, session: "Session") -> None:
+        follow_session(self._library, session)
+
+    def ended(self, prompt: ScheduledPrompt, run: ScheduledRun, result: RunResult) -> None:
+        """The activity of its conversation says so already."""
+
+    def failed(self, error: AgentError) -> None:
+        self._tasks.report(error)
+
+    def release(self, session: "Session") -> None:
+        self._library.leave(session)

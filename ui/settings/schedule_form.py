@@ -1,0 +1,170 @@
+"""The list of scheduled prompts: a card for each, of which one can be open in an editor."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from desktop_agent.types.permissions import Mode
+from desktop_agent.types.schedules import ScheduledPrompt
+from ui.bridge.model_servers import ModelGroup
+from ui.bridge.schedule.schedules import ListedSchedule
+from ui.settings.card_list import Card, ItemsForm
+from ui.settings.schedule_editor import ScheduleEditor
+from ui.settings.schedule_words import moment_words, result_words, timing_words
+from ui.style.boxes import vbox
+from ui.style.controls import button, label
+from ui.style.layouts import FlowRows
+from ui.style.text import show_hidden
+from ui.style.text_display import exact_date
+from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
+from ui.style.widgets import ConfirmBar
+
+
+class ScheduleCard(Card):
+    """A scheduled prompt: when it runs, how its last run ended, and what can be done with it."""
+
+    run_pressed = Signal()
+    pause_pressed = Signal()
+    edit_pressed = Signal()
+    open_pressed = Signal()
+    delete_confirmed = Signal()
+
+    def __init__(self, item: ListedSchedule, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        title = show_hidden(item.prompt.title)
+        self.setAccessibleName(self.tr("Scheduled prompt {0}").format(title))
+        self._buttons = self._create_buttons(item, title)
+        self._confirm = ConfirmBar(
+            (self.tr("Keep"), self.tr("Keep {0}").format(title)),
+            (self.tr("Delete"), self.tr("Really delete {0}").format(title)),
+        )
+        self._question = self.tr("Delete “{0}”? Its conversations stay.").format(title)
+        self._confirm.confirmed.connect(self.delete_confirmed)
+        self._confirm.declined.connect(self._keep)
+        parts = [label(title, "strong", wrap=True), label(self._when(item), wrap=True)]
+        if last := self._last(item):
+            parts.append(label(last, "warning" if item.waits else "muted", wrap=True))
+        vbox(*parts, self._buttons, self._confirm, parent=self, spacing=SPACE_XS, margins=SPACE_M)
+
+    def _create_buttons(self, item: ListedSchedule, title: str) -> FlowRows:
+        named = {
+            "run": self.tr("Run {0} now").format(title),
+            "pause": (self.tr("Pause {0}") if item.prompt.is_on else self.tr("Resume {0}")).format(title),
+            "edit": self.tr("Edit {0}").format(title),
+            "open": self.tr("Open the conversation of {0}").format(title),
+            "delete": self.tr("Delete {0}").format(title),
+        }
+        run = button(self.tr("Run now"), self.run_pressed.emit, name=named["run"])
+        run.setEnabled(item.last_run is None or item.last_run.state == "ended")
+        pause_text = self.tr("Pause") if item.prompt.is_on else self.tr("Resume")
+        pause = button(pause_text, self.pause_pressed.emit, name=named["pause"])
+        edit = button(self.tr("Edit"), self.edit_pressed.emit, name=named["edit"])
+        self.set_edit_buttons(edit)
+        buttons = [run, pause, edit]
+        if item.last_run is not None and item.last_run.conversation_id and item.last_run.result != "refused":
+            open_last = self.open_pressed.emit
+            buttons.append(button(self.tr("Open conversation"), open_last, name=named["open"]))
+        self._delete = button(self.tr("Delete…"), self._ask, "danger", named["delete"])
+        return FlowRows((*buttons, self._delete))
+
+    def _ask(self) -> None:
+        self._buttons.hide()
+        self._confirm.ask(self._question)
+
+    def _keep(self) -> None:
+        self._confirm.hide()
+        self._buttons.show()
+        self._delete.setFocus()
+
+    def _when(self, item: ListedSchedule) -> str:
+        when = timing_words(item.prompt.timing)
+        if not item.prompt.is_on:
+            return self.tr("{0}. Paused.").format(when)
+        if item.next_run is None:
+            return self.tr("{0}. No more runs.").format(when)
+        return self.tr("{0}. Next: {1}").format(when, moment_words(item.next_run))
+
+    def _last(self, item: ListedSchedule) -> str:
+        run = item.last_run
+        if run is None:
+            return self.tr("It has not run yet.")
+        at = exact_date(run.claimed_at, datetime.now(UTC))
+        if item.waits:
+            return self.tr("It has waited for your approval since {0}. The next run begins after it has ended.").format(
+                at
+            )
+        if run.state != "ended":
+            return self.tr("It has been at work since {0}.").format(at)
+        return self.tr("Last run: {0}, {1}").format(at, result_words(run.result))
+
+
+class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
+    """All prompts. Answer what it asks for with `show_items`."""
+
+    saved = Signal(object)
+    """A ScheduledPrompt, new or changed."""
+    run_requested = Signal(str)
+    delete_requested = Signal(str)
+    open_requested = Signal(str)
+    """The id of a conversation."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(self.tr("Add scheduled prompt…"), parent)
+        self._modes: tuple[Mode, ...] = ()
+        self._models: tuple[ModelGroup, ...] = ()
+        empty = self.tr("Nothing is scheduled. A scheduled prompt is sent by itself: once, or again and again.")
+        self._empty_note = label(empty, "muted", wrap=True)
+        vbox(
+            self._empty_note,
+            self._cards,
+            FlowRows((self._add,)),
+            parent=self,
+            spacing=SPACE_S,
+            margins=0,
+            end_stretch=True,
+        )
+        self._update_buttons()
+
+    def show_choices(self, modes: Sequence[Mode]) -> None:
+        """Set the modes to choose from."""
+        self._modes = tuple(modes)
+
+    def show_models(self, groups: Sequence[ModelGroup]) -> None:
+        """Set the models to choose from."""
+        self._models = tuple(groups)
+        if self._editor is not None:
+            self._editor.show_models(self._models)
+
+    def _create_editor(self, item: ListedSchedule | None) -> ScheduleEditor:
+        editor = ScheduleEditor(None if item is None else item.prompt, self._modes)
+        editor.show_models(self._models)
+        return editor
+
+    def _update_editor(self, editor: ScheduleEditor) -> None:
+        """Nothing in it depends on the other prompts."""
+
+    def _save_item(self, item: object) -> None:
+        self._close_editor()
+        self.saved.emit(item)
+        self._add.setFocus()
+
+    def _create_card(self, item: ListedSchedule, index: int) -> ScheduleCard:
+        del index
+        card, prompt = ScheduleCard(item), item.prompt
+        card.run_pressed.connect(partial(self.run_requested.emit, prompt.id))
+        card.pause_pressed.connect(partial(self._switch, prompt))
+        card.edit_pressed.connect(partial(self.edit, prompt.id))
+        card.delete_confirmed.connect(partial(self.delete_requested.emit, prompt.id))
+        if item.last_run is not None:
+            card.open_pressed.connect(partial(self.open_requested.emit, item.last_run.conversation_id))
+        return card
+
+    def _switch(self, prompt: ScheduledPrompt) -> None:
+        self.saved.emit(prompt.model_copy(update={"is_on": not prompt.is_on}))
+
+    def _update_buttons(self) -> None:
+        self._add.setEnabled(self._editor is None)
+        self._empty_note.setVisible(not self._items and self._editor is None)

@@ -1,0 +1,190 @@
+"""The editor of when a prompt runs, with the next times under it."""
+
+from datetime import UTC, datetime, time, timedelta
+from itertools import zip_longest
+
+from PySide6.QtCore import QDate, QLocale, QSignalBlocker, QTime, Signal
+from PySide6.QtWidgets import QCheckBox, QDateEdit, QGridLayout, QTimeEdit, QWidget
+
+from desktop_agent.types.messages import now
+from desktop_agent.types.schedules import (
+    LAST_DAY,
+    MAX_CRON_LINE,
+    MAX_INTERVAL,
+    WEEKDAYS,
+    Cron,
+    Interval,
+    Monthly,
+    Once,
+    Timing,
+    Weekly,
+)
+from ui.bridge.schedule.preview import PREVIEWED, TimingPreview, preview_timing
+from ui.forms.controls import SpinBoxMargin, menu, number_box, text_line
+from ui.settings.schedule_words import day_name, moment_words
+from ui.style.boxes import hbox, vbox
+from ui.style.controls import ElidedLabel, announce
+from ui.style.text import translate_sentence
+from ui.style.theme import SPACE_S, SPACE_XS
+
+_EVERY_DAY = tuple(range(7))
+_DAYS_IN_ROW = 4
+_NINE = time(9, 0)
+_KINDS = ("once", "daily", "weekly", "monthly", "interval", "cron")
+
+
+class TimingEditor(QWidget):
+    """`timing` is what is set; None for a cron line that is empty."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._start = now()
+        self._previewed: list[str] = []
+        self._kind = menu([(kind, words) for kind, words in zip(_KINDS, self._kind_words(), strict=True)])
+        short = QLocale.FormatType.ShortFormat
+        self._day_boxes = [QCheckBox(day_name(day, short)) for day in _EVERY_DAY]
+        self._days = QWidget()
+        days = [(day, str(day)) for day in range(1, 32)]
+        self._month_day = menu([*days, (LAST_DAY, self.tr("Last day"))])
+        self._date, self._time = QDateEdit(), QTimeEdit()
+        self._minutes = number_box(1, MAX_INTERVAL, suffix=self.tr(" minutes"))
+        self._cron = text_line(max_length=MAX_CRON_LINE, placeholder="0 9 * * 1-5")
+        # Lines that never wrap: a form gives too little height to what wraps within a field.
+        self._preview = [ElidedLabel() for _ in range(PREVIEWED + 1)]
+        self._parts: dict[QWidget, tuple[str, ...]] = {
+            self._date: ("once",),
+            self._days: ("weekly",),
+            self._month_day.widget: ("monthly",),
+            self._time: ("once", "daily", "weekly", "monthly"),
+            self._minutes.widget: ("interval",),
+            self._cron.widget: ("cron",),
+        }
+        self._build()
+        self.set_timing(Weekly(days=WEEKDAYS, at=_NINE))
+
+    @property
+    def timing(self) -> Timing | None:
+        """Return what is set."""
+        at = time(self._time.time().hour(), self._time.time().minute())
+        match self._kind.read():
+            case "once":
+                date = self._date.date()
+                return Once(at=datetime(date.year(), date.month(), date.day(), at.hour, at.minute))  # noqa: DTZ001
+            case "daily":
+                return Weekly(days=_EVERY_DAY, at=at)
+            case "weekly":
+                days = tuple(day for day, box in enumerate(self._day_boxes) if box.isChecked())
+                return Weekly(days=days, at=at) if days else None
+            case "monthly":
+                return Monthly(day=self._month_day.read(), at=at)
+            case "interval":
+                return Interval(minutes=self._minutes.read(), start=self._start)
+            case _:
+                line = self._cron.read()
+                return Cron(line=line) if line else None
+
+    @property
+    def preview(self) -> TimingPreview:
+        """Return the next times, or what is wrong."""
+        timing = self.timing
+        return TimingPreview() if timing is None else preview_timing(timing)
+
+    @property
+    def problem(self) -> str:
+        """Return what is wrong, in words; "" where nothing is."""
+        if self.timing is None:
+            return (
+                self.tr("Choose at least one day.")
+                if self._kind.read() == "weekly"
+                else self.tr("Write a cron line of five fields.")
+            )
+        problem = self.preview.problem
+        return "" if problem is None else translate_sentence(problem)
+
+    def set_timing(self, timing: Timing) -> None:
+        """Show what is set, without a signal."""
+        at = timing.at if isinstance(timing, Weekly | Monthly) else _NINE
+        moment = timing.at if isinstance(timing, Once) else datetime.now(UTC).astimezone() + timedelta(days=1)
+        at = timing.at.time() if isinstance(timing, Once) else at
+        self._start = timing.start if isinstance(timing, Interval) else now()
+        is_daily = isinstance(timing, Weekly) and len(timing.days) == len(_EVERY_DAY)
+        self._kind.show("daily" if is_daily else timing.type)
+        with QSignalBlocker(self._date), QSignalBlocker(self._time):
+            self._date.setDate(QDate(moment.year, moment.month, moment.day))
+            self._time.setTime(QTime(at.hour, at.minute))
+        days = timing.days if isinstance(timing, Weekly) and not is_daily else WEEKDAYS
+        for day, box in enumerate(self._day_boxes):
+            with QSignalBlocker(box):
+                box.setChecked(day in days)
+        self._month_day.show(timing.day if isinstance(timing, Monthly) else 1)
+        self._minutes.show(timing.minutes if isinstance(timing, Interval) else 60)
+        self._cron.show(timing.line if isinstance(timing, Cron) else "")
+        self._refresh()
+
+    def first_wrong(self) -> QWidget:
+        """Return what takes the keyboard."""
+        kind = self._kind.read()
+        wrong = {"cron": self._cron.widget, "weekly": self._day_boxes[0]}
+        return wrong.get(kind, self._kind.widget) if self.problem else self._kind.widget
+
+    def _kind_words(self) -> tuple[str, ...]:
+        return (
+            self.tr("Once"),
+            self.tr("Every day"),
+            self.tr("On days of the week"),
+            self.tr("Every month"),
+            self.tr("Every so many minutes"),
+            self.tr("By a cron line"),
+        )
+
+    def _on_changed(self) -> None:
+        self._refresh()
+        self.changed.emit()
+
+    def _refresh(self) -> None:
+        kind = self._kind.read()
+        for part, kinds in self._parts.items():
+            part.setVisible(kind in kinds)
+        preview = self.preview
+        words = [self.tr("The next runs:"), *map(moment_words, preview.walls)] if preview.walls else []
+        if words != self._previewed and self.isVisible():
+            announce(self, "\n".join(words))
+        self._previewed = words
+        for line, text in zip_longest(self._preview, words, fillvalue=""):
+            if isinstance(line, ElidedLabel):
+                line.show_text(text)
+                line.setVisible(bool(text))
+
+    def _build(self) -> None:
+        self._kind.widget.setAccessibleName(self.tr("How often"))
+        self._date.setAccessibleName(self.tr("Day"))
+        self._time.setAccessibleName(self.tr("Time"))
+        self._month_day.widget.setAccessibleName(self.tr("Day of the month"))
+        self._days.setAccessibleName(self.tr("Days of the week"))
+        days = QGridLayout(self._days)
+        days.setContentsMargins(0, 0, 0, 0)
+        for day, box in enumerate(self._day_boxes):
+            box.setAccessibleName(day_name(day))
+            box.toggled.connect(self._on_changed)
+            days.addWidget(box, day // _DAYS_IN_ROW, day % _DAYS_IN_ROW)
+        days.setColumnStretch(_DAYS_IN_ROW, 1)
+        for line in self._preview:
+            line.setProperty("kind", "muted")
+        self._minutes.widget.setAccessibleName(self.tr("Minutes between two runs"))
+        self._cron.widget.setAccessibleName(self.tr("Cron line"))
+        self._cron.widget.setAccessibleDescription(self.tr("Minute, hour, day, month and weekday."))
+        for box in (self._date, self._time):
+            SpinBoxMargin(box)
+        self.setFocusProxy(self._kind.widget)
+        often = hbox(self._kind.widget, end_stretch=True)
+        row = hbox(self._month_day.widget, self._date, self._time, spacing=SPACE_S, end_stretch=True)
+        more = hbox(self._minutes.widget, end_stretch=True)
+        parts = (often, self._days, row, more, self._cron.widget, *self._preview)
+        vbox(*parts, parent=self, spacing=SPACE_XS, margins=0)
+        for control in (self._kind, self._month_day, self._minutes, self._cron):
+            if control.changed is not None:
+                control.changed.connect(self._on_changed)
+        self._date.dateChanged.connect(self._on_changed)
+        self._time.timeChanged.connect(self._on_changed)

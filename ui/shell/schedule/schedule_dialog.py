@@ -1,0 +1,65 @@
+"""The dialog of scheduled prompts."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QDialog, QScrollArea, QWidget
+
+from desktop_agent.types.errors import Sentence
+from ui.forms.controls import check_box
+from ui.settings.schedule_form import ScheduleForm
+from ui.style.boxes import hbox, vbox
+from ui.style.controls import button, label
+from ui.style.server_fields import Status, StatusLine
+from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
+
+_SIZE = (640, 640)
+
+
+class ScheduleDialog(QDialog):
+    """Not modal. The prompts, and beside them what keeps the program at work."""
+
+    tray_switched = Signal(bool)
+    """Whether closing the window shall leave the program in the tray."""
+
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self.form = ScheduleForm()
+        self._problem = StatusLine(themes)
+        only = self.tr("Scheduled prompts run only while Desktop Agent runs.")
+        self._only = label(only, "muted", wrap=True)
+        self._tray = check_box(self.tr("Close to the tray: closing the window leaves the program at work"))
+        if self._tray.changed is not None:
+            self._tray.changed.connect(self.tray_switched)
+        self._build()
+
+    def show_tray(self, *, has_tray: bool, is_on: bool) -> None:
+        """Show whether the window closes to the tray, where there is one."""
+        self._tray.show(is_on)
+        if self._tray.view is not None:
+            self._tray.view.setVisible(has_tray)
+
+    def show_problem(self, problem: Sentence | str) -> None:
+        """Show what went wrong; "" hides it."""
+        self._problem.show_state(Status.ERROR, problem)
+
+    def _build(self) -> None:
+        title = self.tr("Scheduled prompts")
+        self.setWindowTitle(title)
+        self.setAccessibleName(title)
+        available = self.screen().availableSize()
+        zoom = self._themes.zoom / 100
+        self.resize(
+            min(round(_SIZE[0] * zoom), available.width()),
+            min(round(_SIZE[1] * zoom), available.height() - 2 * SPACE_L),
+        )
+        page, scroll = QWidget(), QScrollArea()
+        vbox(self.form, parent=page, margins=(0, 0, SPACE_S, 0), grow=self.form)
+        scroll.setWidget(page)
+        scroll.setWidgetResizable(True)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        page.setAutoFillBackground(False)
+        scroll.viewport().setAutoFillBackground(False)
+        foot = hbox(button(self.tr("Close"), self.reject), start_stretch=True)
+        tray = self._tray.view or self._tray.widget
+        parts = (label(title, "heading"), self._only, tray, scroll, self._problem)
+        vbox(*parts, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=scroll).addLayout(foot)

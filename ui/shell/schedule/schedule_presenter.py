@@ -1,0 +1,98 @@
+"""Shows the scheduled prompts, and applies what the person changes."""
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+
+from desktop_agent.types.errors import AgentError
+from ui.bridge.model_servers import ModelServers
+from ui.bridge.schedule.schedules import ListedSchedule, ScheduledPrompts
+from ui.bridge.settings import Settings
+from ui.shell.window import MainWindow
+from ui.style.theme import ThemeSource
+
+if TYPE_CHECKING:
+    from ui.shell.schedule.schedule_dialog import ScheduleDialog
+
+
+class SchedulePresenter(QObject):
+    """Creates the dialog when it is first opened, and keeps it up to date while it is there."""
+
+    def __init__(
+        self,
+        themes: ThemeSource,
+        schedules: ScheduledPrompts,
+        settings: Settings,
+        servers: ModelServers,
+        window: MainWindow,
+    ) -> None:
+        super().__init__(window)
+        self._themes = themes
+        self.schedules = schedules
+        self._settings = settings
+        self._servers = servers
+        self._window = window
+        self._dialog: ScheduleDialog | None = None
+        schedules.listed.connect(self._show_rows)
+        settings.changed.connect(self._show_preferences)
+        window.scheduled_requested.connect(self.show)
+
+    @Slot()
+    def show(self) -> None:
+        """Show the prompts."""
+        if self._dialog is None:
+            self._dialog = self._create_dialog()
+        if not self._dialog.isVisible():
+            self._dialog.show_problem("")
+        # Somebody may open it before the program has begun to run them by itself.
+        self.schedules.start()
+        self.schedules.refresh()
+        self._show_preferences()
+        self._servers.refresh_models()
+        self._dialog.show()
+        self._dialog.raise_()
+        self._dialog.activateWindow()
+
+    def show_problem(self, error: AgentError) -> None:
+        """Show an error in the dialog while it is open: it may hide the window's banners."""
+        if self._dialog is not None and self._dialog.isVisible():
+            self._dialog.show_problem(error.whole)
+
+    def _create_dialog(self) -> "ScheduleDialog":
+        from ui.shell.schedule.schedule_dialog import ScheduleDialog
+
+        dialog = ScheduleDialog(self._themes, self._window)
+        form = dialog.form
+        form.saved.connect(self.schedules.save)
+        form.run_requested.connect(self.schedules.run_now)
+        form.delete_requested.connect(self.schedules.delete)
+        form.open_requested.connect(self._open)
+        dialog.tray_switched.connect(self._switch_tray)
+        self._servers.models_changed.connect(form.show_models)
+        return dialog
+
+    @Slot(list)
+    def _show_rows(self, rows: list[ListedSchedule]) -> None:
+        if self._dialog is not None:
+            self._dialog.form.show_items(rows)
+
+    def _show_preferences(self, _preferences: object = None) -> None:
+        if self._dialog is None:
+            return
+        from ui.shell.desktop.tray import has_tray
+
+        preferences = self._settings.preferences
+        self._dialog.form.show_choices(preferences.modes.all)
+        self._dialog.show_tray(has_tray=has_tray(), is_on=preferences.chat.close_to_tray)
+
+    @Slot(bool)
+    def _switch_tray(self, is_on: bool) -> None:  # noqa: FBT001  a slot
+        preferences = self._settings.preferences
+        chat = preferences.chat.model_copy(update={"close_to_tray": is_on})
+        self._settings.change(preferences.model_copy(update={"chat": chat}))
+
+    @Slot(str)
+    def _open(self, conversation_id: str) -> None:
+        if self._dialog is not None:
+            self._dialog.hide()
+        self._window.sidebar.conversation_chosen.emit(conversation_id)
