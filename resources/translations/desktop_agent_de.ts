@@ -28,6 +28,10 @@
         <translation>MIT. Sie dürfen dieses Programm benutzen, ändern und weitergeben; es kommt ohne jede Gewährleistung.</translation>
     </message>
     <message>
+        <source>Licences of all components</source>
+        <translation>Lizenzen aller Bestandteile</translation>
+    </message>
+    <message>
         <source>Version {0}</source>
         <translation>Version {0}</translation>
     </message>
@@ -206,6 +210,10 @@
         <source>Attachments</source>
         <translation>Anhänge</translation>
     </message>
+    <message>
+        <source>This text comes from a link. Read all of it before you send it.</source>
+        <translation>Dieser Text stammt aus einem Link. Lesen Sie ihn ganz, bevor Sie ihn senden.</translation>
+    </message>
 </context>
 <context>
     <name>Attachments</name>
@@ -244,6 +252,10 @@
     <message>
         <source>Sent after the message</source>
         <translation>Wird nach der Nachricht gesendet</translation>
+    </message>
+    <message>
+        <source>Attached file: {0}</source>
+        <translation>Angehängte Datei: {0}</translation>
     </message>
     <message>
         <source>Attached resource: {0}</source>
@@ -493,6 +505,21 @@
     <message>
         <source>Another model…</source>
         <translation>Anderes Modell…</translation>
+    </message>
+</context>
+<context>
+    <name>BudgetBanners</name>
+    <message>
+        <source>A budget is used up. {0}: {1}.</source>
+        <translation>Ein Budget ist aufgebraucht. {0}: {1}.</translation>
+    </message>
+    <message>
+        <source>Near a budget. {0}: {1}.</source>
+        <translation>Ein Budget ist fast aufgebraucht. {0}: {1}.</translation>
+    </message>
+    <message>
+        <source>Usage and budgets</source>
+        <translation>Verbrauch und Budgets</translation>
     </message>
 </context>
 <context>
@@ -787,6 +814,10 @@
         <translation>Umbenennen…</translation>
     </message>
     <message>
+        <source>Open in new window</source>
+        <translation>In neuem Fenster öffnen</translation>
+    </message>
+    <message>
         <source>Branches…</source>
         <translation>Zweige…</translation>
     </message>
@@ -829,6 +860,10 @@
     <message>
         <source>Export…</source>
         <translation>Exportieren…</translation>
+    </message>
+    <message>
+        <source>Copy link</source>
+        <translation>Link kopieren</translation>
     </message>
     <message>
         <source>Deselect</source>
@@ -933,6 +968,17 @@
     <message>
         <source>Conversations</source>
         <translation>Unterhaltungen</translation>
+    </message>
+</context>
+<context>
+    <name>ConversationWindow</name>
+    <message>
+        <source>Open in the main window</source>
+        <translation>Im Hauptfenster öffnen</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>Neue Unterhaltung</translation>
     </message>
 </context>
 <context>
@@ -1763,6 +1809,10 @@ Aufwärts zu: {1}</translation>
         <translation>Über</translation>
     </message>
     <message>
+        <source>Licences</source>
+        <translation>Lizenzen</translation>
+    </message>
+    <message>
         <source>Close</source>
         <translation>Schließen</translation>
     </message>
@@ -2074,6 +2124,29 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>{0} new</source>
         <translation>{0} neu</translation>
+    </message>
+</context>
+<context>
+    <name>LicencesPage</name>
+    <message>
+        <source>Components</source>
+        <translation>Bestandteile</translation>
+    </message>
+    <message>
+        <source>Text of the licence</source>
+        <translation>Text der Lizenz</translation>
+    </message>
+    <message>
+        <source>Licences</source>
+        <translation>Lizenzen</translation>
+    </message>
+    <message>
+        <source>Everything that this program is made of, and under which terms.</source>
+        <translation>Alles, woraus dieses Programm besteht, und zu welchen Bedingungen.</translation>
+    </message>
+    <message>
+        <source>Licence of {0}</source>
+        <translation>Lizenz von {0}</translation>
     </message>
 </context>
 <context>
@@ -2948,12 +3021,16 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>OrganisePresenter</name>
     <message>
+        <source>From the conversation “{0}”:</source>
+        <translation>Aus der Unterhaltung „{0}“:</translation>
+    </message>
+    <message>
         <source>{0} (copy)</source>
         <translation>{0} (Kopie)</translation>
     </message>
     <message>
-        <source>From the conversation “{0}”:</source>
-        <translation>Aus der Unterhaltung „{0}“:</translation>
+        <source>The link is copied.</source>
+        <translation>Der Link ist kopiert.</translation>
     </message>
     <message>
         <source>Delete the folder “{0}”?</source>
@@ -3352,6 +3429,14 @@ Aufwärts zu: {1}</translation>
         <translation>Wird das Fenster geschlossen, arbeitet das Programm hinter seinem Symbol im Infobereich weiter. „Beenden“ beendet es.</translation>
     </message>
     <message>
+        <source>Start with the computer</source>
+        <translation>Mit dem Computer starten</translation>
+    </message>
+    <message>
+        <source>Waits in the tray, or as a minimised window where there is none.</source>
+        <translation>Wartet im Infobereich, oder als minimiertes Fenster, wo es keinen gibt.</translation>
+    </message>
+    <message>
         <source>Tool rounds</source>
         <translation>Werkzeugrunden</translation>
     </message>
@@ -3578,6 +3663,46 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>On another disk they outlive this one. Empty is the folder “backups” in the data folder.</source>
         <translation>Auf einem anderen Datenträger überleben sie diesen. Leer ist der Ordner „backups“ im Datenordner.</translation>
+    </message>
+    <message>
+        <source>Usage</source>
+        <translation>Verbrauch</translation>
+    </message>
+    <message>
+        <source>Dollars for a day</source>
+        <translation>Dollar pro Tag</translation>
+    </message>
+    <message>
+        <source>US dollars. At 80 % you are warned; at 100 % no model is asked any more.</source>
+        <translation>US-Dollar. Bei 80 % werden Sie gewarnt; bei 100 % wird kein Modell mehr gefragt.</translation>
+    </message>
+    <message>
+        <source>No budget</source>
+        <translation>Kein Budget</translation>
+    </message>
+    <message>
+        <source>Dollars for a month</source>
+        <translation>Dollar pro Monat</translation>
+    </message>
+    <message>
+        <source>US dollars from the first of the month on.</source>
+        <translation>US-Dollar ab dem Ersten des Monats.</translation>
+    </message>
+    <message>
+        <source>Tokens for a day</source>
+        <translation>Tokens pro Tag</translation>
+    </message>
+    <message>
+        <source>Read and written together. They hold for models without a price too.</source>
+        <translation>Gelesene und geschriebene zusammen. Sie gelten auch für Modelle ohne Preis.</translation>
+    </message>
+    <message>
+        <source>Tokens for a month</source>
+        <translation>Tokens pro Monat</translation>
+    </message>
+    <message>
+        <source>From the first of the month on.</source>
+        <translation>Ab dem Ersten des Monats.</translation>
     </message>
     <message>
         <source>Histories</source>
@@ -3872,6 +3997,17 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Save</source>
         <translation>Speichern</translation>
+    </message>
+</context>
+<context>
+    <name>QuickAsk</name>
+    <message>
+        <source>Quick question</source>
+        <translation>Schnelle Frage</translation>
+    </message>
+    <message>
+        <source>Attach the clipboard</source>
+        <translation>Zwischenablage anhängen</translation>
     </message>
 </context>
 <context>
@@ -4220,6 +4356,325 @@ Aufwärts zu: {1}</translation>
     </message>
 </context>
 <context>
+    <name>ScheduleCard</name>
+    <message>
+        <source>Scheduled prompt {0}</source>
+        <translation>Geplanter Prompt {0}</translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation>Behalten</translation>
+    </message>
+    <message>
+        <source>Keep {0}</source>
+        <translation>{0} behalten</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>Löschen</translation>
+    </message>
+    <message>
+        <source>Really delete {0}</source>
+        <translation>{0} wirklich löschen</translation>
+    </message>
+    <message>
+        <source>Delete “{0}”? Its conversations stay.</source>
+        <translation>„{0}“ löschen? Die Unterhaltungen bleiben.</translation>
+    </message>
+    <message>
+        <source>Run {0} now</source>
+        <translation>{0} jetzt ausführen</translation>
+    </message>
+    <message>
+        <source>Pause {0}</source>
+        <translation>{0} anhalten</translation>
+    </message>
+    <message>
+        <source>Resume {0}</source>
+        <translation>{0} fortsetzen</translation>
+    </message>
+    <message>
+        <source>Edit {0}</source>
+        <translation>{0} bearbeiten</translation>
+    </message>
+    <message>
+        <source>Open the conversation of {0}</source>
+        <translation>Unterhaltung von {0} öffnen</translation>
+    </message>
+    <message>
+        <source>Delete {0}</source>
+        <translation>{0} löschen</translation>
+    </message>
+    <message>
+        <source>Run now</source>
+        <translation>Jetzt ausführen</translation>
+    </message>
+    <message>
+        <source>Pause</source>
+        <translation>Anhalten</translation>
+    </message>
+    <message>
+        <source>Resume</source>
+        <translation>Fortsetzen</translation>
+    </message>
+    <message>
+        <source>Edit</source>
+        <translation>Bearbeiten</translation>
+    </message>
+    <message>
+        <source>Open conversation</source>
+        <translation>Unterhaltung öffnen</translation>
+    </message>
+    <message>
+        <source>Delete…</source>
+        <translation>Löschen…</translation>
+    </message>
+    <message>
+        <source>{0}. Paused.</source>
+        <translation>{0}. Angehalten.</translation>
+    </message>
+    <message>
+        <source>{0}. No more runs.</source>
+        <translation>{0}. Keine weiteren Läufe.</translation>
+    </message>
+    <message>
+        <source>{0}. Next: {1}</source>
+        <translation>{0}. Nächster Lauf: {1}</translation>
+    </message>
+    <message>
+        <source>It has not run yet.</source>
+        <translation>Noch nie gelaufen.</translation>
+    </message>
+    <message>
+        <source>It has waited for your approval since {0}. The next run begins after it has ended.</source>
+        <translation>Wartet seit {0} auf Ihre Freigabe. Der nächste Lauf beginnt, wenn dieser zu Ende ist.</translation>
+    </message>
+    <message>
+        <source>It has been at work since {0}.</source>
+        <translation>Läuft seit {0}.</translation>
+    </message>
+    <message>
+        <source>Last run: {0}, {1}</source>
+        <translation>Letzter Lauf: {0}, {1}</translation>
+    </message>
+</context>
+<context>
+    <name>ScheduleDialog</name>
+    <message>
+        <source>Scheduled prompts run only while Desktop Agent runs.</source>
+        <translation>Geplante Prompts laufen nur, während Desktop Agent läuft.</translation>
+    </message>
+    <message>
+        <source>Close to the tray: closing the window leaves the program at work</source>
+        <translation>In den Infobereich schließen: Nach dem Schließen des Fensters arbeitet das Programm weiter</translation>
+    </message>
+    <message>
+        <source>Scheduled prompts</source>
+        <translation>Geplante Prompts</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+</context>
+<context>
+    <name>ScheduleEditor</name>
+    <message>
+        <source>Scheduled prompt being written</source>
+        <translation>Geplanter Prompt in Arbeit</translation>
+    </message>
+    <message>
+        <source>{0} (not listed)</source>
+        <translation>{0} (nicht aufgeführt)</translation>
+    </message>
+    <message>
+        <source>As new conversations</source>
+        <translation>Wie neue Unterhaltungen</translation>
+    </message>
+    <message>
+        <source>A scheduled prompt needs a name. Write one.</source>
+        <translation>Ein geplanter Prompt braucht einen Namen. Geben Sie einen ein.</translation>
+    </message>
+    <message>
+        <source>There is nothing to send yet. Write the prompt.</source>
+        <translation>Es gibt noch nichts zu senden. Schreiben Sie den Prompt.</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>Name</translation>
+    </message>
+    <message>
+        <source>Prompt</source>
+        <translation>Prompt</translation>
+    </message>
+    <message>
+        <source>When</source>
+        <translation>Wann</translation>
+    </message>
+    <message>
+        <source>Project folder</source>
+        <translation>Projektordner</translation>
+    </message>
+    <message>
+        <source>Browse…</source>
+        <translation>Durchsuchen…</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modell</translation>
+    </message>
+    <message>
+        <source>{0} (removed)</source>
+        <translation>{0} (entfernt)</translation>
+    </message>
+    <message>
+        <source>Calls that the mode does not let run unasked wait for you in “Waiting approvals”.</source>
+        <translation>Aufrufe, die der Modus nicht ungefragt laufen lässt, warten unter „Wartende Freigaben“ auf Sie.</translation>
+    </message>
+    <message>
+        <source>Mode</source>
+        <translation>Modus</translation>
+    </message>
+    <message>
+        <source>Each run begins a new conversation</source>
+        <translation>Jeder Lauf beginnt eine neue Unterhaltung</translation>
+    </message>
+    <message>
+        <source>All runs go on in one conversation</source>
+        <translation>Alle Läufe setzen eine Unterhaltung fort</translation>
+    </message>
+    <message>
+        <source>Conversation</source>
+        <translation>Unterhaltung</translation>
+    </message>
+    <message>
+        <source>Run once when the program is there again</source>
+        <translation>Einmal nachholen, sobald das Programm wieder läuft</translation>
+    </message>
+    <message>
+        <source>Skip what was missed</source>
+        <translation>Verpasstes auslassen</translation>
+    </message>
+    <message>
+        <source>If its time passes while the program does not run</source>
+        <translation>Wenn der Zeitpunkt vergeht, während das Programm nicht läuft</translation>
+    </message>
+</context>
+<context>
+    <name>ScheduleForm</name>
+    <message>
+        <source>Add scheduled prompt…</source>
+        <translation>Geplanten Prompt hinzufügen…</translation>
+    </message>
+    <message>
+        <source>Nothing is scheduled. A scheduled prompt is sent by itself: once, or again and again.</source>
+        <translation>Nichts ist geplant. Ein geplanter Prompt wird von selbst gesendet: einmal oder immer wieder.</translation>
+    </message>
+</context>
+<context>
+    <name>ScheduleWords</name>
+    <message>
+        <source>Once, {0}</source>
+        <translation>Einmal, {0}</translation>
+    </message>
+    <message>
+        <source>On the last day of every month at {0}</source>
+        <translation>Am letzten Tag jedes Monats um {0}</translation>
+    </message>
+    <message>
+        <source>On day {0} of every month at {1}</source>
+        <translation>Am {0}. jedes Monats um {1}</translation>
+    </message>
+    <message>
+        <source>By the cron line {0}</source>
+        <translation>Nach der Cron-Zeile {0}</translation>
+    </message>
+    <message>
+        <source>dddd, d MMMM</source>
+        <translation>dddd, d. MMMM</translation>
+    </message>
+    <message>
+        <source>dddd, d MMMM yyyy</source>
+        <translation>dddd, d. MMMM yyyy</translation>
+    </message>
+    <message>
+        <source>{0}, {1}</source>
+        <translation>{0}, {1}</translation>
+    </message>
+    <message>
+        <source>done</source>
+        <translation>fertig</translation>
+    </message>
+    <message>
+        <source>failed</source>
+        <translation>fehlgeschlagen</translation>
+    </message>
+    <message>
+        <source>stopped at a limit</source>
+        <translation>an einer Grenze angehalten</translation>
+    </message>
+    <message>
+        <source>stopped</source>
+        <translation>angehalten</translation>
+    </message>
+    <message>
+        <source>interrupted when the program ended</source>
+        <translation>beim Ende des Programms unterbrochen</translation>
+    </message>
+    <message>
+        <source>could not begin</source>
+        <translation>konnte nicht beginnen</translation>
+    </message>
+    <message>
+        <source>missed, and skipped</source>
+        <translation>verpasst und ausgelassen</translation>
+    </message>
+    <message>
+        <source>ended</source>
+        <translation>beendet</translation>
+    </message>
+    <message>
+        <source>Every day at {0}</source>
+        <translation>Jeden Tag um {0}</translation>
+    </message>
+    <message>
+        <source>Every weekday at {0}</source>
+        <translation>Montag bis Freitag um {0}</translation>
+    </message>
+    <message>
+        <source>Every {0} at {1}</source>
+        <translation>Jeden {0} um {1}</translation>
+    </message>
+    <message>
+        <source>Every 24 hours</source>
+        <translation>Alle 24 Stunden</translation>
+    </message>
+    <message>
+        <source>Every {0} days, to the minute</source>
+        <translation>Alle {0} Tage, auf die Minute</translation>
+    </message>
+    <message>
+        <source>Every hour</source>
+        <translation>Jede Stunde</translation>
+    </message>
+    <message>
+        <source>Every {0} hours</source>
+        <translation>Alle {0} Stunden</translation>
+    </message>
+    <message>
+        <source>Every minute</source>
+        <translation>Jede Minute</translation>
+    </message>
+    <message>
+        <source>Every {0} minutes</source>
+        <translation>Alle {0} Minuten</translation>
+    </message>
+    <message>
+        <source>{0} and {1}</source>
+        <translation>{0} und {1}</translation>
+    </message>
+</context>
+<context>
     <name>SearchFilters</name>
     <message>
         <source>Search filters</source>
@@ -4430,6 +4885,10 @@ Aufwärts zu: {1}</translation>
         <translation>Eine Unterhaltung hat kein „{name}“, das sich ändern ließe.</translation>
     </message>
     <message>
+        <source>A cron line has five fields: minute, hour, day, month and weekday.</source>
+        <translation>Eine Cron-Zeile hat fünf Felder: Minute, Stunde, Tag, Monat und Wochentag.</translation>
+    </message>
+    <message>
         <source>A folder cannot be moved into itself.</source>
         <translation>Ein Ordner kann nicht in sich selbst verschoben werden.</translation>
     </message>
@@ -4602,6 +5061,10 @@ Aufwärts zu: {1}</translation>
         <translation>Ein gespeichertes Bild muss geladen werden, bevor eine Anfrage entsteht.</translation>
     </message>
     <message>
+        <source>A title that was too long was cut.</source>
+        <translation>Ein zu langer Titel wurde gekürzt.</translation>
+    </message>
+    <message>
         <source>A tool is a function that answers once.</source>
         <translation>Ein Werkzeug ist eine Funktion, die einmal antwortet.</translation>
     </message>
@@ -4648,6 +5111,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Another process has written in this conversation, so nothing more is written here.</source>
         <translation>Ein anderer Prozess hat in diese Unterhaltung geschrieben, daher wird hier nichts mehr geschrieben.</translation>
+    </message>
+    <message>
+        <source>Another process runs the scheduled prompts.</source>
+        <translation>Ein anderer Prozess führt die geplanten Prompts aus.</translation>
     </message>
     <message>
         <source>Another task reads these steps already.</source>
@@ -4764,6 +5231,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Changes were undone. The model is told with your next message.</source>
         <translation>Änderungen wurden rückgängig gemacht. Das Modell erfährt es mit Ihrer nächsten Nachricht.</translation>
+    </message>
+    <message>
+        <source>Check each of its five fields.</source>
+        <translation>Prüfen Sie jedes der fünf Felder.</translation>
     </message>
     <message>
         <source>Check its address and your connection, then press Test.</source>
@@ -4944,6 +5415,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Choose the name of a file.</source>
         <translation>Wählen Sie den Namen einer Datei.</translation>
+    </message>
+    <message>
+        <source>Close it, or begin the run there.</source>
+        <translation>Schließen Sie ihn, oder beginnen Sie den Lauf dort.</translation>
     </message>
     <message>
         <source>Close it, then start again.</source>
@@ -5370,6 +5845,14 @@ Aufwärts zu: {1}</translation>
         <translation>Vielleicht wird es schon berechnet, daher wurde es nicht von selbst erneut gesendet. Versuchen Sie es erneut, oder erhöhen Sie die Zeitgrenze in den Einstellungen, falls dieses Modell langsam anläuft.</translation>
     </message>
     <message>
+        <source>It may have been deleted meanwhile. Choose another one.</source>
+        <translation>Sie wurde vielleicht inzwischen gelöscht. Wählen Sie eine andere.</translation>
+    </message>
+    <message>
+        <source>It may have been deleted meanwhile. Choose one that is shown.</source>
+        <translation>Sie wurde vielleicht inzwischen gelöscht. Wählen Sie eine, die angezeigt wird.</translation>
+    </message>
+    <message>
         <source>It was set aside under another name, and what could be read was carried over.</source>
         <translation>Es wurde unter einem anderen Namen beiseitegelegt, und was sich lesen ließ, wurde übernommen.</translation>
     </message>
@@ -5404,6 +5887,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Its ids are not those of a conversation.</source>
         <translation>Ihre IDs sind nicht die einer Unterhaltung.</translation>
+    </message>
+    <message>
+        <source>Its last run has not ended yet.</source>
+        <translation>Der letzte Lauf ist noch nicht zu Ende.</translation>
     </message>
     <message>
         <source>Keep it, or restore once more and choose to replace it.</source>
@@ -5808,6 +6295,10 @@ Aufwärts zu: {1}</translation>
         <translation>Schreiben Sie sie in die Adresse des Proxys, in den Systemeinstellungen oder in der Umgebung (http_proxy, https_proxy, all_proxy): http://name:passwort@host:port.</translation>
     </message>
     <message>
+        <source>Raise the budget in Settings, or go on once.</source>
+        <translation>Erhöhen Sie das Budget in den Einstellungen, oder machen Sie einmal weiter.</translation>
+    </message>
+    <message>
         <source>Read it again.</source>
         <translation>Lesen Sie es noch einmal.</translation>
     </message>
@@ -6102,6 +6593,22 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>The budget for reasoning was changed to {tokens} tokens, which is what fits.</source>
         <translation>Das Budget zum Nachdenken wurde auf {tokens} Token geändert, denn so viel passt.</translation>
+    </message>
+    <message>
+        <source>The budget of money for this month is used up.</source>
+        <translation>Das Geldbudget für diesen Monat ist aufgebraucht.</translation>
+    </message>
+    <message>
+        <source>The budget of money for today is used up.</source>
+        <translation>Das Geldbudget für heute ist aufgebraucht.</translation>
+    </message>
+    <message>
+        <source>The budget of tokens for this month is used up.</source>
+        <translation>Das Token-Budget für diesen Monat ist aufgebraucht.</translation>
+    </message>
+    <message>
+        <source>The budget of tokens for today is used up.</source>
+        <translation>Das Token-Budget für heute ist aufgebraucht.</translation>
     </message>
     <message>
         <source>The call could not be judged. {words}</source>
@@ -6974,6 +7481,10 @@ Aufwärts zu: {1}</translation>
         <translation>Diese Unterhaltung von {program} lässt sich nicht lesen: {reason}.</translation>
     </message>
     <message>
+        <source>This cron line names no time.</source>
+        <translation>Diese Cron-Zeile nennt keinen Zeitpunkt.</translation>
+    </message>
+    <message>
         <source>This folder has too many files.</source>
         <translation>Dieser Ordner hat zu viele Dateien.</translation>
     </message>
@@ -7262,6 +7773,10 @@ Aufwärts zu: {1}</translation>
         <translation>Warten Sie, bis jenes Programm fertig ist.</translation>
     </message>
     <message>
+        <source>Wait, or open its conversation and stop it.</source>
+        <translation>Warten Sie, oder öffnen Sie die Unterhaltung und halten Sie den Lauf an.</translation>
+    </message>
+    <message>
         <source>Wait, or press Stop first.</source>
         <translation>Warten Sie, oder drücken Sie erst „Anhalten“.</translation>
     </message>
@@ -7332,6 +7847,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Write a message first.</source>
         <translation>Schreiben Sie erst eine Nachricht.</translation>
+    </message>
+    <message>
+        <source>Write all five.</source>
+        <translation>Geben Sie alle fünf ein.</translation>
     </message>
     <message>
         <source>Write it as {“mcpServers”: {“name”: …}}.</source>
@@ -8080,6 +8599,10 @@ Aufwärts zu: {1}</translation>
         <translation>„{where}“ spricht kein TLS wie erwartet</translation>
     </message>
     <message>
+        <source>A link begins a conversation, or leads to one or to a message in it.</source>
+        <translation>Ein Link beginnt eine Unterhaltung oder führt zu einer oder zu einer Nachricht darin.</translation>
+    </message>
+    <message>
         <source>An automatic backup is being written. This begins by itself when it is done.</source>
         <translation>Gerade wird eine automatische Sicherung geschrieben. Danach beginnt das von selbst.</translation>
     </message>
@@ -8104,6 +8627,14 @@ Aufwärts zu: {1}</translation>
         <translation>{title} wird nach seinen Modellen gefragt…</translation>
     </message>
     <message>
+        <source>At 100 % no model is asked any more.</source>
+        <translation>Bei 100 % wird kein Modell mehr gefragt.</translation>
+    </message>
+    <message>
+        <source>Attach the part of it that counts.</source>
+        <translation>Hängen Sie den Teil an, auf den es ankommt.</translation>
+    </message>
+    <message>
         <source>Backups and copies that still have what was deleted for good: {count}.</source>
         <translation>Sicherungen und Kopien, die endgültig Gelöschtes noch enthalten: {count}.</translation>
     </message>
@@ -8122,6 +8653,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Cancelled. Everything is as it was.</source>
         <translation>Abgebrochen. Alles ist, wie es war.</translation>
+    </message>
+    <message>
+        <source>Change it in the settings of your desktop.</source>
+        <translation>Ändern Sie es in den Einstellungen Ihrer Arbeitsumgebung.</translation>
     </message>
     <message>
         <source>Change the files back by hand.</source>
@@ -8192,6 +8727,14 @@ Aufwärts zu: {1}</translation>
         <translation>Desktop Agent kann nicht starten: Ein Teil davon fehlt oder ist beschädigt.</translation>
     </message>
     <message>
+        <source>Desktop Agent does not know this link, and nothing was opened.</source>
+        <translation>Desktop Agent kennt diesen Link nicht; es wurde nichts geöffnet.</translation>
+    </message>
+    <message>
+        <source>Desktop Agent does not open “{address}”.</source>
+        <translation>Desktop Agent öffnet „{address}“ nicht.</translation>
+    </message>
+    <message>
         <source>Desktop Agent ended unexpectedly the last time.</source>
         <translation>Desktop Agent wurde beim letzten Mal unerwartet beendet.</translation>
     </message>
@@ -8222,6 +8765,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>It answers and has {count} models.</source>
         <translation>Er antwortet und hat {count} Modelle.</translation>
+    </message>
+    <message>
+        <source>It may say something else than it seems to.</source>
+        <translation>Er sagt vielleicht etwas anderes, als es scheint.</translation>
     </message>
     <message>
         <source>It would not run: {why}</source>
@@ -8260,12 +8807,20 @@ Aufwärts zu: {1}</translation>
         <translation>Es wurde noch keine Unterhaltung gezeigt.</translation>
     </message>
     <message>
+        <source>No model is asked any more. Raise the budget in Settings, or go on once.</source>
+        <translation>Es wird kein Modell mehr gefragt. Erhöhen Sie das Budget in den Einstellungen, oder machen Sie einmal weiter.</translation>
+    </message>
+    <message>
         <source>Not all of it was redone.</source>
         <translation>Nicht alles wurde wiederhergestellt.</translation>
     </message>
     <message>
         <source>Not all of it was undone.</source>
         <translation>Nicht alles wurde rückgängig gemacht.</translation>
+    </message>
+    <message>
+        <source>Not possible in this package: it may not change how your desktop starts. Your desktop can.</source>
+        <translation>In diesem Paket nicht möglich: Es darf nicht ändern, was Ihre Arbeitsumgebung startet. Diese selbst kann es.</translation>
     </message>
     <message>
         <source>Nothing was left to redo: the files are already as they were before it was undone.</source>
@@ -8282,6 +8837,14 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Nothing was undone.</source>
         <translation>Nichts wurde rückgängig gemacht.</translation>
+    </message>
+    <message>
+        <source>Only the first {count} of these files and links are opened.</source>
+        <translation>Nur die ersten {count} dieser Dateien und Links werden geöffnet.</translation>
+    </message>
+    <message>
+        <source>Open a picture or a text.</source>
+        <translation>Öffnen Sie ein Bild oder einen Text.</translation>
     </message>
     <message>
         <source>Open its list again.</source>
@@ -8306,6 +8869,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Restoring…</source>
         <translation>Wird wiederhergestellt…</translation>
+    </message>
+    <message>
+        <source>Scheduled prompts have stopped ({kind}).</source>
+        <translation>Geplante Prompts laufen nicht mehr ({kind}).</translation>
     </message>
     <message>
         <source>Something else is being done with backups. This begins by itself when it is done.</source>
@@ -8336,6 +8903,18 @@ Aufwärts zu: {1}</translation>
         <translation>Der Schlüssel wurde entfernt.</translation>
     </message>
     <message>
+        <source>The link has characters in it that cannot be seen, and nothing was opened.</source>
+        <translation>Der Link enthält Zeichen, die man nicht sieht; es wurde nichts geöffnet.</translation>
+    </message>
+    <message>
+        <source>The link is too long, and nothing was opened.</source>
+        <translation>Der Link ist zu lang; es wurde nichts geöffnet.</translation>
+    </message>
+    <message>
+        <source>The list of licences is damaged. Install the program again.</source>
+        <translation>Die Liste der Lizenzen ist beschädigt. Installieren Sie das Programm neu.</translation>
+    </message>
+    <message>
         <source>The message is in another version of this conversation. It can be shown when the answer has ended.</source>
         <translation>Die Nachricht ist in einer anderen Version dieser Unterhaltung. Sie lässt sich zeigen, wenn die Antwort beendet ist.</translation>
     </message>
@@ -8348,12 +8927,20 @@ Aufwärts zu: {1}</translation>
         <translation>Die Nachricht ist nicht mehr in dieser Unterhaltung. Suchen Sie später noch einmal.</translation>
     </message>
     <message>
+        <source>The path of the program or of the data folder cannot be written there.</source>
+        <translation>Der Pfad des Programms oder des Datenordners lässt sich dort nicht schreiben.</translation>
+    </message>
+    <message>
         <source>The servers were changed meanwhile. Look at the text again.</source>
         <translation>Die Server wurden inzwischen geändert. Sehen Sie sich den Text noch einmal an.</translation>
     </message>
     <message>
         <source>There is no answer yet.</source>
         <translation>Es gibt noch keine Antwort.</translation>
+    </message>
+    <message>
+        <source>There is no file “{name}” that can be read.</source>
+        <translation>Es gibt keine lesbare Datei „{name}“.</translation>
     </message>
     <message>
         <source>There is no message of yours yet, so nothing to undo.</source>
@@ -8370,6 +8957,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>There is no room left for “{path}”.</source>
         <translation>Für „{path}“ ist kein Platz mehr.</translation>
+    </message>
+    <message>
+        <source>There is no text and no picture on the clipboard.</source>
+        <translation>In der Zwischenablage ist weder Text noch ein Bild.</translation>
     </message>
     <message>
         <source>There is nothing in this conversation yet that could be exported.</source>
@@ -8400,6 +8991,10 @@ Aufwärts zu: {1}</translation>
         <translation>Dieses Modell bietet das Nachdenken „{choice}“ nicht an: Es steht wieder auf „Standard“.</translation>
     </message>
     <message>
+        <source>This time is past. Choose a later one.</source>
+        <translation>Dieser Zeitpunkt ist vorbei. Wählen Sie einen späteren.</translation>
+    </message>
+    <message>
         <source>Undone. {words}</source>
         <translation>Rückgängig gemacht. {words}</translation>
     </message>
@@ -8426,6 +9021,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>What is being written could not be saved.</source>
         <translation>Was gerade geschrieben wird, konnte nicht gespeichert werden.</translation>
+    </message>
+    <message>
+        <source>Whether Desktop Agent starts with the computer was not changed: {why}</source>
+        <translation>Ob Desktop Agent mit dem Computer startet, wurde nicht geändert: {why}</translation>
     </message>
     <message>
         <source>Working on your conversations: {percent} % done.</source>
@@ -8496,12 +9095,36 @@ Aufwärts zu: {1}</translation>
         <translation>„{address}“ ließ sich nicht öffnen. Kopieren Sie sie, und öffnen Sie sie selbst.</translation>
     </message>
     <message>
+        <source>“{address}” is no file on this computer.</source>
+        <translation>„{address}“ ist keine Datei auf diesem Computer.</translation>
+    </message>
+    <message>
         <source>“{folder}” is no whole path of a folder for backups.</source>
         <translation>„{folder}“ ist kein ganzer Pfad eines Ordners für Sicherungen.</translation>
     </message>
     <message>
+        <source>“{name}” cannot be read: {why}.</source>
+        <translation>„{name}“ kann nicht gelesen werden: {why}.</translation>
+    </message>
+    <message>
         <source>“{name}” cannot be read: {why}. Choose another file.</source>
         <translation>„{name}“ lässt sich nicht lesen: {why}. Wählen Sie eine andere Datei.</translation>
+    </message>
+    <message>
+        <source>“{name}” is a device or a channel, no file.</source>
+        <translation>„{name}“ ist ein Gerät oder ein Kanal, keine Datei.</translation>
+    </message>
+    <message>
+        <source>“{name}” is a folder.</source>
+        <translation>„{name}“ ist ein Ordner.</translation>
+    </message>
+    <message>
+        <source>“{name}” is larger than {limit}.</source>
+        <translation>„{name}“ ist größer als {limit}.</translation>
+    </message>
+    <message>
+        <source>“{name}” is neither a picture nor a text.</source>
+        <translation>„{name}“ ist weder ein Bild noch ein Text.</translation>
     </message>
     <message>
         <source>“{name}” was saved in {folder}.</source>
@@ -8886,6 +9509,10 @@ Aufwärts zu: {1}</translation>
 </context>
 <context>
     <name>SidebarFooter</name>
+    <message>
+        <source>Scheduled prompts</source>
+        <translation>Geplante Prompts</translation>
+    </message>
     <message>
         <source>Trash</source>
         <translation>Papierkorb</translation>
@@ -9444,6 +10071,85 @@ Aufwärts zu: {1}</translation>
     </message>
 </context>
 <context>
+    <name>TimingEditor</name>
+    <message>
+        <source>Last day</source>
+        <translation>Letzter Tag</translation>
+    </message>
+    <message>
+        <source> minutes</source>
+        <translation> Minuten</translation>
+    </message>
+    <message>
+        <source>Choose at least one day.</source>
+        <translation>Wählen Sie mindestens einen Tag.</translation>
+    </message>
+    <message>
+        <source>Write a cron line of five fields.</source>
+        <translation>Geben Sie eine Cron-Zeile mit fünf Feldern ein.</translation>
+    </message>
+    <message>
+        <source>Once</source>
+        <translation>Einmal</translation>
+    </message>
+    <message>
+        <source>Every day</source>
+        <translation>Jeden Tag</translation>
+    </message>
+    <message>
+        <source>On days of the week</source>
+        <translation>An Wochentagen</translation>
+    </message>
+    <message>
+        <source>Every month</source>
+        <translation>Jeden Monat</translation>
+    </message>
+    <message>
+        <source>Every so many minutes</source>
+        <translation>Alle … Minuten</translation>
+    </message>
+    <message>
+        <source>By a cron line</source>
+        <translation>Nach einer Cron-Zeile</translation>
+    </message>
+    <message>
+        <source>The next runs:</source>
+        <translation>Die nächsten Läufe:</translation>
+    </message>
+    <message>
+        <source>How often</source>
+        <translation>Wie oft</translation>
+    </message>
+    <message>
+        <source>Day</source>
+        <translation>Tag</translation>
+    </message>
+    <message>
+        <source>Time</source>
+        <translation>Uhrzeit</translation>
+    </message>
+    <message>
+        <source>Day of the month</source>
+        <translation>Tag im Monat</translation>
+    </message>
+    <message>
+        <source>Days of the week</source>
+        <translation>Wochentage</translation>
+    </message>
+    <message>
+        <source>Minutes between two runs</source>
+        <translation>Minuten zwischen zwei Läufen</translation>
+    </message>
+    <message>
+        <source>Cron line</source>
+        <translation>Cron-Zeile</translation>
+    </message>
+    <message>
+        <source>Minute, hour, day, month and weekday.</source>
+        <translation>Minute, Stunde, Tag, Monat und Wochentag.</translation>
+    </message>
+</context>
+<context>
     <name>ToolChecklist</name>
     <message>
         <source>Find a tool</source>
@@ -9996,6 +10702,10 @@ Aufwärts zu: {1}</translation>
         <translation>&amp;Unterhaltung als Markdown kopieren</translation>
     </message>
     <message>
+        <source>Copy link to t&amp;his message</source>
+        <translation>Link zu dieser Nac&amp;hricht kopieren</translation>
+    </message>
+    <message>
         <source>Link to {0}</source>
         <translation>Link zu {0}</translation>
     </message>
@@ -10234,6 +10944,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Continue</source>
         <translation>Fortsetzen</translation>
+    </message>
+    <message>
+        <source>Go on once</source>
+        <translation>Einmal weitermachen</translation>
     </message>
     <message>
         <source>Unknown content</source>
@@ -10477,6 +11191,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>New conversation</source>
         <translation>Neue Unterhaltung</translation>
+    </message>
+    <message>
+        <source>Quick question</source>
+        <translation>Schnelle Frage</translation>
     </message>
     <message>
         <source>Waiting approvals</source>
@@ -10845,10 +11563,21 @@ Aufwärts zu: {1}</translation>
     </message>
 </context>
 <context>
+    <name>UsageChart</name>
+    <message>
+        <source>Bars: {0}. The highest: {1}. The arrow keys read each of them.</source>
+        <translation>Balken: {0}. Der höchste: {1}. Die Pfeiltasten lesen jeden vor.</translation>
+    </message>
+</context>
+<context>
     <name>UsageMeter</name>
     <message>
         <source>Tokens and cost</source>
         <translation>Token und Kosten</translation>
+    </message>
+    <message>
+        <source>Usage of all conversations</source>
+        <translation>Verbrauch aller Unterhaltungen</translation>
     </message>
     <message>
         <source>{0} of {1} tokens</source>
@@ -10897,6 +11626,226 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Cost: {0}</source>
         <translation>Kosten: {0}</translation>
+    </message>
+</context>
+<context>
+    <name>UsagePresenter</name>
+    <message>
+        <source>Usage</source>
+        <translation>Verbrauch</translation>
+    </message>
+</context>
+<context>
+    <name>UsageSettings</name>
+    <message>
+        <source>Time</source>
+        <translation>Zeitraum</translation>
+    </message>
+    <message>
+        <source>7 days</source>
+        <translation>7 Tage</translation>
+    </message>
+    <message>
+        <source>30 days</source>
+        <translation>30 Tage</translation>
+    </message>
+    <message>
+        <source>This year</source>
+        <translation>Dieses Jahr</translation>
+    </message>
+    <message>
+        <source>All time</source>
+        <translation>Gesamte Zeit</translation>
+    </message>
+    <message>
+        <source>Grouped by</source>
+        <translation>Gruppiert nach</translation>
+    </message>
+    <message>
+        <source>By day</source>
+        <translation>Nach Tag</translation>
+    </message>
+    <message>
+        <source>By model</source>
+        <translation>Nach Modell</translation>
+    </message>
+    <message>
+        <source>By project</source>
+        <translation>Nach Projekt</translation>
+    </message>
+    <message>
+        <source>In the chart</source>
+        <translation>Im Diagramm</translation>
+    </message>
+    <message>
+        <source>Cost</source>
+        <translation>Kosten</translation>
+    </message>
+    <message>
+        <source>Tokens</source>
+        <translation>Tokens</translation>
+    </message>
+    <message>
+        <source>Export as CSV…</source>
+        <translation>Als CSV exportieren…</translation>
+    </message>
+    <message>
+        <source>No model was asked in this time.</source>
+        <translation>In dieser Zeit wurde kein Modell gefragt.</translation>
+    </message>
+    <message>
+        <source>Answers of models without a price are among it: a budget of money cannot hold for those. One of tokens can.</source>
+        <translation>Darunter sind Antworten von Modellen ohne Preis: Für diese kann ein Geldbudget nicht gelten. Ein Token-Budget kann es.</translation>
+    </message>
+    <message>
+        <source>Budgets</source>
+        <translation>Budgets</translation>
+    </message>
+    <message>
+        <source>Sum</source>
+        <translation>Summe</translation>
+    </message>
+    <message>
+        <source>{0} tokens</source>
+        <translation>{0} Tokens</translation>
+    </message>
+    <message>
+        <source>Cost not known</source>
+        <translation>Kosten nicht bekannt</translation>
+    </message>
+    <message>
+        <source>{0} of what models read came from the cache.</source>
+        <translation>{0} von dem, was Modelle gelesen haben, kam aus dem Cache.</translation>
+    </message>
+    <message>
+        <source>{0} That saved {1}.</source>
+        <translation>{0} Das hat {1} gespart.</translation>
+    </message>
+    <message>
+        <source>Answers whose cost is not known: {0} of {1}. You can set prices on the page Models.</source>
+        <translation>Antworten, deren Kosten nicht bekannt sind: {0} von {1}. Preise können Sie auf der Seite „Modelle“ angeben.</translation>
+    </message>
+    <message>
+        <source>Cost by day</source>
+        <translation>Kosten nach Tag</translation>
+    </message>
+    <message>
+        <source>Tokens by day</source>
+        <translation>Tokens nach Tag</translation>
+    </message>
+    <message>
+        <source>Cost by model</source>
+        <translation>Kosten nach Modell</translation>
+    </message>
+    <message>
+        <source>Tokens by model</source>
+        <translation>Tokens nach Modell</translation>
+    </message>
+    <message>
+        <source>Cost by project</source>
+        <translation>Kosten nach Projekt</translation>
+    </message>
+    <message>
+        <source>Tokens by project</source>
+        <translation>Tokens nach Projekt</translation>
+    </message>
+    <message>
+        <source>{0}: nothing</source>
+        <translation>{0}: nichts</translation>
+    </message>
+    <message>
+        <source>{0}: {1}, {2} tokens</source>
+        <translation>{0}: {1}, {2} Tokens</translation>
+    </message>
+    <message>
+        <source>Every answer counts, also those of specialists, summaries, titles and MCP servers. What was spent stays counted when a conversation is deleted. Days are those of your clock.</source>
+        <translation>Jede Antwort zählt, auch die von Spezialisten, für Zusammenfassungen, Titel und MCP-Server. Was ausgegeben wurde, bleibt gezählt, wenn eine Unterhaltung gelöscht wird. Tage sind die Ihrer Uhr.</translation>
+    </message>
+    <message>
+        <source>For all conversations together, in every window on this data folder. At 80 % you are warned. At 100 % no model is asked any more, until you raise the budget, go on once, or the day or month is over.</source>
+        <translation>Für alle Unterhaltungen zusammen, in jedem Fenster mit diesem Datenordner. Bei 80 % werden Sie gewarnt. Bei 100 % wird kein Modell mehr gefragt, bis Sie das Budget erhöhen, einmal weitermachen oder der Tag oder Monat vorbei ist.</translation>
+    </message>
+    <message>
+        <source>not known</source>
+        <translation>nicht bekannt</translation>
+    </message>
+    <message>
+        <source>{0} %</source>
+        <translation>{0} %</translation>
+    </message>
+    <message>
+        <source>No folder</source>
+        <translation>Kein Ordner</translation>
+    </message>
+    <message>
+        <source>Unknown model</source>
+        <translation>Unbekanntes Modell</translation>
+    </message>
+    <message>
+        <source>Money today</source>
+        <translation>Geld heute</translation>
+    </message>
+    <message>
+        <source>Tokens today</source>
+        <translation>Tokens heute</translation>
+    </message>
+    <message>
+        <source>Money this month</source>
+        <translation>Geld in diesem Monat</translation>
+    </message>
+    <message>
+        <source>Tokens this month</source>
+        <translation>Tokens in diesem Monat</translation>
+    </message>
+    <message>
+        <source>{0} of {1} ({2} %)</source>
+        <translation>{0} von {1} ({2} %)</translation>
+    </message>
+</context>
+<context>
+    <name>UsageTable</name>
+    <message>
+        <source>Usage</source>
+        <translation>Verbrauch</translation>
+    </message>
+</context>
+<context>
+    <name>UsageTableModel</name>
+    <message>
+        <source>Day</source>
+        <translation>Tag</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modell</translation>
+    </message>
+    <message>
+        <source>Project</source>
+        <translation>Projekt</translation>
+    </message>
+    <message>
+        <source>Answers</source>
+        <translation>Antworten</translation>
+    </message>
+    <message>
+        <source>Input</source>
+        <translation>Eingabe</translation>
+    </message>
+    <message>
+        <source>Output</source>
+        <translation>Ausgabe</translation>
+    </message>
+    <message>
+        <source>From cache</source>
+        <translation>Aus Cache</translation>
+    </message>
+    <message>
+        <source>Tokens</source>
+        <translation>Tokens</translation>
+    </message>
+    <message>
+        <source>Cost</source>
+        <translation>Kosten</translation>
     </message>
 </context>
 <context>
@@ -11075,12 +12024,12 @@ Aufwärts zu: {1}</translation>
         <translation>Befehle</translation>
     </message>
     <message>
-        <source>inbox pending permission allow deny decide calls</source>
-        <translation>Eingang offen Erlaubnis erlauben ablehnen entscheiden Aufrufe</translation>
-    </message>
-    <message>
         <source>Waiting approvals</source>
         <translation>Wartende Freigaben</translation>
+    </message>
+    <message>
+        <source>inbox pending permission allow deny decide calls</source>
+        <translation>Eingang offen Erlaubnis erlauben ablehnen entscheiden Aufrufe</translation>
     </message>
     <message>
         <source>chat start create</source>
@@ -11099,6 +12048,14 @@ Aufwärts zu: {1}</translation>
         <translation>Neue Unterhaltung, die nicht gespeichert wird</translation>
     </message>
     <message>
+        <source>Quick question</source>
+        <translation>Schnelle Frage</translation>
+    </message>
+    <message>
+        <source>ask small popup clipboard</source>
+        <translation>fragen klein Popup Zwischenablage</translation>
+    </message>
+    <message>
         <source>create directory project</source>
         <translation>anlegen Verzeichnis Projekt</translation>
     </message>
@@ -11107,24 +12064,24 @@ Aufwärts zu: {1}</translation>
         <translation>Neuer Ordner…</translation>
     </message>
     <message>
-        <source>save share file markdown html json zip</source>
-        <translation>speichern teilen Datei markdown html json zip</translation>
-    </message>
-    <message>
         <source>Export this conversation…</source>
         <translation>Diese Unterhaltung exportieren…</translation>
+    </message>
+    <message>
+        <source>save share file markdown html json zip</source>
+        <translation>speichern teilen Datei markdown html json zip</translation>
     </message>
     <message>
         <source>Export all conversations…</source>
         <translation>Alle Unterhaltungen exportieren…</translation>
     </message>
     <message>
-        <source>chatgpt claude history archive load</source>
-        <translation>chatgpt claude Verlauf Archiv laden</translation>
-    </message>
-    <message>
         <source>Import conversations…</source>
         <translation>Unterhaltungen importieren…</translation>
+    </message>
+    <message>
+        <source>chatgpt claude history archive load</source>
+        <translation>chatgpt claude Verlauf Archiv laden</translation>
     </message>
     <message>
         <source>claude code codex opencode gemini goose jan lm studio history found</source>
@@ -11263,12 +12220,20 @@ Aufwärts zu: {1}</translation>
         <translation>Datenordner Datenträger</translation>
     </message>
     <message>
-        <source>sidebar list panel fold</source>
-        <translation>Seitenleiste Liste einklappen</translation>
+        <source>Usage</source>
+        <translation>Verbrauch</translation>
+    </message>
+    <message>
+        <source>tokens cost money price spent budget limit statistics chart</source>
+        <translation>Tokens Kosten Geld Preis ausgegeben Budget Grenze Statistik Diagramm</translation>
     </message>
     <message>
         <source>Show or hide the conversations</source>
         <translation>Unterhaltungen ein- oder ausblenden</translation>
+    </message>
+    <message>
+        <source>sidebar list panel fold</source>
+        <translation>Seitenleiste Liste einklappen</translation>
     </message>
     <message>
         <source>archived conversations</source>
@@ -11389,6 +12354,22 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>copy clone</source>
         <translation>kopieren klonen</translation>
+    </message>
+    <message>
+        <source>Open this conversation in a new window</source>
+        <translation>Diese Unterhaltung in einem neuen Fenster öffnen</translation>
+    </message>
+    <message>
+        <source>detach</source>
+        <translation>ablösen</translation>
+    </message>
+    <message>
+        <source>Copy the link to this conversation</source>
+        <translation>Link zu dieser Unterhaltung kopieren</translation>
+    </message>
+    <message>
+        <source>url address share</source>
+        <translation>URL Adresse teilen</translation>
     </message>
     <message>
         <source>Merge the selected conversations</source>
@@ -11566,6 +12547,22 @@ Aufwärts zu: {1}</translation>
         <source>About Desktop Agent</source>
         <translation>Über Desktop Agent</translation>
     </message>
+    <message>
+        <source>license components libraries open source sbom</source>
+        <translation>Lizenz Bestandteile Bibliotheken quelloffen Open Source SBOM</translation>
+    </message>
+    <message>
+        <source>Licences</source>
+        <translation>Lizenzen</translation>
+    </message>
+    <message>
+        <source>Scheduled prompts</source>
+        <translation>Geplante Prompts</translation>
+    </message>
+    <message>
+        <source>cron automatic recurring repeat daily weekly timer run by itself</source>
+        <translation>cron automatisch wiederkehrend wiederholen täglich wöchentlich zeitplan geplant von selbst</translation>
+    </message>
 </context>
 <context>
     <name>WindowLayout</name>
@@ -11703,6 +12700,10 @@ Aufwärts zu: {1}</translation>
 </context>
 <context>
     <name>dates</name>
+    <message>
+        <source>MMM yyyy</source>
+        <translation>MMM yyyy</translation>
+    </message>
     <message>
         <source>Yesterday</source>
         <translation>Gestern</translation>

@@ -28,6 +28,10 @@
         <translation>MIT。您可以使用、修改和分发本程序；本程序不附带任何担保。</translation>
     </message>
     <message>
+        <source>Licences of all components</source>
+        <translation>所有组件的许可证</translation>
+    </message>
+    <message>
         <source>Version {0}</source>
         <translation>版本 {0}</translation>
     </message>
@@ -206,6 +210,10 @@
         <source>Attachments</source>
         <translation>附件</translation>
     </message>
+    <message>
+        <source>This text comes from a link. Read all of it before you send it.</source>
+        <translation>这段文字来自一个链接。发送之前请通读全文。</translation>
+    </message>
 </context>
 <context>
     <name>Attachments</name>
@@ -244,6 +252,10 @@
     <message>
         <source>Sent after the message</source>
         <translation>在消息之后发送</translation>
+    </message>
+    <message>
+        <source>Attached file: {0}</source>
+        <translation>已附加的文件：{0}</translation>
     </message>
     <message>
         <source>Attached resource: {0}</source>
@@ -493,6 +505,21 @@
     <message>
         <source>Another model…</source>
         <translation>其他模型…</translation>
+    </message>
+</context>
+<context>
+    <name>BudgetBanners</name>
+    <message>
+        <source>A budget is used up. {0}: {1}.</source>
+        <translation>预算已用完。{0}：{1}。</translation>
+    </message>
+    <message>
+        <source>Near a budget. {0}: {1}.</source>
+        <translation>预算即将用完。{0}：{1}。</translation>
+    </message>
+    <message>
+        <source>Usage and budgets</source>
+        <translation>用量和预算</translation>
     </message>
 </context>
 <context>
@@ -787,6 +814,10 @@
         <translation>重命名…</translation>
     </message>
     <message>
+        <source>Open in new window</source>
+        <translation>在新窗口中打开</translation>
+    </message>
+    <message>
         <source>Branches…</source>
         <translation>分支…</translation>
     </message>
@@ -829,6 +860,10 @@
     <message>
         <source>Export…</source>
         <translation>导出…</translation>
+    </message>
+    <message>
+        <source>Copy link</source>
+        <translation>复制链接</translation>
     </message>
     <message>
         <source>Deselect</source>
@@ -933,6 +968,17 @@
     <message>
         <source>Conversations</source>
         <translation>对话</translation>
+    </message>
+</context>
+<context>
+    <name>ConversationWindow</name>
+    <message>
+        <source>Open in the main window</source>
+        <translation>在主窗口中打开</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>新对话</translation>
     </message>
 </context>
 <context>
@@ -1763,6 +1809,10 @@ Go up to: {1}</source>
         <translation>关于</translation>
     </message>
     <message>
+        <source>Licences</source>
+        <translation>许可证</translation>
+    </message>
+    <message>
         <source>Close</source>
         <translation>关闭</translation>
     </message>
@@ -2074,6 +2124,29 @@ Go up to: {1}</source>
     <message>
         <source>{0} new</source>
         <translation>{0} 条新消息</translation>
+    </message>
+</context>
+<context>
+    <name>LicencesPage</name>
+    <message>
+        <source>Components</source>
+        <translation>组件</translation>
+    </message>
+    <message>
+        <source>Text of the licence</source>
+        <translation>许可证文本</translation>
+    </message>
+    <message>
+        <source>Licences</source>
+        <translation>许可证</translation>
+    </message>
+    <message>
+        <source>Everything that this program is made of, and under which terms.</source>
+        <translation>构成本程序的所有组件及其许可条款。</translation>
+    </message>
+    <message>
+        <source>Licence of {0}</source>
+        <translation>{0} 的许可证</translation>
     </message>
 </context>
 <context>
@@ -2948,12 +3021,16 @@ Go up to: {1}</source>
 <context>
     <name>OrganisePresenter</name>
     <message>
+        <source>From the conversation “{0}”:</source>
+        <translation>来自对话“{0}”：</translation>
+    </message>
+    <message>
         <source>{0} (copy)</source>
         <translation>{0}（副本）</translation>
     </message>
     <message>
-        <source>From the conversation “{0}”:</source>
-        <translation>来自对话“{0}”：</translation>
+        <source>The link is copied.</source>
+        <translation>链接已复制。</translation>
     </message>
     <message>
         <source>Delete the folder “{0}”?</source>
@@ -3352,6 +3429,14 @@ Go up to: {1}</source>
         <translation>关闭窗口后，程序会在托盘图标后继续运行。选择“退出”才会结束程序。</translation>
     </message>
     <message>
+        <source>Start with the computer</source>
+        <translation>随计算机启动</translation>
+    </message>
+    <message>
+        <source>Waits in the tray, or as a minimised window where there is none.</source>
+        <translation>在托盘中等待；没有托盘时，以最小化的窗口等待。</translation>
+    </message>
+    <message>
         <source>Tool rounds</source>
         <translation>工具轮数</translation>
     </message>
@@ -3578,6 +3663,46 @@ Go up to: {1}</source>
     <message>
         <source>On another disk they outlive this one. Empty is the folder “backups” in the data folder.</source>
         <translation>放在另一块磁盘上更为安全。留空则为数据文件夹中的“backups”文件夹。</translation>
+    </message>
+    <message>
+        <source>Usage</source>
+        <translation>用量</translation>
+    </message>
+    <message>
+        <source>Dollars for a day</source>
+        <translation>每日美元</translation>
+    </message>
+    <message>
+        <source>US dollars. At 80 % you are warned; at 100 % no model is asked any more.</source>
+        <translation>美元。达到 80% 时会提醒您；达到 100% 时不再询问任何模型。</translation>
+    </message>
+    <message>
+        <source>No budget</source>
+        <translation>无预算</translation>
+    </message>
+    <message>
+        <source>Dollars for a month</source>
+        <translation>每月美元</translation>
+    </message>
+    <message>
+        <source>US dollars from the first of the month on.</source>
+        <translation>从当月 1 日起的美元。</translation>
+    </message>
+    <message>
+        <source>Tokens for a day</source>
+        <translation>每日 token</translation>
+    </message>
+    <message>
+        <source>Read and written together. They hold for models without a price too.</source>
+        <translation>读取和写入的总和。对没有价格的模型同样有效。</translation>
+    </message>
+    <message>
+        <source>Tokens for a month</source>
+        <translation>每月 token</translation>
+    </message>
+    <message>
+        <source>From the first of the month on.</source>
+        <translation>从当月 1 日起。</translation>
     </message>
     <message>
         <source>Histories</source>
@@ -3871,6 +3996,17 @@ Go up to: {1}</source>
     <message>
         <source>Save</source>
         <translation>保存</translation>
+    </message>
+</context>
+<context>
+    <name>QuickAsk</name>
+    <message>
+        <source>Quick question</source>
+        <translation>快速提问</translation>
+    </message>
+    <message>
+        <source>Attach the clipboard</source>
+        <translation>附加剪贴板内容</translation>
     </message>
 </context>
 <context>
@@ -4219,6 +4355,325 @@ Go up to: {1}</source>
     </message>
 </context>
 <context>
+    <name>ScheduleCard</name>
+    <message>
+        <source>Scheduled prompt {0}</source>
+        <translation>定时提示词 {0}</translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation>保留</translation>
+    </message>
+    <message>
+        <source>Keep {0}</source>
+        <translation>保留 {0}</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>删除</translation>
+    </message>
+    <message>
+        <source>Really delete {0}</source>
+        <translation>确认删除 {0}</translation>
+    </message>
+    <message>
+        <source>Delete “{0}”? Its conversations stay.</source>
+        <translation>删除“{0}”？其对话会保留。</translation>
+    </message>
+    <message>
+        <source>Run {0} now</source>
+        <translation>立即运行 {0}</translation>
+    </message>
+    <message>
+        <source>Pause {0}</source>
+        <translation>暂停 {0}</translation>
+    </message>
+    <message>
+        <source>Resume {0}</source>
+        <translation>恢复 {0}</translation>
+    </message>
+    <message>
+        <source>Edit {0}</source>
+        <translation>编辑 {0}</translation>
+    </message>
+    <message>
+        <source>Open the conversation of {0}</source>
+        <translation>打开 {0} 的对话</translation>
+    </message>
+    <message>
+        <source>Delete {0}</source>
+        <translation>删除 {0}</translation>
+    </message>
+    <message>
+        <source>Run now</source>
+        <translation>立即运行</translation>
+    </message>
+    <message>
+        <source>Pause</source>
+        <translation>暂停</translation>
+    </message>
+    <message>
+        <source>Resume</source>
+        <translation>恢复</translation>
+    </message>
+    <message>
+        <source>Edit</source>
+        <translation>编辑</translation>
+    </message>
+    <message>
+        <source>Open conversation</source>
+        <translation>打开对话</translation>
+    </message>
+    <message>
+        <source>Delete…</source>
+        <translation>删除…</translation>
+    </message>
+    <message>
+        <source>{0}. Paused.</source>
+        <translation>{0}。已暂停。</translation>
+    </message>
+    <message>
+        <source>{0}. No more runs.</source>
+        <translation>{0}。不再运行。</translation>
+    </message>
+    <message>
+        <source>{0}. Next: {1}</source>
+        <translation>{0}。下次：{1}</translation>
+    </message>
+    <message>
+        <source>It has not run yet.</source>
+        <translation>尚未运行过。</translation>
+    </message>
+    <message>
+        <source>It has waited for your approval since {0}. The next run begins after it has ended.</source>
+        <translation>自 {0} 起等待您的批准。本次结束后才会开始下一次运行。</translation>
+    </message>
+    <message>
+        <source>It has been at work since {0}.</source>
+        <translation>自 {0} 起运行中。</translation>
+    </message>
+    <message>
+        <source>Last run: {0}, {1}</source>
+        <translation>上次运行：{0}，{1}</translation>
+    </message>
+</context>
+<context>
+    <name>ScheduleDialog</name>
+    <message>
+        <source>Scheduled prompts run only while Desktop Agent runs.</source>
+        <translation>定时提示词仅在 Desktop Agent 运行时执行。</translation>
+    </message>
+    <message>
+        <source>Close to the tray: closing the window leaves the program at work</source>
+        <translation>关闭到托盘：关闭窗口后程序继续运行</translation>
+    </message>
+    <message>
+        <source>Scheduled prompts</source>
+        <translation>定时提示词</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+</context>
+<context>
+    <name>ScheduleEditor</name>
+    <message>
+        <source>Scheduled prompt being written</source>
+        <translation>正在编写的定时提示词</translation>
+    </message>
+    <message>
+        <source>{0} (not listed)</source>
+        <translation>{0}（未列出）</translation>
+    </message>
+    <message>
+        <source>As new conversations</source>
+        <translation>与新对话相同</translation>
+    </message>
+    <message>
+        <source>A scheduled prompt needs a name. Write one.</source>
+        <translation>定时提示词需要名称。请输入一个。</translation>
+    </message>
+    <message>
+        <source>There is nothing to send yet. Write the prompt.</source>
+        <translation>还没有可发送的内容。请写下提示词。</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>名称</translation>
+    </message>
+    <message>
+        <source>Prompt</source>
+        <translation>提示词</translation>
+    </message>
+    <message>
+        <source>When</source>
+        <translation>时间</translation>
+    </message>
+    <message>
+        <source>Project folder</source>
+        <translation>项目文件夹</translation>
+    </message>
+    <message>
+        <source>Browse…</source>
+        <translation>浏览…</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>{0} (removed)</source>
+        <translation>{0}（已移除）</translation>
+    </message>
+    <message>
+        <source>Calls that the mode does not let run unasked wait for you in “Waiting approvals”.</source>
+        <translation>模式不允许直接运行的调用会在“等待批准”中等您处理。</translation>
+    </message>
+    <message>
+        <source>Mode</source>
+        <translation>模式</translation>
+    </message>
+    <message>
+        <source>Each run begins a new conversation</source>
+        <translation>每次运行开始一个新对话</translation>
+    </message>
+    <message>
+        <source>All runs go on in one conversation</source>
+        <translation>所有运行在同一个对话中继续</translation>
+    </message>
+    <message>
+        <source>Conversation</source>
+        <translation>对话</translation>
+    </message>
+    <message>
+        <source>Run once when the program is there again</source>
+        <translation>程序再次运行时补运行一次</translation>
+    </message>
+    <message>
+        <source>Skip what was missed</source>
+        <translation>跳过错过的运行</translation>
+    </message>
+    <message>
+        <source>If its time passes while the program does not run</source>
+        <translation>如果到时程序没有运行</translation>
+    </message>
+</context>
+<context>
+    <name>ScheduleForm</name>
+    <message>
+        <source>Add scheduled prompt…</source>
+        <translation>添加定时提示词…</translation>
+    </message>
+    <message>
+        <source>Nothing is scheduled. A scheduled prompt is sent by itself: once, or again and again.</source>
+        <translation>尚无定时任务。定时提示词会自动发送：一次，或反复发送。</translation>
+    </message>
+</context>
+<context>
+    <name>ScheduleWords</name>
+    <message>
+        <source>Once, {0}</source>
+        <translation>一次，{0}</translation>
+    </message>
+    <message>
+        <source>On the last day of every month at {0}</source>
+        <translation>每月最后一天 {0}</translation>
+    </message>
+    <message>
+        <source>On day {0} of every month at {1}</source>
+        <translation>每月 {0} 日 {1}</translation>
+    </message>
+    <message>
+        <source>By the cron line {0}</source>
+        <translation>按 cron 表达式 {0}</translation>
+    </message>
+    <message>
+        <source>dddd, d MMMM</source>
+        <translation>M月d日dddd</translation>
+    </message>
+    <message>
+        <source>dddd, d MMMM yyyy</source>
+        <translation>yyyy年M月d日dddd</translation>
+    </message>
+    <message>
+        <source>{0}, {1}</source>
+        <translation>{0} {1}</translation>
+    </message>
+    <message>
+        <source>done</source>
+        <translation>已完成</translation>
+    </message>
+    <message>
+        <source>failed</source>
+        <translation>失败</translation>
+    </message>
+    <message>
+        <source>stopped at a limit</source>
+        <translation>达到上限而停止</translation>
+    </message>
+    <message>
+        <source>stopped</source>
+        <translation>已停止</translation>
+    </message>
+    <message>
+        <source>interrupted when the program ended</source>
+        <translation>因程序结束而中断</translation>
+    </message>
+    <message>
+        <source>could not begin</source>
+        <translation>无法开始</translation>
+    </message>
+    <message>
+        <source>missed, and skipped</source>
+        <translation>错过并已跳过</translation>
+    </message>
+    <message>
+        <source>ended</source>
+        <translation>已结束</translation>
+    </message>
+    <message>
+        <source>Every day at {0}</source>
+        <translation>每天 {0}</translation>
+    </message>
+    <message>
+        <source>Every weekday at {0}</source>
+        <translation>每个工作日 {0}</translation>
+    </message>
+    <message>
+        <source>Every {0} at {1}</source>
+        <translation>每{0} {1}</translation>
+    </message>
+    <message>
+        <source>Every 24 hours</source>
+        <translation>每 24 小时</translation>
+    </message>
+    <message>
+        <source>Every {0} days, to the minute</source>
+        <translation>每 {0} 天，精确到分钟</translation>
+    </message>
+    <message>
+        <source>Every hour</source>
+        <translation>每小时</translation>
+    </message>
+    <message>
+        <source>Every {0} hours</source>
+        <translation>每 {0} 小时</translation>
+    </message>
+    <message>
+        <source>Every minute</source>
+        <translation>每分钟</translation>
+    </message>
+    <message>
+        <source>Every {0} minutes</source>
+        <translation>每 {0} 分钟</translation>
+    </message>
+    <message>
+        <source>{0} and {1}</source>
+        <translation>{0}和{1}</translation>
+    </message>
+</context>
+<context>
     <name>SearchFilters</name>
     <message>
         <source>Search filters</source>
@@ -4429,6 +4884,10 @@ Go up to: {1}</source>
         <translation>对话没有可更改的“{name}”。</translation>
     </message>
     <message>
+        <source>A cron line has five fields: minute, hour, day, month and weekday.</source>
+        <translation>cron 表达式有五个字段：分、时、日、月和星期。</translation>
+    </message>
+    <message>
         <source>A folder cannot be moved into itself.</source>
         <translation>文件夹不能移到自身之中。</translation>
     </message>
@@ -4601,6 +5060,10 @@ Go up to: {1}</source>
         <translation>发出请求之前必须先加载已存储的图片。</translation>
     </message>
     <message>
+        <source>A title that was too long was cut.</source>
+        <translation>过长的标题已被截短。</translation>
+    </message>
+    <message>
         <source>A tool is a function that answers once.</source>
         <translation>工具是只应答一次的函数。</translation>
     </message>
@@ -4647,6 +5110,10 @@ Go up to: {1}</source>
     <message>
         <source>Another process has written in this conversation, so nothing more is written here.</source>
         <translation>另一个进程已写入此对话，因此这里不再写入任何内容。</translation>
+    </message>
+    <message>
+        <source>Another process runs the scheduled prompts.</source>
+        <translation>另一个进程正在运行定时提示词。</translation>
     </message>
     <message>
         <source>Another task reads these steps already.</source>
@@ -4763,6 +5230,10 @@ Go up to: {1}</source>
     <message>
         <source>Changes were undone. The model is told with your next message.</source>
         <translation>更改已撤销。模型会在您的下一条消息中得知。</translation>
+    </message>
+    <message>
+        <source>Check each of its five fields.</source>
+        <translation>请检查五个字段。</translation>
     </message>
     <message>
         <source>Check its address and your connection, then press Test.</source>
@@ -4943,6 +5414,10 @@ Go up to: {1}</source>
     <message>
         <source>Choose the name of a file.</source>
         <translation>请选择文件名。</translation>
+    </message>
+    <message>
+        <source>Close it, or begin the run there.</source>
+        <translation>请关闭它，或在那里开始运行。</translation>
     </message>
     <message>
         <source>Close it, then start again.</source>
@@ -5369,6 +5844,14 @@ Go up to: {1}</source>
         <translation>可能已经计费，因此没有自动重新发送。请重试；如果此模型启动较慢，请在设置中提高时间限制。</translation>
     </message>
     <message>
+        <source>It may have been deleted meanwhile. Choose another one.</source>
+        <translation>它可能已被删除。请选择另一个。</translation>
+    </message>
+    <message>
+        <source>It may have been deleted meanwhile. Choose one that is shown.</source>
+        <translation>它可能已被删除。请选择显示的一个。</translation>
+    </message>
+    <message>
         <source>It was set aside under another name, and what could be read was carried over.</source>
         <translation>它已以其他名称放到一边，可以读取的内容已保留。</translation>
     </message>
@@ -5403,6 +5886,10 @@ Go up to: {1}</source>
     <message>
         <source>Its ids are not those of a conversation.</source>
         <translation>其 ID 不是对话的 ID。</translation>
+    </message>
+    <message>
+        <source>Its last run has not ended yet.</source>
+        <translation>上一次运行尚未结束。</translation>
     </message>
     <message>
         <source>Keep it, or restore once more and choose to replace it.</source>
@@ -5807,6 +6294,10 @@ Go up to: {1}</source>
         <translation>请在系统设置或环境变量（http_proxy、https_proxy、all_proxy）中将其写入代理服务器的地址：http://名称:密码@主机:端口。</translation>
     </message>
     <message>
+        <source>Raise the budget in Settings, or go on once.</source>
+        <translation>请在“设置”中提高预算，或仅此一次继续。</translation>
+    </message>
+    <message>
         <source>Read it again.</source>
         <translation>请重新读取。</translation>
     </message>
@@ -6101,6 +6592,22 @@ Go up to: {1}</source>
     <message>
         <source>The budget for reasoning was changed to {tokens} tokens, which is what fits.</source>
         <translation>推理预算已改为可容纳的 {tokens} 个 token。</translation>
+    </message>
+    <message>
+        <source>The budget of money for this month is used up.</source>
+        <translation>本月的金额预算已用完。</translation>
+    </message>
+    <message>
+        <source>The budget of money for today is used up.</source>
+        <translation>今日的金额预算已用完。</translation>
+    </message>
+    <message>
+        <source>The budget of tokens for this month is used up.</source>
+        <translation>本月的 token 预算已用完。</translation>
+    </message>
+    <message>
+        <source>The budget of tokens for today is used up.</source>
+        <translation>今日的 token 预算已用完。</translation>
     </message>
     <message>
         <source>The call could not be judged. {words}</source>
@@ -6973,6 +7480,10 @@ Go up to: {1}</source>
         <translation>无法读取 {program} 的此对话：{reason}。</translation>
     </message>
     <message>
+        <source>This cron line names no time.</source>
+        <translation>此 cron 表达式没有对应的时间。</translation>
+    </message>
+    <message>
         <source>This folder has too many files.</source>
         <translation>此文件夹中的文件过多。</translation>
     </message>
@@ -7261,6 +7772,10 @@ Go up to: {1}</source>
         <translation>请等该程序完成。</translation>
     </message>
     <message>
+        <source>Wait, or open its conversation and stop it.</source>
+        <translation>请等待，或打开其对话并停止运行。</translation>
+    </message>
+    <message>
         <source>Wait, or press Stop first.</source>
         <translation>请等待，或先按“停止”。</translation>
     </message>
@@ -7331,6 +7846,10 @@ Go up to: {1}</source>
     <message>
         <source>Write a message first.</source>
         <translation>请先写一条消息。</translation>
+    </message>
+    <message>
+        <source>Write all five.</source>
+        <translation>请写全五个字段。</translation>
     </message>
     <message>
         <source>Write it as {“mcpServers”: {“name”: …}}.</source>
@@ -8079,6 +8598,10 @@ Go up to: {1}</source>
         <translation>“{where}”没有按预期使用 TLS</translation>
     </message>
     <message>
+        <source>A link begins a conversation, or leads to one or to a message in it.</source>
+        <translation>链接可以开始一个对话，或者指向某个对话或其中的一条消息。</translation>
+    </message>
+    <message>
         <source>An automatic backup is being written. This begins by itself when it is done.</source>
         <translation>正在写入自动备份。完成后会自动开始。</translation>
     </message>
@@ -8103,6 +8626,14 @@ Go up to: {1}</source>
         <translation>正在向 {title} 询问其模型…</translation>
     </message>
     <message>
+        <source>At 100 % no model is asked any more.</source>
+        <translation>达到 100% 时不再询问任何模型。</translation>
+    </message>
+    <message>
+        <source>Attach the part of it that counts.</source>
+        <translation>请只附加其中重要的部分。</translation>
+    </message>
+    <message>
         <source>Backups and copies that still have what was deleted for good: {count}.</source>
         <translation>仍含有已永久删除内容的备份和副本：{count}。</translation>
     </message>
@@ -8121,6 +8652,10 @@ Go up to: {1}</source>
     <message>
         <source>Cancelled. Everything is as it was.</source>
         <translation>已取消。一切保持原样。</translation>
+    </message>
+    <message>
+        <source>Change it in the settings of your desktop.</source>
+        <translation>请在桌面环境的设置中更改。</translation>
     </message>
     <message>
         <source>Change the files back by hand.</source>
@@ -8191,6 +8726,14 @@ Go up to: {1}</source>
         <translation>Desktop Agent 无法启动：它的某个部分缺失或损坏。</translation>
     </message>
     <message>
+        <source>Desktop Agent does not know this link, and nothing was opened.</source>
+        <translation>Desktop Agent 不认识此链接，没有打开任何内容。</translation>
+    </message>
+    <message>
+        <source>Desktop Agent does not open “{address}”.</source>
+        <translation>Desktop Agent 不会打开“{address}”。</translation>
+    </message>
+    <message>
         <source>Desktop Agent ended unexpectedly the last time.</source>
         <translation>Desktop Agent 上次意外退出。</translation>
     </message>
@@ -8221,6 +8764,10 @@ Go up to: {1}</source>
     <message>
         <source>It answers and has {count} models.</source>
         <translation>它有应答，共有 {count} 个模型。</translation>
+    </message>
+    <message>
+        <source>It may say something else than it seems to.</source>
+        <translation>它的实际内容可能与看上去的不同。</translation>
     </message>
     <message>
         <source>It would not run: {why}</source>
@@ -8259,12 +8806,20 @@ Go up to: {1}</source>
         <translation>尚未显示任何对话。</translation>
     </message>
     <message>
+        <source>No model is asked any more. Raise the budget in Settings, or go on once.</source>
+        <translation>不再询问任何模型。请在“设置”中提高预算，或仅此一次继续。</translation>
+    </message>
+    <message>
         <source>Not all of it was redone.</source>
         <translation>未能全部恢复。</translation>
     </message>
     <message>
         <source>Not all of it was undone.</source>
         <translation>未能全部撤销。</translation>
+    </message>
+    <message>
+        <source>Not possible in this package: it may not change how your desktop starts. Your desktop can.</source>
+        <translation>此软件包无法做到：它不得更改桌面的启动项。您的桌面环境可以更改。</translation>
     </message>
     <message>
         <source>Nothing was left to redo: the files are already as they were before it was undone.</source>
@@ -8281,6 +8836,14 @@ Go up to: {1}</source>
     <message>
         <source>Nothing was undone.</source>
         <translation>没有撤销任何内容。</translation>
+    </message>
+    <message>
+        <source>Only the first {count} of these files and links are opened.</source>
+        <translation>只打开这些文件和链接中的前 {count} 个。</translation>
+    </message>
+    <message>
+        <source>Open a picture or a text.</source>
+        <translation>请打开图片或文本。</translation>
     </message>
     <message>
         <source>Open its list again.</source>
@@ -8305,6 +8868,10 @@ Go up to: {1}</source>
     <message>
         <source>Restoring…</source>
         <translation>正在还原…</translation>
+    </message>
+    <message>
+        <source>Scheduled prompts have stopped ({kind}).</source>
+        <translation>定时提示词已停止运行（{kind}）。</translation>
     </message>
     <message>
         <source>Something else is being done with backups. This begins by itself when it is done.</source>
@@ -8335,6 +8902,18 @@ Go up to: {1}</source>
         <translation>密钥已移除。</translation>
     </message>
     <message>
+        <source>The link has characters in it that cannot be seen, and nothing was opened.</source>
+        <translation>链接中含有看不见的字符，没有打开任何内容。</translation>
+    </message>
+    <message>
+        <source>The link is too long, and nothing was opened.</source>
+        <translation>链接过长，没有打开任何内容。</translation>
+    </message>
+    <message>
+        <source>The list of licences is damaged. Install the program again.</source>
+        <translation>许可证列表已损坏。请重新安装本程序。</translation>
+    </message>
+    <message>
         <source>The message is in another version of this conversation. It can be shown when the answer has ended.</source>
         <translation>该消息在此对话的另一个版本中。回答结束后即可显示。</translation>
     </message>
@@ -8347,12 +8926,20 @@ Go up to: {1}</source>
         <translation>该消息已不在此对话中。请稍后重新搜索。</translation>
     </message>
     <message>
+        <source>The path of the program or of the data folder cannot be written there.</source>
+        <translation>程序或数据文件夹的路径无法写在那里。</translation>
+    </message>
+    <message>
         <source>The servers were changed meanwhile. Look at the text again.</source>
         <translation>服务器在此期间已更改。请再看一遍文本。</translation>
     </message>
     <message>
         <source>There is no answer yet.</source>
         <translation>还没有回答。</translation>
+    </message>
+    <message>
+        <source>There is no file “{name}” that can be read.</source>
+        <translation>没有可读取的文件“{name}”。</translation>
     </message>
     <message>
         <source>There is no message of yours yet, so nothing to undo.</source>
@@ -8369,6 +8956,10 @@ Go up to: {1}</source>
     <message>
         <source>There is no room left for “{path}”.</source>
         <translation>没有剩余空间可存放“{path}”。</translation>
+    </message>
+    <message>
+        <source>There is no text and no picture on the clipboard.</source>
+        <translation>剪贴板中没有文字，也没有图片。</translation>
     </message>
     <message>
         <source>There is nothing in this conversation yet that could be exported.</source>
@@ -8399,6 +8990,10 @@ Go up to: {1}</source>
         <translation>此模型不提供推理“{choice}”：已恢复为“默认”。</translation>
     </message>
     <message>
+        <source>This time is past. Choose a later one.</source>
+        <translation>此时间已过。请选择更晚的时间。</translation>
+    </message>
+    <message>
         <source>Undone. {words}</source>
         <translation>已撤销。{words}</translation>
     </message>
@@ -8425,6 +9020,10 @@ Go up to: {1}</source>
     <message>
         <source>What is being written could not be saved.</source>
         <translation>正在编写的内容未能保存。</translation>
+    </message>
+    <message>
+        <source>Whether Desktop Agent starts with the computer was not changed: {why}</source>
+        <translation>未能更改 Desktop Agent 是否随计算机启动：{why}</translation>
     </message>
     <message>
         <source>Working on your conversations: {percent} % done.</source>
@@ -8495,12 +9094,36 @@ Go up to: {1}</source>
         <translation>无法打开“{address}”。请复制该地址并自行打开。</translation>
     </message>
     <message>
+        <source>“{address}” is no file on this computer.</source>
+        <translation>“{address}”不是此计算机上的文件。</translation>
+    </message>
+    <message>
         <source>“{folder}” is no whole path of a folder for backups.</source>
         <translation>“{folder}”不是备份文件夹的完整路径。</translation>
     </message>
     <message>
+        <source>“{name}” cannot be read: {why}.</source>
+        <translation>无法读取“{name}”：{why}。</translation>
+    </message>
+    <message>
         <source>“{name}” cannot be read: {why}. Choose another file.</source>
         <translation>无法读取“{name}”：{why}。请选择其他文件。</translation>
+    </message>
+    <message>
+        <source>“{name}” is a device or a channel, no file.</source>
+        <translation>“{name}”是设备或管道，不是文件。</translation>
+    </message>
+    <message>
+        <source>“{name}” is a folder.</source>
+        <translation>“{name}”是文件夹。</translation>
+    </message>
+    <message>
+        <source>“{name}” is larger than {limit}.</source>
+        <translation>“{name}”大于 {limit}。</translation>
+    </message>
+    <message>
+        <source>“{name}” is neither a picture nor a text.</source>
+        <translation>“{name}”既不是图片也不是文本。</translation>
     </message>
     <message>
         <source>“{name}” was saved in {folder}.</source>
@@ -8885,6 +9508,10 @@ Go up to: {1}</source>
 </context>
 <context>
     <name>SidebarFooter</name>
+    <message>
+        <source>Scheduled prompts</source>
+        <translation>定时提示词</translation>
+    </message>
     <message>
         <source>Trash</source>
         <translation>回收站</translation>
@@ -9443,6 +10070,85 @@ Go up to: {1}</source>
     </message>
 </context>
 <context>
+    <name>TimingEditor</name>
+    <message>
+        <source>Last day</source>
+        <translation>最后一天</translation>
+    </message>
+    <message>
+        <source> minutes</source>
+        <translation> 分钟</translation>
+    </message>
+    <message>
+        <source>Choose at least one day.</source>
+        <translation>请至少选择一天。</translation>
+    </message>
+    <message>
+        <source>Write a cron line of five fields.</source>
+        <translation>请输入有五个字段的 cron 表达式。</translation>
+    </message>
+    <message>
+        <source>Once</source>
+        <translation>一次</translation>
+    </message>
+    <message>
+        <source>Every day</source>
+        <translation>每天</translation>
+    </message>
+    <message>
+        <source>On days of the week</source>
+        <translation>按星期</translation>
+    </message>
+    <message>
+        <source>Every month</source>
+        <translation>每月</translation>
+    </message>
+    <message>
+        <source>Every so many minutes</source>
+        <translation>每隔若干分钟</translation>
+    </message>
+    <message>
+        <source>By a cron line</source>
+        <translation>按 cron 表达式</translation>
+    </message>
+    <message>
+        <source>The next runs:</source>
+        <translation>接下来的运行：</translation>
+    </message>
+    <message>
+        <source>How often</source>
+        <translation>频率</translation>
+    </message>
+    <message>
+        <source>Day</source>
+        <translation>日期</translation>
+    </message>
+    <message>
+        <source>Time</source>
+        <translation>时间</translation>
+    </message>
+    <message>
+        <source>Day of the month</source>
+        <translation>每月的日期</translation>
+    </message>
+    <message>
+        <source>Days of the week</source>
+        <translation>星期几</translation>
+    </message>
+    <message>
+        <source>Minutes between two runs</source>
+        <translation>两次运行之间的分钟数</translation>
+    </message>
+    <message>
+        <source>Cron line</source>
+        <translation>cron 表达式</translation>
+    </message>
+    <message>
+        <source>Minute, hour, day, month and weekday.</source>
+        <translation>分、时、日、月和星期。</translation>
+    </message>
+</context>
+<context>
     <name>ToolChecklist</name>
     <message>
         <source>Find a tool</source>
@@ -9995,6 +10701,10 @@ Go up to: {1}</source>
         <translation>将对话复制为 Markdown(&amp;V)</translation>
     </message>
     <message>
+        <source>Copy link to t&amp;his message</source>
+        <translation>复制此消息的链接(&amp;H)</translation>
+    </message>
+    <message>
         <source>Link to {0}</source>
         <translation>指向 {0} 的链接</translation>
     </message>
@@ -10233,6 +10943,10 @@ Go up to: {1}</source>
     <message>
         <source>Continue</source>
         <translation>继续</translation>
+    </message>
+    <message>
+        <source>Go on once</source>
+        <translation>仅此一次继续</translation>
     </message>
     <message>
         <source>Unknown content</source>
@@ -10476,6 +11190,10 @@ Go up to: {1}</source>
     <message>
         <source>New conversation</source>
         <translation>新对话</translation>
+    </message>
+    <message>
+        <source>Quick question</source>
+        <translation>快速提问</translation>
     </message>
     <message>
         <source>Waiting approvals</source>
@@ -10844,10 +11562,21 @@ Go up to: {1}</source>
     </message>
 </context>
 <context>
+    <name>UsageChart</name>
+    <message>
+        <source>Bars: {0}. The highest: {1}. The arrow keys read each of them.</source>
+        <translation>条形：{0}。最高：{1}。用方向键逐条朗读。</translation>
+    </message>
+</context>
+<context>
     <name>UsageMeter</name>
     <message>
         <source>Tokens and cost</source>
         <translation>token 和费用</translation>
+    </message>
+    <message>
+        <source>Usage of all conversations</source>
+        <translation>所有对话的用量</translation>
     </message>
     <message>
         <source>{0} of {1} tokens</source>
@@ -10896,6 +11625,226 @@ Go up to: {1}</source>
     <message>
         <source>Cost: {0}</source>
         <translation>费用：{0}</translation>
+    </message>
+</context>
+<context>
+    <name>UsagePresenter</name>
+    <message>
+        <source>Usage</source>
+        <translation>用量</translation>
+    </message>
+</context>
+<context>
+    <name>UsageSettings</name>
+    <message>
+        <source>Time</source>
+        <translation>时间范围</translation>
+    </message>
+    <message>
+        <source>7 days</source>
+        <translation>7 天</translation>
+    </message>
+    <message>
+        <source>30 days</source>
+        <translation>30 天</translation>
+    </message>
+    <message>
+        <source>This year</source>
+        <translation>今年</translation>
+    </message>
+    <message>
+        <source>All time</source>
+        <translation>全部时间</translation>
+    </message>
+    <message>
+        <source>Grouped by</source>
+        <translation>分组方式</translation>
+    </message>
+    <message>
+        <source>By day</source>
+        <translation>按日</translation>
+    </message>
+    <message>
+        <source>By model</source>
+        <translation>按模型</translation>
+    </message>
+    <message>
+        <source>By project</source>
+        <translation>按项目</translation>
+    </message>
+    <message>
+        <source>In the chart</source>
+        <translation>图表内容</translation>
+    </message>
+    <message>
+        <source>Cost</source>
+        <translation>费用</translation>
+    </message>
+    <message>
+        <source>Tokens</source>
+        <translation>Token</translation>
+    </message>
+    <message>
+        <source>Export as CSV…</source>
+        <translation>导出为 CSV…</translation>
+    </message>
+    <message>
+        <source>No model was asked in this time.</source>
+        <translation>这段时间内没有询问过任何模型。</translation>
+    </message>
+    <message>
+        <source>Answers of models without a price are among it: a budget of money cannot hold for those. One of tokens can.</source>
+        <translation>其中有没有价格的模型的回答：金额预算对它们无效，token 预算有效。</translation>
+    </message>
+    <message>
+        <source>Budgets</source>
+        <translation>预算</translation>
+    </message>
+    <message>
+        <source>Sum</source>
+        <translation>合计</translation>
+    </message>
+    <message>
+        <source>{0} tokens</source>
+        <translation>{0} 个 token</translation>
+    </message>
+    <message>
+        <source>Cost not known</source>
+        <translation>费用未知</translation>
+    </message>
+    <message>
+        <source>{0} of what models read came from the cache.</source>
+        <translation>模型读取的内容中有 {0} 来自缓存。</translation>
+    </message>
+    <message>
+        <source>{0} That saved {1}.</source>
+        <translation>{0}节省了 {1}。</translation>
+    </message>
+    <message>
+        <source>Answers whose cost is not known: {0} of {1}. You can set prices on the page Models.</source>
+        <translation>费用未知的回答：{0} / {1}。您可以在“模型”页面设置价格。</translation>
+    </message>
+    <message>
+        <source>Cost by day</source>
+        <translation>按日的费用</translation>
+    </message>
+    <message>
+        <source>Tokens by day</source>
+        <translation>按日的 token</translation>
+    </message>
+    <message>
+        <source>Cost by model</source>
+        <translation>按模型的费用</translation>
+    </message>
+    <message>
+        <source>Tokens by model</source>
+        <translation>按模型的 token</translation>
+    </message>
+    <message>
+        <source>Cost by project</source>
+        <translation>按项目的费用</translation>
+    </message>
+    <message>
+        <source>Tokens by project</source>
+        <translation>按项目的 token</translation>
+    </message>
+    <message>
+        <source>{0}: nothing</source>
+        <translation>{0}：无</translation>
+    </message>
+    <message>
+        <source>{0}: {1}, {2} tokens</source>
+        <translation>{0}：{1}，{2} 个 token</translation>
+    </message>
+    <message>
+        <source>Every answer counts, also those of specialists, summaries, titles and MCP servers. What was spent stays counted when a conversation is deleted. Days are those of your clock.</source>
+        <translation>每个回答都计入，包括专家、摘要、标题和 MCP 服务器的回答。删除对话后，已花费的部分仍然计入。日期以您的时钟为准。</translation>
+    </message>
+    <message>
+        <source>For all conversations together, in every window on this data folder. At 80 % you are warned. At 100 % no model is asked any more, until you raise the budget, go on once, or the day or month is over.</source>
+        <translation>对使用此数据文件夹的所有窗口中的全部对话合计。达到 80% 时会提醒您。达到 100% 时不再询问任何模型，直到您提高预算、仅此一次继续，或当日、当月结束。</translation>
+    </message>
+    <message>
+        <source>not known</source>
+        <translation>未知</translation>
+    </message>
+    <message>
+        <source>{0} %</source>
+        <translation>{0}%</translation>
+    </message>
+    <message>
+        <source>No folder</source>
+        <translation>无文件夹</translation>
+    </message>
+    <message>
+        <source>Unknown model</source>
+        <translation>未知模型</translation>
+    </message>
+    <message>
+        <source>Money today</source>
+        <translation>今日金额</translation>
+    </message>
+    <message>
+        <source>Tokens today</source>
+        <translation>今日 token</translation>
+    </message>
+    <message>
+        <source>Money this month</source>
+        <translation>本月金额</translation>
+    </message>
+    <message>
+        <source>Tokens this month</source>
+        <translation>本月 token</translation>
+    </message>
+    <message>
+        <source>{0} of {1} ({2} %)</source>
+        <translation>{0} / {1}（{2}%）</translation>
+    </message>
+</context>
+<context>
+    <name>UsageTable</name>
+    <message>
+        <source>Usage</source>
+        <translation>用量</translation>
+    </message>
+</context>
+<context>
+    <name>UsageTableModel</name>
+    <message>
+        <source>Day</source>
+        <translation>日期</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Project</source>
+        <translation>项目</translation>
+    </message>
+    <message>
+        <source>Answers</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>Input</source>
+        <translation>输入</translation>
+    </message>
+    <message>
+        <source>Output</source>
+        <translation>输出</translation>
+    </message>
+    <message>
+        <source>From cache</source>
+        <translation>来自缓存</translation>
+    </message>
+    <message>
+        <source>Tokens</source>
+        <translation>Token</translation>
+    </message>
+    <message>
+        <source>Cost</source>
+        <translation>费用</translation>
     </message>
 </context>
 <context>
@@ -11074,12 +12023,12 @@ Go up to: {1}</source>
         <translation>命令</translation>
     </message>
     <message>
-        <source>inbox pending permission allow deny decide calls</source>
-        <translation>收件箱 待处理 权限 允许 拒绝 决定 调用</translation>
-    </message>
-    <message>
         <source>Waiting approvals</source>
         <translation>待批准</translation>
+    </message>
+    <message>
+        <source>inbox pending permission allow deny decide calls</source>
+        <translation>收件箱 待处理 权限 允许 拒绝 决定 调用</translation>
     </message>
     <message>
         <source>chat start create</source>
@@ -11098,6 +12047,14 @@ Go up to: {1}</source>
         <translation>新建不保存的对话</translation>
     </message>
     <message>
+        <source>Quick question</source>
+        <translation>快速提问</translation>
+    </message>
+    <message>
+        <source>ask small popup clipboard</source>
+        <translation>提问 小窗口 弹出 剪贴板</translation>
+    </message>
+    <message>
         <source>create directory project</source>
         <translation>新建 目录 项目</translation>
     </message>
@@ -11106,24 +12063,24 @@ Go up to: {1}</source>
         <translation>新建文件夹…</translation>
     </message>
     <message>
-        <source>save share file markdown html json zip</source>
-        <translation>保存 分享 文件 markdown html json zip</translation>
-    </message>
-    <message>
         <source>Export this conversation…</source>
         <translation>导出此对话…</translation>
+    </message>
+    <message>
+        <source>save share file markdown html json zip</source>
+        <translation>保存 分享 文件 markdown html json zip</translation>
     </message>
     <message>
         <source>Export all conversations…</source>
         <translation>导出所有对话…</translation>
     </message>
     <message>
-        <source>chatgpt claude history archive load</source>
-        <translation>chatgpt claude 历史 归档 加载</translation>
-    </message>
-    <message>
         <source>Import conversations…</source>
         <translation>导入对话…</translation>
+    </message>
+    <message>
+        <source>chatgpt claude history archive load</source>
+        <translation>chatgpt claude 历史 归档 加载</translation>
     </message>
     <message>
         <source>claude code codex opencode gemini goose jan lm studio history found</source>
@@ -11262,12 +12219,20 @@ Go up to: {1}</source>
         <translation>数据文件夹 磁盘</translation>
     </message>
     <message>
-        <source>sidebar list panel fold</source>
-        <translation>侧边栏 列表 折叠</translation>
+        <source>Usage</source>
+        <translation>用量</translation>
+    </message>
+    <message>
+        <source>tokens cost money price spent budget limit statistics chart</source>
+        <translation>token 费用 金额 价格 花费 预算 限额 统计 图表</translation>
     </message>
     <message>
         <source>Show or hide the conversations</source>
         <translation>显示或隐藏对话列表</translation>
+    </message>
+    <message>
+        <source>sidebar list panel fold</source>
+        <translation>侧边栏 列表 折叠</translation>
     </message>
     <message>
         <source>archived conversations</source>
@@ -11388,6 +12353,22 @@ Go up to: {1}</source>
     <message>
         <source>copy clone</source>
         <translation>复制 克隆</translation>
+    </message>
+    <message>
+        <source>Open this conversation in a new window</source>
+        <translation>在新窗口中打开此对话</translation>
+    </message>
+    <message>
+        <source>detach</source>
+        <translation>分离</translation>
+    </message>
+    <message>
+        <source>Copy the link to this conversation</source>
+        <translation>复制此对话的链接</translation>
+    </message>
+    <message>
+        <source>url address share</source>
+        <translation>网址 地址 分享</translation>
     </message>
     <message>
         <source>Merge the selected conversations</source>
@@ -11565,6 +12546,22 @@ Go up to: {1}</source>
         <source>About Desktop Agent</source>
         <translation>关于 Desktop Agent</translation>
     </message>
+    <message>
+        <source>license components libraries open source sbom</source>
+        <translation>许可证 组件 库 开源 SBOM</translation>
+    </message>
+    <message>
+        <source>Licences</source>
+        <translation>许可证</translation>
+    </message>
+    <message>
+        <source>Scheduled prompts</source>
+        <translation>定时提示词</translation>
+    </message>
+    <message>
+        <source>cron automatic recurring repeat daily weekly timer run by itself</source>
+        <translation>cron 自动 重复 每天 每周 定时 计划任务</translation>
+    </message>
 </context>
 <context>
     <name>WindowLayout</name>
@@ -11702,6 +12699,10 @@ Go up to: {1}</source>
 </context>
 <context>
     <name>dates</name>
+    <message>
+        <source>MMM yyyy</source>
+        <translation>yyyy年M月</translation>
+    </message>
     <message>
         <source>Yesterday</source>
         <translation>昨天</translation>
