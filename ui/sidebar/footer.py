@@ -1,5 +1,5 @@
-"""The footer of the sidebar: Settings with a word beside its icon; what waits, what is scheduled, Trash, Commands and
-Help as icons.
+"""The footer of the sidebar: Settings with a word beside its icon; what is scheduled, Trash, Commands and Help as icons,
+and what waits while anything does.
 """
 
 from functools import partial
@@ -15,7 +15,7 @@ from ui.style.theme import ICON_SIZE, ThemeSource, icon, themed_icon
 
 
 class SidebarFooter(QWidget):
-    """Settings with a word beside its icon; the others as icons."""
+    """Settings with a word beside its icon; the others as icons, with little between them: the word has to fit."""
 
     def __init__(
         self,
@@ -38,6 +38,8 @@ class SidebarFooter(QWidget):
         self._trash = IconButton(themes, "trash", self.tr("Trash"))
         self._commands = IconButton(themes, "commands", self.tr("Commands"))
         self._help = IconButton(themes, "help", self.tr("Help"))
+        for each in self.tab_stops[1:]:
+            each.setProperty("square", "narrow")
         hbox(*self.tab_stops, parent=self, spacing=0, margins=0, grow=self._settings)
         for button, action in zip(
             self.tab_stops, (settings, waiting, scheduled, trash, commands, helping), strict=True
@@ -66,7 +68,7 @@ class SidebarFooter(QWidget):
 
 
 class WaitingButton(IconButton):
-    """Leads to the calls that wait; with their number beside its icon while there are any."""
+    """Leads to the calls that wait, with their number beside its icon; hidden while there are none."""
 
     def __init__(self, themes: ThemeSource) -> None:
         self._count = 0
@@ -74,8 +76,9 @@ class WaitingButton(IconButton):
         self.show_count(0)
 
     def show_count(self, count: int) -> None:
-        """Show this number; 0 shows the icon alone."""
+        """Show this number; 0 hides the button."""
         self._count = count
+        self.setVisible(count > 0)
         name = self.tr("Waiting approvals")
         self.setAccessibleName(self.tr("{0}: {1}").format(name, count) if count else name)
         self.setText(self.locale().toString(count) if count else "")

@@ -67,7 +67,7 @@ def test_it_lists_what_waits_and_enter_leads_to_the_decision(on_screen, tmp_path
         screen.press("Deny")
         await until(lambda: screen.find(QToolButton, "Waiting approvals: 1"))
         second.interrupt()
-        await until(lambda: screen.find(QToolButton, "Waiting approvals"))
+        await until(lambda: not screen.find(QToolButton, "Waiting approvals: 1"))
         await until(lambda: not first.working and not second.working)
 
     on_screen(work, Turn(write("1", "a.txt")), Turn(write("2", "b.txt")), DONE)
