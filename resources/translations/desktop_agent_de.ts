@@ -1817,6 +1817,10 @@ Aufwärts zu: {1}</translation>
         <translation>Schließen</translation>
     </message>
     <message>
+        <source>guide.md</source>
+        <translation>guide_de.md</translation>
+    </message>
+    <message>
         <source>Help</source>
         <translation>Hilfe</translation>
     </message>

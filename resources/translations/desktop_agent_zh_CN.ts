@@ -1817,6 +1817,10 @@ Go up to: {1}</source>
         <translation>关闭</translation>
     </message>
     <message>
+        <source>guide.md</source>
+        <translation>guide_zh_CN.md</translation>
+    </message>
+    <message>
         <source>Help</source>
         <translation>帮助</translation>
     </message>

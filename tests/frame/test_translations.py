@@ -1,5 +1,6 @@
 """The files of translations: complete as far as they say so, and brought up to date by the command of the project."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from PySide6.QtCore import QTranslator
 
+from resources import resource_path
 from tests.frame.translations import ROOT, compiled, script
 
 ts_file, source_strings, translations = script("ts_file"), script("source_strings"), script("translations")
@@ -46,6 +48,41 @@ def test_qt_answers_with_what_the_file_says(language: str) -> None:
         if each.finished and not string.numerus
     }
     assert {string: answer for string, answer in answers.items() if answer != catalog[string].forms[0]} == {}
+
+
+KEYS = re.compile(r"\b(?:Ctrl|Alt|Shift|F\d|Up|Down|Left|Right|Del|Delete|End)\b(?:\+\w+)*")
+GERMAN_KEYS = {"Strg": "Ctrl", "Umschalt": "Shift", "Hoch": "Up", "Runter": "Down", "Links": "Left", "Rechts": "Right"}
+GERMAN_KEYS |= {"Entf": "Del", "Ende": "End"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_guide_says_the_same_in_each_language(language: str) -> None:
+    """As many headings, items and rows, the same keys, and buttons and pages by the names that the window gives them."""
+    english = resource_path("guide.md").read_text(encoding="utf-8")
+    catalog = ts_file.read_ts(ts_file.ts_path(language))
+    names: dict[str, set[str]] = {}
+    for string, each in catalog.items():
+        names.setdefault(string.text, set()).add(each.forms[0])
+    (file,) = names["guide.md"]
+    text = resource_path(file).read_text(encoding="utf-8")
+    assert _outline(text) == _outline(english)
+    if language == "de":
+        text_of_keys = re.sub("|".join(GERMAN_KEYS), lambda found: GERMAN_KEYS[found[0]], text)
+    else:
+        text_of_keys = text
+    assert _keys(text_of_keys) == _keys(english)
+    # One bold beginning of a sentence reads like the name of the editor.
+    shown = [name for name in re.findall(r"\*{1,2}([^*]+)\*{1,2}", english) if name in names and name != "Write a message"]
+    assert len(shown) > 10
+    assert [name for name in shown if not any(form in text for form in names[name])] == []
+
+
+def _outline(text: str) -> list[str]:
+    return [found[0] for line in text.splitlines() if (found := re.match(r"#+ |- |\d+\. |\|", line))]
+
+
+def _keys(text: str) -> set[str]:
+    return {found.replace("Delete", "Del") for found in KEYS.findall(text)}
 
 
 def test_accelerators_of_one_menu_differ() -> None:

@@ -165,8 +165,8 @@ class HelpDialog(QDialog):
         foot = hbox(button(self.tr("Close"), self.accept), start_stretch=True)
         self._column = vbox(self._middle, self._problem, foot, parent=self, spacing=SPACE_L, grow=self._middle)
         self._build()
-        text = resource_path("guide.md").read_text(encoding="utf-8")
-        self.guide.set_transcript(Transcript([Message(role=Role.ASSISTANT, blocks=(Text(text=text),))]))
+        guide = Text(text=self._guide_path().read_text(encoding="utf-8"))
+        self.guide.set_transcript(Transcript([Message(role=Role.ASSISTANT, blocks=(guide,))]))
         self.guide.scroller.scroll_to_start()
         # The guide does not grow, so there is nothing to jump to.
         self.guide.scroller.following_changed.disconnect(self.guide.jump_button.setHidden)
@@ -182,6 +182,13 @@ class HelpDialog(QDialog):
         self._list.setCurrentRow(list(self._page_widgets).index(page))
         self._page_widgets[page].setFocus()
         self._problem.hide()
+
+    def _guide_path(self) -> Path:
+        """Return the guide in the language of the window, which names its file; else the English one."""
+        try:
+            return resource_path(self.tr("guide.md"))
+        except FileNotFoundError:
+            return resource_path("guide.md")
 
     def _show_problem(self, sentence: Sentence) -> None:
         self._problem.setText(translate_sentence(sentence))
