@@ -4,7 +4,7 @@ from datetime import UTC, datetime, time, timedelta
 from itertools import zip_longest
 
 from PySide6.QtCore import QDate, QLocale, QSignalBlocker, QTime, Signal
-from PySide6.QtWidgets import QCheckBox, QDateEdit, QGridLayout, QTimeEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QDateEdit, QTimeEdit, QWidget
 
 from desktop_agent.types.messages import now
 from desktop_agent.types.schedules import (
@@ -24,11 +24,11 @@ from ui.forms.controls import SpinBoxMargin, menu, number_box, text_line
 from ui.settings.schedule_words import day_name, moment_words
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, announce
+from ui.style.layouts import FlowRows
 from ui.style.text import translate_sentence
-from ui.style.theme import SPACE_S, SPACE_XS
+from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
 
 _EVERY_DAY = tuple(range(7))
-_DAYS_IN_ROW = 4
 _NINE = time(9, 0)
 _KINDS = ("once", "daily", "weekly", "monthly", "interval", "cron")
 
@@ -45,7 +45,7 @@ class TimingEditor(QWidget):
         self._kind = menu([(kind, words) for kind, words in zip(_KINDS, self._kind_words(), strict=True)])
         short = QLocale.FormatType.ShortFormat
         self._day_boxes = [QCheckBox(day_name(day, short)) for day in _EVERY_DAY]
-        self._days = QWidget()
+        self._days = FlowRows(self._day_boxes, gap=SPACE_M)
         days = [(day, str(day)) for day in range(1, 32)]
         self._month_day = menu([*days, (LAST_DAY, self.tr("Last day"))])
         self._date, self._time = QDateEdit(), QTimeEdit()
@@ -163,13 +163,9 @@ class TimingEditor(QWidget):
         self._time.setAccessibleName(self.tr("Time"))
         self._month_day.widget.setAccessibleName(self.tr("Day of the month"))
         self._days.setAccessibleName(self.tr("Days of the week"))
-        days = QGridLayout(self._days)
-        days.setContentsMargins(0, 0, 0, 0)
         for day, box in enumerate(self._day_boxes):
             box.setAccessibleName(day_name(day))
             box.toggled.connect(self._on_changed)
-            days.addWidget(box, day // _DAYS_IN_ROW, day % _DAYS_IN_ROW)
-        days.setColumnStretch(_DAYS_IN_ROW, 1)
         for line in self._preview:
             line.setProperty("kind", "muted")
         self._minutes.widget.setAccessibleName(self.tr("Minutes between two runs"))
