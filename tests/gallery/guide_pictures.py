@@ -18,6 +18,8 @@ PICTURES = {
     "search": "search-results",
     "found": "found-folders",
     "inbox": "inbox",
+    "scheduled": "scheduled",
+    "usage": "usage",
 }
 """The file in the guide, and the screen of the gallery."""
 
