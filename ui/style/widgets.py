@@ -96,7 +96,9 @@ class CollapsingButton(QToolButton):
 
     def sizeHint(self) -> QSize:
         """Return the width with text, shown or not: else it would never expand again."""
-        more = self._arrow if self.toolButtonStyle() == _WITH_TEXT else self._words_width()
+        # The arrow takes the room of the spaces.
+        beside = self._arrow - self._spaces if self._has_arrow else 0
+        more = beside if self.toolButtonStyle() == _WITH_TEXT else self._words_width()
         return super().sizeHint() + QSize(more, 0)
 
     def minimumSizeHint(self) -> QSize:
@@ -131,10 +133,13 @@ class CollapsingButton(QToolButton):
     def _words_width(self) -> int:
         if not self.text():
             return 0
-        # Qt has a space on each side of the words (QToolButton::sizeHint).
-        letters = self.fontMetrics()
-        words = letters.size(Qt.TextFlag.TextShowMnemonic, self.text()).width() + 2 * letters.horizontalAdvance(" ")
-        return words + _ICON_GAP + self._arrow
+        words = self.fontMetrics().size(Qt.TextFlag.TextShowMnemonic, self.text()).width()
+        return words + _ICON_GAP + (self._arrow if self._has_arrow else self._spaces)
+
+    @property
+    def _spaces(self) -> int:
+        """The room that QToolButton::sizeHint adds to its words, half of it on each side."""
+        return 2 * self.fontMetrics().horizontalAdvance(" ")
 
     @property
     def _arrow(self) -> int:
