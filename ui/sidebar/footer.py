@@ -1,5 +1,5 @@
-"""The footer of the sidebar: Settings with a word beside its icon; what is scheduled, Trash, Commands and Help as icons,
-and what waits while anything does.
+"""The footer of the sidebar: Settings with a word beside its icon; what is scheduled, Trash, Commands and Help as
+icons; and what waits, while anything does.
 """
 
 from functools import partial
