@@ -16,7 +16,7 @@ from desktop_agent.exchange.foreign_tree import (
     conversation_tree,
 )
 from desktop_agent.exchange.foreign_values import flag_in, list_in, moment_in, object_in, object_of, text_in
-from desktop_agent.exchange.import_report import MAX_TITLE_LENGTH, ImportReport
+from desktop_agent.exchange.import_report import ImportReport
 from desktop_agent.types.blocks import (
     Block,
     Citation,
@@ -29,7 +29,7 @@ from desktop_agent.types.blocks import (
     ToolUse,
     Unknown,
 )
-from desktop_agent.types.conversation_tree import ConversationOrigin, ConversationTree
+from desktop_agent.types.conversation_tree import MAX_TITLE_LENGTH, ConversationOrigin, ConversationTree
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Role
 

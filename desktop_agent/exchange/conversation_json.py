@@ -15,9 +15,9 @@ from pydantic import Field, TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, text_in
-from desktop_agent.exchange.import_report import MAX_TITLE_LENGTH, ImportReport, Skipped
+from desktop_agent.exchange.import_report import ImportReport, Skipped
 from desktop_agent.types.blocks import Block, Summary, Unknown
-from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.conversation_tree import MAX_TITLE_LENGTH, ConversationTree
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.folders import clean_path, clean_tags
 from desktop_agent.types.frozen_model import FrozenModel
@@ -115,7 +115,6 @@ def _checked(tree: ConversationTree, report: ImportReport) -> ConversationTree |
 def _with_plain_places(tree: ConversationTree, report: ImportReport) -> ConversationTree:
     """Return the tree with title, names of folders and tags as they are stored; what does not fit is reported."""
     if len(tree.title) > MAX_TITLE_LENGTH:
-        # The list would measure all of it each time that it is painted.
         report.add(Sentence("A title that was too long was cut."))
     folder, tags = clean_path(tree.folder), clean_tags(tree.tags)
     if folder != tree.folder:

@@ -7,9 +7,6 @@ from typing import ClassVar
 
 from desktop_agent.types.errors import AgentError, Sentence
 
-MAX_TITLE_LENGTH = 500
-"""Characters of a title that comes from a file."""
-
 _MAX_NOTES = 200
 _MAX_VALUE_LENGTH = 80
 _OTHERS = Sentence("More was not understood; only the first kinds of it are listed.")

@@ -14,6 +14,9 @@ from desktop_agent.types.messages import Message, Role
 FOUND_PREFIX = "found-"
 """Of the ids by which screens and searches name what is in the files of another program."""
 
+MAX_TITLE_LENGTH = 500
+"""Characters of a title that a person writes or a file brings: the list measures all of it each time it is painted."""
+
 MAX_OUTLINE_LENGTH = 200
 """Characters of a line."""
 

@@ -31,6 +31,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from desktop_agent.types.conversation_tree import MAX_TITLE_LENGTH
 from desktop_agent.types.folders import FolderLevel
 from ui.sidebar.conversation_model import Conversation, ConversationModel, places_of
 from ui.sidebar.row_drops import RowDrops
@@ -376,6 +377,7 @@ class _TitleDelegate(RowDelegate):
         editor = super().createEditor(parent, option, index)
         editor.setAccessibleName(self.tr("Title"))
         if isinstance(editor, QLineEdit):
+            editor.setMaxLength(MAX_TITLE_LENGTH)
             editor.setText(str(index.data(Qt.ItemDataRole.EditRole)))
         return editor
 

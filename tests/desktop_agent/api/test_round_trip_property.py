@@ -21,7 +21,7 @@ from desktop_agent.api.history import History
 from desktop_agent.engine.exchange.conversation_exchange import ExportFormat
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Base64Source, Block, Image, Json, Text, ToolResult, ToolUse
-from desktop_agent.types.conversation_tree import ConversationOrigin, ConversationTree, TreeMessage
+from desktop_agent.types.conversation_tree import MAX_TITLE_LENGTH, ConversationOrigin, ConversationTree, TreeMessage
 from desktop_agent.types.folders import FolderColour
 from desktop_agent.types.messages import Message, MessageState, Role, new_id
 from tests.desktop_agent.exchange.sample_trees import GREEN, RED, START, full_tree, stored
@@ -44,9 +44,8 @@ class World:
         tree = self.tree()
         await self.store.import_tree(tree)
         if self.chance.random() < 0.5:
-            await self.store.update_conversation(
-                tree.id, title=self.chance.choice(TEXTS), title_is_automatic=self.chance.random() < 0.5
-            )
+            title = self.chance.choice(TEXTS)[:MAX_TITLE_LENGTH]
+            await self.store.update_conversation(tree.id, title=title, title_is_automatic=self.chance.random() < 0.5)
         if self.chance.random() < 0.5:
             folders = [folder.id for folder in await self.store.folders.all()]
             parent = self.chance.choice([None, *folders])
