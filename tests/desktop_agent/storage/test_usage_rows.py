@@ -100,7 +100,7 @@ def older_database(folder: Path) -> None:
     )
     state = state_to_json(ConversationState(title_usage=Usage(total_tokens=9, cost=0.5)))
     with closing(connect(path)) as db:
-        apply_migrations(db, MIGRATIONS[:-1])
+        apply_migrations(db, MIGRATIONS[:7])
         for number, (endpoint, origin) in enumerate((("s", None), ("demo", None), ("s", '{"program":"x","id":"1"}'))):
             db.execute(
                 "INSERT INTO conversations (id, title, title_is_automatic, created_at, updated_at, endpoint_id, model,"
