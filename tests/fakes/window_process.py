@@ -163,6 +163,12 @@ class Screen(Reader):
         """Press keys of the keyboard."""
         self._hands("key", "--clearmodifiers", *keys)
 
+    def active_window(self) -> str:
+        """Return the title of the window that the window manager gives the keyboard; "" for none."""
+        command = [program("xdotool"), "getactivewindow", "getwindowname"]
+        done = subprocess.run(command, env=self._environment, capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
     def type_text(self, text: str) -> None:
         """Press the keys of a text, also where the editor of a row has the focus, which no reader is shown."""
         self._hands("type", text)

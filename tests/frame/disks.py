@@ -45,13 +45,13 @@ def waits_for_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path, waits_for_disk: None) -> Iterator[Path]:
-    """A file system of 1 MB, which only root may make."""
+    """A file system of 2 MB, which only root may make."""
     mount, unmount = shutil.which("mount"), shutil.which("umount")
     if os.geteuid() != 0 or not mount or not unmount:
         pytest.skip("mounting a small file system needs root and mount")
     place = tmp_path / "small"
     place.mkdir()
-    command = [mount, "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
+    command = [mount, "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode:
         pytest.skip(f"no small file system here: {made.stderr.strip()}")

@@ -32,14 +32,19 @@ def wait_answered(screen: Screen, answer: str) -> None:
     screen.wait_for("Send")
 
 
+def up_edits(screen: Screen, prompt: str) -> bool:
+    """Press Up; it does nothing until the answer is stored, a moment after it is shown."""
+    screen.keys("Up")
+    return screen.last("Message") == prompt
+
+
 def test_a_prompt_is_edited_and_its_versions_are_walked_by_keys(desk: Desk) -> None:
     _, screen = desk
     screen.focus("Message")
     screen.type(FIRST)
     screen.keys("Return")
     wait_answered(screen, "6 * 7 = 42")
-    screen.keys("Up")
-    wait_until("the last prompt is edited", lambda: screen.last("Message") == FIRST)
+    wait_until("the last prompt is edited", lambda: up_edits(screen, FIRST))
     screen.keys("ctrl+a")
     screen.type(SECOND)
     screen.keys("Return")

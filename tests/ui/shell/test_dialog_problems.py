@@ -3,6 +3,7 @@
 from PySide6.QtWidgets import QDialog
 
 from desktop_agent.types.errors import StorageFailed
+from tests.fakes.qt_loop import until
 
 
 async def refuse(*_):
@@ -21,11 +22,9 @@ def test_a_server_that_cannot_be_removed_is_told_in_the_settings(on_screen, monk
         with monkeypatch.context() as broken:
             broken.setattr(screen.engine, "change_preferences", refuse)
             screen.press("Remove server Scripted")
-            await screen.idle()
-        assert said(screen, dialog)
+            await until(lambda: said(screen, dialog))
         screen.press("Remove server Scripted")
-        await screen.idle()
-        assert not said(screen, dialog)
+        await until(lambda: not said(screen, dialog))
         assert screen.find(QDialog, "Settings") is dialog
 
     on_screen(work)
@@ -37,8 +36,7 @@ def test_what_was_said_in_the_settings_is_not_said_at_their_next_opening(on_scre
         dialog = await screen.wait_for(QDialog, "Settings")
         monkeypatch.setattr(screen.engine, "change_preferences", refuse)
         screen.desk.servers.remove("scripted")
-        await screen.idle()
-        assert said(screen, dialog)
+        await until(lambda: said(screen, dialog))
         screen.press("Close")
         screen.action("Settings").trigger()
         await screen.idle()
@@ -57,10 +55,8 @@ def test_what_cannot_go_for_good_is_told_in_the_trash(on_screen, monkeypatch):
         with monkeypatch.context() as broken:
             broken.setattr(screen.engine.store, "purge_conversation", refuse)
             screen.desk.library.trash.purge(record.id)
-            await screen.idle()
-            assert said(screen, dialog)
+            await until(lambda: said(screen, dialog))
         screen.desk.library.trash.purge(record.id)
-        await screen.idle()
-        assert not said(screen, dialog)
+        await until(lambda: not said(screen, dialog))
 
     on_screen(work)
