@@ -46,7 +46,9 @@ class DiskMonitor(QObject):
         self._store = engine.store
         self.backups = Backups(engine, tasks, self)
         self.backups.noticed.connect(self.noticed)
-        self._store.on_notice(self.noticed.emit)
+        self._is_closed = False
+        """The engine closes after the window, and tells of the disk until then."""
+        self._store.on_notice(self._on_notice)
         self._store.disk.on_change(self._on_change)
         self._idle = QTimer(self, singleShot=True, interval=IDLE_MS)
         self._idle.timeout.connect(self._on_idle)
@@ -82,7 +84,8 @@ class DiskMonitor(QObject):
         self._tasks.start(self.backups.find_with_message(conversation_id, message_id))
 
     def close(self) -> None:
-        """Begin no more checks."""
+        """Begin no more checks, and tell nothing more."""
+        self._is_closed = True
         self._idle.stop()
 
     async def _check(self) -> None:
@@ -95,7 +98,13 @@ class DiskMonitor(QObject):
         if result is not None:
             self.checked.emit(result, True)
 
+    def _on_notice(self, notice: Sentence) -> None:
+        if not self._is_closed:
+            self.noticed.emit(notice)
+
     def _on_change(self, trouble: StorageFailed | None) -> None:
+        if self._is_closed:
+            return
         self.trouble_changed.emit(trouble)
         if trouble is None:
             self.recovered.emit()

@@ -62,7 +62,9 @@ class TrayPresenter(QObject):
         return self.appear()
 
     def close(self) -> None:
-        """Remove the icon: the program ends."""
+        """Remove the icon: the program ends. Runs that end now are not shown any more."""
+        self._library.activity.disconnect(self._refresh)
+        self._library.waiting.changed.disconnect(self._refresh)
         self._icon.hide()
         self._menu.deleteLater()
 
