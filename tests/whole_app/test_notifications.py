@@ -81,14 +81,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def in_front(environment: dict[str, str], screen: Screen) -> Iterator[None]:
     """Another window, with the keyboard; the program knows that it has lost it."""
     with displays.running([displays.program("xev")], environment):
-        wait_until("another window is in front", lambda: active(environment) == "Event Tester")
+        wait_until("another window is in front", lambda: screen.active_window() == "Event Tester")
         wait_until("the program knows", lambda: "active" not in (screen.find("", "frame") or {"states": ()})["states"])
         yield
-
-
-def active(environment: dict[str, str]) -> str:
-    command = [displays.program("xdotool"), "getactivewindow", "getwindowname"]
-    return subprocess.run(command, env=environment, check=False, capture_output=True, text=True).stdout.strip()
 
 
 def connected(server: ModelServer) -> tuple[str, ...]:
@@ -116,7 +111,7 @@ def test_an_answer_behind_another_window_is_notified_and_a_click_leads_to_it(ser
             ((program, title, text),) = server.wait_shown(1)
             assert (program, title, text) == ("Desktop Agent", TITLE, "The answer is done.")
             server.click()
-            wait_until("the window is in front", lambda: active(environment).endswith("Desktop Agent"))
+            wait_until("the window is in front", lambda: screen.active_window().endswith("Desktop Agent"))
         # Who looks at it needs no notification any more.
         wait_until("the notification goes", lambda: server.waiting == 0)
         _in_view_nothing_is_said(screen, server)

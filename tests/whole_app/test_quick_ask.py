@@ -14,11 +14,11 @@ def test_a_quick_question_by_keyboard_alone(real_display: dict[str, str], tmp_pa
     with opened(real_display, data, "--demo") as (program, screen):
         screen.wait_for("Message")
         screen.send("calculate 1 + 1")
-        screen.wait_for("calculate 1 + 1 — Desktop Agent", "frame")
+        main = "calculate 1 + 1 — Desktop Agent"
+        screen.wait_for(main, "frame")
         assert start_again(real_display, data, "--quick-ask").returncode == 0
         screen.wait_for("Quick question")
         # Which of the two windows has the keyboard, only the window manager tells.
-        main = "calculate 1 + 1 — Desktop Agent"
         wait_until("the small window has the keyboard", lambda: screen.active_window() not in {"", main})
         screen.type("calculate 6 * 7")
         screen.keys("Return")
