@@ -15,7 +15,7 @@ FOUND_PREFIX = "found-"
 """Of the ids by which screens and searches name what is in the files of another program."""
 
 MAX_TITLE_LENGTH = 500
-"""Characters of a title that a person writes or a file brings: the list measures all of it each time it is painted."""
+"""Characters of a title that is written in the window or comes from a file: the list measures it at each paint."""
 
 MAX_OUTLINE_LENGTH = 200
 """Characters of a line."""
