@@ -28,8 +28,8 @@
         <translation>MIT. Sie dürfen dieses Programm benutzen, ändern und weitergeben; es kommt ohne jede Gewährleistung.</translation>
     </message>
     <message>
-        <source>Licences</source>
-        <translation>Lizenzen</translation>
+        <source>All licences</source>
+        <translation>Alle Lizenzen</translation>
     </message>
     <message>
         <source>Version {0}</source>

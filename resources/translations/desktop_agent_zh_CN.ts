@@ -28,8 +28,8 @@
         <translation>MIT。您可以使用、修改和分发本程序；本程序不附带任何担保。</translation>
     </message>
     <message>
-        <source>Licences</source>
-        <translation>许可证</translation>
+        <source>All licences</source>
+        <translation>所有许可证</translation>
     </message>
     <message>
         <source>Version {0}</source>

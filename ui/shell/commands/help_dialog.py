@@ -69,7 +69,7 @@ class AboutPage(ScrollColumn):
         layout.addWidget(label(self.tr("Licence"), "strong"))
         licence = self.tr("MIT. You may use, change and pass on this program; it comes without any warranty.")
         layout.addWidget(label(licence, wrap=True))
-        licences = button(self.tr("Licences"), show_licences)
+        licences = button(self.tr("All licences"), show_licences)
         layout.addWidget(licences, 0, Qt.AlignmentFlag.AlignLeading)
         layout.addStretch(1)
         themes.changed.connect(self._apply_theme)

@@ -22,7 +22,7 @@ def rows_of(screen):
 def test_about_leads_to_the_licences_of_what_is_installed(on_screen):
     async def work(screen):
         screen.action("About Desktop Agent").trigger()
-        screen.press("Licences")
+        screen.press("All licences")
         await until(lambda: rows_of(screen))
         row = next(row for row in rows_of(screen) if row.data().startswith("httpx "))
         assert row.data() == f"httpx {version('httpx')}"
