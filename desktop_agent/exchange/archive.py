@@ -7,6 +7,7 @@ zlib is the same.
 import os
 import stat
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -31,6 +32,14 @@ _MAX_RATIO = 200
 """Uncompressed over compressed bytes of a long text. Conversations reach 10 to 30, a bomb 1,000."""
 
 _LONG_TEXT = 50_000_000
+_CHUNK = 1 << 20
+DAMAGE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, ValueError, RuntimeError)
+"""What `zipfile` and `zlib` raise for damaged files, and readers of what comes out of them."""
+
+_READABLE = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+_IS_LOCKED = 1
+"""In the flags of a member that is encrypted (APPNOTE 6.3.10, 4.4.4)."""
+
 # The first moment that a zip can name, so that the time of the export is not in the bytes.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -98,6 +107,10 @@ class ImportFiles(Protocol):
         """Open one of them. Reading raises OSError, and what `zipfile` and `zlib` raise for damaged ones."""
         ...
 
+    def explain(self, names: Iterable[str]) -> ExchangeFailed | None:
+        """Return why no conversations are found in these files, if not for what they hold. It reads all of them."""
+        ...
+
     def close(self) -> None:
         """Close what is open."""
         ...
@@ -131,6 +144,11 @@ class _SingleFile:
         del name
         return self._path.open("rb")
 
+    def explain(self, names: Iterable[str]) -> ExchangeFailed | None:
+        # Of a zip the beginning is damaged.
+        is_damaged = self._path.suffix.lower() == ".zip" or not _can_be_read(self, names)
+        return _damaged(self._path) if is_damaged else None
+
     def close(self) -> None:
         pass
 
@@ -157,6 +175,9 @@ class _Folder:
         handle = os.open(self._path / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
         return os.fdopen(handle, "rb")
 
+    def explain(self, names: Iterable[str]) -> ExchangeFailed | None:
+        return None if _can_be_read(self, names) else _damaged(self._path)
+
     def close(self) -> None:
         pass
 
@@ -165,13 +186,13 @@ class _Zip:
     """Members of an archive that are plain files; nothing is ever unpacked to the disk."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         if _directory_bytes(path) > MAX_DIRECTORY_BYTES:
             raise _too_large()
         try:
             self._archive = zipfile.ZipFile(path)
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-            sentence = Sentence("“{path}” is a damaged zip archive.", {"path": str(path)})
-            raise ExchangeFailed(sentence, "Download the export again.", detail=str(error)) from error
+            raise _damaged(path, str(error)) from error
         members = self._archive.infolist()
         if len(members) > MAX_MEMBERS:
             self._archive.close()
@@ -192,6 +213,19 @@ class _Zip:
             raise _too_large()
         return self._archive.open(member)
 
+    def explain(self, names: Iterable[str]) -> ExchangeFailed | None:
+        if not _can_be_read(self, names):
+            return _damaged(self._path)
+        values = {"path": str(self._path)}
+        others = [member for member in self._archive.infolist() if member.filename not in self._members]
+        if any(member.flag_bits & _IS_LOCKED for member in others):
+            sentence = Sentence("“{path}” is protected by a password.", values)
+            return ExchangeFailed(sentence, "Unpack it with its password, and import the file with the conversations.")
+        if any(member.compress_type not in _READABLE for member in others):
+            sentence = Sentence("“{path}” is packed in a way that cannot be read here.", values)
+            return ExchangeFailed(sentence, "Unpack it, and import the file with the conversations.")
+        return None
+
     def close(self) -> None:
         self._archive.close()
 
@@ -202,8 +236,25 @@ def _unpacks_to_too_much(size: int, packed: int) -> bool:
 
 def _is_plain_file(member: zipfile.ZipInfo) -> bool:
     kind = stat.S_IFMT(member.external_attr >> 16)
-    is_readable = member.compress_type in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED} and not member.flag_bits & 1
+    is_readable = member.compress_type in _READABLE and not member.flag_bits & _IS_LOCKED
     return is_readable and kind in {0, stat.S_IFREG} and not member.is_dir()
+
+
+def _can_be_read(files: ImportFiles, names: Iterable[str]) -> bool:
+    """Return whether the files can be read to their ends, where an archive has the sums of them."""
+    try:
+        for name in names:
+            with files.open(name) as file:
+                while file.read(_CHUNK):
+                    pass
+    except DAMAGE:
+        return False
+    return True
+
+
+def _damaged(path: Path, detail: str = "") -> ExchangeFailed:
+    sentence = Sentence("“{path}” is damaged and cannot be read.", {"path": str(path)})
+    return ExchangeFailed(sentence, "Export or download it again.", detail=detail)
 
 
 def _too_large() -> ExchangeFailed:

@@ -5,8 +5,6 @@ It blocks, so it belongs in a thread. Nothing is unpacked, and nothing is fetche
 
 import hashlib
 import re
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from itertools import islice
@@ -14,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from desktop_agent.exchange.archive import MAX_PICTURE_BYTES, base_name, open_files, picture_name, pictures_of
+from desktop_agent.exchange.archive import DAMAGE, MAX_PICTURE_BYTES, base_name, open_files, picture_name, pictures_of
 from desktop_agent.exchange.chatgpt_import import read_chatgpt_conversation
 from desktop_agent.exchange.claude_import import read_claude_conversation
 from desktop_agent.exchange.conversation_json import FORMAT, VERSION, read_conversation
@@ -32,7 +30,6 @@ MAX_SKIPPED = 10_000
 """A file in which more cannot be read is no export."""
 _CONVERSATIONS = re.compile(r"conversations(?:[-_]\d+)?\.json", re.IGNORECASE)
 _FILE_ID = re.compile(r"file(?:-[A-Za-z0-9]+|_[0-9a-fA-F]+)")
-_DAMAGE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, ValueError, RuntimeError)
 
 
 class ExportKind(StrEnum):
@@ -139,10 +136,12 @@ class ConversationImport:
                     if head.get("format") == FORMAT:
                         return self._own_kind(head.get("version"))
                     kind = next(filter(None, map(_kind_of, islice(reader, MAX_SKIPPED))), None)
-            except _DAMAGE:
+            except DAMAGE:
                 continue
             if kind is not None:
                 return kind
+        if (explained := self._files.explain(self._names)) is not None:
+            raise explained
         sentence = Sentence("“{path}” holds no conversations that this version can read.", {"path": str(self._path)})
         raise ExchangeFailed(sentence)
 
@@ -161,7 +160,7 @@ class ConversationImport:
                     yield self._read_entry(entry, f"{base_name(name)}: {number}")
                 if reader.had_bad_bytes:
                     self.report.add(Sentence("Bytes that are no text were replaced."))
-        except _DAMAGE:
+        except DAMAGE:
             yield Skipped(base_name(name), Sentence("The rest of this file is damaged and cannot be read."))
 
     def _counted(self, file: IO[bytes]) -> Callable[[int], bytes]:
@@ -232,7 +231,7 @@ class ConversationImport:
         try:
             with self._files.open(name) as file:
                 data = file.read(MAX_PICTURE_BYTES + 1)
-        except _DAMAGE:
+        except DAMAGE:
             return None
         return data if len(data) <= MAX_PICTURE_BYTES else None
 

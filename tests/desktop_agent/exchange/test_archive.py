@@ -261,10 +261,54 @@ def test_a_list_of_members_that_says_it_is_endless_is_not_read(tmp_path: Path) -
             ConversationImport(saved(tmp_path, b"PK\x03\x04" + bytes(26) + end))
 
 
-def test_members_that_are_locked_or_packed_in_other_ways_are_not_read(tmp_path: Path) -> None:
-    path = zip_of(tmp_path, {"conversations.json": OWN + "]}"}, compression=zipfile.ZIP_LZMA)
-    with pytest.raises(ExchangeFailed):
-        ConversationImport(path)
+def _packed_otherwise(tmp_path: Path) -> Path:
+    return zip_of(tmp_path, {"conversations.json": OWN + "]}"}, compression=zipfile.ZIP_LZMA)
+
+
+def _locked(tmp_path: Path) -> Path:
+    data = bytearray(zip_of(tmp_path, {"conversations.json": OWN + "]}", "a.png": GREEN}).read_bytes())
+    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.find(mark) + place] |= 1
+    return saved(tmp_path, bytes(data))
+
+
+def _damaged_within(tmp_path: Path) -> Path:
+    path = zip_of(tmp_path, {"conversations.json": OWN + "]}"}, compression=zipfile.ZIP_DEFLATED)
+    data = bytearray(path.read_bytes())
+    place = data.find(b"conversations.json") + len("conversations.json")
+    data[place : place + 8] = b"\xff" * 8
+    return saved(tmp_path, bytes(data))
+
+
+def _damaged_text(tmp_path: Path) -> Path:
+    return saved(tmp_path, zip_of(tmp_path, {"conversations.json": OWN}).read_bytes().replace(b"{", b"x"))
+
+
+def _damaged_beginning(tmp_path: Path) -> Path:
+    return saved(tmp_path, b"????" + zip_of(tmp_path, {"conversations.json": OWN}).read_bytes()[4:])
+
+
+def _other_things(tmp_path: Path) -> Path:
+    return zip_of(tmp_path, {"holiday.json": "[1, 2]", "a.png": GREEN})
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence", "remedy"),
+    [
+        (_locked, "is protected by a password", "Unpack it with its password"),
+        (_packed_otherwise, "is packed in a way that cannot be read here", "Unpack it"),
+        (_damaged_within, "is damaged and cannot be read", "again"),
+        (_damaged_text, "is damaged and cannot be read", "again"),
+        (_damaged_beginning, "is damaged and cannot be read", "again"),
+        (_other_things, "holds no conversations", "Choose the archive"),
+    ],
+)
+def test_why_an_archive_cannot_be_read_is_said(
+    tmp_path: Path, make: Callable[[Path], Path], sentence: str, remedy: str
+) -> None:
+    with pytest.raises(ExchangeFailed, match=sentence) as caught:
+        ConversationImport(make(tmp_path))
+    assert remedy in str(caught.value.remedy)
 
 
 def _twice(tree: ConversationTree) -> list[ConversationTree]:
