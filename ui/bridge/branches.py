@@ -20,10 +20,12 @@ class ConversationBranches(QObject):
     """Changes which branch of one conversation is in view; what is left stays as another version.
 
     All methods raise WrongUse while a run is active and when closed. `changed`: another branch is in view.
+    `changed_elsewhere`: another window that shows the conversation changed its branches, in view here or not.
     `files_left` carries the ids of the checkpoints of calls that are in view no more and are not undone.
     """
 
     changed = Signal()
+    changed_elsewhere = Signal()
     files_left = Signal(tuple)
 
     def __init__(self, session: "Session", parent: QObject) -> None:

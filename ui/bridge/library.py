@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from PySide6.QtCore import QObject, Signal
@@ -56,6 +57,7 @@ class SideViews:
         self._sessions[conversation] = session
         _EventListener(self._library, session).subscribe()
         conversation.record_changed.connect(self._library.refresh)
+        self.share_branches(conversation)
 
     def let_go(self, conversation: OpenConversation) -> None:
         """The window shows it no more."""
@@ -78,6 +80,15 @@ class SideViews:
     def shows(self, session: "Session") -> bool:
         """Return whether a window beside the main one shows it."""
         return session in self._sessions.values()
+
+    def share_branches(self, conversation: OpenConversation) -> None:
+        """Tell the other windows that show it of each change of its branches."""
+        conversation.branches.changed.connect(partial(self._tell_others, conversation))
+
+    def _tell_others(self, changed: OpenConversation) -> None:
+        for conversation in (*self._sessions, self._library.current):
+            if conversation is not None and conversation is not changed and conversation.id == changed.id:
+                conversation.branches.changed_elsewhere.emit()
 
     def notify(self, conversation_id: str) -> None:
         """Say that the record of a conversation was changed elsewhere."""
@@ -245,6 +256,7 @@ class ConversationLibrary(QObject):
             self.leave(left)
         self._open = OpenConversation(session, self._clock, self, held_by)
         self._open.record_changed.connect(self.unstored.changed if session.is_in_memory else self.refresh)
+        self.beside.share_branches(self._open)
         follow_session(self, session)
         self.opened.emit(self._open)
 

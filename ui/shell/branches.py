@@ -67,12 +67,14 @@ class BranchesPresenter(QObject):
         if self._conversation is not None:
             self._conversation.working_changed.disconnect(self._refresh)
             self._conversation.branches.changed.disconnect(self._on_changed)
+            self._conversation.branches.changed_elsewhere.disconnect(self._refresh)
             self._conversation.branches.files_left.disconnect(self._offer_undo)
             self._conversation.changed.disconnect(self._on_items)
         self._banners.remove(_FILES_KEY)
         self._conversation = conversation
         conversation.working_changed.connect(self._refresh)
         conversation.branches.changed.connect(self._on_changed)
+        conversation.branches.changed_elsewhere.connect(self._refresh)
         conversation.branches.files_left.connect(self._offer_undo)
         conversation.changed.connect(self._on_items)
         self.deletion.show(conversation)

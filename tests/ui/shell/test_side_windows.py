@@ -108,6 +108,32 @@ def test_a_version_that_is_shown_or_deleted_in_one_is_in_all(on_screen):
     on_screen(work, answers(), answers("No"))
 
 
+def test_a_version_that_is_deleted_out_of_view_is_counted_in_no_window(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        screen.window.page.branches.regenerate_here()
+        await until(lambda: screen.answers() == ["No"])
+        await settled(screen)
+        window = await open_beside(screen, screen.conversation.id)
+        pages = (screen.window.page, window.page)
+        window.page.branches.tree.open()
+        tree = await until(lambda: window.page.branches.tree._dialog.tree)
+        await until(lambda: tree.rows.rowCount() == 2 and tree.rows.hasChildren(tree.rows.index(1, 0)))
+        screen.window.page.branches.tree.open()
+        dialog = screen.window.page.branches.tree._dialog
+        await until(lambda: dialog.tree.rows.rowCount() == 2)
+        other = dialog.tree.rows.index(0, 0, dialog.tree.rows.index(1, 0))
+        dialog.tree.setCurrentIndex(other)
+        QTest.keyClick(dialog.tree, Qt.Key.Key_Delete)
+        answer(await until(lambda: screen.window.page.branches.deletion._question), "Delete for good")
+        for page in pages:
+            await until(lambda page=page: versions_in(page) == [])
+        await until(lambda: not tree.rows.hasChildren(tree.rows.index(1, 0)))
+        assert screen.answers() == ["No"]
+
+    on_screen(work, answers(), answers("No"))
+
+
 def test_a_prompt_that_is_deleted_in_one_is_edited_in_none(on_screen):
     async def work(screen):
         await screen.say("One")

@@ -40,9 +40,11 @@ class BranchTreePresenter(QObject):
         """Show the branches of this conversation from now on."""
         if self._conversation is not None:
             self._conversation.branches.changed.disconnect(self._reload)
+            self._conversation.branches.changed_elsewhere.disconnect(self._reload)
             self._conversation.working_changed.disconnect(self._reload)
         self._conversation = conversation
         conversation.branches.changed.connect(self._reload)
+        conversation.branches.changed_elsewhere.connect(self._reload)
         conversation.working_changed.connect(self._reload)
         wanted, self._wanted = self._wanted, ""
         if wanted == conversation.id:
