@@ -277,11 +277,23 @@ class PromptEditing(QObject):
     def edit(self, message_id: str) -> None:
         """Bring a prompt into the composer, with its pictures."""
         conversation = self._conversation
-        if conversation is not None and conversation.held_by is None and self._drafts.is_loaded:
-            if conversation.working:
-                self._say_why_not()
-            else:
-                self._tasks.start(self._load(conversation, message_id))
+        if conversation is None:
+            return
+        if conversation.held_by is not None and conversation.is_found:
+            # There is no composer below it.
+            self._transcript.show_refusal(translate_sentence(conversation.held_by))
+        elif conversation.held_by is not None:
+            # Why they cannot is below the editor already.
+            words = "Your prompts can be edited as soon as messages can be sent here again."
+            self._composer.show_problem(Sentence(words))
+        elif not self._drafts.is_loaded:
+            self._composer.show_problem(
+                Sentence("What you wrote here before is not loaded yet."), Sentence("Try again in a moment.")
+            )
+        elif conversation.working:
+            self._say_why_not()
+        else:
+            self._tasks.start(self._load(conversation, message_id))
 
     def edit_last(self) -> None:
         """Bring the last prompt into the composer."""

@@ -151,7 +151,7 @@ class TranscriptView(QAbstractScrollArea):
         signals.content_arrived.connect(self._on_row_arrived)
         signals.copy_requested.connect(self.context_menu.copy_message)
         signals.alternatives_requested.connect(partial(self.context_menu.popup_alternatives, self))
-        signals.action_refused.connect(self._on_action_refused)
+        signals.action_refused.connect(self.show_refusal)
         self.scroller.following_changed.connect(self.jump_button.setHidden)
         self.scroller.new_count_changed.connect(self.jump_button.set_count)
         self.jump_button.clicked.connect(self.scroller.scroll_to_end)
@@ -265,7 +265,8 @@ class TranscriptView(QAbstractScrollArea):
         self.row_viewport.move_caret(position.row if position else -1)
         self._notifier.notify_caret(position)
 
-    def _on_action_refused(self, why: str) -> None:
+    def show_refusal(self, why: str) -> None:
+        """Say at the pointer why something cannot be done with a message."""
         announce(self, why)
         QToolTip.showText(QCursor.pos(), plain_tooltip(why), self)
 

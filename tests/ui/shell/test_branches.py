@@ -286,7 +286,7 @@ def test_nothing_is_changed_in_a_conversation_of_another_process(on_screen, tmp_
             commands(screen, row)[name].run()
         screen.editor.setFocus()
         QTest.keyClick(screen.editor, Qt.Key.Key_Up)
-        await asyncio.sleep(0.1)
+        await until(lambda: any("Your prompts can be edited as soon as" in words for words in screen.words()))
         assert screen.answers() == ["one"]
         assert screen.editor.toPlainText() == ""
         assert held.record.id == first
