@@ -275,6 +275,24 @@ class MainWindow(QMainWindow):
         else:
             self.close_requested.emit()
 
+    @Slot()
+    def rename(self) -> None:
+        """Edit the title of the open conversation in the list, or in a dialog where it is not listed."""
+        from ui.sidebar.title_dialog import ask_title, refuse_rename
+
+        conversation = self._library.current
+        if conversation is None:
+            return
+        if (refusal := refuse_rename(conversation)) is not None:
+            self.banners.show_notice(refusal, conversation.id)
+            return
+        if self.sidebar.view.rows.row_of(conversation.id) >= 0:
+            self.panes.show_list()
+            self.sidebar.rename_current()
+        else:
+            # It is in another folder, in the archive, further down the list, or never stored.
+            ask_title(self._themes, conversation, self._library, self)
+
     def save_window_geometry(self, file: "WindowStateFile") -> None:
         """Save size, position, the splitter, and whether the sidebar is there, for the next start."""
         panes = {"window/splitter": self.panes.save_splitter(), "window/sidebar": self.panes.shows_list}

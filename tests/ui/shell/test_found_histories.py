@@ -241,6 +241,7 @@ def test_what_is_read_in_place_is_not_exported_renamed_or_deleted(on_screen, hom
         for change in (
             screen.action("Export this conversation…").trigger,
             screen.action("Delete this conversation").trigger,
+            screen.action("Rename this conversation").trigger,
             lambda: screen.desk.library.rename(screen.desk.library.current.id, "mine"),
         ):
             change()

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPlainTextEdit
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit
 
 from desktop_agent.conversation.items import AnswerItem
 from desktop_agent.types.provider_events import ContentDelta
@@ -12,6 +12,7 @@ from tests.ui.shell.test_branches import settled
 from tests.ui.shell.test_message_deletion import answer, asked
 from ui.settings.usage.usage_page import UsageSettings
 from ui.shell.side_windows.conversation_window import ConversationWindow
+from ui.sidebar.title_dialog import TitleDialog
 
 
 def answers(text="Yes"):
@@ -154,6 +155,21 @@ def versions_in(page):
     rows = page.transcript.row_viewport.rows
     footer = rows.row(len(rows) - 1).footer
     return [] if footer is None else [footer.group_name] if footer.group_name else []
+
+
+def test_one_renames_its_conversation(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        window = await open_beside(screen, screen.conversation.id)
+        QTest.mouseDClick(window.frame.title, Qt.MouseButton.LeftButton)
+        dialog = next(each for each in window.findChildren(TitleDialog) if each.isVisible())
+        dialog.findChild(QLineEdit).setText("Rain")
+        QTest.keyClick(dialog.findChild(QLineEdit), Qt.Key.Key_Return)
+        for each in (window, screen.window):
+            await until(lambda each=each: each.windowTitle() == "Rain — Desktop Agent")
+        await screen.idle()
+
+    on_screen(work, answers())
 
 
 def test_closing_one_keeps_the_other_and_its_session(on_screen):

@@ -256,8 +256,8 @@ class WindowActions(QObject):
             ("conversation/copy", self.tr("Merge the selected conversations"), "merge", self.tr("join combine")),
         )
         other_words, text = self.tr("title name chat"), self.tr("Rename this conversation")
-        self._add("conversation/place", "rename", text, None, self._rename, other_words, self._has_conversation)
-        window.frame.title.double_clicked.connect(self._rename)
+        self._add("conversation/place", "rename", text, None, window.rename, other_words, self._has_conversation)
+        window.frame.title.double_clicked.connect(window.rename)
         for place, text, action, other_words in actions:
             self._add(place, action, text, None, partial(act, action), other_words, partial(applies, action))
         other_words, text = self.tr("tree versions history all"), self.tr("Branches of this conversation")
@@ -350,10 +350,6 @@ class WindowActions(QObject):
     def _search(self) -> None:
         self._window.panes.show_list()
         self._window.sidebar.focus_search()
-
-    def _rename(self) -> None:
-        self._window.panes.show_list()
-        self._window.sidebar.rename_current()
 
     @Slot(object)
     def _show_shortcuts(self, dialog: "SettingsDialog") -> None:

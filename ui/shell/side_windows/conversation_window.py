@@ -15,6 +15,7 @@ from ui.shell.approvals import ApprovalPresenter
 from ui.shell.banners import BannerArea
 from ui.shell.conversation_page import ConversationPage
 from ui.shell.layout import PageFrame
+from ui.sidebar.title_dialog import ask_title, refuse_rename
 from ui.style.boxes import vbox
 from ui.style.controls import IconButton
 from ui.style.text import with_keys
@@ -98,6 +99,7 @@ class ConversationWindow(QWidget):
         page, picker = self.page, self.page.session_controls.picker
         self.source.opened.connect(self._show)
         self._main_button.clicked.connect(self.main_requested)
+        self.frame.title.double_clicked.connect(self._rename)
         page.review_requested.connect(self.approvals.show)
         page.messages.arrived.connect(self._show_message)
         self.approvals.mode_chosen.connect(picker.mode_chosen)
@@ -106,6 +108,7 @@ class ConversationWindow(QWidget):
             ("Ctrl+W", self.close),
             (MAIN_KEYS, self.main_requested.emit),
             ("Ctrl+F", page.navigation.find),
+            ("F2", self._rename),
             ("Ctrl+L", page.composer.editor.setFocus),
             ("Ctrl+M", page.model_picker.open_list),
         ):
@@ -121,6 +124,15 @@ class ConversationWindow(QWidget):
     @Slot(OpenConversation, int)
     def _show_message(self, _conversation: OpenConversation, row: int) -> None:
         self.page.navigation.show_message(row, "")
+
+    def _rename(self) -> None:
+        conversation = self.conversation
+        if conversation is None:
+            return
+        if (refusal := refuse_rename(conversation)) is not None:
+            self.banners.show_notice(refusal, conversation.id)
+        else:
+            ask_title(self._themes, conversation, self.source, self)
 
     def _on_record(self, conversation: OpenConversation) -> None:
         if conversation.is_closed:

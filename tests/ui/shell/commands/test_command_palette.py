@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QListView, QListWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QListView, QListWidget, QPushButton
 
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ModelInfo
@@ -21,6 +21,7 @@ from ui.shell.commands.command_palette import (
     matching_rows,
 )
 from ui.shell.commands.help_dialog import HelpDialog
+from ui.sidebar.title_dialog import TitleDialog
 from ui.style.list_rows import RowRole
 
 
@@ -230,6 +231,46 @@ def test_a_double_click_on_the_title_renames(on_screen):
         assert title.text() == "Tides at the harbour"
 
     on_screen(work, Turn(ContentDelta("Twice a day.")))
+
+
+def rename_by_dialog(window, title):
+    dialog = next(each for each in window.findChildren(TitleDialog) if each.isVisible())
+    dialog.findChild(QLineEdit).setText(title)
+    QTest.mouseClick(button_named(dialog, "Rename"), Qt.MouseButton.LeftButton)
+
+
+def button_named(dialog, text):
+    return next(each for each in dialog.findChildren(QPushButton) if each.text() == text)
+
+
+def test_what_no_row_shows_is_renamed_in_a_dialog(on_screen):
+    async def work(screen):
+        await screen.say("Tides at the harbour")
+        first = screen.conversation.id
+        screen.desk._organising.act("archive")
+        await until(lambda: screen.window.sidebar.view.rows.row_of(first) < 0)
+        screen.action("Rename this conversation").trigger()
+        rename_by_dialog(screen.window, " Tides ")
+        await until(lambda: screen.conversation.title == "Tides")
+        await screen.idle()
+        assert (await screen.engine.record(first)).title == "Tides"
+        screen.desk.library.new(in_memory=True)
+        await screen.idle()
+        await screen.say("Secret")
+        screen.action("Rename this conversation").trigger()
+        rename_by_dialog(screen.window, "Hush")
+        await until(lambda: "Hush (not stored)" in screen.window.windowTitle())
+
+    on_screen(work, Turn(ContentDelta("Twice a day.")), Turn(ContentDelta("Yes.")))
+
+
+def test_a_conversation_without_messages_has_no_name_yet(on_screen):
+    async def work(screen):
+        QTest.mouseDClick(screen.window.frame.title, Qt.MouseButton.LeftButton)
+        assert any("Send a message first" in words for words in screen.words(screen.banners))
+        assert screen.find(TitleDialog, "Rename") is None
+
+    on_screen(work)
 
 
 def test_esc_and_the_same_keys_close_it_and_give_the_keyboard_back(on_screen):
