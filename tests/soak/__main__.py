@@ -2,7 +2,7 @@
 
 import sys
 
-from tests.soak import disk_faults, kills, owners, refusals, schedules, silence, window_kills
+from tests.soak import disk_faults, kills, owners, refusals, schedules, silence, window_kills, window_refusals
 
 _SOAKS = {
     "silence": silence.main,
@@ -12,6 +12,7 @@ _SOAKS = {
     "refusals": refusals.main,
     "schedules": schedules.main,
     "window-kills": window_kills.main,
+    "window-refusals": window_refusals.main,
 }
 
 

@@ -1,0 +1,204 @@
+"""What a person does in the window at a disk that refuses: `python -m tests.soak window-refusals`.
+
+The real window runs in a namespace of its own, on a small file system that is full, or mounted for reading alone, when
+an action begins. The screen must say so with a remedy, or the action is done all the same; then the disk is in order
+again, the next prompt is answered, and every word that was said on the screen is in the database, also when the window
+is opened anew. The actions on the engine alone are tests/soak/refusals.py.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.threaded_model_server import MODEL, Asked, ModelServer, Story
+from tests.fakes.window_process import Screen, opened, wait_until
+from tests.frame.displays import readable_display
+from tests.soak.kills import ROOT
+from tests.soak.refusals import DONE, FULL, READ_ONLY, Told, break_disk, small_disk
+from tests.soak.window_kills import Person, read_stored
+
+CONDITIONS = (FULL, READ_ONLY)
+_REMEDIES = ("Free some space and try again", "Make it writable", "can be written", "Choose another")
+_SECONDS = 8.0
+"""In which an action is refused or done."""
+
+
+class _Person(Person):
+    """One who also walks versions and goes back, and whose model is brief."""
+
+    def answer(self, _: Asked) -> Story:
+        return Story(f"{self.word()} " for _ in range(3))
+
+    def version(self) -> None:
+        self._command("Previous version")
+
+    def branch(self) -> None:
+        self._seen.focus("Transcript")
+        self._seen.keys("Home", "b")
+
+    def duplicate(self) -> None:
+        self._command("Duplicate this conversation")
+
+    def summarise(self) -> None:
+        self._command("Summarise older messages")
+
+
+Act = Callable[[_Person], None]
+ACTIONS: Mapping[str, Act] = {
+    "stream": _Person.stream,
+    "edit": _Person.edit,
+    "regenerate": _Person.regenerate,
+    "version": _Person.version,
+    "branch": _Person.branch,
+    "rename": _Person.rename,
+    "duplicate": _Person.duplicate,
+    "summarise": _Person.summarise,
+    "delete message": _Person.delete_message,
+    "import": _Person.import_file,
+    "search": _Person.search,
+    "delete conversation": _Person.delete_conversation,
+}
+
+
+class Trial:
+    """One action at one disk, in one window."""
+
+    def __init__(self, environment: dict[str, str], disk: Path, place: Path, name: str, told: Told) -> None:
+        self._environment = environment
+        self._disk = disk
+        self._action, self._condition = name.split(", ")
+        self._name = name
+        self._told = told
+        self._person = _Person(random.Random(name), place)
+
+    def run(self) -> None:
+        data = self._disk / "data"
+        with ModelServer(self._person.answer) as server:
+            arguments = ("--base-url", server.url, "--model", MODEL)
+            with opened(self._environment, data, *arguments) as (running, screen):
+                self._act(screen, data)
+                if running.process.poll() is not None:
+                    self._fault(f"it ended with {running.process.returncode}")
+                said = running.unexpected
+                running.output.write_text("")
+            for line in said:
+                if "Traceback" in line:
+                    self._fault("\n".join(said))
+            stored = read_stored(data)
+            with opened(self._environment, data, *arguments) as (_, screen):
+                screen.wait_for("Message")
+                if lost := stored.words - read_stored(data).words:
+                    self._fault(f"lost at the next start: {sorted(lost)}")
+
+    def _act(self, screen: Screen, data: Path) -> None:
+        person = self._person
+        person.screen = screen
+        screen.wait_for("Message")
+        screen.send(person.word())
+        wait_until("an answer", lambda: screen.texts("Assistant said"))
+        screen.wait_for("Send")
+        if self._action in {"version", "delete message"}:
+            person.regenerate()
+            screen.wait_for("2 of 2", "panel")
+            screen.wait_for("Send")
+        before = read_stored(data)
+        mend = break_disk(self._disk, self._condition)
+        try:
+            ACTIONS[self._action](person)
+            self._told.outcomes[self._name] = self._outcome(screen)
+        except pytest.fail.Exception as error:
+            self._fault(f"the window cannot be used: {str(error)[:300]}")
+        finally:
+            mend()
+        self._go_on(screen, data, before.words)
+
+    def _outcome(self, screen: Screen) -> str:
+        """Return what the screen says of the disk, or DONE."""
+
+        def remedy() -> str:
+            lines = screen.says().splitlines()
+            return next((line for line in lines if any(words in line for words in _REMEDIES)), "")
+
+        try:
+            return wait_until("it is refused", remedy, _SECONDS)
+        except pytest.fail.Exception:
+            return DONE
+
+    def _go_on(self, screen: Screen, data: Path, before: set[str]) -> None:
+        word = self._person.word()
+        try:
+            screen.keys("Escape")
+            if screen.find("Stop") is not None:
+                screen.keys("ctrl+l", "Escape")
+                screen.wait_gone("Stop")
+            if screen.find("Search conversations") is not None:
+                screen.write("Search conversations", "")
+            screen.send(word)
+            wait_until("the prompt is stored", lambda: word in read_stored(data).words)
+        except pytest.fail.Exception as error:
+            self._fault(f"afterwards: {str(error)[:300]}; the screen says {screen.says()[-1500:]!r}")
+        said = {found for text in screen.texts("You said") for found in text.split() if found.startswith("z")}
+        stored = read_stored(data).words
+        if lost := said - stored:
+            self._fault(f"on the screen and not stored: {sorted(lost)}")
+        if self._action != "delete message" and (lost := before - stored):
+            self._fault(f"lost: {sorted(lost)}")
+
+    def _fault(self, words: str) -> None:
+        self._told.faults.append(f"{self._name}: {words}")
+
+
+def live(actions: Sequence[str], conditions: Sequence[str]) -> Told:
+    """All of them, in this process, which may mount."""
+    told = Told()
+    with tempfile.TemporaryDirectory(prefix="window-refusals-") as name, readable_display(Path(name, "home")) as seen:
+        for number, trial in enumerate(f"{action}, {condition}" for action in actions for condition in conditions):
+            with small_disk(Path(name, str(number))) as disk:
+                try:
+                    Trial(seen, disk, Path(name), trial, told).run()
+                except (pytest.fail.Exception, AssertionError) as error:
+                    told.faults.append(f"{trial}: {str(error)[:1500]}")
+            faults = [fault for fault in told.faults if fault.startswith(trial)]
+            print(f"{trial}: {told.outcomes.get(trial)}; {len(faults)} faults", *faults, sep="\n  ", file=sys.stderr)
+    return told
+
+
+def run_in_namespace(*arguments: str) -> Told:
+    """Run the trials in a process that may mount, and return what came of them. Raises CalledProcessError."""
+    command = ["unshare", "-Urm", sys.executable, "-m", "tests.soak.window_refusals", *arguments]
+    process = subprocess.run(command, cwd=ROOT, env=dict(os.environ), check=True, stdout=subprocess.PIPE)
+    return Told(**json.loads(process.stdout.splitlines()[-1]))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.soak window-refusals", description="The window")
+    parser.add_argument("--action", choices=sorted(ACTIONS), action="append", default=[], help="these only")
+    parser.add_argument("--condition", choices=CONDITIONS, action="append", default=[], help="these only")
+    return parser
+
+
+def main(argv: list[str]) -> int:
+    """0 when nothing was wrong."""
+    _parser().parse_args(argv)
+    told = run_in_namespace(*argv)
+    print(f"{len(told.outcomes)} trials, {len(told.faults)} faults")
+    return 1 if told.faults else 0
+
+
+def _inside() -> None:
+    asked: Any = _parser().parse_args()
+    told = live(asked.action or tuple(ACTIONS), asked.condition or CONDITIONS)
+    print(json.dumps({"outcomes": told.outcomes, "faults": told.faults}))
+
+
+if __name__ == "__main__":
+    _inside()
