@@ -1,0 +1,110 @@
+"""Keys that the desktop itself gives, where no program may take them: the portal for global shortcuts, of Wayland."""
+
+import os
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication, QObject, Signal
+
+from desktop_agent.types.errors import Sentence
+from ui.bridge.desktop.key_names import KeyCombination, KeysUnavailable
+from ui.bridge.desktop.portal import DesktopPortal, PortalMissing, PortalRefused
+
+_INTERFACE = "org.freedesktop.portal.GlobalShortcuts"
+_ID = "quick-question"
+NO_PORTAL = Sentence("Your desktop has no portal for global shortcuts, so that no key can be had here.")
+BIND_YOURSELF = Sentence("Bind the command “desktop-agent --quick-ask” to a key in the settings of your desktop.")
+
+
+class PortalKeys(QObject):
+    """One shortcut of the desktop. The person may give it other keys than those that are wished for."""
+
+    pressed = Signal()
+    renamed = Signal(str)
+    """The person gave it other keys in the settings of the desktop: how the desktop calls them."""
+    lost = Signal()
+    """The portal has ended."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._portal: DesktopPortal | None = None
+        self._session = ""
+
+    async def grab(self, keys: KeyCombination) -> str:
+        """Ask for these keys instead of those before; return how the desktop calls what the person chose.
+
+        Raises KeysUnavailable.
+        """
+        await self.release()
+        portal = self._portal = DesktopPortal(_INTERFACE, self._on_signal, self.lost.emit)
+        try:
+            return await self._bind(portal, keys)
+        except BaseException as error:
+            await self._leave(portal)
+            if isinstance(error, PortalMissing):
+                raise KeysUnavailable(NO_PORTAL, BIND_YOURSELF) from error
+            if isinstance(error, PortalRefused):
+                what = "Your desktop gave no key for the quick question."
+                raise KeysUnavailable(what, "Choose the keys again, and agree when it asks.") from error
+            raise
+
+    async def release(self) -> None:
+        """Give the keys back, also while the person is asked about them."""
+        portal = self._portal
+        if portal is not None:
+            await self._leave(portal)
+
+    async def _leave(self, portal: DesktopPortal) -> None:
+        if self._portal is portal:
+            self._portal, self._session = None, ""
+        await portal.close()
+
+    async def _bind(self, portal: DesktopPortal, keys: KeyCombination) -> str:
+        await portal.open()
+        # A session can be bound once only, so that each has its own.
+        created = await portal.request(
+            "CreateSession", "a{sv}", lambda options: (options,), session_handle_token=("s", "desktop_agent")
+        )
+        if self._portal is not portal:
+            # Other keys were chosen meanwhile.
+            raise PortalRefused(is_cancelled=True)
+        self._session = str(created.get("session_handle", ""))
+        bound = await portal.request("BindShortcuts", "oa(sa{sv})sa{sv}", lambda options: self._values(keys, options))
+        description = _description(bound.get("shortcuts", []))
+        if description is None:
+            raise PortalRefused(is_cancelled=True)
+        return description
+
+    def _values(self, keys: KeyCombination, options: dict[str, Any]) -> tuple[Any, ...]:
+        about = {"description": ("s", QCoreApplication.translate("PortalKeys", "Ask a quick question"))}
+        if keys.trigger:
+            about["preferred_trigger"] = ("s", keys.trigger)
+        return self._session, [(_ID, about)], "", options
+
+    def _on_signal(self, name: str, values: tuple[Any, ...]) -> None:
+        if not self._session or values[:1] != (self._session,):
+            return
+        if name == "Activated" and values[1] == _ID:
+            _, token = values[3].get("activation_token", ("s", ""))
+            if token and "\0" not in token:
+                # Qt raises the next window with it: a compositor lets nobody come to the front without.
+                os.environ["XDG_ACTIVATION_TOKEN"] = token
+            self.pressed.emit()
+        elif name == "ShortcutsChanged" and (description := _description(values[1])) is not None:
+            self.renamed.emit(description)
+
+
+async def has_portal() -> bool:
+    """Return whether the desktop gives keys."""
+    portal = DesktopPortal(_INTERFACE)
+    try:
+        await portal.open()
+    except PortalMissing:
+        return False
+    await portal.close()
+    return True
+
+
+def _description(shortcuts: list[tuple[str, dict[str, tuple[str, Any]]]]) -> str | None:
+    """Return how the desktop calls the keys of ours; None where it has none of ours."""
+    about = dict(shortcuts).get(_ID)
+    return None if about is None else str(about.get("trigger_description", ("s", ""))[1])
