@@ -24,6 +24,10 @@ class FontFamilyField:
     """Marks a text as the name of a font family; empty is the system's."""
 
 
+class KeysField:
+    """Marks a text as keys of the keyboard, which are pressed to choose them; empty is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChoiceNames:
     """Names of choices that are the same in every language; other choices are named by their own words."""

@@ -8,6 +8,7 @@ from desktop_agent.types.form_hints import (
     ChoiceNames,
     FolderField,
     FontFamilyField,
+    KeysField,
     NumberFormat,
     OneLine,
     OptionalNumber,
@@ -100,6 +101,13 @@ class ChatPreferences(_Section):
         default=False,
         title="Start with the computer",
         description="Waits in the tray, or as a minimised window where there is none.",
+    )
+    quick_ask_keys: Annotated[str, KeysField()] = Field(
+        default="",
+        max_length=100,
+        title="Keys for a quick question",
+        description="Open its small window while another program is in front. Press the keys here; Backspace removes "
+        "them.",
     )
     max_tool_iterations: int = Field(
         default=50,

@@ -66,13 +66,15 @@ class FieldRow(QWidget):
             "optional": self.tr("Optional.") if is_optional else "",
             "help": help_text or control.widget.accessibleDescription(),
             "warning": "",
+            "note": "",
         }
         self._warning = label(kind="warning", wrap=True)
+        self._note = label(kind="muted", wrap=True)
         self._error = label(kind="error", wrap=True)
         if title:
             control.widget.setAccessibleName(accessible_name or title)
         self._line: QBoxLayout | None = None
-        above, below = list[QLabel](), [self._warning, self._error]
+        above, below = list[QLabel](), [self._note, self._warning, self._error]
         if style.is_card or not (control.has_title or style.is_title_beside):
             above.append(label(self.tr("{0} (optional)").format(title) if is_optional else title, "strong", wrap=True))
             above[0].setBuddy(control.widget)
@@ -90,8 +92,8 @@ class FieldRow(QWidget):
             self._add_control()
             for text in below:
                 self.column.addWidget(text)
-        self._warning.hide()
-        self._error.hide()
+        for text in (self._note, self._warning, self._error):
+            text.hide()
         self._update_description()
 
     @property
@@ -149,6 +151,10 @@ class FieldRow(QWidget):
     def show_warning(self, words: str) -> None:
         """Show a warning; an empty one hides it."""
         self._show_text("warning", self._warning, words)
+
+    def show_note(self, words: str) -> None:
+        """Show what became of the value; an empty one hides it."""
+        self._show_text("note", self._note, words)
 
     def _show_text(self, name: str, text: QLabel, words: str) -> None:
         if words == text.text():

@@ -16,12 +16,15 @@ from desktop_agent.types.form_hints import (
     ChoiceNames,
     FolderField,
     FontFamilyField,
+    KeysField,
     NumberFormat,
     OneLine,
     OptionalNumber,
 )
 from ui.forms.controls import Control, check_box, folder_line, menu, number_box, text_area, text_line
 from ui.forms.form import Form
+from ui.forms.key_field import is_bare, key_field
+from ui.style.text import native_shortcut
 
 _T = TypeVar("_T")
 
@@ -42,7 +45,7 @@ def add_model_fields(form: Form, model: type[BaseModel], names: Iterable[str] = 
             translate_preference(field.title or name),
             control_for(field),
             help_text=translate_preference(field.description or ""),
-            check=partial(_number_error, model, name),
+            check=partial(_field_error, model, name),
         )
 
 
@@ -75,14 +78,20 @@ def control_for(field: FieldInfo) -> Control[QWidget]:
     if _hint(field, FontFamilyField) is not None:
         return _font_menu()
     if kind is str:
-        if _hint(field, FolderField) is not None:
-            browse = QCoreApplication.translate("Preferences", "Browse…")
-            return _delayed(folder_line(translate_preference(field.title or ""), browse))
-        is_line = _hint(field, OneLine) is not None
-        return _delayed(text_line() if is_line else text_area(0, margin=TEXT_HEIGHT, is_exact=True))
+        return _text_control(field)
     if kind == str | None:
         return _optional_text_area()
     raise TypeError(f"no control for a field of type {kind}")
+
+
+def _text_control(field: FieldInfo) -> Control[QWidget]:
+    translate = QCoreApplication.translate
+    if _hint(field, KeysField) is not None:
+        return key_field(translate("Preferences", "Press keys"))
+    if _hint(field, FolderField) is not None:
+        return _delayed(folder_line(translate_preference(field.title or ""), translate("Preferences", "Browse…")))
+    is_line = _hint(field, OneLine) is not None
+    return _delayed(text_line() if is_line else text_area(0, margin=TEXT_HEIGHT, is_exact=True))
 
 
 def _hint(field: FieldInfo, kind: type[_T]) -> _T | None:
@@ -160,9 +169,14 @@ def _optional_number_line(hint: OptionalNumber) -> Control[QWidget]:
     return replace(control, read=lambda: control.read().replace(",", ".") or None, show=show)
 
 
-def _number_error(model: type[BaseModel], name: str, value: Any) -> str:
-    """Return what is wrong with a number that may be missing; what else is edited cannot be wrong."""
+def _field_error(model: type[BaseModel], name: str, value: Any) -> str:
+    """Return what is wrong with keys, or with a number that may be missing; what else is edited cannot be wrong."""
     field = model.model_fields[name]
+    if _hint(field, KeysField) is not None:
+        words = QCoreApplication.translate(
+            "Preferences", "{0} alone is needed for writing and moving. Use it with Ctrl or Alt."
+        )
+        return words.format(native_shortcut(value)) if value and is_bare(value) else ""
     hint = _hint(field, OptionalNumber)
     if hint is None or _is_valid(model, name, value):
         return ""

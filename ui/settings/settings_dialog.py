@@ -181,6 +181,13 @@ class SettingsDialog(QDialog):
         row.control.widget.setEnabled(why_not is None)
         row.show_warning("" if why_not is None else translate_sentence(why_not))
 
+    def show_quick_ask_keys(self, *, is_possible: bool, problem: str, note: str) -> None:
+        """Say whether the keys of the quick question can be had, and what became of them."""
+        row = self._forms["chat"].rows["quick_ask_keys"]
+        row.control.widget.setEnabled(is_possible)
+        row.show_warning(problem)
+        row.show_note(note)
+
     def show_problem(self, problem: Sentence | str) -> None:
         """Show a problem that is about none of the cards; "" hides it."""
         self._problem.show_state(Status.ERROR, problem)

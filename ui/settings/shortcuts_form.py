@@ -1,13 +1,12 @@
 """The page of keyboard shortcuts: find an action by words or by keys, and change its keys."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QModelIndex, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QFrame, QKeySequenceEdit, QLineEdit, QListView, QWidget
+from PySide6.QtCore import QModelIndex, Signal
+from PySide6.QtWidgets import QFrame, QListView, QWidget
 
+from ui.forms.key_field import KeyField, is_bare
 from ui.style.accessibility import ChoiceList
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, ComboBox, announce, button, label
@@ -19,7 +18,6 @@ from ui.style.widgets import ConfirmBar
 
 _ROWS_HEIGHT = 240
 """Pixels that the list has at least."""
-_FIELD_WIDTH = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,54 +35,6 @@ class Shortcut:
     words: str = ""
     fixed: str = ""
     choices: tuple[str, ...] = ()
-
-
-class KeyField(QKeySequenceEdit):
-    """A field that takes the next keys that are pressed. Escape is left to the dialog, and Tab goes on.
-
-    With `clears`, Escape and Backspace empty a field that has keys.
-    """
-
-    pressed = Signal(str)
-    """The keys in Qt's portable form; "" when the field was cleared."""
-
-    def __init__(self, name: str, placeholder: str, *, clears: bool = False) -> None:
-        super().__init__()
-        self._placeholder = placeholder
-        self._clears = clears
-        self.setMaximumSequenceLength(1)
-        self.setMinimumWidth(_FIELD_WIDTH)
-        self.set_name(name)
-        self.show_keys("")
-        self.editingFinished.connect(self._on_finished)
-
-    def set_name(self, name: str) -> None:
-        """Set the accessible name."""
-        for part in (self, *self.findChildren(QLineEdit)):
-            part.setAccessibleName(name)
-
-    @property
-    def keys(self) -> str:
-        return self.keySequence().toString()
-
-    def show_keys(self, keys: str) -> None:
-        """Show keys without a signal."""
-        self.setKeySequence(QKeySequence(keys))
-        # Qt's own comes back with each change.
-        for line in self.findChildren(QLineEdit):
-            line.setPlaceholderText(self._placeholder)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        is_plain = not event.modifiers()
-        if self._clears and self.keys and is_plain and event.key() in {Qt.Key.Key_Escape, Qt.Key.Key_Backspace}:
-            self.show_keys("")
-        elif event.key() == Qt.Key.Key_Escape and is_plain:
-            event.ignore()
-        else:
-            super().keyPressEvent(event)
-
-    def _on_finished(self) -> None:
-        self.pressed.emit(self.keys)
 
 
 def changed_keys(shortcuts: Sequence[Shortcut]) -> dict[str, str]:
@@ -141,7 +91,7 @@ class ShortcutSettings(QWidget):
             return self.tr("{0} belongs to the text that is selected or written.").format(shown)
         if keys in {"Ctrl+Return", "Ctrl+Enter"}:
             return self.tr("{0} belongs to the message that is written.").format(shown)
-        if _is_bare(keys):
+        if is_bare(keys):
             return self.tr("{0} alone is needed for writing and moving. Use it with Ctrl or Alt.").format(shown)
         return ""
 
@@ -180,7 +130,7 @@ class ShortcutSettings(QWidget):
             self._problem.setVisible(bool(self._shortcuts))
             return
         self._title.setText(shortcut.title)
-        self._field.set_name(self.tr("Keys of “{0}”").format(shortcut.title))
+        self._field.setAccessibleName(self.tr("Keys of “{0}”").format(shortcut.title))
         self._choice.setAccessibleName(self._field.accessibleName())
         self._field.show_keys(shortcut.keys)
         self._choice.clear()
@@ -332,11 +282,3 @@ def _fits(shortcut: Shortcut, words: Sequence[str]) -> bool:
 
 
 _TEXT_KEYS = frozenset({"Ctrl+A", "Ctrl+C", "Ctrl+V", "Ctrl+X"})
-
-
-_FUNCTION_KEY = re.compile(r"(Shift\+)?F\d+")
-
-
-def _is_bare(keys: str) -> bool:
-    """Return whether the keys are pressed without Ctrl, Alt or Meta, and are no function key."""
-    return not keys.startswith(("Ctrl+", "Alt+", "Meta+")) and _FUNCTION_KEY.fullmatch(keys) is None

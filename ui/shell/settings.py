@@ -50,7 +50,8 @@ class SettingsPresenter(QObject):
     connect_requested = Signal()
     """The person wants another server; the dialog is hidden already."""
     about_requested = Signal()
-    opened = Signal()
+    opened = Signal(object)
+    """The SettingsDialog."""
     dialog_created = Signal(object)
     """The SettingsDialog, before it is shown for the first time."""
 
@@ -100,7 +101,7 @@ class SettingsPresenter(QObject):
 
         self._dialog.offer_tray(has_tray=has_tray())
         self._dialog.offer_autostart(is_offered=is_offered(), why_not=why_impossible())
-        self.opened.emit()
+        self.opened.emit(self._dialog)
         self._refresh()
         self._dialog.show()
         self._dialog.raise_()

@@ -14,6 +14,7 @@ from ui.bridge.settings import Settings
 from ui.bridge.storage import PictureStore
 from ui.shell.desktop.autostart_setting import AutostartPresenter
 from ui.shell.desktop.open_targets import TargetPresenter
+from ui.shell.desktop.quick_ask_keys import QuickAskKeys
 from ui.shell.desktop.tray import TrayPresenter
 from ui.shell.side_windows.quick_ask import QuickAsk
 from ui.shell.side_windows.side_windows import SideWindows
@@ -24,6 +25,7 @@ class DesktopParts(QObject):
     """Creates and closes them. Nothing of it is needed before the first conversation is shown."""
 
     _tray: TrayPresenter | None = None
+    _keys: QuickAskKeys | None = None
 
     def __init__(
         self,
@@ -61,6 +63,8 @@ class DesktopParts(QObject):
         )
         autostart = AutostartPresenter(self._settings, Autostart(folder), self._tasks, self)
         settings_opened.connect(autostart.refresh)
+        keys = self._keys = QuickAskKeys(self._settings, self._tasks, self.quick_ask.show, self)
+        settings_opened.connect(keys.on_settings_opened)
         if in_background:
             if not await tray.wait_until_shown() and not window.isVisible():
                 window.showMinimized()
@@ -71,6 +75,8 @@ class DesktopParts(QObject):
         """Save what is written in other windows, and remove everything: the program ends."""
         if self._tray is not None:
             self._tray.close()
+        if self._keys is not None:
+            await self._keys.close()
         await self.windows.close()
 
     def _on_last_closed(self) -> None:

@@ -1,0 +1,106 @@
+"""The keys of the quick question on a real X server, pressed while another program has the keyboard."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.window_process import NO_TITLES, opened, wait_until
+from tests.frame import displays
+
+OTHER = """
+from PySide6.QtWidgets import QApplication, QLineEdit
+app = QApplication([])
+line = QLineEdit()
+line.setWindowTitle("Another program")
+line.textChanged.connect(lambda text: print(text, flush=True))
+line.show()
+line.activateWindow()
+print("shown", flush=True)
+app.exec()
+"""
+GRAB = """
+import asyncio, sys
+from ui.bridge.desktop.key_names import parse_keys
+from ui.bridge.desktop import x11_keys
+held = x11_keys._grab(parse_keys(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def program(environment: dict[str, str], code: str, *words: str) -> Iterator["subprocess.Popen[str]"]:
+    """Another program, once it has said its first line."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *words],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline()
+        yield process
+    finally:
+        displays.end_group(process)
+        process.stdin.close()
+        process.stdout.close()
+
+
+def press(environment: dict[str, str], *keys: str) -> None:
+    if keys:
+        subprocess.run([displays.program("xdotool"), "key", *keys], env=environment, check=True)
+
+
+def active_window(environment: dict[str, str]) -> str:
+    asked = [displays.program("xdotool"), "getactivewindow", "getwindowname"]
+    return subprocess.run(asked, env=environment, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def data_folder(tmp_path: Path, keys: str) -> Path:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "preferences.json").write_text(json.dumps({"chat": {**NO_TITLES["chat"], "quick_ask_keys": keys}}))
+    return data
+
+
+@pytest.mark.parametrize("locks", [(), ("Num_Lock", "Caps_Lock")])
+def test_the_keys_open_the_window_over_another_program(
+    real_display: dict[str, str], tmp_path: Path, locks: tuple[str, ...]
+) -> None:
+    with opened(real_display, data_folder(tmp_path, "Ctrl+Alt+Q"), "--demo") as (_, screen):
+        screen.wait_for("Message")
+        with program(real_display, OTHER):
+            wait_until("the other program has the keyboard", lambda: active_window(real_display) == "Another program")
+            try:
+                press(real_display, *locks)
+                wait_until("the small window opens", lambda: _press_until_open(real_display, screen))
+            finally:
+                press(real_display, *locks)
+            wait_until("it has the keyboard", lambda: "Desktop Agent" in active_window(real_display))
+            screen.type_text("calculate 6 * 7")
+            screen.keys("Return")
+            screen.wait_says("6 * 7 = 42")
+
+
+def _press_until_open(environment: dict[str, str], screen: object) -> bool:
+    """The keys are taken after the first paint, so that the first press may be too early."""
+    press(environment, "ctrl+alt+q")
+    return screen.find("Quick question") is not None  # type: ignore[attr-defined]
+
+
+def test_keys_that_another_program_has_are_said_with_a_remedy(real_display: dict[str, str], tmp_path: Path) -> None:
+    with (
+        program(real_display, GRAB, "Ctrl+Alt+W"),
+        opened(real_display, data_folder(tmp_path, "Ctrl+Alt+W"), "--demo") as (_, screen),
+    ):
+        screen.wait_says("Another program has Ctrl+Alt+W already. Choose other keys, or take these from that program.")

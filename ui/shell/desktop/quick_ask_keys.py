@@ -1,0 +1,130 @@
+"""Keep the keys of the quick question as the settings say, and the settings as they can be had."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+
+from desktop_agent.types.errors import AgentError, Sentence
+from desktop_agent.types.preferences import Preferences
+from ui.bridge.desktop.global_keys import create_keys, why_impossible
+from ui.bridge.desktop.key_names import KeysUnavailable, parse_keys
+from ui.bridge.desktop.portal_keys import PortalKeys
+from ui.bridge.desktop.x11_keys import X11Keys
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.settings import Settings
+from ui.style.text import translate_sentence
+
+if TYPE_CHECKING:
+    from ui.settings.settings_dialog import SettingsDialog
+
+_LOST = "The desktop's portal has ended, and the key of the quick question with it."
+
+
+class QuickAskKeys(QObject):
+    """Takes the keys that the person chose, off until then, and says in the settings what became of it."""
+
+    def __init__(
+        self, settings: Settings, tasks: BackgroundTasks, show_window: Callable[[], object], parent: QObject
+    ) -> None:
+        super().__init__(parent)
+        self._settings = settings
+        self._tasks = tasks
+        self._shortcut = create_keys(self)
+        self._dialog: SettingsDialog | None = None
+        self._keys = ""
+        self._impossible: Sentence | None = None
+        self._problem: AgentError | None = None
+        self._name = ""
+        """How the desktop calls the keys that it gave."""
+        shortcut = self._shortcut
+        if shortcut is None:
+            return
+        shortcut.pressed.connect(show_window)
+        if isinstance(shortcut, PortalKeys):
+            shortcut.renamed.connect(self._on_renamed)
+            shortcut.lost.connect(self._on_lost)
+            shortcut.lost.connect(lambda: tasks.start(shortcut.release()))
+        else:
+            shortcut.layout_changed.connect(lambda: tasks.start(self._adapt(shortcut)))
+        settings.changed.connect(self._on_changed)
+        if keys := settings.preferences.chat.quick_ask_keys:
+            self._keys = keys
+            tasks.start(self._begin(keys))
+
+    @Slot(object)
+    def on_settings_opened(self, dialog: "SettingsDialog") -> None:
+        """Say in the settings what there is, once it is known."""
+        self._dialog = dialog
+        self._show()
+        self._tasks.start(self._look())
+
+    async def close(self) -> None:
+        """Give the keys back: the program ends."""
+        if self._shortcut is not None:
+            await self._shortcut.release()
+
+    @Slot(Preferences)
+    def _on_changed(self, preferences: Preferences) -> None:
+        keys = preferences.chat.quick_ask_keys
+        if keys != self._keys:
+            self._keys = keys
+            self._tasks.start(self._change(keys))
+
+    async def _begin(self, keys: str) -> None:
+        """Take the keys at the start, when nobody looks at the settings: what goes wrong is said in the window."""
+        await self._change(keys)
+        if self._problem is not None:
+            raise self._problem
+
+    async def _change(self, keys: str) -> None:
+        shortcut = self._shortcut
+        if shortcut is None:
+            return
+        self._name, self._problem = "", None
+        self._show()
+        name, problem = "", None
+        try:
+            if keys:
+                name = await shortcut.grab(parse_keys(keys))
+            else:
+                await shortcut.release()
+        except KeysUnavailable as error:
+            problem = error
+        # The person may have chosen others while the desktop asked about these.
+        if keys == self._keys:
+            self._name, self._problem = name, problem
+            self._show()
+
+    async def _adapt(self, shortcut: X11Keys) -> None:
+        try:
+            await shortcut.adapt()
+            self._problem = None
+        except KeysUnavailable as error:
+            self._problem = error
+        self._show()
+
+    async def _look(self) -> None:
+        self._impossible = await why_impossible()
+        self._show()
+
+    @Slot(str)
+    def _on_renamed(self, name: str) -> None:
+        self._name = name
+        self._show()
+
+    @Slot()
+    def _on_lost(self) -> None:
+        self._problem = KeysUnavailable(_LOST, "Choose the keys again.")
+        self._show()
+
+    def _show(self) -> None:
+        if self._dialog is None:
+            return
+        problem = self._impossible or (None if self._problem is None else self._problem.whole)
+        note = self.tr("Your desktop calls it {0}.").format(self._name) if self._name else ""
+        self._dialog.show_quick_ask_keys(
+            is_possible=self._impossible is None,
+            problem="" if problem is None else translate_sentence(problem),
+            note=note,
+        )
