@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from PySide6.QtGui import QImage
 
 from tests.fakes.window_process import NO_TITLES, opened, wait_until
 from tests.frame import displays
@@ -20,6 +21,16 @@ line.setWindowTitle("Another program")
 line.textChanged.connect(lambda text: print(text, flush=True))
 line.show()
 line.activateWindow()
+print("shown", flush=True)
+app.exec()
+"""
+WALL = """
+from PySide6.QtWidgets import QApplication, QWidget
+app = QApplication([])
+wall = QWidget()
+wall.setWindowTitle("A red wall")
+wall.setStyleSheet("background: #e00000")
+wall.showFullScreen()
 print("shown", flush=True)
 app.exec()
 """
@@ -104,3 +115,25 @@ def test_keys_that_another_program_has_are_said_with_a_remedy(real_display: dict
         opened(real_display, data_folder(tmp_path, "Ctrl+Alt+W"), "--demo") as (_, screen),
     ):
         screen.wait_says("Another program has Ctrl+Alt+W already. Choose other keys, or take these from that program.")
+
+
+def test_a_screenshot_shows_what_is_behind_the_window(real_display: dict[str, str], tmp_path: Path) -> None:
+    data = data_folder(tmp_path, "Ctrl+Alt+Q")
+    with opened(real_display, data, "--demo") as (_, screen), program(real_display, WALL):
+        wait_until("the wall is in front", lambda: active_window(real_display) == "A red wall")
+        wait_until("the small window opens", lambda: _press_until_open(real_display, screen))
+        screen.press("Attach a screenshot")
+        screen.wait_says("Screenshot")
+        screen.wait_for("Attach a screenshot")
+        screen.type("What is this?")
+        screen.keys("Return")
+        pictures = wait_until("it is stored", lambda: [file for file in data.glob("pictures/*/*") if file.is_file()])
+        picture = QImage(str(pictures[0]))
+        width, height = picture.width(), picture.height()
+        assert width > height > 0
+        inside = {
+            picture.pixelColor(round(width * across), round(height * down)).name()
+            for across in (0.1, 0.5, 0.9)
+            for down in (0.1, 0.5, 0.9)
+        }
+        assert inside == {"#e00000"}

@@ -77,9 +77,9 @@ class Attachments(AttachmentRow):
         for path in paths:
             self._add_picture(path.name, lambda path=path: _in_thread(read_picture_file, path))
 
-    def add_pasted(self, data: bytes | QImage) -> None:
-        """Attach a picture from the clipboard."""
-        name = self.tr("Pasted image")
+    def add_pasted(self, data: bytes | QImage, name: str = "") -> None:
+        """Attach a picture from the clipboard, or one of this name."""
+        name = name or self.tr("Pasted image")
         if isinstance(data, QImage):
             self._add_picture(name, lambda: _in_thread(encode_png, data))
             return

@@ -1,14 +1,19 @@
 """The small window for a quick question."""
 
-from PySide6.QtCore import Qt
+import pytest
+from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
 
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.desktop_portal import SCREENSHOT, desktop_portal
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
+from tests.ui.bridge.desktop.conftest import bus
 from tests.ui.shell.test_side_windows import editor, shown, windows
 from ui.bridge.single_instance import StartRequest
+
+__all__ = ["bus"]
 
 CTRL_SHIFT = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
 
@@ -104,5 +109,78 @@ def test_the_clipboard_is_attached_with_one_key(on_screen):
         await until(lambda: any("no picture on the clipboard" in words for words in screen.words(window.page.composer)))
         attachments.clear()
         await screen.idle()
+
+    on_screen(work)
+
+
+def picture_file(folder):
+    picture = QImage(60, 40, QImage.Format.Format_RGB32)
+    picture.fill(0x336699)
+    assert picture.save(str(folder / "shot of it.png"))
+    return QUrl.fromLocalFile(str(folder / "shot of it.png")).toString(QUrl.ComponentFormattingOption.FullyEncoded)
+
+
+def test_a_screenshot_that_the_person_chose_is_attached_with_a_preview(on_screen, bus, tmp_path):
+    async def work(screen):
+        with desktop_portal(bus, SCREENSHOT, Screenshot=True) as portal:
+            window = await ask(screen)
+            QTest.keyClicks(editor(window), "What is this?")
+            QTest.keyClick(editor(window), Qt.Key.Key_S, CTRL_SHIFT)
+            await until(lambda: portal.of("asked"))
+            assert portal.of("asked") == [{"modal": True, "interactive": True}]
+            # It is away, and stays so, while the person chooses what is behind it.
+            assert shown(screen) == []
+            screen.front.on_started_again(StartRequest(quick_ask=True))
+            assert shown(screen) == []
+        # The portal has ended without an answer.
+        await until(lambda: shown(screen) == [window])
+        assert "Your desktop refused the screenshot." in " ".join(screen.words(window.page.composer))
+        with desktop_portal(bus, SCREENSHOT, Screenshot=picture_file(tmp_path)):
+            QTest.keyClick(editor(window), Qt.Key.Key_S, CTRL_SHIFT)
+            attachments = window.page.composer.attachments
+            await until(lambda: len(attachments.pictures) == 1)
+            await until(lambda: shown(screen) == [window])
+            assert attachments.pictures[0].name == "Screenshot"
+            assert editor(window).toPlainText() == "What is this?"
+            assert window.focusWidget() is editor(window)
+            attachments.clear()
+            editor(window).clear()
+        await screen.idle()
+
+    on_screen(work)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (None, "No screenshot was taken."),
+        (False, "Your desktop refused the screenshot. Take one with the keys of your desktop"),
+        ("file:///nowhere/at/all.png", "The screenshot of your desktop cannot be read."),
+        ("", "The screenshot of your desktop cannot be read."),
+        ("missing", "Your desktop has no portal for screenshots."),
+    ],
+)
+def test_why_there_is_no_screenshot_is_said(on_screen, bus, answer, words):
+    async def work(screen):
+        with desktop_portal(bus, *([] if answer == "missing" else [SCREENSHOT]), Screenshot=answer):
+            window = await ask(screen)
+            QTest.keyClick(editor(window), Qt.Key.Key_S, CTRL_SHIFT)
+            await until(lambda: any(words in text for text in screen.words(window.page.composer)))
+            await until(lambda: shown(screen) == [window])
+            assert not window.page.composer.attachments.pictures
+        await screen.idle()
+
+    on_screen(work)
+
+
+def test_the_program_ends_while_the_person_chooses(on_screen, bus):
+    async def work(screen):
+        with desktop_portal(bus, SCREENSHOT, Screenshot=True) as portal:
+            window = await ask(screen)
+            QTest.keyClick(editor(window), Qt.Key.Key_S, CTRL_SHIFT)
+            await until(lambda: portal.of("asked"))
+            await screen.desk._desktop.windows.close()
+            await screen.desk._tasks.close()
+            assert shown(screen) == []
 
     on_screen(work)

@@ -1,5 +1,6 @@
 """The small window for a quick question: asked in a new conversation, answered in place."""
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 
@@ -8,6 +9,7 @@ from PySide6.QtGui import QCursor, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.errors import Sentence
+from ui.bridge.desktop.screenshot import ScreenshotFailed, take_screenshot
 from ui.bridge.event_loop import BackgroundTasks
 from ui.composer.attachment_items import picture_from_mime
 from ui.shell.side_windows.conversation_window import ConversationWindow
@@ -17,6 +19,9 @@ from ui.style.text import with_keys
 from ui.style.theme import ThemeSource
 
 CLIPBOARD_KEYS = "Ctrl+Shift+V"
+SCREENSHOT_KEYS = "Ctrl+Shift+S"
+_HIDE_SECONDS = 0.25
+"""After which what was behind the window is painted."""
 _SIZE = QSize(640, 520)
 
 
@@ -32,10 +37,14 @@ class QuickAsk(QObject):
         self._windows = windows
         self._tasks = tasks
         self._window: ConversationWindow | None = None
+        self._is_taking = False
+        """A screenshot is being taken, without the window in it."""
 
     @Slot()
     def show(self) -> None:
         """Show it in the middle of the screen where the pointer is, for a new question unless one is on the screen."""
+        if self._is_taking:
+            return
         window = self._window or self._create()
         if window.isHidden():
             conversation = window.conversation
@@ -54,11 +63,33 @@ class QuickAsk(QObject):
         window.page.composer.escape_pressed.connect(window.close)
         attach = partial(_attach_clipboard, window)
         _add_button(window, self._themes, "copy", self.tr("Attach the clipboard"), CLIPBOARD_KEYS, attach)
+        take = partial(self._take_screenshot, window)
+        _add_button(window, self._themes, "screenshot", self.tr("Attach a screenshot"), SCREENSHOT_KEYS, take)
         return window
 
     @Slot()
     def _forget(self) -> None:
         self._window = None
+
+    def _take_screenshot(self, window: ConversationWindow) -> None:
+        if not self._is_taking:
+            self._is_taking = True
+            self._tasks.start(self._attach_screenshot(window))
+
+    async def _attach_screenshot(self, window: ConversationWindow) -> None:
+        """Put the window away while it is taken: what is behind it is meant."""
+        composer, screen = window.page.composer, window.screen()
+        window.hide()
+        try:
+            await asyncio.sleep(_HIDE_SECONDS)
+            picture = await take_screenshot(lambda: screen.grabWindow(0).toImage())
+            composer.attachments.add_pasted(picture, self.tr("Screenshot"))
+        except ScreenshotFailed as error:
+            composer.show_problem(error.sentence, error.remedy)
+        finally:
+            self._is_taking = False
+        if self._window is window:
+            window.raise_window()
 
     def _go_to_main(self) -> None:
         window = self._window
