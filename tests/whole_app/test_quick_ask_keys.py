@@ -109,6 +109,19 @@ def _press_until_open(environment: dict[str, str], screen: object) -> bool:
     return screen.find("Quick question") is not None  # type: ignore[attr-defined]
 
 
+def test_the_keys_move_with_the_layout_of_the_keyboard(real_display: dict[str, str], tmp_path: Path) -> None:
+    with opened(real_display, data_folder(tmp_path, "Ctrl+Alt+Q"), "--demo") as (_, screen):
+        wait_until("the small window opens", lambda: _press_until_open(real_display, screen))
+        screen.keys("Escape")
+        screen.wait_gone("Quick question")
+        try:
+            # Where Q is in the place of A.
+            subprocess.run([displays.program("setxkbmap"), "fr"], env=real_display, check=True)
+            wait_until("it opens again", lambda: _press_until_open(real_display, screen))
+        finally:
+            subprocess.run([displays.program("setxkbmap"), "us"], env=real_display, check=True)
+
+
 def test_keys_that_another_program_has_are_said_with_a_remedy(real_display: dict[str, str], tmp_path: Path) -> None:
     with (
         program(real_display, GRAB, "Ctrl+Alt+W"),
