@@ -88,6 +88,7 @@ pictures: setup-test
 	@$(BIN)/python -m tests.gallery.guide_pictures
 	@$(BIN)/python -m tests.gallery.film docs/pictures/film.webp
 
+# UPDATE_FEED=https://…: where this build may ask for new versions; UPDATE_FEED=system: it is updated by the system.
 package: setup-package
 	@$(BIN)/python packaging/build.py
 

@@ -3,12 +3,14 @@
 The same commit gives the same bytes, in whatever folder and whenever: `make reproducible` shows it.
 """
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from bill_of_materials import write_bill
 from linux_packages import packages, run, size_of
@@ -43,6 +45,18 @@ def draw_other_icons(folder: Path) -> None:
         picture.save(folder / "desktop-agent.icns")
 
 
+def write_update_feed(folder: Path, feed: str) -> Path | None:
+    """Write what `ui.bridge.desktop.updates` reads. Ends the program if that is neither an address nor `system`."""
+    if not feed:
+        return None
+    parts = urlsplit(feed)
+    if feed != "system" and (parts.scheme != "https" or not parts.hostname or parts.username or not feed.isascii()):
+        sys.exit("UPDATE_FEED is an https address, or the word system.")
+    target = next(folder.rglob("resources/guide.md")).with_name("updates.json")
+    target.write_text(f"{json.dumps({'feed': feed})}\n", encoding="utf-8")
+    return target
+
+
 def freeze() -> None:
     """Make the folder, with its bill of materials."""
     shutil.rmtree(FOLDER, ignore_errors=True)
@@ -55,6 +69,7 @@ def freeze() -> None:
     run(sys.executable, "-m", "PyInstaller", *options, spec, PYTHONHASHSEED="0")
     if sys.platform == "linux":
         prune(FOLDER)
+    write_update_feed(FOLDER, os.environ.get("UPDATE_FEED", ""))
     bill = write_bill(FOLDER, PROJECT["version"])
     shutil.copyfile(bill, DIST / f"desktop-agent-{PROJECT['version']}.cdx.json")
     settle(FOLDER)

@@ -37,6 +37,7 @@ from ui.shell.conversation_page import ConversationPage
 from ui.shell.desktop.call_notifications import CallNotifier
 from ui.shell.desktop.crash_report import CrashPresenter
 from ui.shell.desktop.notifications import ActivityNotifier
+from ui.shell.desktop.update_notice import UpdateNotice
 from ui.shell.mcp import McpPresenter
 from ui.shell.schedule.schedule_presenter import SchedulePresenter
 from ui.shell.settings import SettingsPresenter, reading_style
@@ -118,7 +119,7 @@ class AppController:
         settings = self._settings = Settings(engine, self._tasks, app)
         self._notifications = DesktopNotifications(self._tasks, app)
         self._create_notifiers()
-        self._help = HelpPresenter(themes, pictures, engine.folder, self._tasks, self.window)
+        self._help = HelpPresenter(themes, pictures, engine.folder, self._tasks, settings.updates, self.window)
         palette = PalettePresenter(themes, self.window, self.library, self.servers)
         disk = self._disk = DiskMonitor(engine, self._tasks, self.window)
         disk.recovered.connect(self.library.refresh)
@@ -228,9 +229,9 @@ class AppController:
         from ui.shell.usage import BudgetBanners
 
         BudgetBanners(self._settings.usage, self.window.banners, self._show_usage, self.window)
-        self._settings.usage.load_budgets()
         FoundPresenter(self._startup.themes, self.library, self.window)
         self.library.found.start_indexing()
+        UpdateNotice(self._settings.updates, self.window.banners, self.window)
 
     def _create_desktop_parts(self) -> "DesktopParts":
         from ui.bridge.desktop.side_conversation import SideConversation

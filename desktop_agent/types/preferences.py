@@ -177,7 +177,7 @@ class ModelPreferences(_Section):
 
 
 class NetworkPreferences(_Section):
-    """Time limits in seconds, and private hosts that may be reached."""
+    """Time limits in seconds, private hosts that may be reached, and whether new versions are looked for."""
 
     connect_timeout: Annotated[float, NumberFormat("s")] = Field(
         default=10.0, gt=0, le=120, title="Connect", description="How long to wait for a connection."
@@ -213,6 +213,11 @@ class NetworkPreferences(_Section):
             "Hosts on this computer or in a private network whose pages the model may ask for, and which commands "
             "may reach by a public name, parted by spaces. Others are refused."
         ),
+    )
+    check_for_updates: bool = Field(
+        default=False,
+        title="Check for new versions",
+        description="Asks once a day whether there is a newer version, and says so. Nothing is downloaded.",
     )
 
     @property

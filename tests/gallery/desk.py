@@ -97,9 +97,9 @@ class Desk:
         )
         self.window.set_content(page, ApprovalPresenter(themes, self.tasks, self.window), self.library, self.servers)
         settings = Settings(engine, self.tasks, app)
-        self.help = HelpPresenter(
-            themes, self.pictures, Path("/home/ada/.local/share/desktop-agent"), self.tasks, self.window
-        )
+        self.updates = settings.updates
+        about_folder = Path("/home/ada/.local/share/desktop-agent")
+        self.help = HelpPresenter(themes, self.pictures, about_folder, self.tasks, self.updates, self.window)
         self.palette = PalettePresenter(themes, self.window, self.library, self.servers)
         disk = DiskMonitor(engine, self.tasks, self.window)
         self.settings = SettingsPresenter(

@@ -1,6 +1,7 @@
 """The window round the conversation: welcome, list, banners, composer, settings, closing."""
 
 import asyncio
+from datetime import date
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -30,10 +31,12 @@ from tests.gallery.conversation_screens import said
 from tests.gallery.desk import MODELS, STUDIO, TITLES, Desk, until
 from tests.gallery.paintings import painting
 from tests.gallery.screens import placed, scene
+from ui.bridge.desktop.updates import Release, UpdateSource
 from ui.bridge.drafts import ComposerDraft, Draft
 from ui.bridge.drafts import UnsavedContent
 from ui.bridge.model_servers import ModelGroup
 from ui.style.theme import ThemeSource
+from ui.shell.desktop.update_notice import UpdateNotice
 from ui.shell.storage import CloseConfirmation
 from ui.settings.trash_dialog import TrashDialog
 
@@ -350,6 +353,39 @@ async def help_about(desk: Desk) -> None:
     desk.begin()
     QCoreApplication.setApplicationVersion("0.1.0")
     desk.help.show_about()
+
+
+async def show_update(desk: Desk, *, found: bool = True) -> None:
+    QCoreApplication.setApplicationVersion("0.1.0")
+    desk.updates.source = UpdateSource("https://updates.example.org/newest.json")
+    desk.help.show_about()
+    if found:
+        release = Release(version="0.2.0", date=date(2026, 12, 1), page="https://example.org/releases/0.2.0")
+        await desk.updates._remember(release=release)
+        desk.updates.changed.emit()
+
+
+@scene("help-about-update")
+async def help_about_update(desk: Desk) -> None:
+    desk.begin()
+    await show_update(desk)
+
+
+@scene("help-about-failed")
+async def help_about_failed(desk: Desk) -> None:
+    desk.begin()
+    desk.updates.problem = Sentence(
+        "The check failed: {why}",
+        {"why": Sentence("“{host}” could not be reached.", {"host": "updates.example.org"})},
+    )
+    await show_update(desk, found=False)
+
+
+@scene("update-notice")
+async def update_notice(desk: Desk) -> None:
+    desk.begin()
+    UpdateNotice(desk.updates, desk.window.banners, desk.window)
+    desk.updates.found.emit(Release(version="0.2.0", date=date(2026, 12, 1), page="https://example.org/"))
 
 
 @scene("closing")

@@ -15,6 +15,7 @@ from desktop_agent.types.preferences import Preferences
 from desktop_agent.types.providers import Price
 from desktop_agent.types.spending import UsageGrouping, UsageReport
 from desktop_agent.types.tool_calls import ToolClass
+from ui.bridge.desktop.updates import UpdateChecks
 from ui.bridge.event_loop import BackgroundTasks
 
 
@@ -160,6 +161,7 @@ class Settings(QObject):
         self._tasks = tasks
         self.tools = AvailableTools(engine, tasks, self)
         self.usage = UsageReports(engine, tasks, self)
+        self.updates = UpdateChecks(engine, tasks, self)
         engine.on_preferences(self.changed.emit)
 
     @property

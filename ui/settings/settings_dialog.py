@@ -177,7 +177,14 @@ class SettingsDialog(QDialog):
     def offer_autostart(self, *, is_offered: bool, why_not: Sentence | None) -> None:
         """Offer to start with the computer; where that is impossible, say why."""
         self._forms["chat"].show_field("start_with_computer", is_shown=is_offered)
-        row = self._forms["chat"].rows["start_with_computer"]
+        self._offer("chat", "start_with_computer", why_not)
+
+    def offer_updates(self, *, why_not: Sentence | None) -> None:
+        """Offer to look for new versions; where that is impossible, say why."""
+        self._offer("network", "check_for_updates", why_not)
+
+    def _offer(self, page: str, field: str, why_not: Sentence | None) -> None:
+        row = self._forms[page].rows[field]
         row.control.widget.setEnabled(why_not is None)
         row.show_warning("" if why_not is None else translate_sentence(why_not))
 

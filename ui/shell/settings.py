@@ -97,10 +97,12 @@ class SettingsPresenter(QObject):
             self._dialog.show_page(page)
         # Late: nothing of it is needed before the first paint.
         from ui.bridge.desktop.autostart import is_offered, why_impossible
+        from ui.bridge.desktop.updates import update_source
         from ui.shell.desktop.tray import has_tray
 
         self._dialog.offer_tray(has_tray=has_tray())
         self._dialog.offer_autostart(is_offered=is_offered(), why_not=why_impossible())
+        self._dialog.offer_updates(why_not=update_source().why_not)
         self.opened.emit(self._dialog)
         self._refresh()
         self._dialog.show()

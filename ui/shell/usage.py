@@ -56,6 +56,7 @@ class BudgetBanners(QObject):
         self._open_page = open_page
         self._said: dict[str, str] = {}
         reports.budgets_changed.connect(self._show)
+        reports.load_budgets()
 
     @Slot(object)
     def _show(self, states: Sequence[BudgetState]) -> None:

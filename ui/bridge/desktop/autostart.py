@@ -23,9 +23,14 @@ def is_offered() -> bool:
     return sys.platform.startswith("linux")
 
 
+def is_sandboxed_package() -> bool:
+    """Return whether this program is a Flatpak or a Snap, which the system starts and updates."""
+    return bool(Path("/.flatpak-info").exists() or os.environ.get("FLATPAK_ID") or os.environ.get("SNAP"))
+
+
 def why_impossible() -> Sentence | None:
     """Return why no entry of ours would start anything; None where it would."""
-    if Path("/.flatpak-info").exists() or os.environ.get("FLATPAK_ID") or os.environ.get("SNAP"):
+    if is_sandboxed_package():
         return Sentence("Not possible in this package: it may not change how your desktop starts. Your desktop can.")
     return None
 

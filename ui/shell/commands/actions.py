@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.preferences import Preferences
+from ui.bridge.desktop.updates import UpdateChecks
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.settings import Settings
 from ui.bridge.storage import DiskMonitor, PictureStore
@@ -41,10 +42,12 @@ class HelpPresenter(QObject):
         pictures: PictureStore,
         data_folder: Path,
         tasks: BackgroundTasks,
+        updates: UpdateChecks,
         window: QWidget,
     ) -> None:
         super().__init__(window)
         self._themes = themes
+        self._updates = updates
         self._tasks = tasks
         self._pictures = pictures
         self._data_folder = data_folder
@@ -68,7 +71,8 @@ class HelpPresenter(QObject):
         self._open_dialog().turn_to("licences")
 
     def close(self) -> None:
-        """Stop the workers that render the guide: the program ends."""
+        """Stop the workers that render the guide, and ask nobody for updates any more: the program ends."""
+        self._updates.close()
         if self._dialog is not None:
             self._dialog.guide.close_workers()
             self._dialog.close()
@@ -77,7 +81,9 @@ class HelpPresenter(QObject):
         if self._dialog is None:
             from ui.shell.commands.help_dialog import HelpDialog
 
-            self._dialog = HelpDialog(self._themes, self._pictures, self._data_folder, self._tasks, self._window)
+            self._dialog = HelpDialog(
+                self._themes, self._pictures, self._data_folder, self._tasks, self._updates, self._window
+            )
         self._dialog.show()
         self._dialog.raise_()
         self._dialog.activateWindow()

@@ -24,10 +24,12 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, Role
 from resources import resource_path
 from ui.bridge.desktop.opening import AddressOpener
+from ui.bridge.desktop.updates import UpdateChecks
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.storage import PictureStore
 from ui.shell.commands.action import listed_actions, numbered_actions
 from ui.shell.commands.licences_page import LicencesPage
+from ui.shell.commands.update_section import UpdateSection
 from ui.style.accessibility import choose_toggled_row
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, announce, button, label
@@ -45,7 +47,12 @@ class AboutPage(ScrollColumn):
     """The version, the licence and the folders, as text to select and copy."""
 
     def __init__(
-        self, themes: ThemeSource, data_folder: Path, opener: AddressOpener, show_licences: Callable[[], None]
+        self,
+        themes: ThemeSource,
+        data_folder: Path,
+        opener: AddressOpener,
+        updates: QWidget,
+        show_licences: Callable[[], None],
     ) -> None:
         super().__init__(SPACE_S, trailing=SPACE_S)
         self._themes = themes
@@ -57,6 +64,8 @@ class AboutPage(ScrollColumn):
         self.setViewportMargins(SPACE_L, 0, 0, 0)
         layout = self.column
         layout.addLayout(self._head())
+        layout.addSpacing(SPACE_L)
+        layout.addWidget(updates)
         layout.addSpacing(SPACE_L)
         layout.addWidget(label(self.tr("Data folder"), "strong"))
         layout.addWidget(_selectable(str(data_folder)))
@@ -142,6 +151,7 @@ class HelpDialog(QDialog):
         pictures: PictureStore,
         data_folder: Path,
         tasks: BackgroundTasks,
+        updates: UpdateChecks,
         window: QWidget,
     ) -> None:
         super().__init__(window)
@@ -151,7 +161,9 @@ class HelpDialog(QDialog):
         self._shortcuts = ShortcutsPage(themes)
         opener = AddressOpener(self)
         self._problem = label(kind="error", wrap=True)
-        self._about = AboutPage(themes, data_folder, opener, lambda: self.turn_to("licences"))
+        self._about = AboutPage(
+            themes, data_folder, opener, UpdateSection(updates, opener), lambda: self.turn_to("licences")
+        )
         self._page_widgets: dict[Page, QWidget] = {}
         self._list = QListWidget()
         self._menu = ComboBox()

@@ -98,7 +98,7 @@ def test_the_data_folder_is_opened(qtbot, tmp_path, monkeypatch):
     monkeypatch.setattr("ui.bridge.desktop.opening.shutil.which", lambda _: None)
     browser = Browser()
     opener = AddressOpener()
-    page = AboutPage(ThemeSource(), tmp_path, opener, lambda: None)
+    page = AboutPage(ThemeSource(), tmp_path, opener, QWidget(), lambda: None)
     qtbot.addWidget(page)
     QDesktopServices.setUrlHandler("file", browser, "open")
     try:
