@@ -1,45 +1,106 @@
-"""`make wheels`: whether every pinned package of the program can be had as a wheel, for each system and Python.
+"""`make wheels`: whether every pinned package can be had as a wheel with a pinned hash, for each system and Python.
 
-Nothing is installed and nothing is compiled: uv resolves the lock file again for a system that is not this one.
+Nothing is installed, compiled or downloaded whole: uv resolves the lock file again for a system that is not this one.
+A package that only some systems need has a marker in the lock, and is expected there alone.
 """
 
 import os
+import re
 import subprocess
 import sys
+import tempfile
+import tomllib
 from pathlib import Path
+from typing import Any
+
+from packaging.markers import Environment, Marker, default_environment
 
 ROOT = Path(__file__).resolve().parents[1]
 UV = Path(sys.executable).with_name("uv")
-PLATFORMS = (
-    "x86_64-manylinux_2_34",
-    "aarch64-manylinux_2_39",
-    "x86_64-pc-windows-msvc",
-    "aarch64-apple-darwin",
-    "x86_64-apple-darwin",
-)
+PLATFORMS = {
+    "x86_64-manylinux_2_34": ("linux", "x86_64"),
+    "aarch64-manylinux_2_39": ("linux", "aarch64"),
+    "x86_64-pc-windows-msvc": ("win32", "AMD64"),
+    "aarch64-apple-darwin": ("darwin", "arm64"),
+    "x86_64-apple-darwin": ("darwin", "x86_64"),
+}
+"""As uv names them, with `sys_platform` and `platform_machine`."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 MACOS = {"MACOSX_DEPLOYMENT_TARGET": "14.0"}
 LOCKS = ("requirements.lock", "requirements-dev.lock")
+_NAMES = {"linux": ("posix", "Linux"), "win32": ("nt", "Windows"), "darwin": ("posix", "Darwin")}
+_PIN = re.compile(
+    r"^([a-z0-9][a-z0-9._-]*)==([^ ;\\]+)(?: *; *([^\\]+))?((?: *\\\n +--hash=sha256:[0-9a-f]+)*)", re.MULTILINE
+)
+_HASH = re.compile(r"sha256:([0-9a-f]{64})")
 
 
-def missing(lock: str, platform: str, python: str) -> str:
-    """Say what has no wheel there; nothing when all have one."""
-    options = ("--no-header", "--no-annotate", "--quiet", "--output-file", "/dev/null", "--no-emit-index-url")
-    wanted = ("--python-version", python, "--python-platform", platform, "--only-binary", ":all:")
-    command = (UV, "pip", "compile", lock, *wanted, *options)
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **MACOS}, capture_output=True, text=True, check=False)
-    return done.stderr.strip() if done.returncode else ""
+def expected(lock: str, platform: str, python: str) -> dict[str, set[str]]:
+    """Return what a lock pins there: `name==version`, with the hashes of its files."""
+    system, machine = PLATFORMS[platform]
+    os_name, system_name = _NAMES[system]
+    environment = default_environment()
+    environment.update(
+        Environment(
+            implementation_name="cpython",
+            implementation_version=f"{python}.0",
+            os_name=os_name,
+            platform_machine=machine,
+            platform_release="",
+            platform_system=system_name,
+            platform_version="",
+            python_full_version=f"{python}.0",
+            platform_python_implementation="CPython",
+            python_version=python,
+            sys_platform=system,
+        )
+    )
+    return {
+        f"{name}=={version}": set(_HASH.findall(hashes))
+        for name, version, marker, hashes in _PIN.findall(lock)
+        if not marker or Marker(marker.strip()).evaluate(environment)
+    }
+
+
+def judge(wanted: dict[str, set[str]], resolved: dict[str, Any]) -> list[str]:
+    """Return what is wrong with a resolution (pylock.toml, PEP 751); nothing if it is what the lock pins, as wheels."""
+    found = {f"{each['name']}=={each['version']}": each.get("wheels", []) for each in resolved.get("packages", [])}
+    faults = [f"{name} is not found" for name in sorted(wanted.keys() - found.keys())]
+    faults += [f"{name} is not pinned" for name in sorted(found.keys() - wanted.keys())]
+    for name in sorted(wanted.keys() & found.keys()):
+        if not found[name]:
+            faults.append(f"{name} has no wheel")
+        elif not {wheel["hashes"]["sha256"] for wheel in found[name]} <= wanted[name]:
+            faults.append(f"{name} has a wheel whose hash is not pinned")
+    return faults
+
+
+def resolve(lock: str, platform: str, python: str) -> tuple[dict[str, Any], str]:
+    """Let uv choose wheels for a lock file. Returns the resolution, and what uv said if it found none."""
+    with tempfile.TemporaryDirectory() as folder:
+        # It holds addresses of files: nothing to keep.
+        target = Path(folder) / "pylock.wheels.toml"
+        where = ("--python-platform", platform, "--python-version", python, "--only-binary", ":all:")
+        command = (UV, "pip", "compile", lock, *where, "--no-deps", "--quiet", "--output-file", target)
+        environment = {**os.environ, **MACOS}
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return {}, done.stderr.strip() or f"uv ended with {done.returncode}"
+        return tomllib.loads(target.read_text(encoding="utf-8")), ""
 
 
 def main() -> int:
-    """All of them; 1 when something is missing."""
+    """Look everywhere; 1 when something is missing."""
     failed = 0
     for platform in PLATFORMS:
         for python in PYTHONS:
             for lock in LOCKS:
-                fault = missing(lock, platform, python)
-                failed += bool(fault)
-                sys.stdout.write(f"{'BAD ' if fault else 'ok  '} {platform}, Python {python}, {lock} {fault}\n")
+                wanted = expected((ROOT / lock).read_text(encoding="utf-8"), platform, python)
+                resolved, problem = resolve(lock, platform, python)
+                faults = [problem] if problem else judge(wanted, resolved)
+                failed += bool(faults)
+                words = f"{'BAD' if faults else 'ok '} {platform}, Python {python}, {lock}: {len(wanted)} packages"
+                sys.stdout.write("\n    ".join([words, *faults]) + "\n")
                 sys.stdout.flush()
     return 1 if failed else 0
 
