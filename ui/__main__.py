@@ -43,7 +43,11 @@ def remove_feature_import_hook() -> None:
         builtins.__import__ = plain
 
 
-_CHILDREN = {"confined": "desktop_agent.sandbox.launcher", "worker": "desktop_agent.processes.worker_process"}
+_CHILDREN = {
+    "confined": "desktop_agent.sandbox.launcher",
+    "lifeline": "desktop_agent.processes.lifeline",
+    "worker": "desktop_agent.processes.worker_process",
+}
 """The child processes that `desktop_agent.sandbox.environment` starts."""
 
 

@@ -208,7 +208,7 @@ class AppController:
         elif self.window.new_was_requested:
             self.library.new()
         else:
-            connected = bool(self._engine.preferences.providers.endpoints)
+            connected = bool(self._engine.connections.endpoints())
             self.library.open_latest(self.library.new if connected else self.window.show_welcome)
         parts = self._create_desktop_parts()
         self.library.waiting.find_interrupted()

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
@@ -31,9 +32,18 @@ from desktop_agent.types.errors import (
     WrongUse,
 )
 from desktop_agent.types.preferences import Preferences
-from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint, ImageLimits, ModelInfo
+from desktop_agent.types.providers import (
+    CLOUD_PROVIDERS,
+    LOCAL_ENDPOINT,
+    LOCAL_SERVERS,
+    Endpoint,
+    ImageLimits,
+    ModelInfo,
+    local_endpoint,
+)
 
 if TYPE_CHECKING:
+    from desktop_agent.local_models.runner import LocalModels
     from desktop_agent.providers.demo.server import DemoServer
 
 
@@ -82,12 +92,23 @@ class Connections:
         self._demo_endpoint: Endpoint | None = None
         self._starting_demo = asyncio.Lock()
 
+    @cached_property
+    def local(self) -> "LocalModels":
+        """The model files that the person runs. Made late: most people have none, and the start is measured."""
+        from desktop_agent.local_models.runner import LocalModels
+
+        return LocalModels(
+            lambda: self._preferences().local,
+            lambda address, key: make_provider("openai-chat", address, key, self._http, None, self._catalogue),
+        )
+
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Return the servers in use: the one of the command line, then those the person added."""
         added = self._preferences().providers.endpoints
         first = () if self._given is None else (self._given,)
         demo = () if self._demo_endpoint is None else (self._demo_endpoint,)
-        return (*first, *added, *demo)
+        local = local_endpoint(self._preferences().local.models)
+        return (*first, *added, *(() if local is None else (local,)), *demo)
 
     def endpoint(self, endpoint_id: str) -> Endpoint:
         """Return the endpoint of this id. Raises WrongUse."""
@@ -118,6 +139,8 @@ class Connections:
         """Return the provider for this endpoint. Raises WrongUse, SecretsUnavailable, AuthenticationFailed."""
         if endpoint_id == DEMO:
             await self.start_demo()
+        if endpoint_id == LOCAL_ENDPOINT:
+            return self.local.provider
         while endpoint_id not in self._providers:
             await self._catalogue.warm_up()
             endpoint, forgotten = self.endpoint(endpoint_id), self._forgotten
@@ -218,6 +241,8 @@ class Connections:
         """Close the demo, pending requests, and all connections."""
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._http.aclose)
+            if "local" in vars(self):
+                stack.push_async_callback(self.local.close)
             if self._demo is not None:
                 stack.push_async_callback(self._demo.aclose)
             await self._listings.close()

@@ -18,6 +18,7 @@ from desktop_agent.types.permissions import BUILT_IN_MODES, Mode
 from desktop_agent.types.policies import Specialist
 from desktop_agent.types.providers import (
     Endpoint,
+    LocalModel,
     PromptCaching,
     Reasoning,
     ReasoningDisabled,
@@ -245,6 +246,28 @@ class ProviderPreferences(_Section):
     model: str | None = Field(default=None, title="Model", description="The model in use.")
 
 
+class LocalModelPreferences(_Section):
+    """Model files that this program runs itself, with the llama.cpp server of this computer."""
+
+    models: tuple[LocalModel, ...] = Field(
+        default=(), max_length=500, title="Model files", description="Those that you have chosen to run."
+    )
+    idle_minutes: int = Field(
+        default=15,
+        ge=0,
+        le=1440,
+        title="Unload after",
+        description="Minutes without use after which a model leaves the memory; the next message loads it. 0: never.",
+    )
+    context_tokens: int = Field(
+        default=16_384,
+        ge=512,
+        le=1_048_576,
+        title="Context",
+        description="Tokens that a model file is given room for; more need more memory. Never more than the model has.",
+    )
+
+
 class McpPreferences(_Section):
     """MCP servers. Their secrets are in the keyring, never here."""
 
@@ -392,6 +415,7 @@ class Preferences(_Section):
     models: ModelPreferences = ModelPreferences()
     network: NetworkPreferences = NetworkPreferences()
     providers: ProviderPreferences = ProviderPreferences()
+    local: LocalModelPreferences = LocalModelPreferences()
     modes: ModePreferences = ModePreferences()
     specialists: SpecialistPreferences = SpecialistPreferences()
     mcp: McpPreferences = McpPreferences()

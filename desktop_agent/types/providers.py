@@ -1,9 +1,10 @@
-"""Model providers: endpoints, requests and their configuration, capabilities, prices, limits and models."""
+"""Model providers: endpoints, requests and their configuration, capabilities, prices, limits, models, model files."""
 
 import ipaddress
 import tomllib
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime
+from enum import StrEnum
 from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -12,6 +13,7 @@ from pydantic import Field
 
 from desktop_agent.types.blocks import SUPPORTED_MEDIA_TYPES, JsonObject, MediaType
 from desktop_agent.types.dialects import Dialect
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.form_hints import OptionalNumber
 from desktop_agent.types.frozen_model import FrozenModel
 from desktop_agent.types.messages import Message
@@ -361,3 +363,60 @@ def _load_endpoints() -> tuple[tuple[Endpoint, ...], tuple[Endpoint, ...]]:
 
 
 LOCAL_SERVERS, CLOUD_PROVIDERS = _load_endpoints()
+
+
+LOCAL_ENDPOINT = "local-models"
+"""The id of the endpoint that runs model files. Its server starts with the first request."""
+
+
+class LocalModel(FrozenModel):
+    """A model file in the GGUF format. `id` is the model's name in conversations; `path` the first file of several.
+
+    `size` is in bytes, of all its files. `source` is the program that keeps it, empty for a file that the person chose.
+    None is what its header does not say.
+    """
+
+    id: str = Field(min_length=1, max_length=300)
+    path: str
+    size: int = Field(ge=0)
+    source: str = ""
+    name: str | None = None
+    architecture: str | None = None
+    context_length: int | None = Field(default=None, ge=1)
+    quantisation: str | None = None
+
+
+class LocalPhase(StrEnum):
+    """What the server of model files does."""
+
+    STOPPED = "stopped"
+    LOADING = "loading"
+    READY = "ready"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalState:
+    """The phase, the model, and the memory that the server takes, in bytes. `remark` says why it stopped or failed."""
+
+    phase: LocalPhase = LocalPhase.STOPPED
+    model: LocalModel | None = None
+    memory: int | None = None
+    remark: Sentence | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundModels:
+    """The model files on this computer, and the path of the llama.cpp server; None where there is none."""
+
+    models: tuple[LocalModel, ...]
+    program: str | None
+
+
+def local_endpoint(models: tuple[LocalModel, ...]) -> Endpoint | None:
+    """Return the endpoint of the chosen model files; its address is not used, for each start has another one."""
+    if not models:
+        return None
+    names = tuple(model.id for model in models)
+    title, address = "Models on this computer", "http://127.0.0.1/v1"
+    return Endpoint(id=LOCAL_ENDPOINT, title=title, base_url=address, kind="local", models=names, has_key=False)

@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication
 from desktop_agent.types.preferences import Preferences
 from ui.forms.model_fields import translate_preference
 
-CUSTOM_PAGES = frozenset({"providers", "modes", "specialists", "mcp", "histories", "shortcuts"})
+CUSTOM_PAGES = frozenset({"providers", "local", "modes", "specialists", "mcp", "histories", "shortcuts"})
 """Sections that need more than a control for each field."""
 
 
@@ -42,7 +42,7 @@ def page_title(page: str) -> str:
 def setting_entries() -> list[SettingEntry]:
     """Return every page and every field that has a control of its own on one."""
     found: list[SettingEntry] = []
-    for page in (*Preferences.model_fields, "rules", "decisions"):
+    for page in (*(name for name in Preferences.model_fields if name != "local"), "rules", "decisions"):
         title = page_title(page)
         found.append(SettingEntry(page, "", title, title))
         section = Preferences.model_fields[page].annotation if page in Preferences.model_fields else None
