@@ -18,6 +18,7 @@ from desktop_agent.types.errors import AgentError, RemedyAction, Sentence, Stora
 from desktop_agent.types.preferences import Preferences
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.crash_reports import CrashLog
+from ui.bridge.desktop.local_models import LocalModelRunner
 from ui.bridge.desktop.notifications import DesktopNotifications
 from ui.bridge.drafts import ComposerDraft, UnsavedContent
 from ui.bridge.event_loop import FRAME_SECONDS, BackgroundTasks, FrameClock, IdleGarbageCollector
@@ -36,6 +37,7 @@ from ui.shell.commands.command_palette import PalettePresenter
 from ui.shell.conversation_page import ConversationPage
 from ui.shell.desktop.call_notifications import CallNotifier
 from ui.shell.desktop.crash_report import CrashPresenter
+from ui.shell.desktop.local_models import LocalModelPresenter
 from ui.shell.desktop.notifications import ActivityNotifier
 from ui.shell.desktop.update_notice import UpdateNotice
 from ui.shell.mcp import McpPresenter
@@ -352,7 +354,9 @@ class AppController:
         self._settings_presenter.about_requested.connect(self._help.show_about)
         self._mcp.settings_requested.connect(lambda: self._settings_presenter.show().show_page("mcp"))
         self._startup.ended.connect(self.end)
-        self.window.settings_requested.connect(self._show_settings)
+        self.window.settings_requested.connect(self._settings_presenter.show)
+        runner = LocalModelRunner(self._engine, self._tasks, self._startup.app)
+        LocalModelPresenter(runner, self._settings_presenter, self.window, self.library, self.servers)
         self.window.page.usage_meter.usage_requested.connect(self._show_usage)
         self.window.banners.add_remedy_button(
             RemedyAction.OPEN_SETTINGS,
@@ -363,9 +367,6 @@ class AppController:
     def _show_call(self, approval_id: str) -> None:
         self._startup.raise_window()
         self.window.inbox.open_call(approval_id)
-
-    def _show_settings(self) -> None:
-        self._settings_presenter.show()
 
     def _show_usage(self) -> None:
         self._settings_presenter.show("usage")

@@ -15,7 +15,14 @@ from tests.fakes.scripted_provider import Turn, Wait
 from desktop_agent.storage.file_lock import FileLock, Holder, host_name, lock_path
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.permissions import CommandPattern, HostPattern, Rule, RuleEffect, RuleScope
-from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS
+from desktop_agent.types.providers import (
+    CLOUD_PROVIDERS,
+    LOCAL_SERVERS,
+    FoundModels,
+    LocalModel,
+    LocalPhase,
+    LocalState,
+)
 from desktop_agent.types.errors import (
     AuthenticationFailed,
     ConnectionFailed,
@@ -87,6 +94,47 @@ async def trash_asked(desk: Desk) -> None:
 @scene("trash-empty")
 async def trash_empty(desk: Desk) -> None:
     await put_into_trash(desk, 0)
+
+
+FILES = (
+    LocalModel(id="Qwen3-8B-Q4_K_M", path="/1", size=5_027_783_488, source="LM Studio", architecture="qwen3",
+               context_length=40960, quantisation="Q4_K_M"),
+    LocalModel(id="llama3.2:3b", path="/2", size=2_019_377_376, source="Ollama", architecture="llama",
+               context_length=131072, quantisation="Q4_K_M"),
+    LocalModel(id="gemma-3-27b-it-UD-Q5_K_XL-with-a-rather-long-name", path="/3", size=20_808_112_128,
+               source="Hugging Face", architecture="gemma3", context_length=131072, quantisation="Q5_K_M"),
+)
+
+
+async def model_files(desk: Desk, state: LocalState, *, program: str | None = "/usr/bin/llama-server"):
+    dialog = desk.settings.show("local")
+    await asyncio.sleep(0.4)
+    dialog.local.show_found(FoundModels(FILES if program else (), program))
+    dialog.local.show_state(state)
+    await asyncio.sleep(0.3)
+    return dialog
+
+
+@scene("model-files")
+async def model_files_running(desk: Desk) -> None:
+    await model_files(desk, LocalState(LocalPhase.READY, FILES[1], 2_310_000_000))
+
+
+@scene("model-files-loading")
+async def model_files_loading(desk: Desk) -> None:
+    await model_files(desk, LocalState(LocalPhase.LOADING, FILES[0], 1_310_000_000))
+
+
+@scene("model-files-no-server")
+async def model_files_no_server(desk: Desk) -> None:
+    await model_files(desk, LocalState(), program=None)
+
+
+@scene("model-files-narrow")
+async def model_files_narrow(desk: Desk) -> None:
+    dialog = await model_files(desk, LocalState(LocalPhase.READY, FILES[1], 2_310_000_000))
+    dialog.resize(360, 740)
+    await asyncio.sleep(0.3)
 
 
 @scene("settings-storage")

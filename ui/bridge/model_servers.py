@@ -12,7 +12,7 @@ from desktop_agent.engine.connections import FoundServer, lacks_listing
 from desktop_agent.engine.engine import Engine
 from desktop_agent.types.errors import AgentError, KeyringMissing, SecretsUnavailable, Sentence, join_remedy
 from desktop_agent.types.preferences import ProviderPreferences
-from desktop_agent.types.providers import Capabilities, Dialect, Endpoint, ImageLimits, ModelInfo
+from desktop_agent.types.providers import LOCAL_ENDPOINT, Capabilities, Dialect, Endpoint, ImageLimits, ModelInfo
 from ui.bridge.event_loop import BackgroundTasks
 
 
@@ -83,7 +83,7 @@ class SavedServers:
 
     async def choose(self, endpoint_id: str, model: str) -> None:
         """Make this the model of new conversations, if the person added its server."""
-        if self.find(endpoint_id) is not None:
+        if self.find(endpoint_id) is not None or endpoint_id == LOCAL_ENDPOINT:
             preferences = self._engine.preferences
             providers = self._providers.model_copy(update={"endpoint_id": endpoint_id, "model": model})
             await self._engine.change_preferences(preferences.model_copy(update={"providers": providers}))

@@ -133,6 +133,7 @@ class ModelPicker(QToolButton):
     """Endpoint id and model id."""
     refresh_requested = Signal()
     connect_requested = Signal()
+    model_file_requested = Signal()
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -145,6 +146,7 @@ class ModelPicker(QToolButton):
             "name": self.tr("Models"),
             "refresh": self.tr("Refresh models"),
             "link": self.tr("Connect a model…"),
+            "second_link": self.tr("Run a model on this computer…"),
         }
         self._popup = SearchPopup(themes, self._search, POPUP_SIZE, self, **words)
         self._popup.set_label(self.tr("Search models"), self.tr("Search, or type a model id"))
@@ -158,6 +160,7 @@ class ModelPicker(QToolButton):
         self._popup.left.connect(self._on_left)
         self._popup.refresh_requested.connect(self.refresh_requested)
         self._popup.link_followed.connect(self.connect_requested)
+        self._popup.second_link_followed.connect(self.model_file_requested)
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
         self._update_text()

@@ -28,6 +28,7 @@ def page_title(page: str) -> str:
     translate = QCoreApplication.translate
     titles = {
         "providers": translate("SettingsPages", "Providers and keys"),
+        "local": translate("SettingsPages", "Models on this computer"),
         "modes": translate("SettingsPages", "Modes"),
         "rules": translate("SettingsPages", "Rules"),
         "decisions": translate("SettingsPages", "Decisions"),
@@ -42,7 +43,7 @@ def page_title(page: str) -> str:
 def setting_entries() -> list[SettingEntry]:
     """Return every page and every field that has a control of its own on one."""
     found: list[SettingEntry] = []
-    for page in (*(name for name in Preferences.model_fields if name != "local"), "rules", "decisions"):
+    for page in (*Preferences.model_fields, "rules", "decisions"):
         title = page_title(page)
         found.append(SettingEntry(page, "", title, title))
         section = Preferences.model_fields[page].annotation if page in Preferences.model_fields else None

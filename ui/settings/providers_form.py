@@ -15,6 +15,7 @@ from ui.forms.form import TABLE
 from ui.settings.card_list import CardEditor
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, button, label
+from ui.style.layouts import FlowRows
 from ui.style.removal import remove_widget
 from ui.style.server_fields import (
     ApiKeyField,
@@ -228,6 +229,7 @@ class ProviderSettings(QWidget):
     endpoint_edited = Signal(object)
     """The edited Endpoint."""
     connect_requested = Signal()
+    local_requested = Signal()
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -239,7 +241,8 @@ class ProviderSettings(QWidget):
         self._keyring_label = label(kind="muted", wrap=True)
         self._none = label(self.tr("No server is connected yet."), "muted")
         self._list = vbox(spacing=SPACE_S)
-        foot = hbox(button(self.tr("Connect a model…"), self.connect_requested.emit), end_stretch=True)
+        connect = button(self.tr("Connect a model…"), self.connect_requested.emit)
+        foot = FlowRows((connect, button(self.tr("Run a model on this computer…"), self.local_requested.emit)))
         vbox(
             self._keyring_label, self._none, self._list, foot, parent=self, spacing=SPACE_M, margins=0, end_stretch=True
         )

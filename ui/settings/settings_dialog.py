@@ -25,6 +25,7 @@ from desktop_agent.types.preferences import Preferences
 from ui.forms.form import SETTINGS, Form
 from ui.forms.model_fields import add_model_fields, typed_value
 from ui.settings.found_histories import FoundHistorySettings
+from ui.settings.local_models_page import LocalModelSettings
 from ui.settings.mcp_servers.mcp_servers_form import McpServersForm
 from ui.settings.modes_form import ModeSettings
 from ui.settings.pages import CUSTOM_PAGES, page_title
@@ -124,6 +125,7 @@ class SettingsDialog(QDialog):
         self.shortcuts = ShortcutSettings(themes)
         self.histories = FoundHistorySettings()
         self.storage = StorageSettings(themes, self._create_form("storage"))
+        self.local = LocalModelSettings(themes, self._create_form("local", ("idle_minutes", "context_tokens")))
         self.usage = UsageSettings(themes, self._create_form("usage"))
         self._problem = StatusLine(themes)
         self._pages_by_name: list[str] = []
@@ -133,6 +135,7 @@ class SettingsDialog(QDialog):
         self._column = QVBoxLayout(self)
         self._pages = QStackedWidget()
         self._add_page("providers", self.providers)
+        self._add_page("local", self.local)
         for name in ("models", "chat"):
             self._add_section(name)
         self._add_page("modes", self.modes)
@@ -164,7 +167,8 @@ class SettingsDialog(QDialog):
         self._preferences = preferences
         self.show_problem("")
         for name, form in self._forms.items():
-            form.show_values(dict(getattr(preferences, name)))
+            values = dict(getattr(preferences, name))
+            form.show_values({field: values[field] for field in form.rows})
         self.providers.show_endpoints(preferences.providers.endpoints)
         self.modes.show_items(preferences.modes.defined)
         self.specialists.show_items(preferences.specialists.defined)
@@ -225,10 +229,10 @@ class SettingsDialog(QDialog):
         self._preferences = self._preferences.model_copy(update={section: new})
         self.preferences_changed.emit(self._preferences)
 
-    def _create_form(self, name: str) -> Form:
+    def _create_form(self, name: str, fields: tuple[str, ...] = ()) -> Form:
         form = self._forms[name] = Form(SETTINGS)
         section: BaseModel = getattr(self._preferences, name)
-        add_model_fields(form, type(section))
+        add_model_fields(form, type(section), fields)
         form.changed.connect(partial(self._on_field_changed, name))
         return form
 

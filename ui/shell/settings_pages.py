@@ -9,6 +9,7 @@ from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import McpLogLine, McpServerState
 from desktop_agent.types.permissions import AuditEntry
+from ui.bridge.desktop.local_models import LocalModelRunner
 from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.mcp_servers import McpServerSettings
@@ -242,3 +243,16 @@ class StoragePresenter(QObject):
     async def _refresh(self) -> None:
         self._page.show_last_check(await self._disk.last_check())
         self._page.show_size(*await self._disk.count())
+
+
+def connect_local_models(dialog: SettingsDialog, runner: LocalModelRunner) -> None:
+    """Connect the page of model files with what runs them; the dialog gives way to the conversation that follows."""
+    page = dialog.local
+    page.run_requested.connect(runner.run)
+    page.file_chosen.connect(runner.run_file)
+    page.stop_requested.connect(runner.stop)
+    page.refresh_requested.connect(runner.refresh)
+    runner.found.connect(page.show_found)
+    runner.state_changed.connect(page.show_state)
+    runner.failed.connect(page.show_problem)
+    runner.ready.connect(dialog.hide)

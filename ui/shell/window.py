@@ -133,6 +133,8 @@ class MainWindow(QMainWindow):
     """
 
     settings_requested = Signal()
+    model_file_requested = Signal()
+    """The person wants to run a model file."""
     scheduled_requested = Signal()
     """The person wants to see the scheduled prompts."""
     close_requested = Signal()
@@ -207,6 +209,11 @@ class MainWindow(QMainWindow):
         self._has_content = True
 
     @property
+    def shows_welcome(self) -> bool:
+        """Whether the welcome page is in front."""
+        return self._welcome is not None and self.panes.pages.currentWidget() is self._welcome.welcome
+
+    @property
     def conversation(self) -> "OpenConversation | None":
         """The open conversation."""
         return self._library.current
@@ -229,6 +236,7 @@ class MainWindow(QMainWindow):
             welcome = WelcomePage(self._themes)
             self.panes.pages.addWidget(welcome)
             welcome.back_requested.connect(self.show_conversation_page)
+            welcome.model_file_requested.connect(self.model_file_requested)
             # The open conversation is already there, behind the welcome page.
             self.sidebar.conversation_chosen.connect(self.show_conversation_page)
             self._welcome = WelcomePresenter(welcome, self._servers, self._library, self)
@@ -325,6 +333,7 @@ class MainWindow(QMainWindow):
         sidebar.delete_requested.connect(library.delete)
         sidebar.search_left.connect(self.page.composer.editor.setFocus)
         self.page.connect_requested.connect(self.show_welcome)
+        self.page.model_picker.model_file_requested.connect(self.model_file_requested)
         self.page.settings_requested.connect(self.settings_requested)
         self.page.review_requested.connect(self.approvals.show)
         picker = self.page.session_controls.picker

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QEvent, QModelIndex, QObject, QPoint, QSize, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QModelIndex, QObject, QPoint, QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import QActionGroup, QColor, QGuiApplication, QHideEvent, QKeyEvent, QPalette
 from PySide6.QtWidgets import QFrame, QListView, QMenu, QWidget
 
@@ -134,6 +135,7 @@ class SearchPopup(QFrame):
     """It was closed without a choice; the query in it."""
     refresh_requested = Signal()
     link_followed = Signal()
+    second_link_followed = Signal()
 
     def __init__(
         self,
@@ -145,6 +147,7 @@ class SearchPopup(QFrame):
         name: str,
         refresh: str,
         link: str,
+        second_link: str = "",
     ) -> None:
         """`size` is for 100 % zoom. `refresh` and `link` name the buttons that search again and open a page."""
         super().__init__(parent, Qt.WindowType.Popup)
@@ -152,7 +155,9 @@ class SearchPopup(QFrame):
         self._was_chosen = False
         self.panel = SearchPanel(themes, find, name)
         self._refresh = IconButton(themes, "refresh", refresh)
-        self._link = button(link, self._follow, "link")
+        self._link = button(link, partial(self._follow, self.link_followed), "link")
+        self._second_link = button(second_link, partial(self._follow, self.second_link_followed), "link")
+        self._second_link.setVisible(bool(second_link))
         self._build(name)
         self.panel.chosen.connect(self._choose)
         self._refresh.clicked.connect(self.refresh_requested)
@@ -197,14 +202,14 @@ class SearchPopup(QFrame):
         self.hide()
         self.chosen.emit(row)
 
-    def _follow(self) -> None:
+    def _follow(self, followed: SignalInstance) -> None:
         self.hide()
-        self.link_followed.emit()
+        followed.emit()
 
     def _build(self, name: str) -> None:
         self.setProperty("kind", "popup")
         self.setAccessibleName(name)
-        foot = hbox(self._link, self._refresh)
+        foot = hbox(vbox(self._link, self._second_link, spacing=0), self._refresh)
         foot.insertStretch(1, 1)
         vbox(self.panel, line(), foot, parent=self, spacing=SPACE_XS, margins=SPACE_S, grow=self.panel)
 

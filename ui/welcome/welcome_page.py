@@ -16,6 +16,7 @@ from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelServers
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import IconButton, button, label
+from ui.style.layouts import FlowRows
 from ui.style.removal import remove_widget
 from ui.style.server_fields import Status, dialect_names
 from ui.style.theme import READING_WIDTH, SPACE_L, SPACE_M, SPACE_S, SPACE_XL, SPACE_XS, ThemeSource, pixmap
@@ -54,6 +55,7 @@ class WelcomePage(QScrollArea):
     custom_session_submitted = Signal(object, object)
     """The same; the key is to be kept in memory only."""
     demo_requested = Signal()
+    model_file_requested = Signal()
     back_requested = Signal()
     """Back to the conversation that was open."""
 
@@ -132,7 +134,11 @@ class WelcomePage(QScrollArea):
         vbox(
             self._head(),
             self._demo_card(),
-            self._card(self.tr("On this computer"), vbox(self._searching, self._locals), self._refresh_button()),
+            self._card(
+                self.tr("On this computer"),
+                vbox(self._searching, self._locals, self._file_row()),
+                self._refresh_button(),
+            ),
             self._card(self.tr("With an API key"), self._cloud_part()),
             self._card(self.tr("Any other server"), self._custom_part()),
             parent=middle,
@@ -158,6 +164,10 @@ class WelcomePage(QScrollArea):
         head = hbox(heading, *([beside] if beside is not None else []), grow=heading)
         vbox(head, content, parent=card, spacing=SPACE_S, margins=(SPACE_L, SPACE_M, SPACE_L, SPACE_M))
         return card
+
+    def _file_row(self) -> QWidget:
+        run = button(self.tr("Run a model on this computer…"), self.model_file_requested.emit, "link")
+        return FlowRows((run,))
 
     def _refresh_button(self) -> QWidget:
         refresh = IconButton(self._themes, "refresh", self.tr("Look again"))

@@ -123,8 +123,17 @@ def test_the_sections_are_pages(driver):
     sections = driver.part(QListWidget, "Sections")
     names = [sections.item(i).text() for i in range(sections.count())]
     agents = ("Modes", *RULES, "MCP servers", "Specialists")
-    assert names == ["Providers and keys", "Models", "Chat", *agents, "Appearance", "Network", *LAST]
-    sections.setCurrentRow(2)
+    assert names == [
+        "Providers and keys",
+        "Models on this computer",
+        "Models",
+        "Chat",
+        *agents,
+        "Appearance",
+        "Network",
+        *LAST,
+    ]
+    sections.setCurrentRow(3)
     assert driver.part(QCheckBox, "Enter sends").isVisible()
     assert not driver.part(QComboBox, "Theme").isVisible()
 

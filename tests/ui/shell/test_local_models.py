@@ -1,0 +1,58 @@
+"""A model file is run from the first screen and answers, with a real process behind it."""
+
+import sys
+
+import pytest
+from PySide6.QtWidgets import QLabel, QPushButton
+
+from tests.fakes.local_models import install_server, servers_of, write_model
+from tests.fakes.qt_loop import until
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
+
+
+def press(widget, name):
+    button = next(each for each in widget.findChildren(QPushButton) if each.accessibleName() == name)
+    assert button.isEnabled()
+    button.click()
+
+
+def test_a_model_file_answers_from_the_first_screen_on(on_screen, tmp_path, monkeypatch):
+    model = write_model(tmp_path / "home/.lmstudio/models/a/b/tiny-Q8_0.gguf")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("DESKTOP_AGENT_LLAMA_SERVER", install_server(tmp_path))
+
+    async def work(screen):
+        screen.press("Run a model on this computer…")
+        page = screen.desk._settings_presenter._dialog.local
+        await until(
+            lambda: [each for each in page.findChildren(QPushButton) if each.accessibleName() == "Run tiny-Q8_0"]
+        )
+        press(page, "Run tiny-Q8_0")
+        await until(lambda: screen.conversation is not None)
+        assert not page.isVisible()
+        assert (screen.conversation.endpoint_id, screen.conversation.model) == ("local-models", "tiny-Q8_0")
+        await screen.say("Hello")
+        assert screen.answers() == ["Hello from tiny-Q8_0"]
+        screen.desk._settings_presenter.show("local")
+        await until(lambda: any("runs and takes" in each.text() for each in page.findChildren(QLabel)))
+        press(page, "Stop the model")
+        await until(lambda: not servers_of(model))
+        await screen.idle()
+
+    on_screen(work, connected=False)
+
+
+def test_no_server_is_said_with_a_way_to_get_one(on_screen, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("DESKTOP_AGENT_LLAMA_SERVER", str(tmp_path / "nothing"))
+
+    async def work(screen):
+        screen.desk._settings_presenter.show("local")
+        page = screen.desk._settings_presenter._dialog.local
+        await until(
+            lambda: any("not installed" in each.text() for each in page.findChildren(QLabel) if each.isVisible())
+        )
+        await screen.idle()
+
+    on_screen(work, connected=False)

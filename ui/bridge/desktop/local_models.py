@@ -1,0 +1,94 @@
+"""Model files of this computer for the screens: what is found, what runs, and the person's choices."""
+
+import asyncio
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.types.errors import AgentError
+from desktop_agent.types.preferences import LocalModelPreferences
+from desktop_agent.types.providers import LOCAL_ENDPOINT, LocalModel
+from ui.bridge.event_loop import BackgroundTasks
+
+
+class LocalModelRunner(QObject):
+    """Finds and runs model files; what goes wrong is a state too."""
+
+    found = Signal(object)
+    """FoundModels."""
+    state_changed = Signal(object)
+    """A LocalState."""
+    failed = Signal(object)
+    """A Sentence about a choice that did not work."""
+    ready = Signal(str, str)
+    """Endpoint id and model of one that was started by `run`."""
+
+    def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+        self._is_listening = False
+
+    @property
+    def preferences(self) -> LocalModelPreferences:
+        return self._engine.preferences.local
+
+    def refresh(self) -> None:
+        """Look for models and the server, and tell the state."""
+        # Late: what runs models is not needed before somebody looks at them.
+        local = self._engine.connections.local
+        if not self._is_listening:
+            self._is_listening = True
+            local.on_state(self.state_changed.emit)
+        self.state_changed.emit(local.state)
+        self._tasks.start(self._find())
+
+    def run(self, model: LocalModel) -> None:
+        """Choose a model and load it."""
+        self._tasks.start(self._run(model))
+
+    def run_file(self, path: str) -> None:
+        """Choose a file and load it."""
+        self._tasks.start(self._run_file(Path(path)))
+
+    def stop(self) -> None:
+        """End the server."""
+        self._tasks.start(self._engine.connections.local.stop())
+
+    async def _find(self) -> None:
+        from desktop_agent.local_models.model_files import find_models
+
+        self.found.emit(await asyncio.to_thread(find_models))
+
+    async def _run_file(self, path: Path) -> None:
+        from desktop_agent.local_models.model_files import read_model
+
+        try:
+            model = await asyncio.to_thread(read_model, path)
+        except AgentError as error:
+            self.failed.emit(error.whole)
+        else:
+            await self._run(model)
+
+    async def _run(self, model: LocalModel) -> None:
+        model = await self._choose(model)
+        try:
+            await self._engine.connections.local.start(model)
+        except AgentError as error:
+            self.failed.emit(error.whole)
+        else:
+            self.ready.emit(LOCAL_ENDPOINT, model.id)
+
+    async def _choose(self, model: LocalModel) -> LocalModel:
+        """Remember the model; another file of its name gets a number."""
+        local = self.preferences
+        others = tuple(other for other in local.models if other.path != model.path)
+        id_, number = model.id, 2
+        while any(other.id == id_ for other in others):
+            id_, number = f"{model.id} ({number})", number + 1
+        model = model.model_copy(update={"id": id_})
+        preferences = self._engine.preferences
+        local = local.model_copy(update={"models": (*others, model)})
+        await self._engine.change_preferences(preferences.model_copy(update={"local": local}))
+        return model

@@ -1,0 +1,36 @@
+"""Offers the page of model files, and uses a model that was loaded there."""
+
+from PySide6.QtCore import QObject, Slot
+
+from ui.bridge.desktop.local_models import LocalModelRunner
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.model_servers import ModelServers
+from ui.shell.settings import SettingsPresenter
+from ui.shell.window import MainWindow
+
+
+class LocalModelPresenter(QObject):
+    """Connects what runs model files with the settings, the window and the open conversation."""
+
+    def __init__(
+        self,
+        runner: LocalModelRunner,
+        settings: SettingsPresenter,
+        window: MainWindow,
+        library: ConversationLibrary,
+        servers: ModelServers,
+    ) -> None:
+        super().__init__(window)
+        self._window, self._library, self._servers = window, library, servers
+        settings.set_local_models(runner)
+        window.model_file_requested.connect(lambda: settings.show("local"))
+        runner.ready.connect(self._use)
+
+    @Slot(str, str)
+    def _use(self, endpoint_id: str, model: str) -> None:
+        """Use it in the open conversation, or in a new one after the first screen."""
+        self._servers.refresh_models()
+        if self._library.current is None or self._window.shows_welcome:
+            self._library.new(endpoint_id=endpoint_id, model=model)
+        else:
+            self._window.page.models.choose_model(endpoint_id, model)
