@@ -2154,6 +2154,65 @@ Aufwärts zu: {1}</translation>
     </message>
 </context>
 <context>
+    <name>LocalModelSettings</name>
+    <message>
+        <source>Looking for model files on this computer…</source>
+        <translation>Modelldateien auf diesem Computer werden gesucht…</translation>
+    </message>
+    <message>
+        <source>No model files were found. Choose one whose name ends in .gguf, or get one with another program.</source>
+        <translation>Es wurden keine Modelldateien gefunden. Wählen Sie eine, deren Name auf .gguf endet, oder laden Sie eine mit einem anderen Programm.</translation>
+    </message>
+    <message>
+        <source>Models are run by llama.cpp, which is not installed here. Install it by your package manager, “brew install llama.cpp” or “winget install llama.cpp”, or from github.com/ggml-org/llama.cpp. Look again.</source>
+        <translation>Modelle führt llama.cpp aus, das hier nicht installiert ist. Installieren Sie es mit Ihrer Paketverwaltung, mit „brew install llama.cpp“ oder „winget install llama.cpp“, oder von github.com/ggml-org/llama.cpp. Suchen Sie dann erneut.</translation>
+    </message>
+    <message>
+        <source>Stop the model</source>
+        <translation>Modell beenden</translation>
+    </message>
+    <message>
+        <source>Choose a file…</source>
+        <translation>Datei wählen…</translation>
+    </message>
+    <message>
+        <source>Look again</source>
+        <translation>Erneut suchen</translation>
+    </message>
+    <message>
+        <source>Run a model file on this computer: no key, no network, no cost.</source>
+        <translation>Eine Modelldatei auf diesem Computer ausführen: ohne Schlüssel, ohne Netz, ohne Kosten.</translation>
+    </message>
+    <message>
+        <source>Loading “{0}”: {1} in memory, the file has {2}.</source>
+        <translation>„{0}“ wird geladen: {1} im Speicher, die Datei hat {2}.</translation>
+    </message>
+    <message>
+        <source>“{0}” runs and takes {1} of memory.</source>
+        <translation>„{0}“ läuft und belegt {1} Speicher.</translation>
+    </message>
+    <message>
+        <source>context {0}</source>
+        <translation>Kontext {0}</translation>
+    </message>
+    <message>
+        <source>Run</source>
+        <translation>Ausführen</translation>
+    </message>
+    <message>
+        <source>Run {0}</source>
+        <translation>{0} ausführen</translation>
+    </message>
+    <message>
+        <source>Choose a model file</source>
+        <translation>Modelldatei wählen</translation>
+    </message>
+    <message>
+        <source>Models (*.gguf)</source>
+        <translation>Modelle (*.gguf)</translation>
+    </message>
+</context>
+<context>
     <name>LocalRow</name>
     <message>
         <source>not running</source>
@@ -2789,6 +2848,10 @@ Aufwärts zu: {1}</translation>
         <translation>Modell verbinden…</translation>
     </message>
     <message>
+        <source>Run a model on this computer…</source>
+        <translation>Ein Modell auf diesem Computer ausführen…</translation>
+    </message>
+    <message>
         <source>Search models</source>
         <translation>Modelle suchen</translation>
     </message>
@@ -3275,7 +3338,18 @@ Aufwärts zu: {1}</translation>
     </message>
 </context>
 <context>
+    <name>PortalKeys</name>
+    <message>
+        <source>Ask a quick question</source>
+        <translation>Eine schnelle Frage stellen</translation>
+    </message>
+</context>
+<context>
     <name>Preferences</name>
+    <message>
+        <source>Press keys</source>
+        <translation>Tasten drücken</translation>
+    </message>
     <message>
         <source>Browse…</source>
         <translation>Durchsuchen…</translation>
@@ -3287,6 +3361,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>{0} (not installed)</source>
         <translation>{0} (nicht installiert)</translation>
+    </message>
+    <message>
+        <source>{0} alone is needed for writing and moving. Use it with Ctrl or Alt.</source>
+        <translation>{0} allein wird zum Schreiben und Bewegen gebraucht. Verwenden Sie es mit Strg oder Alt.</translation>
     </message>
     <message>
         <source>This is not a whole number above {0}. Write one such as {1}, or leave it empty.</source>
@@ -3441,6 +3519,14 @@ Aufwärts zu: {1}</translation>
         <translation>Wartet im Infobereich, oder als minimiertes Fenster, wo es keinen gibt.</translation>
     </message>
     <message>
+        <source>Keys for a quick question</source>
+        <translation>Tasten für eine schnelle Frage</translation>
+    </message>
+    <message>
+        <source>Open its small window while another program is in front. Press the keys here; Backspace removes them.</source>
+        <translation>Öffnen ihr kleines Fenster, während ein anderes Programm vorn ist. Drücken Sie die Tasten hier; die Rücktaste entfernt sie.</translation>
+    </message>
+    <message>
         <source>Tool rounds</source>
         <translation>Werkzeugrunden</translation>
     </message>
@@ -3593,6 +3679,14 @@ Aufwärts zu: {1}</translation>
         <translation>Hosts auf diesem Computer oder in einem privaten Netz, nach deren Seiten das Modell fragen darf und die Befehle unter einem öffentlichen Namen erreichen dürfen, durch Leerzeichen getrennt. Andere werden abgelehnt.</translation>
     </message>
     <message>
+        <source>Check for new versions</source>
+        <translation>Nach neuen Versionen sehen</translation>
+    </message>
+    <message>
+        <source>Asks once a day whether there is a newer version, and says so. Nothing is downloaded.</source>
+        <translation>Fragt einmal am Tag, ob es eine neuere Version gibt, und sagt es. Nichts wird heruntergeladen.</translation>
+    </message>
+    <message>
         <source>Providers</source>
         <translation>Anbieter</translation>
     </message>
@@ -3607,6 +3701,22 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>The model in use.</source>
         <translation>Das verwendete Modell.</translation>
+    </message>
+    <message>
+        <source>Unload after</source>
+        <translation>Entladen nach</translation>
+    </message>
+    <message>
+        <source>Minutes without use after which a model leaves the memory; the next message loads it. 0: never.</source>
+        <translation>Minuten ohne Benutzung, nach denen ein Modell den Speicher verlässt; die nächste Nachricht lädt es. 0: nie.</translation>
+    </message>
+    <message>
+        <source>Context</source>
+        <translation>Kontext</translation>
+    </message>
+    <message>
+        <source>Tokens that a model file is given room for; more need more memory. Never more than the model has.</source>
+        <translation>Tokens, für die eine Modelldatei Platz bekommt; mehr brauchen mehr Speicher. Nie mehr, als das Modell hat.</translation>
     </message>
     <message>
         <source>Modes</source>
@@ -3871,6 +3981,10 @@ Aufwärts zu: {1}</translation>
         <translation>Modell verbinden…</translation>
     </message>
     <message>
+        <source>Run a model on this computer…</source>
+        <translation>Ein Modell auf diesem Computer ausführen…</translation>
+    </message>
+    <message>
         <source>Keys are held by: {0}</source>
         <translation>Schlüssel verwahrt: {0}</translation>
     </message>
@@ -4012,6 +4126,21 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Attach the clipboard</source>
         <translation>Zwischenablage anhängen</translation>
+    </message>
+    <message>
+        <source>Attach a screenshot</source>
+        <translation>Bildschirmfoto anhängen</translation>
+    </message>
+    <message>
+        <source>Screenshot</source>
+        <translation>Bildschirmfoto</translation>
+    </message>
+</context>
+<context>
+    <name>QuickAskKeys</name>
+    <message>
+        <source>Your desktop calls it {0}.</source>
+        <translation>Ihr Desktop nennt sie {0}.</translation>
     </message>
 </context>
 <context>
@@ -5301,6 +5430,10 @@ Aufwärts zu: {1}</translation>
         <translation>Wählen Sie einen Datenordner auf einem Datenträger dieses Computers: desktop-agent --data-dir ORDNER.</translation>
     </message>
     <message>
+        <source>Choose a file whose name ends in .gguf, or download it again.</source>
+        <translation>Wählen Sie eine Datei, deren Name auf .gguf endet, oder laden Sie sie erneut herunter.</translation>
+    </message>
+    <message>
         <source>Choose a folder first, or another scope.</source>
         <translation>Wählen Sie erst einen Ordner, oder einen anderen Geltungsbereich.</translation>
     </message>
@@ -5333,6 +5466,10 @@ Aufwärts zu: {1}</translation>
         <translation>Wählen Sie eine Antwort.</translation>
     </message>
     <message>
+        <source>Choose another file.</source>
+        <translation>Wählen Sie eine andere Datei.</translation>
+    </message>
+    <message>
         <source>Choose another folder for the conversation, or make this one again.</source>
         <translation>Wählen Sie einen anderen Ordner für die Unterhaltung, oder legen Sie diesen wieder an.</translation>
     </message>
@@ -5355,6 +5492,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Choose another model, or check the server&apos;s address.</source>
         <translation>Wählen Sie ein anderes Modell, oder prüfen Sie die Adresse des Servers.</translation>
+    </message>
+    <message>
+        <source>Choose another model, or choose the file again.</source>
+        <translation>Wählen Sie ein anderes Modell, oder wählen Sie die Datei erneut.</translation>
     </message>
     <message>
         <source>Choose another model, or the Responses dialect for this server.</source>
@@ -5411,6 +5552,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Choose the archive, the folder or the conversations.json of an export.</source>
         <translation>Wählen Sie das Archiv, den Ordner oder die conversations.json eines Exports.</translation>
+    </message>
+    <message>
+        <source>Choose the file of the model itself.</source>
+        <translation>Wählen Sie die Datei des Modells selbst.</translation>
     </message>
     <message>
         <source>Choose the folder of the export alone.</source>
@@ -5501,6 +5646,10 @@ Aufwärts zu: {1}</translation>
         <translation>Kopieren Sie die Einzelheiten, und berichten Sie, was Sie getan haben.</translation>
     </message>
     <message>
+        <source>Copy the details to see what the server said, or choose another model.</source>
+        <translation>Kopieren Sie die Details, um zu sehen, was der Server gemeldet hat, oder wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
         <source>Copy the key again, without line breaks.</source>
         <translation>Kopieren Sie den Schlüssel noch einmal, ohne Zeilenumbrüche.</translation>
     </message>
@@ -5577,6 +5726,10 @@ Aufwärts zu: {1}</translation>
         <translation>Laden Sie den Export noch einmal herunter.</translation>
     </message>
     <message>
+        <source>Download the missing file into the same folder.</source>
+        <translation>Laden Sie die fehlende Datei in denselben Ordner herunter.</translation>
+    </message>
+    <message>
         <source>Edit the one that waits, or send a new one.</source>
         <translation>Bearbeiten Sie die wartende, oder senden Sie eine neue.</translation>
     </message>
@@ -5611,6 +5764,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Entries that the program keeps for itself ({name}).</source>
         <translation>Einträge, die das Programm für sich behält ({name}).</translation>
+    </message>
+    <message>
+        <source>Export or download it again.</source>
+        <translation>Exportieren Sie es noch einmal, oder laden Sie es noch einmal herunter.</translation>
     </message>
     <message>
         <source>Files are being put back just now.</source>
@@ -5787,6 +5944,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Install it, or give its whole path with Edit.</source>
         <translation>Installieren Sie es, oder geben Sie mit „Bearbeiten“ seinen ganzen Pfad an.</translation>
+    </message>
+    <message>
+        <source>Install llama.cpp (https://github.com/ggml-org/llama.cpp), so that there is a program llama-server.</source>
+        <translation>Installieren Sie llama.cpp (https://github.com/ggml-org/llama.cpp), sodass es ein Programm llama-server gibt.</translation>
     </message>
     <message>
         <source>Install that, or correct the first line.</source>
@@ -6091,6 +6252,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>No call waits for a result.</source>
         <translation>Kein Aufruf wartet auf ein Ergebnis.</translation>
+    </message>
+    <message>
+        <source>No free port was found for the model.</source>
+        <translation>Für das Modell wurde kein freier Port gefunden.</translation>
     </message>
     <message>
         <source>No histories of “{program}” can be read.</source>
@@ -6439,6 +6604,10 @@ Aufwärts zu: {1}</translation>
         <translation>Senden Sie sie als neue Nachricht erneut, wenn sie noch gebraucht wird.</translation>
     </message>
     <message>
+        <source>Send it again: the model is loaded anew then.</source>
+        <translation>Senden Sie es erneut: Das Modell wird dann neu geladen.</translation>
+    </message>
+    <message>
         <source>Send the same words as a new message.</source>
         <translation>Senden Sie dieselben Worte als neue Nachricht.</translation>
     </message>
@@ -6469,6 +6638,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Start a new conversation, or remove some of the pictures.</source>
         <translation>Beginnen Sie eine neue Unterhaltung, oder entfernen Sie einige der Bilder.</translation>
+    </message>
+    <message>
+        <source>Start it again.</source>
+        <translation>Starten Sie es erneut.</translation>
     </message>
     <message>
         <source>Start it, or correct its address with Edit; then press Test.</source>
@@ -6777,8 +6950,16 @@ Aufwärts zu: {1}</translation>
         <translation>Das Modell hat seine Antwort beendet, ohne etwas zu sagen.</translation>
     </message>
     <message>
+        <source>The model file “{model}” is no longer chosen.</source>
+        <translation>Die Modelldatei „{model}“ ist nicht mehr ausgewählt.</translation>
+    </message>
+    <message>
         <source>The model is still working.</source>
         <translation>Das Modell arbeitet noch.</translation>
+    </message>
+    <message>
+        <source>The model lacks the file “{name}”.</source>
+        <translation>Dem Modell fehlt die Datei „{name}“.</translation>
     </message>
     <message>
         <source>The model server could not be reached: {message}</source>
@@ -7085,6 +7266,14 @@ Aufwärts zu: {1}</translation>
         <translation>Der Server führt zu einem anderen, „{host}“; dem wird nicht gefolgt.</translation>
     </message>
     <message>
+        <source>The server of “{model}” ended by itself.</source>
+        <translation>Der Server von „{model}“ hat sich selbst beendet.</translation>
+    </message>
+    <message>
+        <source>The server of “{model}” ended while it answered.</source>
+        <translation>Der Server von „{model}“ endete, während er antwortete.</translation>
+    </message>
+    <message>
         <source>The server refused reasoning of earlier turns, so it was asked once more without that reasoning.</source>
         <translation>Der Server wies das Nachdenken früherer Züge zurück, daher wurde er ohne es noch einmal gefragt.</translation>
     </message>
@@ -7337,6 +7526,10 @@ Aufwärts zu: {1}</translation>
         <translation>Es gibt keinen Wächter „{name}“.</translation>
     </message>
     <message>
+        <source>There is no llama.cpp server on this computer.</source>
+        <translation>Auf diesem Computer gibt es keinen llama.cpp-Server.</translation>
+    </message>
+    <message>
         <source>There is no message “{id}” in this conversation.</source>
         <translation>Es gibt keine Nachricht „{id}“ in dieser Unterhaltung.</translation>
     </message>
@@ -7439,6 +7632,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>This belongs to another event loop.</source>
         <translation>Das gehört zu einer anderen Ereignisschleife.</translation>
+    </message>
+    <message>
+        <source>This build has an unusable address for new versions.</source>
+        <translation>Die Adresse für neue Versionen in diesem Programm ist unbrauchbar.</translation>
     </message>
     <message>
         <source>This checkpoint belongs to another folder.</source>
@@ -7713,6 +7910,14 @@ Aufwärts zu: {1}</translation>
         <translation>Entsperren Sie den Schlüsselbund, und versuchen Sie es erneut, oder nennen Sie den Server mit --dialect oder --base-url und geben Sie seinen Schlüssel in {variable} an.</translation>
     </message>
     <message>
+        <source>Unpack it with its password, and import the file with the conversations.</source>
+        <translation>Entpacken Sie es mit seinem Passwort, und importieren Sie die Datei mit den Unterhaltungen.</translation>
+    </message>
+    <message>
+        <source>Unpack it, and import the file with the conversations.</source>
+        <translation>Entpacken Sie es, und importieren Sie die Datei mit den Unterhaltungen.</translation>
+    </message>
+    <message>
         <source>Use 1 to 64 letters, digits, _ and -.</source>
         <translation>Verwenden Sie 1 bis 64 Buchstaben, Ziffern, _ und -.</translation>
     </message>
@@ -7767,6 +7972,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Wait a moment.</source>
         <translation>Warten Sie einen Moment.</translation>
+    </message>
+    <message>
+        <source>Wait for its answer or stop it, then try again.</source>
+        <translation>Warten Sie seine Antwort ab oder halten Sie sie an, und versuchen Sie es dann erneut.</translation>
     </message>
     <message>
         <source>Wait until it has ended, then try again.</source>
@@ -7831,6 +8040,14 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>What “{host}” must not see was kept back.</source>
         <translation>Was „{host}“ nicht sehen darf, wurde zurückgehalten.</translation>
+    </message>
+    <message>
+        <source>What “{host}” sent describes no version.</source>
+        <translation>Was „{host}“ geschickt hat, beschreibt keine Version.</translation>
+    </message>
+    <message>
+        <source>What “{host}” sent is too large to describe a version.</source>
+        <translation>Was „{host}“ geschickt hat, ist zu groß für die Beschreibung einer Version.</translation>
     </message>
     <message>
         <source>What “{tool}” took back is not done again; only files are brought back.</source>
@@ -7999,6 +8216,14 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>its “url” is no web address</source>
         <translation>seine „url“ ist keine Webadresse</translation>
+    </message>
+    <message>
+        <source>llama.cpp could not load “{model}”.</source>
+        <translation>llama.cpp konnte „{model}“ nicht laden.</translation>
+    </message>
+    <message>
+        <source>llama.cpp keeps the last prompt by itself.</source>
+        <translation>llama.cpp behält den letzten Prompt von selbst.</translation>
     </message>
     <message>
         <source>nothing answers at {where}</source>
@@ -8271,8 +8496,16 @@ Aufwärts zu: {1}</translation>
         <translation>„{host}“ führt endlos von einer Adresse zur nächsten.</translation>
     </message>
     <message>
+        <source>“{host}” leads to another server, which is not asked.</source>
+        <translation>„{host}“ verweist auf einen anderen Server, der nicht gefragt wird.</translation>
+    </message>
+    <message>
         <source>“{host}” leads to the private address {address}. Only the person can allow that host, in Preferences under Network.</source>
         <translation>„{host}“ führt zur privaten Adresse {address}. Nur der Mensch kann diesen Host erlauben, in den Einstellungen unter „Netzwerk“.</translation>
+    </message>
+    <message>
+        <source>“{host}” names no version (status {status}).</source>
+        <translation>„{host}“ nennt keine Version (Status {status}).</translation>
     </message>
     <message>
         <source>“{host}” took longer than {seconds} seconds.</source>
@@ -8323,6 +8556,10 @@ Aufwärts zu: {1}</translation>
         <translation>„{model}“ wird mit Worten gebeten, in JSON zu antworten: Nichts stellt sicher, dass es das tut.</translation>
     </message>
     <message>
+        <source>“{model}” is still answering, and only one model runs at a time.</source>
+        <translation>„{model}“ antwortet noch, und es läuft immer nur ein Modell.</translation>
+    </message>
+    <message>
         <source>“{model}” is told the schema in words: only that it is JSON is made sure.</source>
         <translation>„{model}“ erfährt das Schema in Worten: Sichergestellt ist nur, dass es JSON ist.</translation>
     </message>
@@ -8331,12 +8568,40 @@ Aufwärts zu: {1}</translation>
         <translation>„{model}“ nimmt keine Stoppfolgen, daher wurden sie weggelassen.</translation>
     </message>
     <message>
+        <source>“{model}” was not loaded in time.</source>
+        <translation>„{model}“ wurde nicht rechtzeitig geladen.</translation>
+    </message>
+    <message>
+        <source>“{model}” was stopped.</source>
+        <translation>„{model}“ wurde beendet.</translation>
+    </message>
+    <message>
+        <source>“{model}” was unloaded, because nobody used it.</source>
+        <translation>„{model}“ wurde entladen, weil es nicht benutzt wurde.</translation>
+    </message>
+    <message>
+        <source>“{name}” cannot be read: {why}.</source>
+        <translation>„{name}“ kann nicht gelesen werden: {why}.</translation>
+    </message>
+    <message>
         <source>“{name}” cannot be the name of a tool.</source>
         <translation>„{name}“ kann nicht der Name eines Werkzeugs sein.</translation>
     </message>
     <message>
+        <source>“{name}” could not be started: {why}.</source>
+        <translation>„{name}“ konnte nicht gestartet werden: {why}.</translation>
+    </message>
+    <message>
         <source>“{name}” is a folder, and no program.</source>
         <translation>„{name}“ ist ein Ordner und kein Programm.</translation>
+    </message>
+    <message>
+        <source>“{name}” is a part of a model, and cannot answer by itself.</source>
+        <translation>„{name}“ ist ein Teil eines Modells und kann nicht allein antworten.</translation>
+    </message>
+    <message>
+        <source>“{name}” is no model in the GGUF format: {why}.</source>
+        <translation>„{name}“ ist kein Modell im GGUF-Format: {why}.</translation>
     </message>
     <message>
         <source>“{name}” is no name for one argument.</source>
@@ -8415,10 +8680,6 @@ Aufwärts zu: {1}</translation>
         <translation>„{path}“ enthält keine Unterhaltungen, die diese Version lesen kann.</translation>
     </message>
     <message>
-        <source>“{path}” is a damaged zip archive.</source>
-        <translation>„{path}“ ist ein beschädigtes ZIP-Archiv.</translation>
-    </message>
-    <message>
         <source>“{path}” is a file of the data folder, which no export replaces.</source>
         <translation>„{path}“ ist eine Datei des Datenordners, die kein Export ersetzt.</translation>
     </message>
@@ -8457,6 +8718,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>“{path}” is being written to by another program.</source>
         <translation>„{path}“ wird gerade von einem anderen Programm beschrieben.</translation>
+    </message>
+    <message>
+        <source>“{path}” is damaged and cannot be read.</source>
+        <translation>„{path}“ ist beschädigt und kann nicht gelesen werden.</translation>
     </message>
     <message>
         <source>“{path}” is gone: it was removed or moved.</source>
@@ -8501,6 +8766,14 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>“{path}” is outside the workspace folder.</source>
         <translation>„{path}“ liegt außerhalb des Arbeitsordners.</translation>
+    </message>
+    <message>
+        <source>“{path}” is packed in a way that cannot be read here.</source>
+        <translation>„{path}“ ist auf eine Weise gepackt, die hier nicht gelesen werden kann.</translation>
+    </message>
+    <message>
+        <source>“{path}” is protected by a password.</source>
+        <translation>„{path}“ ist mit einem Passwort geschützt.</translation>
     </message>
     <message>
         <source>“{path}” is the name of a device on Windows.</source>
@@ -8611,6 +8884,10 @@ Aufwärts zu: {1}</translation>
         <translation>Gerade wird eine automatische Sicherung geschrieben. Danach beginnt das von selbst.</translation>
     </message>
     <message>
+        <source>Another program has {keys} already.</source>
+        <translation>Ein anderes Programm hat {keys} schon.</translation>
+    </message>
+    <message>
         <source>Archived conversations: {count}.</source>
         <translation>Archivierte Unterhaltungen: {count}.</translation>
     </message>
@@ -8651,6 +8928,10 @@ Aufwärts zu: {1}</translation>
         <translation>Gelöschte Sicherungen und Kopien: {count}.</translation>
     </message>
     <message>
+        <source>Bind the command “desktop-agent --quick-ask” to a key in the settings of your desktop.</source>
+        <translation>Legen Sie den Befehl „desktop-agent --quick-ask“ in den Einstellungen Ihres Desktops auf eine Taste.</translation>
+    </message>
+    <message>
         <source>Brought back conversations: {count}.</source>
         <translation>Zurückgeholte Unterhaltungen: {count}.</translation>
     </message>
@@ -8689,6 +8970,22 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Choose another resource.</source>
         <translation>Wählen Sie eine andere Ressource.</translation>
+    </message>
+    <message>
+        <source>Choose other keys, or take these from that program.</source>
+        <translation>Wählen Sie andere Tasten, oder nehmen Sie diese dem anderen Programm.</translation>
+    </message>
+    <message>
+        <source>Choose other keys.</source>
+        <translation>Wählen Sie andere Tasten.</translation>
+    </message>
+    <message>
+        <source>Choose the keys again, and agree when it asks.</source>
+        <translation>Wählen Sie die Tasten noch einmal, und stimmen Sie zu, wenn er fragt.</translation>
+    </message>
+    <message>
+        <source>Choose the keys again.</source>
+        <translation>Wählen Sie die Tasten noch einmal.</translation>
     </message>
     <message>
         <source>Compacted: {before} before, {after} now.</source>
@@ -8751,6 +9048,10 @@ Aufwärts zu: {1}</translation>
         <translation>Desktop Agent ist mit diesem Datenordner schon geöffnet ({who}) und antwortet nicht. Beenden Sie diesen Prozess, oder nennen Sie mit --data-dir einen anderen Ordner.</translation>
     </message>
     <message>
+        <source>Desktop Agent {version} of {date} is available.</source>
+        <translation>Desktop Agent {version} vom {date} ist verfügbar.</translation>
+    </message>
+    <message>
         <source>Exported to “{path}”.</source>
         <translation>Nach „{path}“ exportiert.</translation>
     </message>
@@ -8807,12 +9108,20 @@ Aufwärts zu: {1}</translation>
         <translation>Der Ordner „{name}“ wurde verschoben.</translation>
     </message>
     <message>
+        <source>New versions come with your system&apos;s software updates.</source>
+        <translation>Neue Versionen kommen mit den Softwareaktualisierungen Ihres Systems.</translation>
+    </message>
+    <message>
         <source>No conversation was shown yet.</source>
         <translation>Es wurde noch keine Unterhaltung gezeigt.</translation>
     </message>
     <message>
         <source>No model is asked any more. Raise the budget in Settings, or go on once.</source>
         <translation>Es wird kein Modell mehr gefragt. Erhöhen Sie das Budget in den Einstellungen, oder machen Sie einmal weiter.</translation>
+    </message>
+    <message>
+        <source>No screenshot was taken.</source>
+        <translation>Es wurde kein Bildschirmfoto aufgenommen.</translation>
     </message>
     <message>
         <source>Not all of it was redone.</source>
@@ -8825,6 +9134,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Not possible in this package: it may not change how your desktop starts. Your desktop can.</source>
         <translation>In diesem Paket nicht möglich: Es darf nicht ändern, was Ihre Arbeitsumgebung startet. Diese selbst kann es.</translation>
+    </message>
+    <message>
+        <source>Not there yet on this system. The tray&apos;s menu and the command palette open the window.</source>
+        <translation>Auf diesem System gibt es das noch nicht. Das Menü im Infobereich und die Befehlspalette öffnen das Fenster.</translation>
     </message>
     <message>
         <source>Nothing was left to redo: the files are already as they were before it was undone.</source>
@@ -8863,6 +9176,10 @@ Aufwärts zu: {1}</translation>
         <translation>Angeheftete Unterhaltungen: {count}.</translation>
     </message>
     <message>
+        <source>Press the button again for another try.</source>
+        <translation>Drücken Sie die Schaltfläche noch einmal für einen neuen Versuch.</translation>
+    </message>
+    <message>
         <source>Redone: {files}.</source>
         <translation>Wiederhergestellt: {files}.</translation>
     </message>
@@ -8887,8 +9204,16 @@ Aufwärts zu: {1}</translation>
         <translation>Etwas Angehängtes war noch unterwegs.</translation>
     </message>
     <message>
+        <source>Start Desktop Agent again in a desktop session.</source>
+        <translation>Starten Sie Desktop Agent in einer Desktop-Sitzung neu.</translation>
+    </message>
+    <message>
         <source>Tagged conversations: {count}.</source>
         <translation>Unterhaltungen mit Schlagwörtern versehen: {count}.</translation>
+    </message>
+    <message>
+        <source>The X server gives no keys.</source>
+        <translation>Der X-Server gibt keine Tasten.</translation>
     </message>
     <message>
         <source>The automatic backup was not written: {why}</source>
@@ -8899,12 +9224,24 @@ Aufwärts zu: {1}</translation>
         <translation>Die Sicherung liegt in „{folder}“.</translation>
     </message>
     <message>
+        <source>The check failed: {why}</source>
+        <translation>Die Prüfung ist fehlgeschlagen: {why}</translation>
+    </message>
+    <message>
+        <source>The desktop&apos;s portal has ended, and the key of the quick question with it.</source>
+        <translation>Das Portal des Desktops ist beendet, und mit ihm die Taste der schnellen Frage.</translation>
+    </message>
+    <message>
         <source>The folder of “{path}” is gone.</source>
         <translation>Der Ordner von „{path}“ ist weg.</translation>
     </message>
     <message>
         <source>The key is removed.</source>
         <translation>Der Schlüssel wurde entfernt.</translation>
+    </message>
+    <message>
+        <source>The keyboard has no {keys}.</source>
+        <translation>Die Tastatur hat {keys} nicht.</translation>
     </message>
     <message>
         <source>The link has characters in it that cannot be seen, and nothing was opened.</source>
@@ -8935,8 +9272,20 @@ Aufwärts zu: {1}</translation>
         <translation>Der Pfad des Programms oder des Datenordners lässt sich dort nicht schreiben.</translation>
     </message>
     <message>
+        <source>The screen gave no picture.</source>
+        <translation>Der Bildschirm gab kein Bild.</translation>
+    </message>
+    <message>
+        <source>The screenshot of your desktop cannot be read.</source>
+        <translation>Das Bildschirmfoto Ihres Desktops ist nicht lesbar.</translation>
+    </message>
+    <message>
         <source>The servers were changed meanwhile. Look at the text again.</source>
         <translation>Die Server wurden inzwischen geändert. Sehen Sie sich den Text noch einmal an.</translation>
+    </message>
+    <message>
+        <source>There are no screenshots on this system yet.</source>
+        <translation>Auf diesem System gibt es noch keine Bildschirmfotos.</translation>
     </message>
     <message>
         <source>There is no answer yet.</source>
@@ -8971,8 +9320,16 @@ Aufwärts zu: {1}</translation>
         <translation>In dieser Unterhaltung gibt es noch nichts zu exportieren.</translation>
     </message>
     <message>
+        <source>There is nothing in this conversation yet. Send a message first, then rename it.</source>
+        <translation>In dieser Unterhaltung ist noch nichts. Senden Sie zuerst eine Nachricht, und benennen Sie sie dann um.</translation>
+    </message>
+    <message>
         <source>They can be shown below your own and continued with any model. They are only read.</source>
         <translation>Sie lassen sich unter Ihren eigenen zeigen und mit jedem Modell fortsetzen. Sie werden nur gelesen.</translation>
+    </message>
+    <message>
+        <source>This build has no address to ask for new versions.</source>
+        <translation>Dieses Programm kennt keine Adresse, bei der es nach neuen Versionen fragen kann.</translation>
     </message>
     <message>
         <source>This conversation keeps nothing, so nothing of it can be undone.</source>
@@ -8991,12 +9348,24 @@ Aufwärts zu: {1}</translation>
         <translation>Diese Unterhaltung eines anderen Programms wird hier nur gelesen. Setzen Sie sie hier fort, und exportieren Sie sie dann.</translation>
     </message>
     <message>
+        <source>This conversation of another program is only read here. Continue it here, then rename it.</source>
+        <translation>Diese Unterhaltung eines anderen Programms wird hier nur gelesen. Setzen Sie sie hier fort, und benennen Sie sie dann um.</translation>
+    </message>
+    <message>
+        <source>This is the newest version, as of {moment}.</source>
+        <translation>Das ist die neueste Version, Stand {moment}.</translation>
+    </message>
+    <message>
         <source>This model does not offer the reasoning “{choice}”: it is on Default again.</source>
         <translation>Dieses Modell bietet das Nachdenken „{choice}“ nicht an: Es steht wieder auf „Standard“.</translation>
     </message>
     <message>
         <source>This time is past. Choose a later one.</source>
         <translation>Dieser Zeitpunkt ist vorbei. Wählen Sie einen späteren.</translation>
+    </message>
+    <message>
+        <source>Try again in a moment.</source>
+        <translation>Versuchen Sie es gleich noch einmal.</translation>
     </message>
     <message>
         <source>Undone. {words}</source>
@@ -9025,6 +9394,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>What is being written could not be saved.</source>
         <translation>Was gerade geschrieben wird, konnte nicht gespeichert werden.</translation>
+    </message>
+    <message>
+        <source>What you wrote here before is not loaded yet.</source>
+        <translation>Was Sie hier zuvor geschrieben haben, ist noch nicht geladen.</translation>
     </message>
     <message>
         <source>Whether Desktop Agent starts with the computer was not changed: {why}</source>
@@ -9059,6 +9432,26 @@ Aufwärts zu: {1}</translation>
         <translation>Ihre Unterhaltungen sind erhalten. Sie können einen Bericht über den Absturz lesen; er wird nirgendwohin gesendet.</translation>
     </message>
     <message>
+        <source>Your desktop gave no key for the quick question.</source>
+        <translation>Ihr Desktop gab keine Taste für die schnelle Frage.</translation>
+    </message>
+    <message>
+        <source>Your desktop has no portal for global shortcuts, so that no key can be had here.</source>
+        <translation>Ihr Desktop hat kein Portal für globale Tastenkürzel, daher ist hier keine Taste zu haben.</translation>
+    </message>
+    <message>
+        <source>Your desktop has no portal for screenshots.</source>
+        <translation>Ihr Desktop hat kein Portal für Bildschirmfotos.</translation>
+    </message>
+    <message>
+        <source>Your desktop refused the screenshot.</source>
+        <translation>Ihr Desktop hat das Bildschirmfoto abgelehnt.</translation>
+    </message>
+    <message>
+        <source>Your prompts can be edited as soon as messages can be sent here again.</source>
+        <translation>Ihre Prompts können bearbeitet werden, sobald hier wieder Nachrichten gesendet werden können.</translation>
+    </message>
+    <message>
         <source>another process</source>
         <translation>ein anderer Prozess</translation>
     </message>
@@ -9077,6 +9470,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>{conversations} {draft}</source>
         <translation>{conversations} {draft}</translation>
+    </message>
+    <message>
+        <source>{keys} cannot be used everywhere.</source>
+        <translation>{keys} lässt sich nicht überall verwenden.</translation>
     </message>
     <message>
         <source>{titles} and {more} more could not be saved: {why}</source>
@@ -9107,8 +9504,12 @@ Aufwärts zu: {1}</translation>
         <translation>„{folder}“ ist kein ganzer Pfad eines Ordners für Sicherungen.</translation>
     </message>
     <message>
-        <source>“{name}” cannot be read: {why}.</source>
-        <translation>„{name}“ kann nicht gelesen werden: {why}.</translation>
+        <source>“{host}” is being asked …</source>
+        <translation>„{host}“ wird gefragt …</translation>
+    </message>
+    <message>
+        <source>“{keys}” are no keys.</source>
+        <translation>„{keys}“ sind keine Tasten.</translation>
     </message>
     <message>
         <source>“{name}” cannot be read: {why}. Choose another file.</source>
@@ -9353,6 +9754,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Providers and keys</source>
         <translation>Anbieter und Schlüssel</translation>
+    </message>
+    <message>
+        <source>Models on this computer</source>
+        <translation>Modelle auf diesem Computer</translation>
     </message>
     <message>
         <source>Modes</source>
@@ -10151,6 +10556,21 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Minute, hour, day, month and weekday.</source>
         <translation>Minute, Stunde, Tag, Monat und Wochentag.</translation>
+    </message>
+</context>
+<context>
+    <name>TitleDialog</name>
+    <message>
+        <source>Title</source>
+        <translation>Titel</translation>
+    </message>
+    <message>
+        <source>Rename</source>
+        <translation>Umbenennen</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
     </message>
 </context>
 <context>
@@ -11508,6 +11928,44 @@ Aufwärts zu: {1}</translation>
     </message>
 </context>
 <context>
+    <name>UpdateNotice</name>
+    <message>
+        <source>Open its page</source>
+        <translation>Seite öffnen</translation>
+    </message>
+</context>
+<context>
+    <name>UpdateSection</name>
+    <message>
+        <source>Check for a new version</source>
+        <translation>Nach einer neuen Version sehen</translation>
+    </message>
+    <message>
+        <source>Open its page</source>
+        <translation>Seite öffnen</translation>
+    </message>
+    <message>
+        <source>New versions</source>
+        <translation>Neue Versionen</translation>
+    </message>
+    <message>
+        <source>“{0}” is asked once a day: Settings → Network.</source>
+        <translation>„{0}“ wird einmal am Tag gefragt: Einstellungen → Netzwerk.</translation>
+    </message>
+    <message>
+        <source>The button asks “{0}”. Settings → Network can do so once a day.</source>
+        <translation>Der Knopf fragt „{0}“. Einstellungen → Netzwerk kann das einmal am Tag tun.</translation>
+    </message>
+    <message>
+        <source>Nothing is downloaded or installed.</source>
+        <translation>Nichts wird heruntergeladen oder installiert.</translation>
+    </message>
+    <message>
+        <source>Whether there is a newer version is not known yet.</source>
+        <translation>Ob es eine neuere Version gibt, ist noch nicht bekannt.</translation>
+    </message>
+</context>
+<context>
     <name>UrlElicitationView</name>
     <message>
         <source>What the server says</source>
@@ -11999,6 +12457,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Any other server</source>
         <translation>Jeder andere Server</translation>
+    </message>
+    <message>
+        <source>Run a model on this computer…</source>
+        <translation>Ein Modell auf diesem Computer ausführen…</translation>
     </message>
     <message>
         <source>Look again</source>

@@ -2154,6 +2154,65 @@ Go up to: {1}</source>
     </message>
 </context>
 <context>
+    <name>LocalModelSettings</name>
+    <message>
+        <source>Looking for model files on this computer…</source>
+        <translation>正在查找此电脑上的模型文件…</translation>
+    </message>
+    <message>
+        <source>No model files were found. Choose one whose name ends in .gguf, or get one with another program.</source>
+        <translation>未找到模型文件。请选择名称以 .gguf 结尾的文件，或用其他程序下载一个。</translation>
+    </message>
+    <message>
+        <source>Models are run by llama.cpp, which is not installed here. Install it by your package manager, “brew install llama.cpp” or “winget install llama.cpp”, or from github.com/ggml-org/llama.cpp. Look again.</source>
+        <translation>模型由 llama.cpp 运行，但此处尚未安装。请用软件包管理器安装，或运行“brew install llama.cpp”或“winget install llama.cpp”，或从 github.com/ggml-org/llama.cpp 获取，然后重新查找。</translation>
+    </message>
+    <message>
+        <source>Stop the model</source>
+        <translation>停止模型</translation>
+    </message>
+    <message>
+        <source>Choose a file…</source>
+        <translation>选择文件…</translation>
+    </message>
+    <message>
+        <source>Look again</source>
+        <translation>重新查找</translation>
+    </message>
+    <message>
+        <source>Run a model file on this computer: no key, no network, no cost.</source>
+        <translation>在此电脑上运行模型文件：无需密钥，无需网络，没有费用。</translation>
+    </message>
+    <message>
+        <source>Loading “{0}”: {1} in memory, the file has {2}.</source>
+        <translation>正在加载“{0}”：内存中 {1}，文件大小 {2}。</translation>
+    </message>
+    <message>
+        <source>“{0}” runs and takes {1} of memory.</source>
+        <translation>“{0}”正在运行，占用 {1} 内存。</translation>
+    </message>
+    <message>
+        <source>context {0}</source>
+        <translation>上下文 {0}</translation>
+    </message>
+    <message>
+        <source>Run</source>
+        <translation>运行</translation>
+    </message>
+    <message>
+        <source>Run {0}</source>
+        <translation>运行 {0}</translation>
+    </message>
+    <message>
+        <source>Choose a model file</source>
+        <translation>选择模型文件</translation>
+    </message>
+    <message>
+        <source>Models (*.gguf)</source>
+        <translation>模型 (*.gguf)</translation>
+    </message>
+</context>
+<context>
     <name>LocalRow</name>
     <message>
         <source>not running</source>
@@ -2789,6 +2848,10 @@ Go up to: {1}</source>
         <translation>连接模型…</translation>
     </message>
     <message>
+        <source>Run a model on this computer…</source>
+        <translation>在此电脑上运行模型…</translation>
+    </message>
+    <message>
         <source>Search models</source>
         <translation>搜索模型</translation>
     </message>
@@ -3275,7 +3338,18 @@ Go up to: {1}</source>
     </message>
 </context>
 <context>
+    <name>PortalKeys</name>
+    <message>
+        <source>Ask a quick question</source>
+        <translation>快速提问</translation>
+    </message>
+</context>
+<context>
     <name>Preferences</name>
+    <message>
+        <source>Press keys</source>
+        <translation>请按键</translation>
+    </message>
     <message>
         <source>Browse…</source>
         <translation>浏览…</translation>
@@ -3287,6 +3361,10 @@ Go up to: {1}</source>
     <message>
         <source>{0} (not installed)</source>
         <translation>{0}（未安装）</translation>
+    </message>
+    <message>
+        <source>{0} alone is needed for writing and moving. Use it with Ctrl or Alt.</source>
+        <translation>{0} 单独用于书写和移动。请与 Ctrl 或 Alt 一起使用。</translation>
     </message>
     <message>
         <source>This is not a whole number above {0}. Write one such as {1}, or leave it empty.</source>
@@ -3441,6 +3519,14 @@ Go up to: {1}</source>
         <translation>在托盘中等待；没有托盘时，以最小化的窗口等待。</translation>
     </message>
     <message>
+        <source>Keys for a quick question</source>
+        <translation>快速提问的按键</translation>
+    </message>
+    <message>
+        <source>Open its small window while another program is in front. Press the keys here; Backspace removes them.</source>
+        <translation>在其他程序位于前台时打开其小窗口。请在此处按键；退格键将其移除。</translation>
+    </message>
+    <message>
         <source>Tool rounds</source>
         <translation>工具轮数</translation>
     </message>
@@ -3593,6 +3679,14 @@ Go up to: {1}</source>
         <translation>此计算机上或专用网络中的主机：模型可请求其页面，命令可通过公共名称访问，以空格分隔。其他主机会被拒绝。</translation>
     </message>
     <message>
+        <source>Check for new versions</source>
+        <translation>检查新版本</translation>
+    </message>
+    <message>
+        <source>Asks once a day whether there is a newer version, and says so. Nothing is downloaded.</source>
+        <translation>每天询问一次是否有新版本，有则提示。不会下载任何内容。</translation>
+    </message>
+    <message>
         <source>Providers</source>
         <translation>提供商</translation>
     </message>
@@ -3607,6 +3701,22 @@ Go up to: {1}</source>
     <message>
         <source>The model in use.</source>
         <translation>正在使用的模型。</translation>
+    </message>
+    <message>
+        <source>Unload after</source>
+        <translation>多久后卸载</translation>
+    </message>
+    <message>
+        <source>Minutes without use after which a model leaves the memory; the next message loads it. 0: never.</source>
+        <translation>模型闲置多少分钟后移出内存；下一条消息会再次加载它。0：从不。</translation>
+    </message>
+    <message>
+        <source>Context</source>
+        <translation>上下文</translation>
+    </message>
+    <message>
+        <source>Tokens that a model file is given room for; more need more memory. Never more than the model has.</source>
+        <translation>为模型文件预留的令牌数；越多占用内存越多。不会超过模型自身的上限。</translation>
     </message>
     <message>
         <source>Modes</source>
@@ -3871,6 +3981,10 @@ Go up to: {1}</source>
         <translation>连接模型…</translation>
     </message>
     <message>
+        <source>Run a model on this computer…</source>
+        <translation>在此电脑上运行模型…</translation>
+    </message>
+    <message>
         <source>Keys are held by: {0}</source>
         <translation>密钥保存于：{0}</translation>
     </message>
@@ -4011,6 +4125,21 @@ Go up to: {1}</source>
     <message>
         <source>Attach the clipboard</source>
         <translation>附加剪贴板内容</translation>
+    </message>
+    <message>
+        <source>Attach a screenshot</source>
+        <translation>附加屏幕截图</translation>
+    </message>
+    <message>
+        <source>Screenshot</source>
+        <translation>屏幕截图</translation>
+    </message>
+</context>
+<context>
+    <name>QuickAskKeys</name>
+    <message>
+        <source>Your desktop calls it {0}.</source>
+        <translation>您的桌面将其称为 {0}。</translation>
     </message>
 </context>
 <context>
@@ -5300,6 +5429,10 @@ Go up to: {1}</source>
         <translation>请选择位于此计算机磁盘上的数据文件夹：desktop-agent --data-dir 文件夹。</translation>
     </message>
     <message>
+        <source>Choose a file whose name ends in .gguf, or download it again.</source>
+        <translation>请选择名称以 .gguf 结尾的文件，或重新下载。</translation>
+    </message>
+    <message>
         <source>Choose a folder first, or another scope.</source>
         <translation>请先选择文件夹，或选择其他作用范围。</translation>
     </message>
@@ -5332,6 +5465,10 @@ Go up to: {1}</source>
         <translation>请选择一个回答。</translation>
     </message>
     <message>
+        <source>Choose another file.</source>
+        <translation>请选择其他文件。</translation>
+    </message>
+    <message>
         <source>Choose another folder for the conversation, or make this one again.</source>
         <translation>请为对话选择其他文件夹，或重新创建此文件夹。</translation>
     </message>
@@ -5354,6 +5491,10 @@ Go up to: {1}</source>
     <message>
         <source>Choose another model, or check the server&apos;s address.</source>
         <translation>请选择其他模型，或检查服务器的地址。</translation>
+    </message>
+    <message>
+        <source>Choose another model, or choose the file again.</source>
+        <translation>请选择其他模型，或重新选择该文件。</translation>
     </message>
     <message>
         <source>Choose another model, or the Responses dialect for this server.</source>
@@ -5410,6 +5551,10 @@ Go up to: {1}</source>
     <message>
         <source>Choose the archive, the folder or the conversations.json of an export.</source>
         <translation>请选择归档、文件夹或导出中的 conversations.json。</translation>
+    </message>
+    <message>
+        <source>Choose the file of the model itself.</source>
+        <translation>请选择模型本身的文件。</translation>
     </message>
     <message>
         <source>Choose the folder of the export alone.</source>
@@ -5500,6 +5645,10 @@ Go up to: {1}</source>
         <translation>请复制详细信息，并报告您所做的操作。</translation>
     </message>
     <message>
+        <source>Copy the details to see what the server said, or choose another model.</source>
+        <translation>复制详情可查看服务器的输出，或选择其他模型。</translation>
+    </message>
+    <message>
         <source>Copy the key again, without line breaks.</source>
         <translation>请重新复制密钥，不要带换行符。</translation>
     </message>
@@ -5576,6 +5725,10 @@ Go up to: {1}</source>
         <translation>请重新下载导出。</translation>
     </message>
     <message>
+        <source>Download the missing file into the same folder.</source>
+        <translation>请将缺少的文件下载到同一文件夹。</translation>
+    </message>
+    <message>
         <source>Edit the one that waits, or send a new one.</source>
         <translation>请编辑等待中的消息，或发送一条新消息。</translation>
     </message>
@@ -5610,6 +5763,10 @@ Go up to: {1}</source>
     <message>
         <source>Entries that the program keeps for itself ({name}).</source>
         <translation>程序自用的条目（{name}）。</translation>
+    </message>
+    <message>
+        <source>Export or download it again.</source>
+        <translation>请重新导出或重新下载。</translation>
     </message>
     <message>
         <source>Files are being put back just now.</source>
@@ -5786,6 +5943,10 @@ Go up to: {1}</source>
     <message>
         <source>Install it, or give its whole path with Edit.</source>
         <translation>请安装它，或通过“编辑”提供其完整路径。</translation>
+    </message>
+    <message>
+        <source>Install llama.cpp (https://github.com/ggml-org/llama.cpp), so that there is a program llama-server.</source>
+        <translation>请安装 llama.cpp (https://github.com/ggml-org/llama.cpp)，以提供 llama-server 程序。</translation>
     </message>
     <message>
         <source>Install that, or correct the first line.</source>
@@ -6090,6 +6251,10 @@ Go up to: {1}</source>
     <message>
         <source>No call waits for a result.</source>
         <translation>没有等待结果的调用。</translation>
+    </message>
+    <message>
+        <source>No free port was found for the model.</source>
+        <translation>未找到可供模型使用的空闲端口。</translation>
     </message>
     <message>
         <source>No histories of “{program}” can be read.</source>
@@ -6438,6 +6603,10 @@ Go up to: {1}</source>
         <translation>如仍需要，请作为新消息重新发送。</translation>
     </message>
     <message>
+        <source>Send it again: the model is loaded anew then.</source>
+        <translation>请重新发送：届时会重新加载模型。</translation>
+    </message>
+    <message>
         <source>Send the same words as a new message.</source>
         <translation>请将同样的文字作为新消息发送。</translation>
     </message>
@@ -6468,6 +6637,10 @@ Go up to: {1}</source>
     <message>
         <source>Start a new conversation, or remove some of the pictures.</source>
         <translation>请开始新对话，或移除一些图片。</translation>
+    </message>
+    <message>
+        <source>Start it again.</source>
+        <translation>请重新启动。</translation>
     </message>
     <message>
         <source>Start it, or correct its address with Edit; then press Test.</source>
@@ -6776,8 +6949,16 @@ Go up to: {1}</source>
         <translation>模型没有说任何内容就结束了回答。</translation>
     </message>
     <message>
+        <source>The model file “{model}” is no longer chosen.</source>
+        <translation>模型文件“{model}”已不再被选用。</translation>
+    </message>
+    <message>
         <source>The model is still working.</source>
         <translation>模型仍在工作。</translation>
+    </message>
+    <message>
+        <source>The model lacks the file “{name}”.</source>
+        <translation>模型缺少文件“{name}”。</translation>
     </message>
     <message>
         <source>The model server could not be reached: {message}</source>
@@ -7084,6 +7265,14 @@ Go up to: {1}</source>
         <translation>服务器转到了另一台服务器“{host}”；不予跟随。</translation>
     </message>
     <message>
+        <source>The server of “{model}” ended by itself.</source>
+        <translation>“{model}”的服务器自行结束了。</translation>
+    </message>
+    <message>
+        <source>The server of “{model}” ended while it answered.</source>
+        <translation>“{model}”的服务器在回答时结束了。</translation>
+    </message>
+    <message>
         <source>The server refused reasoning of earlier turns, so it was asked once more without that reasoning.</source>
         <translation>服务器拒绝了先前各轮的推理，因此去掉该推理后又询问了一次。</translation>
     </message>
@@ -7336,6 +7525,10 @@ Go up to: {1}</source>
         <translation>没有守卫“{name}”。</translation>
     </message>
     <message>
+        <source>There is no llama.cpp server on this computer.</source>
+        <translation>此电脑上没有 llama.cpp 服务器。</translation>
+    </message>
+    <message>
         <source>There is no message “{id}” in this conversation.</source>
         <translation>此对话中没有消息“{id}”。</translation>
     </message>
@@ -7438,6 +7631,10 @@ Go up to: {1}</source>
     <message>
         <source>This belongs to another event loop.</source>
         <translation>这属于另一个事件循环。</translation>
+    </message>
+    <message>
+        <source>This build has an unusable address for new versions.</source>
+        <translation>此构建中用于查询新版本的地址不可用。</translation>
     </message>
     <message>
         <source>This checkpoint belongs to another folder.</source>
@@ -7712,6 +7909,14 @@ Go up to: {1}</source>
         <translation>请解锁密钥环后重试，或用 --dialect 或 --base-url 指定服务器，并在 {variable} 中提供其密钥。</translation>
     </message>
     <message>
+        <source>Unpack it with its password, and import the file with the conversations.</source>
+        <translation>请用密码将其解压，然后导入含有对话的文件。</translation>
+    </message>
+    <message>
+        <source>Unpack it, and import the file with the conversations.</source>
+        <translation>请将其解压，然后导入含有对话的文件。</translation>
+    </message>
+    <message>
         <source>Use 1 to 64 letters, digits, _ and -.</source>
         <translation>请使用 1 到 64 个字母、数字、_ 和 -。</translation>
     </message>
@@ -7766,6 +7971,10 @@ Go up to: {1}</source>
     <message>
         <source>Wait a moment.</source>
         <translation>请稍候片刻。</translation>
+    </message>
+    <message>
+        <source>Wait for its answer or stop it, then try again.</source>
+        <translation>请等待其回答或将其停止，然后重试。</translation>
     </message>
     <message>
         <source>Wait until it has ended, then try again.</source>
@@ -7830,6 +8039,14 @@ Go up to: {1}</source>
     <message>
         <source>What “{host}” must not see was kept back.</source>
         <translation>不应让“{host}”看到的内容已扣留。</translation>
+    </message>
+    <message>
+        <source>What “{host}” sent describes no version.</source>
+        <translation>“{host}”发来的内容没有描述任何版本。</translation>
+    </message>
+    <message>
+        <source>What “{host}” sent is too large to describe a version.</source>
+        <translation>“{host}”发来的内容过大，不是版本描述。</translation>
     </message>
     <message>
         <source>What “{tool}” took back is not done again; only files are brought back.</source>
@@ -7998,6 +8215,14 @@ Go up to: {1}</source>
     <message>
         <source>its “url” is no web address</source>
         <translation>其“url”不是网址</translation>
+    </message>
+    <message>
+        <source>llama.cpp could not load “{model}”.</source>
+        <translation>llama.cpp 无法加载“{model}”。</translation>
+    </message>
+    <message>
+        <source>llama.cpp keeps the last prompt by itself.</source>
+        <translation>llama.cpp 会自行保留最近的提示词。</translation>
     </message>
     <message>
         <source>nothing answers at {where}</source>
@@ -8270,8 +8495,16 @@ Go up to: {1}</source>
         <translation>“{host}”不断从一个地址转到下一个地址，没有尽头。</translation>
     </message>
     <message>
+        <source>“{host}” leads to another server, which is not asked.</source>
+        <translation>“{host}”指向另一台服务器，程序不会询问它。</translation>
+    </message>
+    <message>
         <source>“{host}” leads to the private address {address}. Only the person can allow that host, in Preferences under Network.</source>
         <translation>“{host}”转到专用地址 {address}。只有用户可以允许该主机，在首选项的“网络”中设置。</translation>
+    </message>
+    <message>
+        <source>“{host}” names no version (status {status}).</source>
+        <translation>“{host}”没有给出版本（状态 {status}）。</translation>
     </message>
     <message>
         <source>“{host}” took longer than {seconds} seconds.</source>
@@ -8322,6 +8555,10 @@ Go up to: {1}</source>
         <translation>已用文字请“{model}”以 JSON 回答：无法保证它会这样做。</translation>
     </message>
     <message>
+        <source>“{model}” is still answering, and only one model runs at a time.</source>
+        <translation>“{model}”仍在回答，同一时间只能运行一个模型。</translation>
+    </message>
+    <message>
         <source>“{model}” is told the schema in words: only that it is JSON is made sure.</source>
         <translation>已用文字将架构告知“{model}”：只能保证它是 JSON。</translation>
     </message>
@@ -8330,12 +8567,40 @@ Go up to: {1}</source>
         <translation>“{model}”不接受停止序列，因此已省略。</translation>
     </message>
     <message>
+        <source>“{model}” was not loaded in time.</source>
+        <translation>“{model}”未能及时加载。</translation>
+    </message>
+    <message>
+        <source>“{model}” was stopped.</source>
+        <translation>“{model}”已停止。</translation>
+    </message>
+    <message>
+        <source>“{model}” was unloaded, because nobody used it.</source>
+        <translation>“{model}”因无人使用已卸载。</translation>
+    </message>
+    <message>
+        <source>“{name}” cannot be read: {why}.</source>
+        <translation>无法读取“{name}”：{why}。</translation>
+    </message>
+    <message>
         <source>“{name}” cannot be the name of a tool.</source>
         <translation>“{name}”不能作为工具名称。</translation>
     </message>
     <message>
+        <source>“{name}” could not be started: {why}.</source>
+        <translation>“{name}”无法启动：{why}。</translation>
+    </message>
+    <message>
         <source>“{name}” is a folder, and no program.</source>
         <translation>“{name}”是文件夹，不是程序。</translation>
+    </message>
+    <message>
+        <source>“{name}” is a part of a model, and cannot answer by itself.</source>
+        <translation>“{name}”只是模型的一部分，无法独立回答。</translation>
+    </message>
+    <message>
+        <source>“{name}” is no model in the GGUF format: {why}.</source>
+        <translation>“{name}”不是 GGUF 格式的模型：{why}。</translation>
     </message>
     <message>
         <source>“{name}” is no name for one argument.</source>
@@ -8414,10 +8679,6 @@ Go up to: {1}</source>
         <translation>“{path}”中没有此版本可以读取的对话。</translation>
     </message>
     <message>
-        <source>“{path}” is a damaged zip archive.</source>
-        <translation>“{path}”是损坏的 zip 归档。</translation>
-    </message>
-    <message>
         <source>“{path}” is a file of the data folder, which no export replaces.</source>
         <translation>“{path}”是数据文件夹中的文件，导出不会替换它。</translation>
     </message>
@@ -8456,6 +8717,10 @@ Go up to: {1}</source>
     <message>
         <source>“{path}” is being written to by another program.</source>
         <translation>另一个程序正在写入“{path}”。</translation>
+    </message>
+    <message>
+        <source>“{path}” is damaged and cannot be read.</source>
+        <translation>“{path}”已损坏，无法读取。</translation>
     </message>
     <message>
         <source>“{path}” is gone: it was removed or moved.</source>
@@ -8500,6 +8765,14 @@ Go up to: {1}</source>
     <message>
         <source>“{path}” is outside the workspace folder.</source>
         <translation>“{path}”在工作文件夹之外。</translation>
+    </message>
+    <message>
+        <source>“{path}” is packed in a way that cannot be read here.</source>
+        <translation>“{path}”的压缩方式在这里无法读取。</translation>
+    </message>
+    <message>
+        <source>“{path}” is protected by a password.</source>
+        <translation>“{path}”受密码保护。</translation>
     </message>
     <message>
         <source>“{path}” is the name of a device on Windows.</source>
@@ -8610,6 +8883,10 @@ Go up to: {1}</source>
         <translation>正在写入自动备份。完成后会自动开始。</translation>
     </message>
     <message>
+        <source>Another program has {keys} already.</source>
+        <translation>{keys} 已被其他程序占用。</translation>
+    </message>
+    <message>
         <source>Archived conversations: {count}.</source>
         <translation>已归档的对话：{count}。</translation>
     </message>
@@ -8650,6 +8927,10 @@ Go up to: {1}</source>
         <translation>已删除的备份和副本：{count}。</translation>
     </message>
     <message>
+        <source>Bind the command “desktop-agent --quick-ask” to a key in the settings of your desktop.</source>
+        <translation>请在桌面设置中将命令“desktop-agent --quick-ask”绑定到一个按键。</translation>
+    </message>
+    <message>
         <source>Brought back conversations: {count}.</source>
         <translation>已取回的对话：{count}。</translation>
     </message>
@@ -8688,6 +8969,22 @@ Go up to: {1}</source>
     <message>
         <source>Choose another resource.</source>
         <translation>请选择其他资源。</translation>
+    </message>
+    <message>
+        <source>Choose other keys, or take these from that program.</source>
+        <translation>请选择其他按键，或在那个程序中取消这些按键。</translation>
+    </message>
+    <message>
+        <source>Choose other keys.</source>
+        <translation>请选择其他按键。</translation>
+    </message>
+    <message>
+        <source>Choose the keys again, and agree when it asks.</source>
+        <translation>请重新选择按键，并在桌面询问时同意。</translation>
+    </message>
+    <message>
+        <source>Choose the keys again.</source>
+        <translation>请重新选择按键。</translation>
     </message>
     <message>
         <source>Compacted: {before} before, {after} now.</source>
@@ -8750,6 +9047,10 @@ Go up to: {1}</source>
         <translation>Desktop Agent 已使用此数据文件夹打开（{who}），但没有响应。请结束该进程，或用 --data-dir 指定其他文件夹。</translation>
     </message>
     <message>
+        <source>Desktop Agent {version} of {date} is available.</source>
+        <translation>Desktop Agent {version}（{date}）可用。</translation>
+    </message>
+    <message>
         <source>Exported to “{path}”.</source>
         <translation>已导出到“{path}”。</translation>
     </message>
@@ -8806,12 +9107,20 @@ Go up to: {1}</source>
         <translation>已移动文件夹“{name}”。</translation>
     </message>
     <message>
+        <source>New versions come with your system&apos;s software updates.</source>
+        <translation>新版本随系统的软件更新一起提供。</translation>
+    </message>
+    <message>
         <source>No conversation was shown yet.</source>
         <translation>尚未显示任何对话。</translation>
     </message>
     <message>
         <source>No model is asked any more. Raise the budget in Settings, or go on once.</source>
         <translation>不再询问任何模型。请在“设置”中提高预算，或仅此一次继续。</translation>
+    </message>
+    <message>
+        <source>No screenshot was taken.</source>
+        <translation>没有截取屏幕。</translation>
     </message>
     <message>
         <source>Not all of it was redone.</source>
@@ -8824,6 +9133,10 @@ Go up to: {1}</source>
     <message>
         <source>Not possible in this package: it may not change how your desktop starts. Your desktop can.</source>
         <translation>此软件包无法做到：它不得更改桌面的启动项。您的桌面环境可以更改。</translation>
+    </message>
+    <message>
+        <source>Not there yet on this system. The tray&apos;s menu and the command palette open the window.</source>
+        <translation>此系统尚不支持。可从托盘菜单和命令面板打开该窗口。</translation>
     </message>
     <message>
         <source>Nothing was left to redo: the files are already as they were before it was undone.</source>
@@ -8862,6 +9175,10 @@ Go up to: {1}</source>
         <translation>已置顶的对话：{count}。</translation>
     </message>
     <message>
+        <source>Press the button again for another try.</source>
+        <translation>再次按下按钮即可重试。</translation>
+    </message>
+    <message>
         <source>Redone: {files}.</source>
         <translation>已恢复：{files}。</translation>
     </message>
@@ -8886,8 +9203,16 @@ Go up to: {1}</source>
         <translation>某个附件仍在处理中。</translation>
     </message>
     <message>
+        <source>Start Desktop Agent again in a desktop session.</source>
+        <translation>请在桌面会话中重新启动 Desktop Agent。</translation>
+    </message>
+    <message>
         <source>Tagged conversations: {count}.</source>
         <translation>已加标签的对话：{count}。</translation>
+    </message>
+    <message>
+        <source>The X server gives no keys.</source>
+        <translation>X 服务器不提供按键。</translation>
     </message>
     <message>
         <source>The automatic backup was not written: {why}</source>
@@ -8898,12 +9223,24 @@ Go up to: {1}</source>
         <translation>备份位于“{folder}”。</translation>
     </message>
     <message>
+        <source>The check failed: {why}</source>
+        <translation>检查失败：{why}</translation>
+    </message>
+    <message>
+        <source>The desktop&apos;s portal has ended, and the key of the quick question with it.</source>
+        <translation>桌面门户已结束，快速提问的按键也随之失效。</translation>
+    </message>
+    <message>
         <source>The folder of “{path}” is gone.</source>
         <translation>“{path}”的文件夹已不存在。</translation>
     </message>
     <message>
         <source>The key is removed.</source>
         <translation>密钥已移除。</translation>
+    </message>
+    <message>
+        <source>The keyboard has no {keys}.</source>
+        <translation>键盘上没有 {keys}。</translation>
     </message>
     <message>
         <source>The link has characters in it that cannot be seen, and nothing was opened.</source>
@@ -8934,8 +9271,20 @@ Go up to: {1}</source>
         <translation>程序或数据文件夹的路径无法写在那里。</translation>
     </message>
     <message>
+        <source>The screen gave no picture.</source>
+        <translation>屏幕没有返回图片。</translation>
+    </message>
+    <message>
+        <source>The screenshot of your desktop cannot be read.</source>
+        <translation>无法读取桌面的屏幕截图。</translation>
+    </message>
+    <message>
         <source>The servers were changed meanwhile. Look at the text again.</source>
         <translation>服务器在此期间已更改。请再看一遍文本。</translation>
+    </message>
+    <message>
+        <source>There are no screenshots on this system yet.</source>
+        <translation>此系统尚不支持屏幕截图。</translation>
     </message>
     <message>
         <source>There is no answer yet.</source>
@@ -8970,8 +9319,16 @@ Go up to: {1}</source>
         <translation>此对话中还没有可导出的内容。</translation>
     </message>
     <message>
+        <source>There is nothing in this conversation yet. Send a message first, then rename it.</source>
+        <translation>此对话中还没有内容。请先发送一条消息，然后重命名。</translation>
+    </message>
+    <message>
         <source>They can be shown below your own and continued with any model. They are only read.</source>
         <translation>它们可以显示在您自己的对话下方，并使用任意模型继续。它们只会被读取。</translation>
+    </message>
+    <message>
+        <source>This build has no address to ask for new versions.</source>
+        <translation>此构建没有可用来查询新版本的地址。</translation>
     </message>
     <message>
         <source>This conversation keeps nothing, so nothing of it can be undone.</source>
@@ -8990,12 +9347,24 @@ Go up to: {1}</source>
         <translation>其他程序的此对话在这里只读。请先在这里继续它，然后导出。</translation>
     </message>
     <message>
+        <source>This conversation of another program is only read here. Continue it here, then rename it.</source>
+        <translation>其他程序的此对话在这里只读。请先在这里继续它，然后重命名。</translation>
+    </message>
+    <message>
+        <source>This is the newest version, as of {moment}.</source>
+        <translation>这是最新版本（截至 {moment}）。</translation>
+    </message>
+    <message>
         <source>This model does not offer the reasoning “{choice}”: it is on Default again.</source>
         <translation>此模型不提供推理“{choice}”：已恢复为“默认”。</translation>
     </message>
     <message>
         <source>This time is past. Choose a later one.</source>
         <translation>此时间已过。请选择更晚的时间。</translation>
+    </message>
+    <message>
+        <source>Try again in a moment.</source>
+        <translation>请稍后重试。</translation>
     </message>
     <message>
         <source>Undone. {words}</source>
@@ -9024,6 +9393,10 @@ Go up to: {1}</source>
     <message>
         <source>What is being written could not be saved.</source>
         <translation>正在编写的内容未能保存。</translation>
+    </message>
+    <message>
+        <source>What you wrote here before is not loaded yet.</source>
+        <translation>您之前在这里写的内容尚未加载。</translation>
     </message>
     <message>
         <source>Whether Desktop Agent starts with the computer was not changed: {why}</source>
@@ -9058,6 +9431,26 @@ Go up to: {1}</source>
         <translation>您的对话已保留。您可以阅读崩溃报告；它不会发送到任何地方。</translation>
     </message>
     <message>
+        <source>Your desktop gave no key for the quick question.</source>
+        <translation>您的桌面没有为快速提问提供按键。</translation>
+    </message>
+    <message>
+        <source>Your desktop has no portal for global shortcuts, so that no key can be had here.</source>
+        <translation>您的桌面没有全局快捷键门户，因此此处无法设置按键。</translation>
+    </message>
+    <message>
+        <source>Your desktop has no portal for screenshots.</source>
+        <translation>您的桌面没有屏幕截图门户。</translation>
+    </message>
+    <message>
+        <source>Your desktop refused the screenshot.</source>
+        <translation>您的桌面拒绝了屏幕截图。</translation>
+    </message>
+    <message>
+        <source>Your prompts can be edited as soon as messages can be sent here again.</source>
+        <translation>一旦这里可以再次发送消息，即可编辑您的提示词。</translation>
+    </message>
+    <message>
         <source>another process</source>
         <translation>另一个进程</translation>
     </message>
@@ -9076,6 +9469,10 @@ Go up to: {1}</source>
     <message>
         <source>{conversations} {draft}</source>
         <translation>{conversations}{draft}</translation>
+    </message>
+    <message>
+        <source>{keys} cannot be used everywhere.</source>
+        <translation>{keys} 无法在任何地方使用。</translation>
     </message>
     <message>
         <source>{titles} and {more} more could not be saved: {why}</source>
@@ -9106,8 +9503,12 @@ Go up to: {1}</source>
         <translation>“{folder}”不是备份文件夹的完整路径。</translation>
     </message>
     <message>
-        <source>“{name}” cannot be read: {why}.</source>
-        <translation>无法读取“{name}”：{why}。</translation>
+        <source>“{host}” is being asked …</source>
+        <translation>正在询问“{host}”…</translation>
+    </message>
+    <message>
+        <source>“{keys}” are no keys.</source>
+        <translation>“{keys}”不是按键。</translation>
     </message>
     <message>
         <source>“{name}” cannot be read: {why}. Choose another file.</source>
@@ -9352,6 +9753,10 @@ Go up to: {1}</source>
     <message>
         <source>Providers and keys</source>
         <translation>提供商和密钥</translation>
+    </message>
+    <message>
+        <source>Models on this computer</source>
+        <translation>此电脑上的模型</translation>
     </message>
     <message>
         <source>Modes</source>
@@ -10150,6 +10555,21 @@ Go up to: {1}</source>
     <message>
         <source>Minute, hour, day, month and weekday.</source>
         <translation>分、时、日、月和星期。</translation>
+    </message>
+</context>
+<context>
+    <name>TitleDialog</name>
+    <message>
+        <source>Title</source>
+        <translation>标题</translation>
+    </message>
+    <message>
+        <source>Rename</source>
+        <translation>重命名</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
     </message>
 </context>
 <context>
@@ -11507,6 +11927,44 @@ Go up to: {1}</source>
     </message>
 </context>
 <context>
+    <name>UpdateNotice</name>
+    <message>
+        <source>Open its page</source>
+        <translation>打开其页面</translation>
+    </message>
+</context>
+<context>
+    <name>UpdateSection</name>
+    <message>
+        <source>Check for a new version</source>
+        <translation>检查新版本</translation>
+    </message>
+    <message>
+        <source>Open its page</source>
+        <translation>打开其页面</translation>
+    </message>
+    <message>
+        <source>New versions</source>
+        <translation>新版本</translation>
+    </message>
+    <message>
+        <source>“{0}” is asked once a day: Settings → Network.</source>
+        <translation>每天询问“{0}”一次：设置 → 网络。</translation>
+    </message>
+    <message>
+        <source>The button asks “{0}”. Settings → Network can do so once a day.</source>
+        <translation>按下按钮会询问“{0}”。也可在“设置 → 网络”中改为每天询问一次。</translation>
+    </message>
+    <message>
+        <source>Nothing is downloaded or installed.</source>
+        <translation>不会下载或安装任何内容。</translation>
+    </message>
+    <message>
+        <source>Whether there is a newer version is not known yet.</source>
+        <translation>尚不知道是否有新版本。</translation>
+    </message>
+</context>
+<context>
     <name>UrlElicitationView</name>
     <message>
         <source>What the server says</source>
@@ -11998,6 +12456,10 @@ Go up to: {1}</source>
     <message>
         <source>Any other server</source>
         <translation>任何其他服务器</translation>
+    </message>
+    <message>
+        <source>Run a model on this computer…</source>
+        <translation>在此电脑上运行模型…</translation>
     </message>
     <message>
         <source>Look again</source>
