@@ -1,29 +1,25 @@
-"""Offers the page of model files, and uses a model that was loaded there."""
+"""Uses a model file that was loaded."""
 
 from PySide6.QtCore import QObject, Slot
 
 from ui.bridge.desktop.local_models import LocalModelRunner
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelServers
-from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow
 
 
 class LocalModelPresenter(QObject):
-    """Connects what runs model files with the settings, the window and the open conversation."""
+    """Lets the open conversation use a model file as soon as it is ready."""
 
     def __init__(
         self,
         runner: LocalModelRunner,
-        settings: SettingsPresenter,
         window: MainWindow,
         library: ConversationLibrary,
         servers: ModelServers,
     ) -> None:
         super().__init__(window)
         self._window, self._library, self._servers = window, library, servers
-        settings.set_local_models(runner)
-        window.model_file_requested.connect(lambda: settings.show("local"))
         runner.ready.connect(self._use)
 
     @Slot(str, str)
