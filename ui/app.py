@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,6 @@ from desktop_agent.types.errors import AgentError, RemedyAction, Sentence, Stora
 from desktop_agent.types.preferences import Preferences
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.crash_reports import CrashLog
-from ui.bridge.desktop.local_models import LocalModelRunner
 from ui.bridge.desktop.notifications import DesktopNotifications
 from ui.bridge.drafts import ComposerDraft, UnsavedContent
 from ui.bridge.event_loop import FRAME_SECONDS, BackgroundTasks, FrameClock, IdleGarbageCollector
@@ -158,7 +157,7 @@ class AppController:
         organiser = Organiser(self._engine, self.library, self._tasks, self._startup.app)
         organiser.done.connect(self._offer_undo)
         presenter = OrganisePresenter(themes, self.window.sidebar, organiser, self.library, self.window)
-        presenter.export_requested.connect(lambda ids, title: self.exchange().export_marked(ids, title))
+        presenter.export_requested.connect(self._export)
         presenter.branches_requested.connect(self.window.page.branches.tree.open_for)
         return presenter
 
@@ -171,6 +170,9 @@ class AppController:
 
     def _offer_undo(self, sentence: Sentence, undo: Callable[[], object]) -> None:
         self.window.banners.show_undo(translate_sentence(sentence), undo)
+
+    def _export(self, ids: Sequence[str], title: str) -> None:
+        self.exchange().export_marked(ids, title)
 
     def exchange(self) -> "ExchangePresenter":
         """Return what exports and imports. It is created when it is first needed: few people do so on most days."""
@@ -352,10 +354,8 @@ class AppController:
         self._mcp.settings_requested.connect(lambda: self._settings_presenter.show().show_page("mcp"))
         self._startup.ended.connect(self.end)
         self.window.settings_requested.connect(self._settings_presenter.show)
-        runner = LocalModelRunner(self._engine, self._tasks, self._startup.app)
-        self._settings_presenter.set_local_models(runner)
         self.window.model_file_requested.connect(lambda: self._settings_presenter.show("local"))
-        LocalModelPresenter(runner, self.window, self.library, self.servers)
+        LocalModelPresenter(self.window, self.library, self.servers)
         self.window.page.usage_meter.usage_requested.connect(self._show_usage)
         self.window.banners.add_remedy_button(
             RemedyAction.OPEN_SETTINGS,

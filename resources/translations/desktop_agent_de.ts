@@ -2848,8 +2848,8 @@ Aufwärts zu: {1}</translation>
         <translation>Modell verbinden…</translation>
     </message>
     <message>
-        <source>Run a model on this computer…</source>
-        <translation>Ein Modell auf diesem Computer ausführen…</translation>
+        <source>Run a model file…</source>
+        <translation>Modelldatei ausführen…</translation>
     </message>
     <message>
         <source>Search models</source>
@@ -3981,8 +3981,8 @@ Aufwärts zu: {1}</translation>
         <translation>Modell verbinden…</translation>
     </message>
     <message>
-        <source>Run a model on this computer…</source>
-        <translation>Ein Modell auf diesem Computer ausführen…</translation>
+        <source>Run a model file…</source>
+        <translation>Modelldatei ausführen…</translation>
     </message>
     <message>
         <source>Keys are held by: {0}</source>
@@ -9756,8 +9756,8 @@ Aufwärts zu: {1}</translation>
         <translation>Anbieter und Schlüssel</translation>
     </message>
     <message>
-        <source>Models on this computer</source>
-        <translation>Modelle auf diesem Computer</translation>
+        <source>Model files</source>
+        <translation>Modelldateien</translation>
     </message>
     <message>
         <source>Modes</source>
@@ -12459,8 +12459,8 @@ Aufwärts zu: {1}</translation>
         <translation>Jeder andere Server</translation>
     </message>
     <message>
-        <source>Run a model on this computer…</source>
-        <translation>Ein Modell auf diesem Computer ausführen…</translation>
+        <source>Run a model file…</source>
+        <translation>Modelldatei ausführen…</translation>
     </message>
     <message>
         <source>Look again</source>

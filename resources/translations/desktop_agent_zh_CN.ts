@@ -2848,8 +2848,8 @@ Go up to: {1}</source>
         <translation>连接模型…</translation>
     </message>
     <message>
-        <source>Run a model on this computer…</source>
-        <translation>在此电脑上运行模型…</translation>
+        <source>Run a model file…</source>
+        <translation>运行模型文件…</translation>
     </message>
     <message>
         <source>Search models</source>
@@ -3981,8 +3981,8 @@ Go up to: {1}</source>
         <translation>连接模型…</translation>
     </message>
     <message>
-        <source>Run a model on this computer…</source>
-        <translation>在此电脑上运行模型…</translation>
+        <source>Run a model file…</source>
+        <translation>运行模型文件…</translation>
     </message>
     <message>
         <source>Keys are held by: {0}</source>
@@ -9755,8 +9755,8 @@ Go up to: {1}</source>
         <translation>提供商和密钥</translation>
     </message>
     <message>
-        <source>Models on this computer</source>
-        <translation>此电脑上的模型</translation>
+        <source>Model files</source>
+        <translation>模型文件</translation>
     </message>
     <message>
         <source>Modes</source>
@@ -12458,8 +12458,8 @@ Go up to: {1}</source>
         <translation>任何其他服务器</translation>
     </message>
     <message>
-        <source>Run a model on this computer…</source>
-        <translation>在此电脑上运行模型…</translation>
+        <source>Run a model file…</source>
+        <translation>运行模型文件…</translation>
     </message>
     <message>
         <source>Look again</source>

@@ -21,7 +21,6 @@ from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import Message, now
 from desktop_agent.types.providers import Capabilities, ModelInfo, Price
 from tests.gallery.paintings import painting
-from ui.bridge.desktop.local_models import LocalModelRunner
 from ui.bridge.organiser import Organiser
 from ui.bridge.permissions import PermissionRules
 from ui.bridge.storage import DiskMonitor
@@ -115,8 +114,6 @@ class Desk:
         self.tool_servers = McpServerSettings(engine, self.clock, self.tasks, lambda: None, app)
         self.settings.set_mcp_servers(self.tool_servers)
         self.settings.set_storage(disk, self.library.found)
-        self.local = LocalModelRunner(engine, self.tasks, app)
-        self.settings.set_local_models(self.local)
         self.exchange = ExchangePresenter(
             themes, Exchange(engine, self.library.unstored, self.tasks, app), self.library, self.window.banners, self.window
         )

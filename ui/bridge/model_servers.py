@@ -13,6 +13,7 @@ from desktop_agent.engine.engine import Engine
 from desktop_agent.types.errors import AgentError, KeyringMissing, SecretsUnavailable, Sentence, join_remedy
 from desktop_agent.types.preferences import ProviderPreferences
 from desktop_agent.types.providers import LOCAL_ENDPOINT, Capabilities, Dialect, Endpoint, ImageLimits, ModelInfo
+from ui.bridge.desktop.local_models import LocalModelRunner
 from ui.bridge.event_loop import BackgroundTasks
 
 
@@ -159,6 +160,7 @@ class ModelServers(QObject):
         self._connections = engine.connections
         self._tasks = tasks
         self.saved = SavedServers(engine)
+        self.local = LocalModelRunner(engine, tasks, self)
         self._refreshing = 0
         engine.connections.on_models_changed(self._on_listing)
 

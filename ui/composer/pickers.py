@@ -146,7 +146,7 @@ class ModelPicker(QToolButton):
             "name": self.tr("Models"),
             "refresh": self.tr("Refresh models"),
             "link": self.tr("Connect a model…"),
-            "second_link": self.tr("Run a model on this computer…"),
+            "second_link": self.tr("Run a model file…"),
         }
         self._popup = SearchPopup(themes, self._search, POPUP_SIZE, self, **words)
         self._popup.set_label(self.tr("Search models"), self.tr("Search, or type a model id"))

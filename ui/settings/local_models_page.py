@@ -30,7 +30,7 @@ class LocalModelSettings(QWidget):
     def __init__(self, themes: ThemeSource, form: Form, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._rows: list[QWidget] = []
-        self._searching = label(self.tr("Looking for model files on this computer…"), "muted")
+        self._searching = label(self.tr("Looking for model files on this computer…"), "muted", wrap=True)
         self._none = label(
             self.tr("No model files were found. Choose one whose name ends in .gguf, or get one with another program."),
             "muted",

@@ -28,7 +28,7 @@ def page_title(page: str) -> str:
     translate = QCoreApplication.translate
     titles = {
         "providers": translate("SettingsPages", "Providers and keys"),
-        "local": translate("SettingsPages", "Models on this computer"),
+        "local": translate("SettingsPages", "Model files"),
         "modes": translate("SettingsPages", "Modes"),
         "rules": translate("SettingsPages", "Rules"),
         "decisions": translate("SettingsPages", "Decisions"),

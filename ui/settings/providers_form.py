@@ -242,7 +242,7 @@ class ProviderSettings(QWidget):
         self._none = label(self.tr("No server is connected yet."), "muted")
         self._list = vbox(spacing=SPACE_S)
         connect = button(self.tr("Connect a model…"), self.connect_requested.emit)
-        foot = FlowRows((connect, button(self.tr("Run a model on this computer…"), self.local_requested.emit)))
+        foot = FlowRows((connect, button(self.tr("Run a model file…"), self.local_requested.emit)))
         vbox(
             self._keyring_label, self._none, self._list, foot, parent=self, spacing=SPACE_M, margins=0, end_stretch=True
         )

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.errors import AgentError, SecretsUnavailable, Sentence
 from desktop_agent.types.preferences import AppearancePreferences, Preferences
-from ui.bridge.desktop.local_models import LocalModelRunner
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.found_histories import FoundConversations
 from ui.bridge.mcp_servers import McpServerSettings
@@ -78,7 +77,6 @@ class SettingsPresenter(QObject):
         self._agent_presenter: AgentSettingsPresenter | None = None
         self._mcp_servers: McpServerSettings | None = None
         self._mcp_presenter: McpServersPresenter | None = None
-        self._local: LocalModelRunner | None = None
         self._disk: DiskMonitor | None = None
         self._found: FoundConversations | None = None
         self._storage_presenter: StoragePresenter | None = None
@@ -126,8 +124,7 @@ class SettingsPresenter(QObject):
             presenter.refresh()
         if self._found is not None:
             self._found.find()
-        if self._local is not None:
-            self._local.refresh()
+        self._servers.local.refresh()
 
     def show_problem(self, error: AgentError) -> None:
         """Show an error in the dialog while it is open: it may hide the window's banners."""
@@ -137,10 +134,6 @@ class SettingsPresenter(QObject):
     def set_mcp_servers(self, servers: McpServerSettings) -> None:
         """Set the source of the page of MCP servers. Call it before the dialog is shown."""
         self._mcp_servers = servers
-
-    def set_local_models(self, local: LocalModelRunner) -> None:
-        """Set the source of the page of model files. Call it before the dialog is shown."""
-        self._local = local
 
     def set_storage(self, disk: DiskMonitor, found: FoundConversations) -> None:
         """Set the sources of the pages of storage and other assistants. Call it before the dialog is shown."""
@@ -174,8 +167,7 @@ class SettingsPresenter(QObject):
         providers.connect_requested.connect(self.connect_requested)
         dialog.about_requested.connect(self.about_requested)
         providers.local_requested.connect(lambda: dialog.show_page("local"))
-        if self._local is not None:
-            connect_local_models(dialog, self._local)
+        connect_local_models(dialog, self._servers.local)
         self._settings.changed.connect(dialog.set_preferences)
         self._servers.state_changed.connect(self._on_state)
         self._servers.endpoints_changed.connect(lambda: self._tasks.start(self._show_keys()))

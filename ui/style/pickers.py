@@ -157,8 +157,9 @@ class SearchPopup(QFrame):
         self._refresh = IconButton(themes, "refresh", refresh)
         self._link = button(link, partial(self._follow, self.link_followed), "link")
         self._second_link = button(second_link, partial(self._follow, self.second_link_followed), "link")
-        self._second_link.setVisible(bool(second_link))
         self._build(name)
+        # Not before it has its place: shown without one it would be a window of its own.
+        self._second_link.setVisible(bool(second_link))
         self.panel.chosen.connect(self._choose)
         self._refresh.clicked.connect(self.refresh_requested)
 

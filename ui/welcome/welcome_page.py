@@ -166,7 +166,7 @@ class WelcomePage(QScrollArea):
         return card
 
     def _file_row(self) -> QWidget:
-        run = button(self.tr("Run a model on this computer…"), self.model_file_requested.emit, "link")
+        run = button(self.tr("Run a model file…"), self.model_file_requested.emit, "link")
         return FlowRows((run,))
 
     def _refresh_button(self) -> QWidget:

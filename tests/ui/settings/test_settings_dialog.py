@@ -125,7 +125,7 @@ def test_the_sections_are_pages(driver):
     agents = ("Modes", *RULES, "MCP servers", "Specialists")
     assert names == [
         "Providers and keys",
-        "Models on this computer",
+        "Model files",
         "Models",
         "Chat",
         *agents,

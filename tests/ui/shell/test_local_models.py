@@ -23,7 +23,7 @@ def test_a_model_file_answers_from_the_first_screen_on(on_screen, tmp_path, monk
     monkeypatch.setenv("DESKTOP_AGENT_LLAMA_SERVER", install_server(tmp_path))
 
     async def work(screen):
-        screen.press("Run a model on this computer…")
+        screen.press("Run a model file…")
         page = screen.desk._settings_presenter._dialog.local
         await until(
             lambda: [each for each in page.findChildren(QPushButton) if each.accessibleName() == "Run tiny-Q8_0"]

@@ -2,7 +2,6 @@
 
 from PySide6.QtCore import QObject, Slot
 
-from ui.bridge.desktop.local_models import LocalModelRunner
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelServers
 from ui.shell.window import MainWindow
@@ -13,14 +12,13 @@ class LocalModelPresenter(QObject):
 
     def __init__(
         self,
-        runner: LocalModelRunner,
         window: MainWindow,
         library: ConversationLibrary,
         servers: ModelServers,
     ) -> None:
         super().__init__(window)
         self._window, self._library, self._servers = window, library, servers
-        runner.ready.connect(self._use)
+        servers.local.ready.connect(self._use)
 
     @Slot(str, str)
     def _use(self, endpoint_id: str, model: str) -> None:
