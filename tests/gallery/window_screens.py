@@ -5,8 +5,8 @@ from datetime import date
 from pathlib import Path
 
 from pydantic import SecretStr
-from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtWidgets import QListView, QListWidget
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QListView
 
 from desktop_agent.engine.connections import FoundServer
 from desktop_agent.engine.exchange.conversation_exchange import ExportResult, FoundProgram, ImportResult
@@ -468,10 +468,10 @@ async def closing_unsaved(desk: Desk) -> None:
     await asyncio.sleep(0.3)
 
 
-def settings_page(name: str, title: str) -> None:
+def settings_page(name: str) -> None:
     @scene(f"settings-{name}")
     async def page(desk: Desk) -> None:
-        await open_settings(desk, title)
+        await open_settings(desk, name)
 
 
 async def decide_something(desk: Desk) -> None:
@@ -493,8 +493,8 @@ async def decide_something(desk: Desk) -> None:
     await session.wait_idle()
 
 
-async def open_settings(desk: Desk, title: str) -> None:
-    if title in {"Rules", "Decisions"}:
+async def open_settings(desk: Desk, page: str) -> None:
+    if page in {"rules", "decisions"}:
         await decide_something(desk)
     else:
         desk.begin()
@@ -503,14 +503,12 @@ async def open_settings(desk: Desk, title: str) -> None:
     providers = preferences.providers.model_copy(update={"endpoints": endpoints})
     await desk.engine.change_preferences(preferences.model_copy(update={"providers": providers}))
     desk.engine.secrets.remember_for_session(CLOUD_PROVIDERS[0].id, SecretStr("never shown"))
-    dialog = desk.settings.show()
-    pages = dialog.findChild(QListWidget)
-    pages.setCurrentItem(pages.findItems(title, Qt.MatchFlag.MatchExactly)[0])
+    desk.settings.show(page)
     await asyncio.sleep(0.4)
-    if title == "Providers and keys":
+    if page == "providers":
         desk.servers.state_changed.emit("ollama", "error", Sentence("The model server could not be reached."))
         desk.servers.state_changed.emit("openai", "ok", Sentence("It answers and has 42 models."))
 
 
-for title in ("Appearance", "Chat", "Models", "Network", "Rules", "Decisions", "Providers and keys"):
-    settings_page(title.partition(" ")[0].lower(), title)
+for name in ("appearance", "chat", "models", "network", "rules", "decisions", "providers"):
+    settings_page(name)

@@ -103,9 +103,8 @@ class LocalModelSettings(QWidget):
         if model.context_length is not None:
             facts.append(self.tr("context {0}").format(format_number(model.context_length)))
         facts.append(model.source)
-        run = button(
-            self.tr("Run"), partial(self.run_requested.emit, model), "primary", self.tr("Run {0}").format(name)
-        )
+        act = partial(self.run_requested.emit, model)
+        run = button(self.tr("Run"), act, name=self.tr("Run {0}").format(name))
         run.setEnabled(can_run)
         title, under = label(name, "strong", wrap=True), label(" · ".join(filter(None, facts)), "muted", wrap=True)
         words = QWidget()

@@ -37,7 +37,7 @@ from ui.settings.specialists_form import SpecialistSettings
 from ui.settings.storage_form import StorageSettings
 from ui.settings.usage.usage_page import UsageSettings
 from ui.style.accessibility import choose_toggled_row
-from ui.style.boxes import hbox, vbox
+from ui.style.boxes import vbox
 from ui.style.controls import ComboBox, button, label
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate
@@ -293,10 +293,10 @@ class SettingsDialog(QDialog):
             self._middle.addWidget(widget)
         self._middle.addWidget(self._pages, 1)
         # People look for the version here first.
-        about = self.tr("About · version {0}").format(QCoreApplication.applicationVersion())
-        foot = hbox(button(about, self.about_requested.emit, "quiet"), end_stretch=True)
-        foot.addWidget(button(self.tr("Close"), self.accept))
+        words = self.tr("About · version {0}").format(QCoreApplication.applicationVersion())
+        about = button(words, self.about_requested.emit, "quiet")
+        foot = FlowRows((about, button(self.tr("Close"), self.accept)), apart=about, trailing=True)
         self._column.setSpacing(SPACE_L)
         self._column.addLayout(self._middle, 1)
         self._column.addWidget(self._problem)
-        self._column.addLayout(foot)
+        self._column.addWidget(foot)
