@@ -426,15 +426,21 @@ def test_the_palette(qtbot, marked):
 
 
 def test_the_help(qtbot, marked):
+    from ui.bridge.desktop.updates import UpdateChecks, UpdateSource
     from ui.shell.commands.help_dialog import AboutPage, ShortcutsPage
     from ui.shell.commands.licences_page import LicencesPage
+    from ui.shell.commands.update_section import UpdateSection
 
     window = QWidget()
     qtbot.addWidget(window)
     layout = QVBoxLayout(window)
     layout.addWidget(ShortcutsPage(ThemeSource()))
     layout.addWidget(LicencesPage(ThemeSource(), SimpleNamespace(start=lambda work: work.close())))
-    layout.addWidget(AboutPage(ThemeSource(), Path("/δ"), AddressOpener(), lambda: None))
+    opener = AddressOpener()
+    engine = SimpleNamespace(folder=Path("/δ"), preferences=Preferences(), on_preferences=lambda _: None)
+    updates = UpdateChecks(engine, SimpleNamespace(start=lambda work: work.close()))
+    updates.source = UpdateSource("https://δ.example/version")
+    layout.addWidget(AboutPage(ThemeSource(), Path("/δ"), opener, UpdateSection(updates, opener), lambda: None))
     window.show()
     assert bare_texts(window) == []
 

@@ -32,6 +32,8 @@ def test_the_desktop_is_asked_and_its_key_opens(in_loop, bus, keys, trigger):
     async def work(shortcut, pressed):
         with desktop_portal(bus, SHORTCUTS, BindShortcuts="Strg+Alt+Q") as portal:
             assert await shortcut.grab(parse_keys(keys)) == "Strg+Alt+Q"
+            # Its words are read by a thread, later than its answer.
+            await until(lambda: portal.of("bound"))
             assert portal.of("registered") == ["desktop-agent"]
             assert [about.get("preferred_trigger") for about in portal.of("bound")] == [trigger]
             portal.press()
