@@ -37,8 +37,9 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 _MAX_CHOICES = 40
 _NUMBERS = "number IN (SELECT value FROM json_each(?))"
+# "+": the index of those that are not deleted would be gone through from end to end.
 _SELECT_CONVERSATIONS = (
-    f"SELECT number, id, title, created_at, updated_at FROM conversations WHERE {_NUMBERS} AND deleted_at IS NULL"  # noqa: S608  a constant
+    f"SELECT number, id, title, created_at, updated_at FROM conversations WHERE {_NUMBERS} AND +deleted_at IS NULL"  # noqa: S608  a constant
 )
 _SELECT_MESSAGES = f"SELECT number, id, role, created_at, conversation FROM messages WHERE {_NUMBERS}"  # noqa: S608  a constant
 

@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from desktop_agent.storage.search import index_reader
+from desktop_agent.storage.connection import connect
+from desktop_agent.storage.opening import DATABASE_NAME
+from desktop_agent.storage.search import conversation_search, index_reader
 from desktop_agent.storage.search.index_file import INDEX_NAME
 from desktop_agent.storage.search.index_reader import IndexReader, SearchStopped
 from desktop_agent.storage.store import Store
@@ -362,3 +365,11 @@ async def test_a_search_can_be_narrowed_to_what_conversations_have_the_last_used
         await store.commit(made.id, Message.user("Hello"))
     await store.delete_conversation(made.id)
     assert await store.search.choices() == SearchChoices(("old", "new"), ("/two", "/one"))
+
+
+async def test_what_was_found_is_read_by_its_numbers_alone(store: Store, tmp_path: Path) -> None:
+    await talk(store, *TALK)
+    with closing(connect(tmp_path / DATABASE_NAME)) as db:
+        for select in (conversation_search._SELECT_CONVERSATIONS, conversation_search._SELECT_MESSAGES):
+            step = db.execute(f"EXPLAIN QUERY PLAN {select}", ("[1]",)).fetchone()[-1]
+            assert "USING INTEGER PRIMARY KEY" in step
