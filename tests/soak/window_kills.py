@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -190,7 +191,7 @@ class Person:
         self._seen.keys("ctrl+k")
         self._seen.wait_for("Commands", "text")
         self._seen.write("Commands", name)
-        wait_until(f"{name} alone is listed", lambda: self._commands()[-2:] == ["Commands", name])
+        wait_until(f"{name} is listed first", lambda: ("Commands", name) in pairwise(self._commands()))
         self._seen.keys("Return")
         wait_until("the palette closes", lambda: self._seen.find("Commands", "text") is None)
 

@@ -27,7 +27,7 @@ from tests.soak.refusals import DONE, FULL, READ_ONLY, Told, break_disk, small_d
 from tests.soak.window_kills import Person, read_stored
 
 CONDITIONS = (FULL, READ_ONLY)
-_REMEDIES = ("Free some space and try again", "Make it writable", "can be written", "Choose another")
+_REMEDIES = ("Free some space", "Make it writable", "can be written", "Choose another")
 _SECONDS = 8.0
 """In which an action is refused or done."""
 
@@ -51,6 +51,43 @@ class _Person(Person):
     def summarise(self) -> None:
         self._command("Summarise older messages")
 
+    def archive(self) -> None:
+        self._command("Archive this conversation")
+
+    def folder(self) -> None:
+        self._command("New folder…")
+        self._seen.write("Name of the folder", self.word())
+        self._seen.press("Create")
+
+    def tag(self) -> None:
+        self._command("Tags of this conversation…")
+        self._seen.wait_for("Tags", "text")
+        self._seen.write("Tags", self.word())
+        self._seen.keys("Return")
+        self._seen.press("Done")
+
+    def back_up(self) -> None:
+        self._storage("Back up now")
+
+    def compact(self) -> None:
+        self._storage("Compact")
+
+    def check(self) -> None:
+        self._command("Check saved conversations")
+
+    def schedule(self) -> None:
+        self._command("Scheduled prompts")
+        self._seen.press("Add scheduled prompt…")
+        self._seen.write("Name", self.word())
+        self._seen.write("Prompt", self.word())
+        self._seen.press("Save")
+
+    def _storage(self, name: str) -> None:
+        self._seen.keys("ctrl+comma")
+        self._seen.wait_for("Sections")
+        self._seen.press("Storage")
+        self._seen.press(name)
+
 
 Act = Callable[[_Person], None]
 ACTIONS: Mapping[str, Act] = {
@@ -62,6 +99,13 @@ ACTIONS: Mapping[str, Act] = {
     "rename": _Person.rename,
     "duplicate": _Person.duplicate,
     "summarise": _Person.summarise,
+    "archive": _Person.archive,
+    "folder": _Person.folder,
+    "tag": _Person.tag,
+    "back up": _Person.back_up,
+    "compact": _Person.compact,
+    "check": _Person.check,
+    "schedule": _Person.schedule,
     "delete message": _Person.delete_message,
     "import": _Person.import_file,
     "search": _Person.search,
