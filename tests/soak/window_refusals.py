@@ -27,7 +27,7 @@ from tests.soak.refusals import DONE, FULL, READ_ONLY, Told, break_disk, small_d
 from tests.soak.window_kills import Person, read_stored
 
 CONDITIONS = (FULL, READ_ONLY)
-_REMEDIES = ("Free some space", "Make it writable", "can be written", "Choose another")
+_REMEDIES = ("Free some space", "Make it writable", "can be written", "hoose another")
 _SECONDS = 8.0
 """In which an action is refused or done."""
 
