@@ -146,7 +146,10 @@ class ModelGroup:
 
 
 class ModelServers(QObject):
-    """`models_changed` carries ModelGroups; `state_changed` carries a sentence on how connecting a server goes."""
+    """`models_changed` carries ModelGroups; `state_changed` carries a sentence on how connecting a server goes.
+
+    `local` runs model files.
+    """
 
     models_changed = Signal(list)
     local_servers_changed = Signal(list)

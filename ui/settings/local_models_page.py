@@ -3,6 +3,7 @@
 from functools import partial
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFileDialog, QFrame, QWidget
 
 from desktop_agent.types.errors import Sentence
@@ -62,6 +63,10 @@ class LocalModelSettings(QWidget):
         self._no_server.hide()
         self._none.hide()
         self._stop.hide()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.refresh_requested.emit()
 
     def show_found(self, found: FoundModels) -> None:
         """Show the models that are there, and whether there is a server for them."""

@@ -124,7 +124,6 @@ class SettingsPresenter(QObject):
             presenter.refresh()
         if self._found is not None:
             self._found.find()
-        self._servers.local.refresh()
 
     def show_problem(self, error: AgentError) -> None:
         """Show an error in the dialog while it is open: it may hide the window's banners."""

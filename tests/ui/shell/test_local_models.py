@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QLabel, QPushButton
 
 from tests.fakes.local_models import install_server, servers_of, write_model
-from tests.fakes.qt_loop import until
+from tests.fakes.qt_loop import Heard, until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
 
@@ -56,3 +56,17 @@ def test_no_server_is_said_with_a_way_to_get_one(on_screen, tmp_path, monkeypatc
         await screen.idle()
 
     on_screen(work, connected=False)
+
+
+def test_files_are_looked_for_when_their_page_is_opened(on_screen, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    async def work(screen):
+        found = Heard(screen.desk.servers.local.found)
+        screen.desk._settings_presenter.show("appearance")
+        await screen.idle()
+        assert not found
+        screen.desk._settings_presenter.show("local")
+        await until(lambda: found)
+
+    on_screen(work)

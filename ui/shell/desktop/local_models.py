@@ -10,12 +10,7 @@ from ui.shell.window import MainWindow
 class LocalModelPresenter(QObject):
     """Lets the open conversation use a model file as soon as it is ready."""
 
-    def __init__(
-        self,
-        window: MainWindow,
-        library: ConversationLibrary,
-        servers: ModelServers,
-    ) -> None:
+    def __init__(self, window: MainWindow, library: ConversationLibrary, servers: ModelServers) -> None:
         super().__init__(window)
         self._window, self._library, self._servers = window, library, servers
         servers.local.ready.connect(self._use)
