@@ -210,7 +210,10 @@ class SearchPopup(QFrame):
     def _build(self, name: str) -> None:
         self.setProperty("kind", "popup")
         self.setAccessibleName(name)
-        foot = hbox(vbox(self._link, self._second_link, spacing=0), self._refresh)
+        links = vbox(self._link, self._second_link, spacing=0)
+        for link in (self._link, self._second_link):
+            links.setAlignment(link, Qt.AlignmentFlag.AlignLeft)
+        foot = hbox(links, self._refresh)
         foot.insertStretch(1, 1)
         vbox(self.panel, line(), foot, parent=self, spacing=SPACE_XS, margins=SPACE_S, grow=self.panel)
 
