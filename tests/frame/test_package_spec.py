@@ -97,6 +97,7 @@ def test_what_is_imported_late_exists_and_is_not_left_out(recipe: dict[str, Any]
     "name",
     [
         "certifi",
+        "hunspell",
         "keyring.backends.SecretService",
         "keyring.backends.kwallet",
         "keyring.backends.macOS",
