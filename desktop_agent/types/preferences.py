@@ -136,6 +136,28 @@ class ChatPreferences(_Section):
     )
 
 
+class SpellingPreferences(_Section):
+    """Whether and in which languages the spelling of messages is checked, and the person's own words."""
+
+    check: bool = Field(
+        default=True,
+        title="Check spelling",
+        description="Underlines words of your message that no dictionary knows; their menu offers others.",
+    )
+    languages: tuple[str, ...] = Field(
+        default=(),
+        max_length=100,
+        title="Languages of your messages",
+        description="A word is right if one of them has it. If you choose none, the language of your system is used.",
+    )
+    words: str = Field(
+        default="",
+        max_length=200_000,
+        title="Your own words",
+        description="Those that you added to the dictionary, parted by spaces or lines.",
+    )
+
+
 class ModelPreferences(_Section):
     """How models are asked."""
 
@@ -412,6 +434,7 @@ class Preferences(_Section):
 
     appearance: AppearancePreferences = AppearancePreferences()
     chat: ChatPreferences = ChatPreferences()
+    spelling: SpellingPreferences = SpellingPreferences()
     models: ModelPreferences = ModelPreferences()
     network: NetworkPreferences = NetworkPreferences()
     providers: ProviderPreferences = ProviderPreferences()

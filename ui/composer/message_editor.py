@@ -1,12 +1,13 @@
 """The editor of a message: it grows with its text, and turns pictures and very long texts into attachments."""
 
+from collections.abc import Callable
 from functools import cache
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QMimeData, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QTextLayout
+from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QResizeEvent, QTextLayout
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from ui.style.controls import set_by_name
@@ -48,6 +49,8 @@ class MessageEditor(QPlainTextEdit):
         super().__init__(parent)
         self._themes = themes
         self._enter_sends = True
+        self.show_context_menu: Callable[[QContextMenuEvent], object] | None = None
+        """Shows a context menu in place of the usual one."""
         self.setAccessibleName(self.tr("Message"))
         self.setPlaceholderText(self.tr("Write a message"))
         self.setProperty("kind", "bare")
@@ -109,6 +112,12 @@ class MessageEditor(QPlainTextEdit):
         else:
             self.insertPlainText(text)
             self.ensureCursorVisible()
+
+    def contextMenuEvent(self, e: QContextMenuEvent) -> None:
+        if self.show_context_menu is None:
+            super().contextMenuEvent(e)
+        else:
+            self.show_context_menu(e)
 
     def focusInEvent(self, e: QFocusEvent) -> None:
         super().focusInEvent(e)

@@ -34,6 +34,7 @@ from ui.settings.prices_form import PriceSettings
 from ui.settings.providers_form import ProviderSettings
 from ui.settings.shortcuts_form import ShortcutSettings
 from ui.settings.specialists_form import SpecialistSettings
+from ui.settings.spelling_page import SpellingSettings
 from ui.settings.storage_form import StorageSettings
 from ui.settings.usage.usage_page import UsageSettings
 from ui.style.accessibility import choose_toggled_row
@@ -125,6 +126,7 @@ class SettingsDialog(QDialog):
         self.shortcuts = ShortcutSettings(themes)
         self.histories = FoundHistorySettings()
         self.storage = StorageSettings(themes, self._create_form("storage"))
+        self.spelling = SpellingSettings(self._create_form("spelling", ("check",)))
         self.local = LocalModelSettings(themes, self._create_form("local", ("idle_minutes", "context_tokens")))
         self.usage = UsageSettings(themes, self._create_form("usage"))
         self._problem = StatusLine(themes)
@@ -138,6 +140,7 @@ class SettingsDialog(QDialog):
         self._add_page("local", self.local)
         for name in ("models", "chat"):
             self._add_section(name)
+        self._add_page("spelling", self.spelling)
         self._add_page("modes", self.modes)
         self._add_page("rules", self.rules)
         self._add_page("decisions", self.decisions)

@@ -15,6 +15,7 @@ from ui.bridge.storage import PictureStore
 from ui.shell.desktop.autostart_setting import AutostartPresenter
 from ui.shell.desktop.open_targets import TargetPresenter
 from ui.shell.desktop.quick_ask_keys import QuickAskKeys
+from ui.shell.desktop.spelling import SpellingPresenter
 from ui.shell.desktop.tray import TrayPresenter
 from ui.shell.side_windows.quick_ask import QuickAsk
 from ui.shell.side_windows.side_windows import SideWindows
@@ -26,6 +27,7 @@ class DesktopParts(QObject):
 
     _tray: TrayPresenter | None = None
     _keys: QuickAskKeys | None = None
+    _spelling: SpellingPresenter | None = None
 
     def __init__(
         self,
@@ -65,6 +67,7 @@ class DesktopParts(QObject):
         settings_opened.connect(autostart.refresh)
         keys = self._keys = QuickAskKeys(self._settings, self._tasks, self.quick_ask.show, self)
         settings_opened.connect(keys.on_settings_opened)
+        self._check_spelling(folder, settings_opened)
         if in_background:
             if not await tray.wait_until_shown() and not window.isVisible():
                 window.showMinimized()
@@ -78,6 +81,15 @@ class DesktopParts(QObject):
         if self._keys is not None:
             await self._keys.close()
         await self.windows.close()
+        if self._spelling is not None:
+            await self._spelling.checker.close()
+
+    def _check_spelling(self, folder: Path, settings_opened: SignalInstance) -> None:
+        spelling = self._spelling = SpellingPresenter(self._startup.themes, folder, self._settings, self._tasks, self)
+        settings_opened.connect(spelling.on_settings_opened)
+        for editor in (self._startup.window.page.composer.editor, *self.windows.editors):
+            spelling.watch(editor)
+        self.windows.editor_created.connect(spelling.watch)
 
     def _on_last_closed(self) -> None:
         """Without a window, and without an icon behind which it stays, the program ends."""

@@ -17,6 +17,7 @@ from ui.shell.startup_window import StartupWindow
 
 if TYPE_CHECKING:
     from ui.bridge.conversation import OpenConversation
+    from ui.composer.message_editor import MessageEditor
 
 _PLACES, _OPEN = "side_windows/places", "side_windows/open"
 _MOST_PLACES = 50
@@ -28,6 +29,8 @@ class SideWindows(QObject):
 
     last_closed = Signal()
     """The person closed the last one."""
+    editor_created = Signal(object)
+    """The MessageEditor of a new window."""
 
     def __init__(
         self,
@@ -52,6 +55,11 @@ class SideWindows(QObject):
     def are_open(self) -> bool:
         """Whether one is on the screen."""
         return any(not window.isHidden() for window in self._all)
+
+    @property
+    def editors(self) -> list["MessageEditor"]:
+        """The message editors of all windows."""
+        return [window.page.composer.editor for window in self._all]
 
     def open(self, conversation_id: str) -> None:
         """Show a conversation in a window of its own, or raise that which it has."""
@@ -81,6 +89,7 @@ class SideWindows(QObject):
         page.usage_meter.usage_requested.connect(self._startup.raise_window)
         page.usage_meter.usage_requested.connect(main.page.usage_meter.usage_requested)
         self._all.append(window)
+        self.editor_created.emit(page.composer.editor)
         return window
 
     def show_in_main(self, conversation: "OpenConversation | None") -> None:

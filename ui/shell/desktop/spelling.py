@@ -1,0 +1,57 @@
+"""Check the spelling in the composers of all windows, and say in the settings which languages there are."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QLocale, QObject, Slot
+
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.settings import Settings
+from ui.bridge.spelling.dictionaries import FOLDER
+from ui.bridge.spelling.spell_checker import SpellChecker
+from ui.composer.message_editor import MessageEditor
+from ui.composer.spelling import SpellingMarks
+from ui.style.text import show_hidden
+from ui.style.theme import ThemeSource
+
+if TYPE_CHECKING:
+    from ui.settings.settings_dialog import SettingsDialog
+
+
+class SpellingPresenter(QObject):
+    """Looks for dictionaries when it is made, and whenever the settings are opened."""
+
+    def __init__(
+        self, themes: ThemeSource, folder: Path, settings: Settings, tasks: BackgroundTasks, parent: QObject
+    ) -> None:
+        """`folder` is the data folder."""
+        super().__init__(parent)
+        self._themes = themes
+        self._folder = folder
+        self._dialog: SettingsDialog | None = None
+        languages = QLocale.system().uiLanguages()
+        self.checker = SpellChecker(folder, settings, tasks, languages, self)
+        self.checker.found.connect(self._show_languages)
+        self.checker.refresh()
+
+    def watch(self, editor: MessageEditor) -> None:
+        """Check what is written in this editor, as long as it is there."""
+        SpellingMarks(self._themes, editor, self.checker)
+
+    @Slot(object)
+    def on_settings_opened(self, dialog: "SettingsDialog") -> None:
+        """Say which languages there are, now and when they are known anew."""
+        self._dialog = dialog
+        self._show_languages()
+        self.checker.refresh()
+
+    def _show_languages(self) -> None:
+        if self._dialog is None:
+            return
+        checker = self.checker
+        default = checker.system_dictionary
+        self._dialog.spelling.show_languages(
+            [dictionary.language for dictionary in checker.dictionaries],
+            "" if default is None else default.language,
+            show_hidden(str(self._folder / FOLDER)),
+        )
