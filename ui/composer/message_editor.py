@@ -1,5 +1,6 @@
 """The editor of a message: it grows with its text, and turns pictures and very long texts into attachments."""
 
+import sys
 from collections.abc import Callable
 from functools import cache
 from math import ceil
@@ -83,6 +84,8 @@ class MessageEditor(QPlainTextEdit):
             self.edit_last_pressed.emit()
         elif e.key() == Qt.Key.Key_Escape:
             e.ignore()
+        elif (e.key(), modifiers) == (Qt.Key.Key_F10, Qt.KeyboardModifier.ShiftModifier) and not _makes_menu_events():
+            self._show_context_menu_at_caret()
         else:
             super().keyPressEvent(e)
 
@@ -130,6 +133,11 @@ class MessageEditor(QPlainTextEdit):
     def resizeEvent(self, e: QResizeEvent) -> None:
         super().resizeEvent(e)
         self._update_height()
+
+    def _show_context_menu_at_caret(self) -> None:
+        point = self.cursorRect().bottomLeft()
+        place = self.viewport().mapToGlobal(point)
+        self.contextMenuEvent(QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, point, place))
 
     def _insert_files(self, files: list[Path]) -> None:
         from ui.composer.attachment_items import looks_like_picture
@@ -182,6 +190,11 @@ class MessageEditor(QPlainTextEdit):
         # Around the viewport: document margins scroll away and would show a sliver of the next line.
         self.setViewportMargins(SPACE_S, room, SPACE_S, 2 * room - 2)
         self._update_height()
+
+
+def _makes_menu_events() -> bool:
+    """Return whether the platform makes a context menu event of Shift+F10, as all do of the menu key."""
+    return sys.platform in {"win32", "darwin"}
 
 
 @cache

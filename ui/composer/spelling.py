@@ -64,15 +64,24 @@ class SpellingMarks(QObject):
 
     def show_menu(self, event: QContextMenuEvent) -> None:
         """Open the context menu, at the caret if a key asked for it; with suggestions if the word there is wrong."""
-        editor = self._editor
-        by_key = event.reason() is QContextMenuEvent.Reason.Keyboard
-        cursor = editor.textCursor() if by_key else editor.cursorForPosition(event.pos())
-        place = editor.viewport().mapToGlobal(editor.cursorRect().bottomLeft()) if by_key else event.globalPos()
         event.accept()
-        word = self._wrong_word_at(cursor.position())
+        if event.reason() is QContextMenuEvent.Reason.Keyboard:
+            self._show_menu_at_caret()
+        else:
+            position = self._editor.cursorForPosition(event.pos()).position()
+            self._show_menu(position, event.globalPos(), by_key=False)
+
+    def _show_menu_at_caret(self) -> None:
+        editor = self._editor
+        place = editor.viewport().mapToGlobal(editor.cursorRect().bottomLeft())
+        self._show_menu(editor.textCursor().position(), place, by_key=True)
+
+    def _show_menu(self, position: int, place: QPoint, *, by_key: bool) -> None:
+        editor, word = self._editor, self._wrong_word_at(position)
         if word is None:
             _open_menu(editor.createStandardContextMenu(), place, by_key=by_key)
             return
+        cursor = QTextCursor(editor.document())
         cursor.setPosition(word.start)
         cursor.setPosition(word.end, QTextCursor.MoveMode.KeepAnchor)
         _SpellingMenu(editor, self._checker, cursor, word.text).open_at(place, by_key=by_key)

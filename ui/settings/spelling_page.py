@@ -37,13 +37,16 @@ class SpellingSettings(QWidget):
     def show_languages(self, languages: Sequence[str], default: str, folder: str) -> None:
         """Show a box for each language that has a dictionary.
 
-        `default` is used where none is chosen, "" if there is none; `folder` takes further dictionaries.
+        `default` is used where none is chosen, "" if there is none; `folder` takes further dictionaries, "" where
+        nothing can read them.
         """
         self._languages.show_languages(languages, default)
         note = self.tr("For other languages put dictionaries of Hunspell (two files, .aff and .dic) into {0}.")
-        self._row.show_note(note.format(folder))
-        if not languages:
-            self._row.show_warning(self.tr("No dictionary was found, so that no spelling is checked."))
+        self._row.show_note(note.format(folder) if folder else "")
+        if not folder:
+            self._row.show_warning(self.tr("Spelling cannot be checked on this system: the library for it is missing."))
+        elif not languages:
+            self._row.show_warning(self.tr("No dictionary was found: spelling is not checked."))
         elif not default:
             self._row.show_warning(self.tr("There is no dictionary for the language of your system."))
         else:
@@ -95,10 +98,12 @@ class _LanguageBoxes(QWidget):
 
 
 def _language_name(language: str) -> str:
-    """Return what people call the language of a dictionary: “Deutsch (Österreich)” for "de_AT"."""
+    """Return what people call the language of a dictionary: “Deutsch (Deutschland)” for "de_DE"."""
     locale = QLocale(language)
     if locale.language() is QLocale.Language.C:
         return language
     name, country = locale.nativeLanguageName(), locale.nativeTerritoryName()
-    whole = f"{name} ({country})" if country and "_" in language else name
+    # Names of the other countries' ways of writing name the country.
+    is_main = name == QLocale(language.partition("_")[0]).nativeLanguageName()
+    whole = f"{name} ({country})" if country and is_main and "_" in language else name
     return whole if locale.name() == language or "_" not in language else f"{whole}, {language}"

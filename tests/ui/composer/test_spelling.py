@@ -1,5 +1,7 @@
 """Wrong words in the message editor: their marks, and their context menu, by mouse and by key."""
 
+import sys
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QContextMenuEvent, QTextCharFormat
@@ -160,6 +162,21 @@ def test_the_menu_opens_at_the_caret_by_key(in_editor, qt_messages):
         assert menu.activeAction().text() == "hello"
         QTest.keyClick(menu, Qt.Key.Key_Return)
         assert driver.editor.toPlainText() == "the cat\nhello world"
+
+    in_editor(work)
+
+
+@pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="the platform makes an event of it")
+def test_the_menu_opens_by_shift_and_f10(in_editor, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+
+    async def work(driver):
+        driver.write("helo world")
+        await driver.until_marked("helo")
+        driver.editor.setTextCursor(driver.place("helo"))
+        QTest.keyClick(driver.editor, Qt.Key.Key_F10, Qt.KeyboardModifier.ShiftModifier)
+        await until(lambda: driver.menus)
+        assert words_of(driver.menus[0])[0] == "hello"
 
     in_editor(work)
 

@@ -7,7 +7,7 @@ from desktop_agent.types.preferences import Preferences, SpellingPreferences
 from ui.settings.settings_dialog import SettingsDialog
 from ui.style.theme import ThemeSource
 
-NAMES = {"de_AT": "Österreichisches Deutsch (Österreich)", "en_US": "American English (United States)", "xx": "xx"}
+NAMES = {"de_AT": "Österreichisches Deutsch", "en_US": "American English (United States)", "xx": "xx"}
 
 
 class Driver:
@@ -58,6 +58,9 @@ def test_a_language_whose_dictionary_is_gone_stays_chosen(driver):
 
 
 def test_the_page_says_what_is_missing(driver):
+    driver.dialog.spelling.show_languages([], "", "")
+    assert "the library for it is missing" in driver.words
+    assert "into" not in driver.words
     driver.dialog.spelling.show_languages([], "", "/data/hunspell")
     assert "No dictionary was found" in driver.words
     assert "into /data/hunspell." in driver.words

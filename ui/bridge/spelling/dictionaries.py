@@ -19,6 +19,11 @@ class Dictionary:
     path: str
 
 
+def is_library_installed() -> bool:
+    """Return whether hunspell is there: not every system has it as a wheel."""
+    return find_spec("hunspell") is not None
+
+
 def dictionary_folders(data_folder: Path) -> list[Path]:
     """Return the folders to look in, the person's own first. The last one comes with the library."""
     folders = [data_folder / FOLDER]
@@ -35,7 +40,7 @@ def dictionary_folders(data_folder: Path) -> list[Path]:
 
 def find_dictionaries(folders: Iterable[Path]) -> tuple[Dictionary, ...]:
     """Return one dictionary for each language, from the first folder that has both its files. Nothing is read."""
-    if find_spec("hunspell") is None:
+    if not is_library_installed():
         return ()
     found: dict[str, Dictionary] = {}
     for folder in folders:

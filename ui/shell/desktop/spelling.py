@@ -7,7 +7,7 @@ from PySide6.QtCore import QLocale, QObject, Slot
 
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.settings import Settings
-from ui.bridge.spelling.dictionaries import FOLDER
+from ui.bridge.spelling.dictionaries import FOLDER, is_library_installed
 from ui.bridge.spelling.spell_checker import SpellChecker
 from ui.composer.message_editor import MessageEditor
 from ui.composer.spelling import SpellingMarks
@@ -53,5 +53,5 @@ class SpellingPresenter(QObject):
         self._dialog.spelling.show_languages(
             [dictionary.language for dictionary in checker.dictionaries],
             "" if default is None else default.language,
-            show_hidden(str(self._folder / FOLDER)),
+            show_hidden(str(self._folder / FOLDER)) if is_library_installed() else "",
         )
