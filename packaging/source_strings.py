@@ -59,11 +59,11 @@ def _preferences() -> Iterator[SourceString]:
 
 def _field_texts(model: type[BaseModel]) -> Iterator[str]:
     """Yield what a form shows of the fields that have a control: `ui/forms/model_fields.py`."""
-    from desktop_agent.types.form_hints import ChoiceNames, NumberFormat, OptionalNumber
+    from desktop_agent.types.form_hints import ChoiceNames, LanguagesField, NumberFormat, OptionalNumber
 
     for name, field in model.model_fields.items():
         kind = field.annotation
-        if get_origin(kind) is tuple:
+        if get_origin(kind) is tuple and not any(isinstance(hint, LanguagesField) for hint in field.metadata):
             continue
         yield field.title or name
         yield field.description or ""

@@ -24,6 +24,10 @@ class FontFamilyField:
     """Marks a text as the name of a font family; empty is the system's."""
 
 
+class LanguagesField:
+    """Marks names of languages, which are chosen from those that have a dictionary."""
+
+
 class KeysField:
     """Marks a text as keys of the keyboard, which are pressed to choose them; empty is none."""
 

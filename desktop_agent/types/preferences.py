@@ -9,6 +9,7 @@ from desktop_agent.types.form_hints import (
     FolderField,
     FontFamilyField,
     KeysField,
+    LanguagesField,
     NumberFormat,
     OneLine,
     OptionalNumber,
@@ -144,7 +145,7 @@ class SpellingPreferences(_Section):
         title="Check spelling",
         description="Underlines words of your message that no dictionary knows; their menu offers others.",
     )
-    languages: tuple[str, ...] = Field(
+    languages: Annotated[tuple[str, ...], LanguagesField()] = Field(
         default=(),
         max_length=100,
         title="Languages of your messages",
