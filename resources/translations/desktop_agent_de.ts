@@ -3567,6 +3567,34 @@ Aufwärts zu: {1}</translation>
         <translation>Wird über jeder Unterhaltung gesendet, die keine eigenen hat.</translation>
     </message>
     <message>
+        <source>Spelling</source>
+        <translation>Rechtschreibung</translation>
+    </message>
+    <message>
+        <source>Check spelling</source>
+        <translation>Rechtschreibung prüfen</translation>
+    </message>
+    <message>
+        <source>Underlines words of your message that no dictionary knows; their menu offers others.</source>
+        <translation>Unterstreicht Wörter Ihrer Nachricht, die kein Wörterbuch kennt; ihr Menü bietet andere an.</translation>
+    </message>
+    <message>
+        <source>Languages of your messages</source>
+        <translation>Sprachen Ihrer Nachrichten</translation>
+    </message>
+    <message>
+        <source>A word is right if one of them has it. If you choose none, the language of your system is used.</source>
+        <translation>Ein Wort ist richtig, wenn eine von ihnen es kennt. Wählen Sie keine, gilt die Sprache Ihres Systems.</translation>
+    </message>
+    <message>
+        <source>Your own words</source>
+        <translation>Ihre eigenen Wörter</translation>
+    </message>
+    <message>
+        <source>Those that you added to the dictionary, parted by spaces or lines.</source>
+        <translation>Die Sie zum Wörterbuch hinzugefügt haben, durch Leerzeichen oder Zeilen getrennt.</translation>
+    </message>
+    <message>
         <source>Models</source>
         <translation>Modelle</translation>
     </message>
@@ -10163,6 +10191,25 @@ Aufwärts zu: {1}</translation>
     </message>
 </context>
 <context>
+    <name>SpellingSettings</name>
+    <message>
+        <source>For other languages put dictionaries of Hunspell (two files, .aff and .dic) into {0}.</source>
+        <translation>Für andere Sprachen legen Sie Wörterbücher von Hunspell (zwei Dateien, .aff und .dic) in {0}.</translation>
+    </message>
+    <message>
+        <source>Spelling cannot be checked on this system: the library for it is missing.</source>
+        <translation>Auf diesem System kann die Rechtschreibung nicht geprüft werden: Die Bibliothek dafür fehlt.</translation>
+    </message>
+    <message>
+        <source>No dictionary was found: spelling is not checked.</source>
+        <translation>Es wurde kein Wörterbuch gefunden: Die Rechtschreibung wird nicht geprüft.</translation>
+    </message>
+    <message>
+        <source>There is no dictionary for the language of your system.</source>
+        <translation>Für die Sprache Ihres Systems gibt es kein Wörterbuch.</translation>
+    </message>
+</context>
+<context>
     <name>StarterMessages</name>
     <message>
         <source>Suggestions</source>
@@ -13148,6 +13195,21 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Conversations found: {0}</source>
         <translation>Gefundene Unterhaltungen: {0}</translation>
+    </message>
+</context>
+<context>
+    <name>_SpellingMenu</name>
+    <message>
+        <source>No suggestions</source>
+        <translation>Keine Vorschläge</translation>
+    </message>
+    <message>
+        <source>Add to dictionary</source>
+        <translation>Zum Wörterbuch hinzufügen</translation>
+    </message>
+    <message>
+        <source>Ignore</source>
+        <translation>Ignorieren</translation>
     </message>
 </context>
 <context>

@@ -3567,6 +3567,34 @@ Go up to: {1}</source>
         <translation>在没有自己指令的每个对话之前发送。</translation>
     </message>
     <message>
+        <source>Spelling</source>
+        <translation>拼写</translation>
+    </message>
+    <message>
+        <source>Check spelling</source>
+        <translation>检查拼写</translation>
+    </message>
+    <message>
+        <source>Underlines words of your message that no dictionary knows; their menu offers others.</source>
+        <translation>给消息中没有词典收录的词加下划线；其菜单提供替换词。</translation>
+    </message>
+    <message>
+        <source>Languages of your messages</source>
+        <translation>消息的语言</translation>
+    </message>
+    <message>
+        <source>A word is right if one of them has it. If you choose none, the language of your system is used.</source>
+        <translation>只要其中一种语言有这个词，它就是正确的。如果一种也不选，则使用系统语言。</translation>
+    </message>
+    <message>
+        <source>Your own words</source>
+        <translation>您自己的词</translation>
+    </message>
+    <message>
+        <source>Those that you added to the dictionary, parted by spaces or lines.</source>
+        <translation>您添加到词典的词，用空格或换行分隔。</translation>
+    </message>
+    <message>
         <source>Models</source>
         <translation>模型</translation>
     </message>
@@ -10162,6 +10190,25 @@ Go up to: {1}</source>
     </message>
 </context>
 <context>
+    <name>SpellingSettings</name>
+    <message>
+        <source>For other languages put dictionaries of Hunspell (two files, .aff and .dic) into {0}.</source>
+        <translation>如需其他语言，请将 Hunspell 词典（.aff 和 .dic 两个文件）放入 {0}。</translation>
+    </message>
+    <message>
+        <source>Spelling cannot be checked on this system: the library for it is missing.</source>
+        <translation>此系统无法检查拼写：缺少所需的库。</translation>
+    </message>
+    <message>
+        <source>No dictionary was found: spelling is not checked.</source>
+        <translation>未找到词典：不会检查拼写。</translation>
+    </message>
+    <message>
+        <source>There is no dictionary for the language of your system.</source>
+        <translation>没有适用于系统语言的词典。</translation>
+    </message>
+</context>
+<context>
     <name>StarterMessages</name>
     <message>
         <source>Suggestions</source>
@@ -13147,6 +13194,21 @@ Go up to: {1}</source>
     <message>
         <source>Conversations found: {0}</source>
         <translation>找到的对话：{0}</translation>
+    </message>
+</context>
+<context>
+    <name>_SpellingMenu</name>
+    <message>
+        <source>No suggestions</source>
+        <translation>没有建议</translation>
+    </message>
+    <message>
+        <source>Add to dictionary</source>
+        <translation>添加到词典</translation>
+    </message>
+    <message>
+        <source>Ignore</source>
+        <translation>忽略</translation>
     </message>
 </context>
 <context>
