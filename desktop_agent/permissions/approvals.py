@@ -69,6 +69,14 @@ def _redirection_part(redirection: Redirection) -> CommandPart:
     return CommandPart(f"{sign} {redirection.source}", (*risks, Risk.LOOKALIKE), lookalikes=(alike,))
 
 
+def _with_lookalikes(part: CommandPart) -> CommandPart:
+    words = enumerate(part.text.split())
+    alike = (find_lookalike(word, is_name=position == 0 or word.startswith("-")) for position, word in words)
+    lookalikes = tuple(filter(None, alike))
+    risks = (*part.risks, Risk.LOOKALIKE) if lookalikes else part.risks
+    return replace(part, risks=risks, lookalikes=lookalikes)
+
+
 def _lookalikes(command: Command) -> Iterator[Lookalike]:
     """Yield the lookalikes in the command's own words; those of a command that it starts are reported there."""
     own_words = command.starts_at if command.starts else len(command.words)
@@ -115,6 +123,10 @@ def explain_preview(preview: Preview | None) -> Preview | None:
     """Return the preview with the commands of a command line explained."""
     if not isinstance(preview, CommandPreview):
         return preview
+    if preview.language == "powershell":
+        # Its tool has the commands from PowerShell itself, which cannot tell all that they run.
+        parts = preview.parts or (CommandPart(preview.line),)
+        return replace(preview, parts=tuple(map(_with_lookalikes, parts)), understood=False)
     parts, understood = explain_line(preview.line)
     return replace(preview, parts=parts, understood=understood)
 
@@ -241,6 +253,8 @@ class Approval:
                     return proposal.model_copy(update={"answers": self._asked_by})
             raise WrongUse("This rule was not proposed for this call.", "Choose one of the rules that were shown.")
         if isinstance(decision, AllowForConversation):
+            if self.tool.always_asked is not None:
+                raise WrongUse("Each call of this tool is asked about.", "Allow it once.")
             return self._conversation_rule(digest)
         return None
 

@@ -213,6 +213,8 @@ def _is_answered(asks: Rule, rules: tuple[Rule, ...], facts: CallFacts) -> bool:
 
 def _allowing_verdict(facts: CallFacts, rules: tuple[Rule, ...], mode: Mode, hard: HardDeny | None) -> Verdict:
     """Return what rules that allow, the tool's default and a mode that allows decide."""
+    if facts.tool.always_asked is not None:
+        return Ask(facts.digest, (facts.tool.always_asked, *(() if hard is None else hard.sentences)))
     allowing = (rule for rule in rules if rule.effect is RuleEffect.ALLOW and _was_made_knowing(rule, hard))
     rule = find_allowing_rule(allowing, facts)
     # A mode that changes nothing lets through what is read-only, and holds it to reading whatever rules allow.

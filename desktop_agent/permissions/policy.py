@@ -373,7 +373,7 @@ class PermissionPolicy:
         from desktop_agent.permissions.rule_proposals import for_startup_files, propose_rules, with_trust
 
         entry = await run_by_size(lambda: admit(call, tool, digest=digest), call.input)
-        if isinstance(entry, Denied):
+        if isinstance(entry, Denied) or tool.always_asked is not None:
             return ()
         subjects = await _call_subjects(tool, entry.input, self._workspace)
         brings = await call_foreign(lambda: _brings_untrusted(tool, entry.input))

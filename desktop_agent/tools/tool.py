@@ -109,7 +109,8 @@ class Tool(Generic[Input]):
     tell it, and returns in words what it did. It runs at most once for a call, and only for one that succeeded, when
     the person restores the call's checkpoint; in the tool's own time. Conversations that keep nothing have no
     checkpoints, so there it never runs. `brings` says from where outside a call's result comes; without it, or where it
-    returns None, the result is of this machine and this conversation.
+    returns None, the result is of this machine and this conversation. `always_asked` says to the person why each call
+    is asked about, whatever rules and modes allow; what they deny stays denied.
     """
 
     name: str
@@ -123,6 +124,7 @@ class Tool(Generic[Input]):
     changes: Callable[[Input], Awaitable[tuple[str, ...]]] | None = None
     undo: Callable[[Input], Awaitable[str]] | None = None
     brings: Callable[[Input], UntrustedSource | None] | None = None
+    always_asked: Sentence | None = None
     timeout: float = 120.0
     concurrency: int | None = None
     scope: str = ""

@@ -107,8 +107,9 @@ class CommandPreview:
     """A shell line and the folder that it runs in.
 
     `confinement` describes in a sentence how it is sandboxed, or that it is not. `parts` are its commands one by one,
-    filled in by the program and not by the tool; not `understood`: it may run more than they say. `hosts` are those
-    that it must reach; not `only_hosts`: nothing keeps it from others.
+    filled in by the program and not by the tool, but for PowerShell; not `understood`: it may run more than they say.
+    `hosts` are those that it must reach; not `only_hosts`: nothing keeps it from others. `problem` is what the shell
+    finds wrong with the line.
     """
 
     line: str
@@ -118,6 +119,8 @@ class CommandPreview:
     understood: bool = False
     hosts: tuple[str, ...] = ()
     only_hosts: bool = True
+    language: Literal["bash", "powershell"] = "bash"
+    problem: str = ""
     type: Literal["command"] = "command"
 
 

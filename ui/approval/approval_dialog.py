@@ -228,9 +228,12 @@ class ApprovalDialog(GuardedDialog):
         call, is_edited = self.current, self._arguments.edited_input is not None
         has_rules = call is not None and bool(call.offers) and not is_edited
         why = "" if has_rules else self.tr("No rule can be made of this call.")
-        if is_edited:
+        is_always_asked = call is not None and call.is_always_asked
+        if is_always_asked:
+            why = self.tr("Each call of this tool is asked about.")
+        elif is_edited:
             why = self.tr("A rule is made of the arguments that were asked for, not of edited ones.")
-        self._bar.set_can_allow(self._arguments.is_valid, has_rules=has_rules, why=why)
+        self._bar.set_can_allow(self._arguments.is_valid, has_rules=has_rules, why=why, is_always_asked=is_always_asked)
         if is_edited or not self._arguments.is_valid:
             self._rules.hide()
 

@@ -163,6 +163,8 @@ class CommandView(QWidget):
             )
             for lookalike in alike[:MAX_LOOKALIKES]
         ]
+        if preview.problem:
+            doubts.append(self.tr("The shell cannot read this line: {0}").format(isolate_untrusted(preview.problem)))
         if not preview.understood:
             doubts.append(self.tr("This line may run more than is listed here. Read all of it."))
         self._warning.setVisible(bool(doubts))

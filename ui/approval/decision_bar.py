@@ -94,6 +94,7 @@ class DecisionBar(ShortcutBar):
         self._edited_input: Callable[[], JsonObject | None] = lambda: None
         self._can_allow = True
         self._has_rules = False
+        self._is_always_asked = False
         self._calls = 1
         self._message = _MessageField(themes)
         self._message.setAccessibleName(self.tr("Message to the model"))
@@ -129,10 +130,21 @@ class DecisionBar(ShortcutBar):
         )
         self._for_others.set_full_text(words.format(count, tool))
 
-    def set_can_allow(self, can_allow: bool, *, has_rules: bool, why: str) -> None:  # noqa: FBT001  # as Qt's own
-        """Set whether the current arguments can run, whether rules can be made of them, and if not, why."""
-        self._can_allow, self._has_rules = can_allow, has_rules
+    def set_can_allow(
+        self,
+        can_allow: bool,  # noqa: FBT001  # as Qt's own
+        *,
+        has_rules: bool,
+        why: str,
+        is_always_asked: bool = False,
+    ) -> None:
+        """Set whether the current arguments can run, whether rules can be made of them, and if not, why.
+
+        `is_always_asked`: the call can be allowed once alone.
+        """
+        self._can_allow, self._has_rules, self._is_always_asked = can_allow, has_rules, is_always_asked
         self._allow_always.set_disabled_reason(why)
+        self._allow_conversation.set_disabled_reason(why if is_always_asked else "")
         self._refresh()
 
     def set_editing(self, editing: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
@@ -151,7 +163,7 @@ class DecisionBar(ShortcutBar):
 
     def allow_for_conversation(self) -> None:
         """Allow the call, and the tool in this conversation from now on."""
-        if self._can_allow:
+        if self._can_allow and not self._is_always_asked:
             self._decide(AllowForConversation(edited_input=self._edited_input()))
 
     def deny(self) -> None:
@@ -191,8 +203,8 @@ class DecisionBar(ShortcutBar):
 
     def _refresh(self) -> None:
         ready = not self.is_input_delayed
-        for widget in (self._allow_once, self._allow_conversation):
-            widget.setEnabled(ready and self._can_allow)
+        self._allow_once.setEnabled(ready and self._can_allow)
+        self._allow_conversation.setEnabled(ready and self._can_allow and not self._is_always_asked)
         self._allow_always.setEnabled(ready and self._can_allow and self._has_rules)
         for widget in (self._edit, self._deny, self._deny_and_stop):
             widget.setEnabled(ready)

@@ -75,7 +75,8 @@ class PendingApproval:
     rules that AllowAlways can make, the narrowest first. `undoable`: whether what the call changes can be undone; None
     where it changes nothing. `server` is the MCP server that offers the tool, by its title, and `server_says` what it
     says about the tool. `workspace` is the folder in which the tool works; empty where it reaches no files.
-    `is_in_memory`: the conversation is never stored, but a rule would be.
+    `is_in_memory`: the conversation is never stored, but a rule would be. `is_always_asked`: no rule can allow it, also
+    not for the conversation.
     """
 
     approval_id: str
@@ -93,6 +94,7 @@ class PendingApproval:
     server_says: str = ""
     workspace: str = ""
     is_in_memory: bool = False
+    is_always_asked: bool = False
     validate: Callable[[JsonObject], str | None] = field(default=_accept_any, compare=False, repr=False)
 
     @property
@@ -194,6 +196,7 @@ def _pending_approval(approval: "Approval", outsiders: tuple[str, ...], workspac
         server_says=approval.tool.description if server else "",
         workspace=workspace if approval.tool.effects & _FILE_EFFECTS else "",
         offers=offer_rules(approval.proposals),
+        is_always_asked=approval.tool.always_asked is not None,
     )
 
 

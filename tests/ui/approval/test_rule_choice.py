@@ -195,3 +195,32 @@ def test_calls_of_one_tool_are_told_apart_in_the_list():
     preview = CommandPreview("git  status\n--short", "/", "")
     assert call(preview=preview).subject == "git status --short"
     assert replace(call(), preview=None).subject == "a.txt"
+
+
+def test_what_is_always_asked_can_be_allowed_once_alone(qtbot):
+    driver = Driver(qtbot)
+    line = CommandPreview(
+        "ls", "/work", "Not confined: it can do all. No sandbox.", language="powershell", problem="Bad }"
+    )
+    driver.show(call(preview=line, is_always_asked=True))
+
+    for name in ("Allow for this conversation", "Always allow…"):
+        assert not driver.button(name).isEnabled()
+        assert driver.button(name).toolTip() == "Each call of this tool is asked about."
+    press(driver, Qt.Key.Key_W, MORE)
+    press(driver, Qt.Key.Key_C, MORE)
+    driver.dialog.bar.allow_for_conversation()
+    assert (choices(driver), driver.decisions) == ([], [])
+    assert any("Not confined: it can do all." in each for each in driver.words)
+    assert any("The shell cannot read this line: " in each and "Bad }" in each for each in driver.words)
+
+    # The next call is offered what it may have.
+    driver.show(call(is_always_asked=True), call(2, offers=OFFERS))
+    driver.dialog.show_call("call-2")
+    driver.settled()
+    assert driver.button("Allow for this conversation").isEnabled()
+    assert driver.button("Allow for this conversation").toolTip() != "Each call of this tool is asked about."
+    driver.dialog.show_call("call-1")
+    driver.settled()
+    press(driver, Qt.Key.Key_A)
+    assert driver.decisions == [("call-1", AllowOnce())]
