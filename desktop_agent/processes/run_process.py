@@ -13,11 +13,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
 from desktop_agent.processes.worker_threads import wait_to_end
 from desktop_agent.types.errors import Sentence, ToolFailed, WrongUse
+
+if TYPE_CHECKING:
+    from desktop_agent.processes.job_object import JobObject
 
 
 class OutputBuffer:
@@ -304,6 +308,31 @@ async def _run(
     program: "_ProcessProtocol", argv: list[str], cwd: str, environment: dict[str, str], ending: Termination
 ) -> ProcessResult:
     """Run it to the end. A stop does not cancel this but sets `over`: what was started is always ended here."""
+    job = open_job()
+    try:
+        return await _run_in(job, program, argv, cwd, environment, ending)
+    finally:
+        if job is not None:
+            job.close()
+
+
+def open_job() -> "JobObject | None":
+    """Open the job that holds a program and all that it starts; None but on Windows."""
+    if sys.platform != "win32":
+        return None
+    from desktop_agent.processes.job_object import JobObject, load_kernel32
+
+    return JobObject(load_kernel32())
+
+
+async def _run_in(
+    job: "JobObject | None",
+    program: "_ProcessProtocol",
+    argv: list[str],
+    cwd: str,
+    environment: dict[str, str],
+    ending: Termination,
+) -> ProcessResult:
     mark = new_mark()
     try:
         transport, _ = await asyncio.get_running_loop().subprocess_exec(
@@ -316,11 +345,15 @@ async def _run(
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
             pass_fds=program.passed,
+            creationflags=0 if job is None else job.creation_flags,
         )
     except (OSError, ValueError) as error:
         raise _not_started(argv[0], cwd, error) from error
-    tree = ProcessTree(transport.get_pid(), mark, is_supervised=ending.is_supervised)
+    pid = transport.get_pid()
+    tree = job or ProcessTree(pid, mark, is_supervised=ending.is_supervised)
     try:
+        if job is not None:
+            job.adopt(pid)
         await program.over.wait()
         if program.exited.is_set():
             await wait_at_most(program.silent, _OUTPUT_GRACE)
@@ -356,7 +389,7 @@ def _not_started(name: str, cwd: str, error: OSError | ValueError) -> ToolFailed
     return ToolFailed(Sentence("The program “{name}” could not be started: {why}.", {"name": name, "why": why}))
 
 
-async def terminate_tree(tree: ProcessTree, grace: float) -> int:
+async def terminate_tree(tree: "ProcessTree | JobObject", grace: float) -> int:
     """Ask, wait, kill, until nothing of the tree is left; return how many were asked."""
     count = await asyncio.to_thread(tree.terminate)
     if not count:
@@ -371,7 +404,7 @@ async def terminate_tree(tree: ProcessTree, grace: float) -> int:
     return count
 
 
-async def _until_gone(tree: ProcessTree, seconds: float) -> None:
+async def _until_gone(tree: "ProcessTree | JobObject", seconds: float) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             # The system does not report the end of a process that is not our own child.
