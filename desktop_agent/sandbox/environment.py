@@ -86,6 +86,14 @@ def command_environment(
     return variables | _read_only_caches(temporary) if is_read_only else variables
 
 
+def windows_environment(parent: Mapping[str, str], temporary: Path) -> dict[str, str]:
+    """Return the variables of a command on Windows, where nothing keeps it from the network."""
+    passed = _tables()["passed_on_windows"].split()
+    own = {name: value for name, value in parent.items() if name.upper() in passed}
+    folders = {"TEMP": str(temporary), "TMP": str(temporary)}
+    return command_environment(parent, temporary, network=True) | own | folders
+
+
 def proxy_environment(hosts: Collection[str]) -> dict[str, str]:
     """Return the variables by which programs find the proxy to these hosts; local servers need no proxy."""
     proxy, direct = f"http://127.0.0.1:{PROXY_PORT}", ",".join(host for host in _OWN_HOSTS if host not in hosts)

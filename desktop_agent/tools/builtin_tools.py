@@ -13,6 +13,7 @@ import simpleeval  # pyright: ignore[reportMissingTypeStubs]  # ships without ty
 from pydantic import BaseModel, ConfigDict, Field
 
 from desktop_agent.processes.worker_threads import CancelToken, run_in_thread
+from desktop_agent.tools.commands.powershell_command import run_powershell
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.files.change_tools import delete_file, edit_file, move_file, write_file
 from desktop_agent.tools.files.read_tools import list_files, read_file, view_image
@@ -23,6 +24,8 @@ from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import ToolFailed
 from desktop_agent.types.tool_calls import ToolClass
+
+IS_WINDOWS = os.name == "nt"
 
 MAX_EXPRESSION_LENGTH = 1000
 # Deep enough for a sum of 200 terms, and a third of Python's own limit.
@@ -365,7 +368,6 @@ def _change_tools(
     is_checkout: Callable[[str, str], bool],
 ) -> tuple[AnyTool, ...]:
     files = (write_file(workspace), edit_file(workspace), move_file(workspace), delete_file(workspace))
-    # Windows has no shell that the program can read the lines of.
-    if os.name == "nt":
-        return files
+    if IS_WINDOWS:
+        return (*files, run_powershell(workspace))
     return (*files, run_command(workspace, own_folders, private_hosts, is_checkout=is_checkout))

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 
 from tests.fakes.scripted_provider import Turn
 from desktop_agent.sandbox.backends import landlock_sandbox
+from desktop_agent.tools.commands.powershell_command import run_powershell
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.tools.tool import AnyTool
@@ -150,6 +151,12 @@ async def command_hosts(desk: Desk) -> None:
 async def command_any_host(desk: Desk) -> None:
     held_by_less = run_command(Workspace(desk.folder / "project"), confinement=landlock_sandbox)
     await ask(desk, FROM_HOSTS, tools=(held_by_less,))
+
+
+@scene("approval-powershell")
+async def powershell(desk: Desk) -> None:
+    of_windows = run_powershell(Workspace(desk.folder / "project"), lambda: None)
+    await ask(desk, running(1, "Get-ChildItem *.log | Remove-Item -Recurse -Force"), tools=(of_windows,))
 
 
 @scene("approval-many-commands")

@@ -29,6 +29,7 @@ from desktop_agent.tools.commands.execution import (
 from desktop_agent.tools.commands.git_repositories import repository_memory
 from desktop_agent.tools.commands.side_effects import INCOMPLETE_PROTECTION
 from desktop_agent.tools.files.read_tools import relative_path
+from desktop_agent.tools.open_folders import HAS_DESCRIPTORS
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import Text
@@ -45,6 +46,9 @@ def remove_tree(folder: Path) -> None:
 
     Nested folders are moved to the top one first: then no path is too long, and none waits for another.
     """
+    if not HAS_DESCRIPTORS:
+        shutil.rmtree(folder, ignore_errors=True)
+        return
     with suppress(OSError):
         top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
@@ -94,11 +98,11 @@ ANY_HOST = "*"
 _MAX_NAMED_HOSTS = 3
 _SYSTEM_PATH = "/usr/bin:/bin:/usr/local/bin"
 # For starting, and for ending what does not want to end, in seconds.
-_OVERHEAD_SECONDS = 60.0
+OVERHEAD_SECONDS = 60.0
 _NO_SANDBOX = (
     "Nothing on this system can hold the command to reading, so it was not run. Call again: the person is asked then."
 )
-_NOT_STARTED = "The command was not started."
+NOT_STARTED = "The command was not started."
 
 
 class RunCommandInput(BaseModel):
@@ -155,7 +159,7 @@ def run_command(
         preview=commands.preview,
         subjects=commands.subjects,
         brings=lambda params: _untrusted_source(params) if params.hosts else None,
-        timeout=MAX_SECONDS + _OVERHEAD_SECONDS,
+        timeout=MAX_SECONDS + OVERHEAD_SECONDS,
         scope=str(workspace.folder),
     )
 
@@ -172,10 +176,10 @@ class _CommandTool:
     is_checkout: Callable[[str, str], bool]
 
     async def run(self, params: RunCommandInput, call: RunningCall) -> tuple[Text, ...]:
-        call.so_far(_NOT_STARTED)
+        call.so_far(NOT_STARTED)
         folders: list[Path] = []
         try:
-            await run_in_thread(lambda _token: folders.extend(_make_temporary_folder() for _ in range(2)))
+            await run_in_thread(lambda _token: folders.extend(make_temporary_folder() for _ in range(2)))
             sandbox = await run_in_thread(lambda _token: self.find_sandbox())
             if call.is_read_only and not sandbox.is_enforced:
                 raise ToolFailed(_NO_SANDBOX)
@@ -214,7 +218,11 @@ class _CommandTool:
         *,
         is_read_only: bool,
     ) -> PreparedCommand:
-        folder, has_network, (temporary, copies) = _folder(self.workspace, params.folder), bool(params.hosts), folders
+        folder, has_network, (temporary, copies) = (
+            command_folder(self.workspace, params.folder),
+            bool(params.hosts),
+            folders,
+        )
         copies = copies if sandbox.name else None
         policy = build_policy(self.workspace.folder, temporary, self.own_folders, network=has_network, copies=copies)
         policy = replace(policy, is_read_only=is_read_only)
@@ -227,7 +235,7 @@ class _CommandTool:
         return prepare_command(argv, folder, environment, policy, sandbox, network, is_checkout=is_checkout)
 
     def _build_preview(self, params: RunCommandInput) -> Preview:
-        folder, sandbox = _folder(self.workspace, params.folder), self.find_sandbox()
+        folder, sandbox = command_folder(self.workspace, params.folder), self.find_sandbox()
         title = _title(self.workspace, sandbox, params.hosts)
         return CommandPreview(
             params.command, str(folder), title, hosts=tuple(params.hosts), only_hosts=sandbox.has_own_network
@@ -241,7 +249,8 @@ def _untrusted_source(params: RunCommandInput) -> UntrustedSource:
     return UntrustedSource("web", f"a command that may reach {hosts}", hashlib.sha256(line).hexdigest())
 
 
-def _folder(workspace: Workspace, path: str) -> Path:
+def command_folder(workspace: Workspace, path: str) -> Path:
+    """Return where a line runs. Raises ToolFailed where that is no folder of the workspace."""
     place = workspace.locate(path)
     folder = workspace.folder.joinpath(*place.parts)
     if not folder.is_dir():
@@ -263,7 +272,8 @@ def _shell() -> str:
     return shutil.which("bash", path=_SYSTEM_PATH) or shutil.which("bash") or "/bin/sh"
 
 
-def _make_temporary_folder() -> Path:
+def make_temporary_folder() -> Path:
+    """Make the folder of one command."""
     return Path(tempfile.mkdtemp(prefix="desktop-agent-")).resolve()
 
 
