@@ -107,6 +107,10 @@
         <translation>Aus diesem Aufruf lässt sich keine Regel machen.</translation>
     </message>
     <message>
+        <source>Each call of this tool is asked about.</source>
+        <translation>Nach jedem Aufruf dieses Werkzeugs wird gefragt.</translation>
+    </message>
+    <message>
         <source>A rule is made of the arguments that were asked for, not of edited ones.</source>
         <translation>Eine Regel entsteht aus den Argumenten, nach denen gefragt wurde, nicht aus geänderten.</translation>
     </message>
@@ -704,6 +708,10 @@
     <message>
         <source>“{0}”: the character “{1}” ({2}) only looks like “{3}”.</source>
         <translation>„{0}“: Das Zeichen „{1}“ ({2}) sieht nur aus wie „{3}“.</translation>
+    </message>
+    <message>
+        <source>The shell cannot read this line: {0}</source>
+        <translation>Die Shell kann diese Zeile nicht lesen: {0}</translation>
     </message>
     <message>
         <source>This line may run more than is listed here. Read all of it.</source>
@@ -5242,6 +5250,10 @@ Aufwärts zu: {1}</translation>
         <translation>Fügen Sie es wieder hinzu, wenn Sie es brauchen.</translation>
     </message>
     <message>
+        <source>Allow it once.</source>
+        <translation>Erlauben Sie ihn einmal.</translation>
+    </message>
+    <message>
         <source>An attached file is named only; the export does not say what is in it.</source>
         <translation>Eine angehängte Datei ist nur genannt; der Export sagt nicht, was darin steht.</translation>
     </message>
@@ -5756,6 +5768,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Download the missing file into the same folder.</source>
         <translation>Laden Sie die fehlende Datei in denselben Ordner herunter.</translation>
+    </message>
+    <message>
+        <source>Each call of this tool is asked about.</source>
+        <translation>Nach jedem Aufruf dieses Werkzeugs wird gefragt.</translation>
     </message>
     <message>
         <source>Edit the one that waits, or send a new one.</source>
@@ -6376,6 +6392,10 @@ Aufwärts zu: {1}</translation>
         <translation>Ältere Bilder werden nicht gesendet: Dieses Modell nimmt weniger davon in einer Unterhaltung.</translation>
     </message>
     <message>
+        <source>On Windows nothing confines a command, so each one is asked about, and no rule can allow it.</source>
+        <translation>Unter Windows laufen Befehle nicht eingeschlossen; deshalb wird nach jedem gefragt, und keine Regel kann einen erlauben.</translation>
+    </message>
+    <message>
         <source>One event of the answer was damaged and could not be read. Something may be missing.</source>
         <translation>Ein Ereignis der Antwort war beschädigt und konnte nicht gelesen werden. Vielleicht fehlt etwas.</translation>
     </message>
@@ -6836,6 +6856,14 @@ Aufwärts zu: {1}</translation>
         <translation>Der Aufruf wurde angehalten, bevor er etwas getan hat.</translation>
     </message>
     <message>
+        <source>The command has a null character in it, which no command line can hold.</source>
+        <translation>Der Befehl enthält ein Nullzeichen, das in keine Befehlszeile passt.</translation>
+    </message>
+    <message>
+        <source>The command is too long for a command line.</source>
+        <translation>Der Befehl ist zu lang für eine Befehlszeile.</translation>
+    </message>
+    <message>
         <source>The command ran longer than {seconds} s and was ended, with all that it had started. Until then it wrote:
 {output}
 {done}
@@ -7140,6 +7168,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>The program was ended by force the last time, and since then “{log}” was removed, in which the newest messages stood. Some may be missing.</source>
         <translation>Das Programm wurde beim letzten Mal gewaltsam beendet, und seither wurde „{log}“ entfernt, worin die neuesten Nachrichten standen. Einige fehlen vielleicht.</translation>
+    </message>
+    <message>
+        <source>The program was not started: nothing would end all that it starts ({function}).</source>
+        <translation>Das Programm wurde nicht gestartet: Nichts würde alles beenden, was es startet ({function}).</translation>
     </message>
     <message>
         <source>The program works with the new file from now on.</source>
@@ -7528,6 +7560,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>There is a “{path}” already.</source>
         <translation>Ein „{path}“ gibt es schon.</translation>
+    </message>
+    <message>
+        <source>There is no PowerShell on this system.</source>
+        <translation>Auf diesem System gibt es keine PowerShell.</translation>
     </message>
     <message>
         <source>There is no answer to this yet.</source>
@@ -8108,6 +8144,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Write it shorter, and without look-around and back references.</source>
         <translation>Schreiben Sie ihn kürzer und ohne Umschau-Ausdrücke und Rückverweise.</translation>
+    </message>
+    <message>
+        <source>Write it to a file, and run that.</source>
+        <translation>Schreiben Sie ihn in eine Datei und führen Sie diese aus.</translation>
     </message>
     <message>
         <source>Write it with a name and a type.</source>

@@ -107,6 +107,10 @@
         <translation>无法由此调用创建规则。</translation>
     </message>
     <message>
+        <source>Each call of this tool is asked about.</source>
+        <translation>此工具的每次调用都会询问。</translation>
+    </message>
+    <message>
         <source>A rule is made of the arguments that were asked for, not of edited ones.</source>
         <translation>规则根据询问时的参数创建，而不是编辑后的参数。</translation>
     </message>
@@ -704,6 +708,10 @@
     <message>
         <source>“{0}”: the character “{1}” ({2}) only looks like “{3}”.</source>
         <translation>“{0}”：字符“{1}”（{2}）只是看起来像“{3}”。</translation>
+    </message>
+    <message>
+        <source>The shell cannot read this line: {0}</source>
+        <translation>Shell 无法解析这一行：{0}</translation>
     </message>
     <message>
         <source>This line may run more than is listed here. Read all of it.</source>
@@ -5241,6 +5249,10 @@ Go up to: {1}</source>
         <translation>如果需要，请重新添加。</translation>
     </message>
     <message>
+        <source>Allow it once.</source>
+        <translation>请允许一次。</translation>
+    </message>
+    <message>
         <source>An attached file is named only; the export does not say what is in it.</source>
         <translation>某个附加文件只有名称；导出中没有其内容。</translation>
     </message>
@@ -5755,6 +5767,10 @@ Go up to: {1}</source>
     <message>
         <source>Download the missing file into the same folder.</source>
         <translation>请将缺少的文件下载到同一文件夹。</translation>
+    </message>
+    <message>
+        <source>Each call of this tool is asked about.</source>
+        <translation>此工具的每次调用都会询问。</translation>
     </message>
     <message>
         <source>Edit the one that waits, or send a new one.</source>
@@ -6375,6 +6391,10 @@ Go up to: {1}</source>
         <translation>较早的图片不会发送：此模型在一个对话中接受的图片较少。</translation>
     </message>
     <message>
+        <source>On Windows nothing confines a command, so each one is asked about, and no rule can allow it.</source>
+        <translation>在 Windows 上命令不受隔离，因此每条命令都会询问，任何规则都无法允许它。</translation>
+    </message>
+    <message>
         <source>One event of the answer was damaged and could not be read. Something may be missing.</source>
         <translation>回答中的一个事件已损坏，无法读取。可能缺少一些内容。</translation>
     </message>
@@ -6835,6 +6855,14 @@ Go up to: {1}</source>
         <translation>该调用在进行任何操作之前已被停止。</translation>
     </message>
     <message>
+        <source>The command has a null character in it, which no command line can hold.</source>
+        <translation>命令中含有空字符，命令行无法容纳它。</translation>
+    </message>
+    <message>
+        <source>The command is too long for a command line.</source>
+        <translation>命令过长，命令行无法容纳。</translation>
+    </message>
+    <message>
         <source>The command ran longer than {seconds} s and was ended, with all that it had started. Until then it wrote:
 {output}
 {done}
@@ -7139,6 +7167,10 @@ Go up to: {1}</source>
     <message>
         <source>The program was ended by force the last time, and since then “{log}” was removed, in which the newest messages stood. Some may be missing.</source>
         <translation>程序上次被强制结束，此后存有最新消息的“{log}”被移除。可能缺少一些消息。</translation>
+    </message>
+    <message>
+        <source>The program was not started: nothing would end all that it starts ({function}).</source>
+        <translation>程序未启动：无法确保结束它启动的所有进程（{function}）。</translation>
     </message>
     <message>
         <source>The program works with the new file from now on.</source>
@@ -7527,6 +7559,10 @@ Go up to: {1}</source>
     <message>
         <source>There is a “{path}” already.</source>
         <translation>已有“{path}”。</translation>
+    </message>
+    <message>
+        <source>There is no PowerShell on this system.</source>
+        <translation>此系统上没有 PowerShell。</translation>
     </message>
     <message>
         <source>There is no answer to this yet.</source>
@@ -8107,6 +8143,10 @@ Go up to: {1}</source>
     <message>
         <source>Write it shorter, and without look-around and back references.</source>
         <translation>请写得更短，不要使用环视和反向引用。</translation>
+    </message>
+    <message>
+        <source>Write it to a file, and run that.</source>
+        <translation>请将其写入文件，然后运行该文件。</translation>
     </message>
     <message>
         <source>Write it with a name and a type.</source>
