@@ -85,7 +85,7 @@ class MessageEditor(QPlainTextEdit):
         elif e.key() == Qt.Key.Key_Escape:
             e.ignore()
         elif (e.key(), modifiers) == (Qt.Key.Key_F10, Qt.KeyboardModifier.ShiftModifier) and not _makes_menu_events():
-            self._show_context_menu_at_caret()
+            self._open_menu_at_caret()
         else:
             super().keyPressEvent(e)
 
@@ -134,7 +134,7 @@ class MessageEditor(QPlainTextEdit):
         super().resizeEvent(e)
         self._update_height()
 
-    def _show_context_menu_at_caret(self) -> None:
+    def _open_menu_at_caret(self) -> None:
         point = self.cursorRect().bottomLeft()
         place = self.viewport().mapToGlobal(point)
         self.contextMenuEvent(QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, point, place))

@@ -47,7 +47,7 @@ def test_enter_opens_the_message_at_its_place_with_its_words_marked(on_screen):
         assert found.text() == "harbour office"
         await until(lambda: found.accessibleDescription() == "1 of 1")
         finder = screen.window.page.transcript.finder
-        assert finder._current == (1, 0)
+        await until(lambda: finder._current == (1, 0))
         rows = screen.window.page.transcript.row_viewport.rows
         await until(
             lambda: not finder._is_coming and rows.row_at(rows.top) <= 1 < rows.row_at(rows.top + rows.view) + 1
