@@ -133,6 +133,17 @@ class Screen(Reader):
         """Until nothing of this name is showing."""
         wait_until(f"{name!r} goes", lambda: self.find(name, role) is None)
 
+    def wait_window(self, title: str) -> None:
+        """Until a window whose title begins so has the keyboard: it is on the screen before."""
+        wait_until(f"{title!r} has the keyboard", lambda: self.active_window().startswith(title))
+
+    def leave(self, name: str) -> None:
+        """Close a dialog by Escape, once it has the keyboard."""
+        self.wait_for(name, "dialog")
+        self.wait_window(name)
+        self.keys("Escape")
+        self.wait_gone(name, "dialog")
+
     def send(self, text: str) -> None:
         """Write a prompt and press Send."""
         self.write("Message", text)

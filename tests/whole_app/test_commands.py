@@ -30,9 +30,7 @@ def test_the_menu_bar_by_keys(screen: Screen) -> None:
         screen.wait_for(menu, "popup menu")
     step_to(screen, "Down", "About Desktop Agent")
     screen.keys("Return")
-    screen.wait_for("Help", "dialog")
-    screen.keys("Escape")
-    screen.wait_gone("Help", "dialog")
+    screen.leave("Help")
     screen.focus("Message")
     screen.wait_focus("Message")
     screen.keys("alt")
@@ -75,8 +73,7 @@ def to_page_by_keys(screen: Screen) -> None:
 
 
 def leave_page(screen: Screen) -> None:
-    screen.keys("Escape")
-    screen.wait_gone("Settings", "dialog")
+    screen.leave("Settings")
     screen.focus("Message")
     screen.wait_focus("Message")
 

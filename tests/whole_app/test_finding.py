@@ -27,29 +27,25 @@ def test_the_row_at_the_bottom_leads_to_the_settings(desk: Desk) -> None:
     for name in ("Settings", "Trash", "Commands", "Help"):
         assert screen.wait_for(name, "push button")["actions"]
     screen.click("Settings")
-    screen.wait_for("Settings", "dialog")
-    screen.keys("Escape")
-    wait_until("the settings go", lambda: screen.find("Settings", "dialog") is None)
+    screen.leave("Settings")
 
 
 def test_help_names_the_version_and_the_data_folder(desk: Desk) -> None:
     program, screen = desk
     screen.click("Help")
     screen.wait_for("Help", "dialog")
+    screen.wait_window("Help")
     screen.keys("shift+Tab", "Down", "Down")
     screen.wait_says(f"Version {program_version()}", str(program.data))
-    screen.keys("Escape")
-    wait_until("the help goes", lambda: screen.find("Help", "dialog") is None)
+    screen.leave("Help")
 
 
 def test_f1_opens_the_guide_from_the_message(desk: Desk) -> None:
     _, screen = desk
     screen.focus("Message")
     screen.keys("F1")
-    screen.wait_for("Help", "dialog")
     screen.wait_says("Connect a model")
-    screen.keys("Escape")
-    wait_until("the help goes", lambda: screen.find("Help", "dialog") is None)
+    screen.leave("Help")
 
 
 def test_keys_find_a_conversation_by_its_title(desk: Desk) -> None:
@@ -84,6 +80,4 @@ def test_the_palette_is_in_the_accessible_tree_and_gives_the_keyboard_back(desk:
     screen.keys("ctrl+k")
     wait_until("the palette has the keyboard", lambda: "Commands" in focused(screen))
     screen.keys("k", "e", "y", "b", "Return")
-    screen.wait_for("Help", "dialog")
-    screen.keys("Escape")
-    wait_until("the help goes", lambda: screen.find("Help", "dialog") is None)
+    screen.leave("Help")

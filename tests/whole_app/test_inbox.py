@@ -11,9 +11,7 @@ def leave_waiting(screen: Screen) -> None:
     """A call waits in a conversation that is not the open one."""
     screen.wait_for("Message")
     screen.send("write a file")
-    screen.wait_for("Approve tool call", "dialog")
-    screen.keys("Escape")
-    screen.wait_gone("Approve tool call", "dialog")
+    screen.leave("Approve tool call")
     screen.new_conversation()
 
 
@@ -40,8 +38,7 @@ def test_keys_alone(real_display: dict[str, str], tmp_path: Path) -> None:
         assert not (program.data / "demo workspace" / "notes" / "hello.txt").exists()
         screen.keys("ctrl+shift+y")
         screen.wait_says("Nothing waits for you.")
-        screen.keys("Escape")
-        screen.wait_gone("Waiting approvals", "dialog")
+        screen.leave("Waiting approvals")
 
 
 def test_the_tree_alone_and_after_the_program_died(real_display: dict[str, str], tmp_path: Path) -> None:

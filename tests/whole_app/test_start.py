@@ -100,9 +100,12 @@ def test_closing_the_window_ends_all_and_the_next_is_where_it_was(real_display: 
             "77",
             "99",
         )
-        wait_until("it moved", lambda: window_box(real_display, "Desktop Agent")[2:] == [900, 640])
-        moved = window_box(real_display, "Desktop Agent")
-        assert moved != before
+
+        def moved_to() -> list[int]:
+            box = window_box(real_display, "Desktop Agent")
+            return box if box[2:] == [900, 640] and box[:2] != before[:2] else []
+
+        moved = wait_until("it moved", moved_to)
         children = first.children()
         screen.close_by_key(lambda: first.process.poll() is not None)
         assert first.wait() == 0
