@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from tests.desktop_agent.exchange.readers.foreign_homes import write_claude_code
 from tests.fakes.threaded_model_server import MODEL, Asked, ModelServer, Story
 from tests.fakes.window_process import Screen, opened, wait_until
 from tests.frame.displays import readable_display
@@ -28,12 +29,17 @@ from tests.soak.window_kills import Person, read_stored
 
 CONDITIONS = (FULL, READ_ONLY)
 _REMEDIES = ("Free some space", "Make it writable", "can be written", "hoose another")
+_FOUND = "What a.py does"
 _SECONDS = 8.0
 """In which an action is refused or done."""
 
 
 class _Person(Person):
     """One who also walks versions and goes back, and whose model is brief."""
+
+    def __init__(self, chance: random.Random, place: Path, new_folder: Path) -> None:
+        super().__init__(chance, place)
+        self._new_folder = new_folder
 
     def answer(self, _: Asked) -> Story:
         return Story(f"{self.word()} " for _ in range(3))
@@ -69,6 +75,22 @@ class _Person(Person):
     def back_up(self) -> None:
         self._storage("Back up now")
 
+    def restore(self) -> None:
+        self._storage("Restore into a new folder…", beginning="Backup of ")
+        self._seen.write("Directory:", str(self._new_folder))
+        wait_until("Choose can be pressed", lambda: "enabled" in self._seen.wait_for("Choose")["states"])
+        self._seen.press("Choose")
+
+    def show_found(self) -> None:
+        """Open a conversation of another program, which can be continued."""
+        self._seen.press("Show")
+        self._seen.press(self._seen.wait_line("Claude Code, conversations: 1, closed"))
+        self._seen.press(self._seen.wait_line(f"{_FOUND}, "))
+        self._seen.wait_for("Continue here")
+
+    def continue_found(self) -> None:
+        self._seen.press("Continue here")
+
     def compact(self) -> None:
         self._storage("Compact")
 
@@ -82,10 +104,12 @@ class _Person(Person):
         self._seen.write("Prompt", self.word())
         self._seen.press("Save")
 
-    def _storage(self, name: str) -> None:
+    def _storage(self, name: str, *, beginning: str = "") -> None:
         self._seen.keys("ctrl+comma")
         self._seen.wait_for("Sections")
         self._seen.press("Storage")
+        if beginning:
+            self._seen.press(self._seen.wait_line(beginning))
         self._seen.press(name)
 
 
@@ -103,12 +127,14 @@ ACTIONS: Mapping[str, Act] = {
     "folder": _Person.folder,
     "tag": _Person.tag,
     "back up": _Person.back_up,
+    "restore": _Person.restore,
     "compact": _Person.compact,
     "check": _Person.check,
     "schedule": _Person.schedule,
     "delete message": _Person.delete_message,
     "import": _Person.import_file,
     "search": _Person.search,
+    "continue": _Person.continue_found,
     "delete conversation": _Person.delete_conversation,
 }
 
@@ -122,10 +148,16 @@ class Trial:
         self._action, self._condition = name.split(", ")
         self._name = name
         self._told = told
-        self._person = _Person(random.Random(name), place)
+        new_folder = disk / "restored"
+        new_folder.mkdir()
+        self._person = _Person(random.Random(name), place, new_folder)
 
     def run(self) -> None:
         data = self._disk / "data"
+        if self._action == "continue":
+            home = self._disk / "home"
+            write_claude_code(home)
+            self._environment = {**self._environment, "HOME": str(home)}
         with ModelServer(self._person.answer) as server:
             arguments = ("--base-url", server.url, "--model", MODEL)
             with opened(self._environment, data, *arguments) as (running, screen):
@@ -154,6 +186,13 @@ class Trial:
             person.regenerate()
             screen.wait_for("2 of 2", "panel")
             screen.wait_for("Send")
+        if self._action == "restore":
+            person.back_up()
+            screen.wait_says("The backup is in")
+            screen.press("Close")
+            screen.wait_gone("Sections")
+        if self._action == "continue":
+            person.show_found()
         before = read_stored(data)
         mend = break_disk(self._disk, self._condition)
         try:
@@ -184,6 +223,9 @@ class Trial:
             if screen.find("Stop") is not None:
                 screen.keys("ctrl+l", "Escape")
                 screen.wait_gone("Stop")
+            if screen.find("Continue here") is not None:
+                self._person.continue_found()
+                screen.wait_gone("Continue here")
             if screen.find("Search conversations") is not None:
                 screen.write("Search conversations", "")
             screen.send(word)
