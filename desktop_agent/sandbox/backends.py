@@ -9,12 +9,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
 from pathlib import Path
 
 from desktop_agent.sandbox.environment import child_command
 from desktop_agent.sandbox.kernel_limits import counts_per_namespace
 from desktop_agent.sandbox.policy import SandboxPolicy, build_policy
+from desktop_agent.types.errors import Sentence, join_remedy
 
 PART = "confined"
 _MODULE = "desktop_agent.sandbox.launcher"
@@ -146,31 +147,30 @@ def _hidden_mount(place: Path) -> list[str]:
 
 # How long the one try may take, in seconds.
 _TRIAL_SECONDS = 20.0
-_WRITES = "It can write only in the workspace and in a temporary folder of its own."
-_READS = (
+_WRITES = Sentence("It can write only in the workspace and in a temporary folder of its own.")
+_READS = Sentence(
     "It can read those, the system, and your development tools with their caches and settings, but no other file of "
     "yours."
 )
-_READS_HOME = (
+_READS_HOME = Sentence(
     "The workspace has your home folder in it: it can read all of that, except the usual places of keys, passwords, "
     "mail and browsers."
 )
-_OFFLINE = "It has no network."
-_ONLINE = "It can reach only {hosts}."
-_ONLINE_ANYWHERE = (
+_OFFLINE = Sentence("It has no network.")
+_ONLINE_ANYWHERE = Sentence(
     "It may use the whole network, and services of this machine: this system cannot limit it to the hosts that it "
     "names."
 )
-_LANDLOCK_NOTE = (
+_LANDLOCK_NOTE = Sentence(
     "It can still change the permissions and dates of your other files, and what git and other programs run by "
     "themselves, without confinement, in the workspace; you are told if it did."
 )
-_BUBBLEWRAP_NOTE = (
+_BUBBLEWRAP_NOTE = Sentence(
     "It cannot change the hooks and settings of git that are in the workspace now, nor what other programs run by "
     "themselves there, but for the files that it names and those that git checks out."
 )
-_UNCONFINED = "Not confined: it can read, change and send whatever you can."
-_ROOT = (
+_UNCONFINED = Sentence("Not confined: it can read, change and send whatever you can.")
+_ROOT = Sentence(
     "Not confined: this program runs as root, and no confinement holds root. Run it as an ordinary user, so that "
     "commands are confined."
 )
@@ -189,25 +189,31 @@ class Sandbox:
 
     name: str
     command: Callable[[Sequence[str], Path, SandboxPolicy], list[str]]
-    note: str = ""
+    note: Sentence | None = None
     is_enforced: bool = False
     ends_descendants: bool = False
     extra_processes: int = 0
     is_supervised: bool = False
     has_own_network: bool = False
 
-    def title(self, hosts: Sequence[str], *, around_home: bool = False) -> str:
+    def title(self, hosts: Sequence[str], *, around_home: bool = False) -> Sentence:
         """Return what the person is told before a command runs that names these hosts.
 
         `around_home`: their home folder is in the workspace.
         """
-        online = _ONLINE.format(hosts=", ".join(hosts)) if self.has_own_network else _ONLINE_ANYWHERE
+        only = Sentence("It can reach only {hosts}.", {"hosts": ", ".join(hosts)})
+        online = only if self.has_own_network else _ONLINE_ANYWHERE
         if not self.name:
-            return " ".join(filter(None, (_UNCONFINED, online if hosts else "", self.note)))
+            return _join(_UNCONFINED, online if hosts else None, self.note)
         if not self.is_enforced:
             return _ROOT
-        parts = (_WRITES, _READS_HOME if around_home else _READS, online if hosts else _OFFLINE, self.note)
-        return " ".join((f"Confined by {self.name}.", *parts)).strip()
+        confined = Sentence("Confined by {name}.", {"name": self.name})
+        reads = _READS_HOME if around_home else _READS
+        return _join(confined, _WRITES, reads, online if hosts else _OFFLINE, self.note)
+
+
+def _join(*sentences: Sentence | None) -> Sentence:
+    return reduce(join_remedy, [sentence for sentence in sentences if sentence is not None])
 
 
 def bubblewrap_sandbox(program: str) -> Sandbox:
@@ -239,8 +245,8 @@ def _landlock_argv(argv: Sequence[str], _folder: Path, policy: SandboxPolicy) ->
     return landlock_command(argv, policy)
 
 
-def no_sandbox(why: str) -> Sandbox:
-    """Return the absence of a sandbox. `why` is a sentence for the person, with a remedy if there is one."""
+def no_sandbox(why: Sentence | None = None) -> Sandbox:
+    """Return the absence of a sandbox. `why` is for the person, with a remedy if there is one."""
     if sys.platform != "linux":
         return Sandbox("", lambda argv, _folder, _bounds: list(argv), why)
     return Sandbox("", _supervised_argv, why, extra_processes=1, is_supervised=True)
@@ -259,7 +265,7 @@ def left_running_file(policy: SandboxPolicy) -> Path:
 def available_sandbox() -> Sandbox:
     """Return the sandbox that works here, tried once for real. Starts programs and waits: call it in a thread."""
     if sys.platform != "linux":
-        return no_sandbox("This system offers nothing to confine it with.")
+        return no_sandbox(Sentence("This system offers nothing to confine it with."))
     program = find_bubblewrap()
     candidates = [
         *([bubblewrap_sandbox(program)] if program else []),
@@ -269,8 +275,10 @@ def available_sandbox() -> Sandbox:
         if is_working(sandbox):
             return sandbox
     if program:
-        return no_sandbox("This system does not let bubblewrap work, and has no Landlock of version 4 or later.")
-    return no_sandbox("Install bubblewrap to confine commands.")
+        return no_sandbox(
+            Sentence("This system does not let bubblewrap work, and has no Landlock of version 4 or later.")
+        )
+    return no_sandbox(Sentence("Install bubblewrap to confine commands."))
 
 
 def is_working(sandbox: Sandbox) -> bool:

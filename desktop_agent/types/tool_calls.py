@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Protocol, cast
 from pydantic import Field
 
 from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.frozen_model import FrozenModel
 from desktop_agent.types.lookalikes import Lookalike
 
@@ -114,7 +115,7 @@ class CommandPreview:
 
     line: str
     folder: str
-    confinement: str
+    confinement: Sentence | str
     parts: tuple[CommandPart, ...] = ()
     understood: bool = False
     hosts: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QWidget
 
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import CommandPart, CommandPreview, Risk
 from ui.approval.code_view import CodeView
 from ui.approval.labels import ExpandableNote, SelectableLabel, WrappingLabel
@@ -14,13 +15,15 @@ from ui.approval.untrusted_text import describe_host, fold_lines, map_folded_pos
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import label
 from ui.style.removal import clear_layout
-from ui.style.text import show_hidden
+from ui.style.text import show_hidden, translate_sentence
 from ui.style.text_display import isolate, isolate_untrusted
 from ui.style.theme import SPACE_L, SPACE_S, SPACE_XS, ThemeSource, mono_font
 
 SEVERE_RISKS = frozenset({Risk.DELETES, Risk.NETWORK, Risk.PRIVILEGES, Risk.LOOKALIKE})
 MAX_SPANS = 1000
 
+# A full stop of Chinese needs no space after it.
+_FIRST_SENTENCE = re.compile(r".*?(?:\.(?= )|\u3002)", re.DOTALL)
 _WHITESPACE = re.compile(r"(?:\\\n|[ \t\n])+")
 
 RiskSpan = tuple[int, int, bool]
@@ -171,11 +174,13 @@ class CommandView(QWidget):
         self._warning.setText("\n".join(doubts))
 
     def _show_sandbox(self, preview: CommandPreview) -> None:
-        confinement, folder = show_hidden(preview.confinement), show_hidden(preview.folder)
+        folder, told = show_hidden(preview.folder), preview.confinement
+        confinement = show_hidden(translate_sentence(told) if isinstance(told, Sentence) else told)
         place = "" if preview.folder == self.known_folder else self.tr("In the folder {0}").format(isolate(folder))
-        first, stop, _rest = confinement.partition(". ")
-        short = " ".join(filter(None, (first + stop.strip(), place)))
-        self._sandbox_note.show_note(short, "\n".join(filter(None, (confinement, place))) if stop else short)
+        first = _FIRST_SENTENCE.match(confinement)
+        short = " ".join(filter(None, (confinement if first is None else first[0], place)))
+        whole = "\n".join(filter(None, (confinement, place)))
+        self._sandbox_note.show_note(short, short if first is None else whole)
 
     def _show_parts(self, parts: Sequence[CommandPart]) -> None:
         clear_layout(self._rows)

@@ -60,7 +60,7 @@ def _plain_argv(argv: Sequence[str], _folder: Path, _policy: SandboxPolicy) -> l
 
 
 # What it leaves running ends with its job object.
-_WITHOUT_SANDBOX = Sandbox("", _plain_argv, "There is no sandbox on Windows.", ends_descendants=True)
+_WITHOUT_SANDBOX = Sandbox("", _plain_argv, Sentence("There is no sandbox on Windows."), ends_descendants=True)
 
 
 class RunPowerShellInput(BaseModel):

@@ -33,7 +33,7 @@ from desktop_agent.tools.open_folders import HAS_DESCRIPTORS
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import Text
-from desktop_agent.types.errors import Sentence, ToolFailed
+from desktop_agent.types.errors import Sentence, ToolFailed, join_remedy
 from desktop_agent.types.permissions import CommandSubject, HostSubject, Subject
 from desktop_agent.types.tool_calls import CommandPreview, Effect, Preview, ToolClass, UntrustedSource
 
@@ -237,9 +237,8 @@ class _CommandTool:
     def _build_preview(self, params: RunCommandInput) -> Preview:
         folder, sandbox = command_folder(self.workspace, params.folder), self.find_sandbox()
         title = _title(self.workspace, sandbox, params.hosts)
-        return CommandPreview(
-            params.command, str(folder), title, hosts=tuple(params.hosts), only_hosts=sandbox.has_own_network
-        )
+        only_hosts = sandbox.has_own_network and sandbox.is_enforced
+        return CommandPreview(params.command, str(folder), title, hosts=tuple(params.hosts), only_hosts=only_hosts)
 
 
 def _untrusted_source(params: RunCommandInput) -> UntrustedSource:
@@ -258,13 +257,10 @@ def command_folder(workspace: Workspace, path: str) -> Path:
     return folder
 
 
-def _title(workspace: Workspace, sandbox: Sandbox, hosts: Sequence[str]) -> str:
+def _title(workspace: Workspace, sandbox: Sandbox, hosts: Sequence[str]) -> Sentence:
     title = sandbox.title(hosts, around_home=contains_home(workspace.folder))
-    return (
-        f"{title} {INCOMPLETE_PROTECTION}"
-        if sandbox.name and repository_memory(workspace.folder.resolve()).is_cut
-        else title
-    )
+    is_cut = sandbox.name and repository_memory(workspace.folder.resolve()).is_cut
+    return join_remedy(title, INCOMPLETE_PROTECTION) if is_cut else title
 
 
 def _shell() -> str:

@@ -17,6 +17,7 @@ from desktop_agent.tools.commands.git_repositories import (
     repository_state,
 )
 from desktop_agent.tools.commands.workspace_survey import Survey, survey_workspace
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import FileChanges
 
 MAX_STARTUP_FILES = 1_000
@@ -197,7 +198,9 @@ class WorkspaceBefore:
         if created:
             words.append(f"It made repositories of git with settings of their own: {self._format_paths(created)}.")
         is_cut = self.survey.is_cut or before.is_cut or now.is_cut or repositories.is_cut
-        return " ".join([*words, *([_REVIEW_FIRST] if words else []), *([INCOMPLETE_PROTECTION] if is_cut else [])])
+        return " ".join(
+            [*words, *([_REVIEW_FIRST] if words else []), *([str(INCOMPLETE_PROTECTION)] if is_cut else [])]
+        )
 
     def _format_paths(self, places: set[Path]) -> str:
         return _format_names(self._relative(place) for place in sorted(places))
@@ -207,7 +210,7 @@ class WorkspaceBefore:
 
 
 _REVIEW_FIRST = "git runs such things outside of the confinement: look at them before you use git there."
-INCOMPLETE_PROTECTION = (
+INCOMPLETE_PROTECTION = Sentence(
     "There are too many files or repositories in the workspace to find every repository of git: the hooks and settings "
     "of some may not be kept from commands, and nobody tells when they are changed."
 )

@@ -16,6 +16,7 @@ from desktop_agent.sandbox.backends import (
     no_sandbox,
 )
 from desktop_agent.sandbox.policy import SandboxPolicy
+from desktop_agent.types.errors import Sentence
 from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 from tests.frame.patience import PATIENCE
 
@@ -41,21 +42,21 @@ def test_what_is_said_before_a_command_runs(monkeypatch: pytest.MonkeyPatch) -> 
         "It cannot change the hooks and settings of git that are in the workspace now, nor what other programs run by "
         "themselves there, but for the files that it names and those that git checks out."
     )
-    assert landlock_sandbox().title(()) == f"Confined by Landlock. {kept} It has no network. {loose}"
+    assert str(landlock_sandbox().title(())) == f"Confined by Landlock. {kept} It has no network. {loose}"
     hosts = ("a.example", "b.example")
     only = "It can reach only a.example, b.example."
-    assert bubblewrap_sandbox("/x").title(hosts) == f"Confined by bubblewrap. {kept} {only} {there}"
+    assert str(bubblewrap_sandbox("/x").title(hosts)) == f"Confined by bubblewrap. {kept} {only} {there}"
     everywhere = (
         "It may use the whole network, and services of this machine: this system cannot limit it to the hosts that it "
         "names."
     )
-    assert landlock_sandbox().title(hosts) == f"Confined by Landlock. {kept} {everywhere} {loose}"
-    at_home = landlock_sandbox().title((), around_home=True)
+    assert str(landlock_sandbox().title(hosts)) == f"Confined by Landlock. {kept} {everywhere} {loose}"
+    at_home = str(landlock_sandbox().title((), around_home=True))
     assert "The workspace has your home folder in it: it can read all of that, except the usual places of" in at_home
     assert "no other file of yours" not in at_home
     free = "Not confined: it can read, change and send whatever you can."
-    assert no_sandbox("Install it.").title(()) == f"{free} Install it."
-    assert no_sandbox("Install it.").title(hosts) == f"{free} {everywhere} Install it."
+    assert str(no_sandbox(Sentence("Install it.")).title(())) == f"{free} Install it."
+    assert str(no_sandbox(Sentence("Install it.")).title(hosts)) == f"{free} {everywhere} Install it."
 
 
 def test_for_root_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,9 +64,9 @@ def test_for_root_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("os.geteuid", lambda user=user: user)
         for each in (bubblewrap_sandbox("/x"), landlock_sandbox()):
             assert each.is_enforced is holds
-            assert ("runs as root" in each.title(())) is not holds
-            assert each.title(()).startswith("Confined by " if holds else "Not confined: ")
-    assert not no_sandbox("").is_enforced
+            assert ("runs as root" in str(each.title(()))) is not holds
+            assert str(each.title(())).startswith("Confined by " if holds else "Not confined: ")
+    assert not no_sandbox().is_enforced
 
 
 def test_bubblewrap_comes_first_and_landlock_where_it_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,10 +82,10 @@ def test_where_nothing_works_it_is_said_with_what_to_do(monkeypatch: pytest.Monk
     monkeypatch.setattr(backends, "is_landlock_supported", lambda: False)
     monkeypatch.setattr(backends, "find_bubblewrap", lambda: None)
     assert available_sandbox() == available_sandbox()
-    assert (available_sandbox().name, available_sandbox().note) == ("", "Install bubblewrap to confine commands.")
+    assert (available_sandbox().name, str(available_sandbox().note)) == ("", "Install bubblewrap to confine commands.")
     available_sandbox.cache_clear()
     monkeypatch.setattr(backends, "find_bubblewrap", lambda: "/bin/false")
-    assert "does not let bubblewrap work" in available_sandbox().note
+    assert "does not let bubblewrap work" in str(available_sandbox().note)
     available_sandbox.cache_clear()
     monkeypatch.setattr(sys, "platform", "darwin")
     assert available_sandbox().name == ""
@@ -99,7 +100,7 @@ def test_it_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_confines_nothing_does_not_work() -> None:
-    assert not is_working(no_sandbox(""))
+    assert not is_working(no_sandbox())
 
 
 def test_a_launcher_that_cannot_close_itself_in_starts_nothing(tmp_path: Path) -> None:

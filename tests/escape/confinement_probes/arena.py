@@ -140,7 +140,7 @@ def confinement(name: str) -> Sandbox:
     if name == "Landlock":
         return landlock_sandbox()
     program = shutil.which("bwrap", path="/usr/bin:/bin")
-    return bubblewrap_sandbox(program or "") if name == "bubblewrap" else no_sandbox("")
+    return bubblewrap_sandbox(program or "") if name == "bubblewrap" else no_sandbox()
 
 
 class Arena:

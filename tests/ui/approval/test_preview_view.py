@@ -8,6 +8,8 @@ from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QLabel
 
 from desktop_agent.permissions.approvals import explain_line
+from desktop_agent.sandbox.backends import no_sandbox
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import (
     CommandPart,
     CommandPreview,
@@ -16,6 +18,7 @@ from desktop_agent.types.tool_calls import (
     PicturePreview,
     TextPreview,
 )
+from tests.fakes.pseudo_language import PseudoLanguage
 from tests.ui.drawn_order import from_left, rows_of
 from ui.approval import command_preview
 from ui.approval.code_view import CodeView
@@ -69,6 +72,17 @@ def test_a_chained_command_is_shown_part_by_part_with_what_to_look_at(view):
     assert "In the folder /work" in view.shown_text
     assert "Not confined." in view.shown_text
     assert not any("may run more" in each for each in shown_labels(view))
+
+
+def test_how_a_command_is_confined_is_told_in_the_language_of_the_window(view, qapp):
+    language = PseudoLanguage(qapp)
+    qapp.installTranslator(language)
+    try:
+        note = Sentence("Install bubblewrap to confine commands.")
+        view.show_preview(command("ls", no_sandbox(note).title(())))
+    finally:
+        qapp.removeTranslator(language)
+    assert "⟦Not confined: " in view.shown_text
 
 
 def test_a_line_that_is_not_understood_says_so(view):

@@ -198,7 +198,7 @@ async def test_what_cannot_be_kept_from_coming_to_be_is_told(desk: Desk) -> None
 
 async def test_without_confinement_nothing_is_said_about_it(workspace: Workspace) -> None:
     repository(workspace.folder)
-    said = await Desk(workspace, no_sandbox("")).run("git init -q new; touch new/.git/hooks/x .git/hooks/y")
+    said = await Desk(workspace, no_sandbox()).run("git init -q new; touch new/.git/hooks/x .git/hooks/y")
     assert said == "[exit code 0.]"
 
 

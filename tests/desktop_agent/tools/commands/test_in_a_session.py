@@ -39,7 +39,7 @@ async def test_the_card_shows_the_commands_and_their_bounds(tmp_path: Path) -> N
         assert (shown.line, shown.folder) == ("echo live && rm -f gone", str(office.work))
         assert [part.text for part in shown.parts] == ["echo live", "rm -f gone"]
         assert Risk.DELETES in shown.parts[1].risks
-        assert shown.confinement.startswith(("Confined by ", "Not confined: "))
+        assert str(shown.confinement).startswith(("Confined by ", "Not confined: "))
         assert "".join(each.text for each in office.of(ToolProgress)) == "live\n"
         (result,) = results_of(session.history).values()
         assert (result.outcome, result.content) == (Outcome.SUCCEEDED, (Text(text="live\n[exit code 0.]"),))

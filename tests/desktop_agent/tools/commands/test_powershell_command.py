@@ -96,8 +96,8 @@ async def test_the_dialog_says_that_it_is_not_confined_and_what_would_run(tool: 
     assert tool.preview is not None
     shown = await tool.preview(tool.checked({"command": LINE}))
     assert isinstance(shown, CommandPreview)
-    assert shown.confinement.startswith("Not confined: it can read, change and send whatever you can. ")
-    assert "no sandbox on Windows" in shown.confinement
+    assert str(shown.confinement).startswith("Not confined: it can read, change and send whatever you can. ")
+    assert "no sandbox on Windows" in str(shown.confinement)
     assert shown.parts == (CommandPart("GIT.exe push"), CommandPart("rm $old", (Risk.DELETES, Risk.UNCLEAR)))
     assert (shown.language, shown.understood) == ("powershell", False)
     wrong = await tool.preview(tool.checked({"command": "{"}))
@@ -163,7 +163,7 @@ async def test_in_a_conversation_it_is_asked_about_and_runs_once_allowed(tmp_pat
         id_ = await card(session)
         (approval,) = session.approvals.open_approvals
         assert isinstance(approval.preview, CommandPreview)
-        assert approval.preview.confinement.startswith("Not confined: ")
+        assert str(approval.preview.confinement).startswith("Not confined: ")
         assert approval.proposals == ()
         session.approvals.answer(id_, AllowOnce())
         async with asyncio.timeout(LIMIT):

@@ -71,7 +71,7 @@ async def test_of_what_has_other_reasons_nothing_is_said(workspace: Workspace) -
         told = await said(workspace, working_sandbox(each), 'cat "$PWD/none"; false')
         assert told.endswith("/none: No such file or directory\n[exit code 1.]")
     line = "echo Read-only file system, Could not resolve host"
-    assert (await said(workspace, no_sandbox(""), line)).endswith("host\n[exit code 0.]")
+    assert (await said(workspace, no_sandbox(), line)).endswith("host\n[exit code 0.]")
 
 
 @pytest.mark.parametrize(
@@ -154,10 +154,10 @@ async def test_who_is_not_confined_is_told_nothing_of_a_confinement(workspace: W
     ]
     (workspace.folder / "words").write_text("\n".join(signs) + "\n" + " ".join(signs) + "\n")
     for hosts in ([], ["example.org"]):
-        told = await said(workspace, no_sandbox(""), "cat words; exit 1", hosts=hosts)
+        told = await said(workspace, no_sandbox(), "cat words; exit 1", hosts=hosts)
         assert told == (workspace.folder / "words").read_text() + "[exit code 1.]"
         with pytest.raises(ToolFailed) as failed:
-            await said(workspace, no_sandbox(""), "cat words; sleep 43212", hosts=hosts, timeout_seconds=3)
+            await said(workspace, no_sandbox(), "cat words; sleep 43212", hosts=hosts, timeout_seconds=3)
         assert "onfine" not in str(failed.value)
         assert "had no network" not in str(failed.value)
     assert "comes from the confinement" in await said(workspace, working_sandbox("bubblewrap"), "cat words")

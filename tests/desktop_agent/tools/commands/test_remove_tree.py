@@ -46,7 +46,7 @@ async def test_however_deep_the_result_is_told_and_nothing_stays(
     temporary = tmp_path_factory.mktemp("temporary")
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
     (workspace.folder / "deep.py").write_text(f"import os\nos.chdir(os.environ['TMPDIR'])\n{DEEP}")
-    tool = run_command(workspace, confinement=lambda: no_sandbox(""))
+    tool = run_command(workspace, confinement=no_sandbox)
     wanted = tool.checked({"command": "python3 deep.py; echo done"})
     try:
         (part,) = await tool.run(wanted, RunningCall("1", lambda _: None))

@@ -15,7 +15,7 @@ from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import Text
-from desktop_agent.types.errors import OutsideWorkspace, ToolFailed, ToolInputInvalid
+from desktop_agent.types.errors import OutsideWorkspace, Sentence, ToolFailed, ToolInputInvalid
 from desktop_agent.types.permissions import CommandSubject, HostSubject
 from desktop_agent.types.tool_calls import CommandPreview, Effect, ToolClass
 from tests.frame.children import Children
@@ -24,7 +24,7 @@ PATIENCE = 30
 
 
 def plain(workspace: Workspace) -> Tool[object]:
-    return run_command(workspace, confinement=lambda: no_sandbox("For a test."))  # type: ignore[return-value]
+    return run_command(workspace, confinement=lambda: no_sandbox(Sentence("For a test.")))  # type: ignore[return-value]
 
 
 def left() -> list[Path]:
@@ -154,13 +154,20 @@ async def test_the_preview_says_line_folder_and_bounds(workspace: Workspace) -> 
     assert tool.preview
     title = "Not confined: it can read, change and send whatever you can. For a test."
     preview = await tool.preview(tool.checked({"command": "rm x", "folder": "."}))
-    assert preview == CommandPreview("rm x", str(workspace.folder), title, only_hosts=False)
+    assert isinstance(preview, CommandPreview)
+    assert (preview.line, preview.folder, str(preview.confinement)) == ("rm x", str(workspace.folder), title)
+    assert not preview.only_hosts
     held = run_command(workspace, confinement=lambda: replace(bubblewrap_sandbox("/x"), is_enforced=True))
     assert held.preview
     preview = await held.preview(held.checked({"command": "x", "hosts": ["a.example", "b.example:1"]}))
     assert isinstance(preview, CommandPreview)
     assert (preview.hosts, preview.only_hosts) == (("a.example", "b.example:1"), True)
-    assert "It can reach only a.example, b.example:1." in preview.confinement
+    assert "It can reach only a.example, b.example:1." in str(preview.confinement)
+    root = run_command(workspace, confinement=lambda: replace(bubblewrap_sandbox("/x"), is_enforced=False))
+    assert root.preview
+    preview = await root.preview(root.checked({"command": "x", "hosts": ["a.example"]}))
+    assert isinstance(preview, CommandPreview)
+    assert not preview.only_hosts
     with pytest.raises(ToolFailed):
         await tool.preview(tool.checked({"command": "rm x", "folder": "none"}))
 

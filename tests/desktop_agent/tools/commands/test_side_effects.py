@@ -158,7 +158,7 @@ async def test_in_a_large_workspace_only_one_that_is_broken_off_is_looked_after(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[FileChanges] = []
-    tool = run_command(workspace, confinement=lambda: no_sandbox(""))
+    tool = run_command(workspace, confinement=no_sandbox)
     for most, count in ((2, 1), (1, 0)):
         monkeypatch.setattr(side_effects, "MAX_CHEAP_ENTRIES", most)
         (workspace.folder / "one").touch()
@@ -213,7 +213,7 @@ def test_bare_repositories_are_found_also_in_heavy_folders(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", few(["bubblewrap", "Landlock", ""], 1, "the other sandboxes end a command alike"))
 async def test_who_takes_too_long_leaves_a_list(name: str, workspace: Workspace) -> None:
-    confinement: Sandbox = working_sandbox(name) if name else no_sandbox("")
+    confinement: Sandbox = working_sandbox(name) if name else no_sandbox()
     tool = run_command(workspace, confinement=lambda: confinement)
     line = "touch made; (trap '' TERM; sleep 765432) & echo said; sleep 765432; true"
     wanted = tool.checked({"command": line, "timeout_seconds": 3})
@@ -228,7 +228,7 @@ async def test_who_is_stopped_before_it_begins_did_nothing(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
-    tool = run_command(workspace, confinement=lambda: no_sandbox(""))
+    tool = run_command(workspace, confinement=no_sandbox)
     call = RunningCall("1", lambda _: None, so_far=told.append)
     running = asyncio.ensure_future(tool.run(tool.checked({"command": "touch made"}), call))
     await asyncio.sleep(0)

@@ -15,7 +15,7 @@ from desktop_agent.sandbox.launcher import read_left_running
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.types.errors import ToolFailed
+from desktop_agent.types.errors import Sentence, ToolFailed
 from tests.desktop_agent.tools.commands.sandboxes import working_sandbox
 from tests.frame.patience import PATIENCE
 from tests.frame.selection import few
@@ -53,7 +53,7 @@ UNTIL = f"'{PYTHON}' away.py; until [ -e away ]; do sleep 0.02; done; echo begun
 
 @pytest.fixture(params=few(["bubblewrap", "Landlock", ""], 1, "test_confined.py tries the others"))
 def confinement(request: pytest.FixtureRequest) -> Sandbox:
-    return working_sandbox(request.param) if request.param else no_sandbox("For a test.")
+    return working_sandbox(request.param) if request.param else no_sandbox(Sentence("For a test."))
 
 
 @pytest.fixture(autouse=True)
@@ -135,7 +135,7 @@ async def test_without_bounds_who_stays_is_asked_first_and_counted(workspace: Wo
         "(trap 'echo asked >asked; exit' TERM; : >ready; while :; do sleep 0.02; done) & "
         "(trap '' TERM; : >deaf; sleep 43210) & until [ -e ready ] && [ -e deaf ]; do sleep 0.02; done"
     )
-    told = await said_by(workspace, no_sandbox("For a test."), line)
+    told = await said_by(workspace, no_sandbox(Sentence("For a test.")), line)
     assert (workspace.folder / "asked").read_text() == "asked\n"
     # The second shell may have become what it waits for, and what the first one waits for may just have ended.
     assert re.search(r"\[exit code 0\. [234] processes that it left running ended with it\.\]", told)
@@ -158,7 +158,7 @@ async def test_no_link_leads_the_count_elsewhere(workspace: Workspace) -> None:
     other = workspace.folder / "other"
     other.write_text("as it was")
     line = f'ln -s {other} "$TMPDIR/.left-running"; sleep 43210 >/dev/null 2>&1 & sleep 0.2'
-    assert "exit code 0." in await said_by(workspace, no_sandbox("For a test."), line)
+    assert "exit code 0." in await said_by(workspace, no_sandbox(Sentence("For a test.")), line)
     assert other.read_text() == "as it was"
 
 
@@ -171,7 +171,7 @@ def test_a_count_that_a_program_wrote_is_a_number_or_none(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["Landlock", ""])
 async def test_the_end_of_the_program_is_told_as_it_was(workspace: Workspace, name: str) -> None:
-    confinement = working_sandbox(name) if name else no_sandbox("For a test.")
+    confinement = working_sandbox(name) if name else no_sandbox(Sentence("For a test."))
     for line, end in (
         ("exit 7", "exit code 7."),
         ("kill -9 $$", "ended by SIGKILL."),
