@@ -419,7 +419,7 @@ class DiskFull(StorageFailed):
 
     kind = "disk_full"
     action = RemedyAction.RETRY
-    default_remedy = "Free some space and try again. Nothing that was saved is lost; the open text is still here."
+    default_remedy = "Free some space and try again. Nothing that was saved is lost, and what is open stays open."
 
 
 class DatabaseDamaged(StorageFailed):
