@@ -55,7 +55,9 @@ class LocalRow(ServerRow):
 
     use_pressed = Signal()
 
-    def __init__(self, themes: ThemeSource, endpoint: Endpoint, model_count: int | None) -> None:
+    def __init__(
+        self, themes: ThemeSource, endpoint: Endpoint, model_count: int | None, *, is_suggested: bool = False
+    ) -> None:
         super().__init__(themes, endpoint.title)
         if model_count is None:
             words = self.tr("not running")
@@ -66,7 +68,8 @@ class LocalRow(ServerRow):
         self._controls.addWidget(label(words, "ok" if model_count else "muted"), 1)
         if model_count is not None:
             name = self.tr("Use {0}").format(endpoint.title)
-            self._controls.addWidget(button(self.tr("Use"), self.use_pressed.emit, "primary", name))
+            kind = "primary" if is_suggested else ""
+            self._controls.addWidget(button(self.tr("Use"), self.use_pressed.emit, kind, name))
 
 
 class CloudRow(ServerRow):

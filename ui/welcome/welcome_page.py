@@ -15,7 +15,7 @@ from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoi
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelServers
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import IconButton, button, label
+from ui.style.controls import IconButton, button, label, set_style_property
 from ui.style.layouts import FlowRows
 from ui.style.removal import remove_widget
 from ui.style.server_fields import Status, dialect_names
@@ -71,6 +71,7 @@ class WelcomePage(QScrollArea):
         self._title = label(self.tr("Welcome to Desktop Agent"), "title", wrap=True)
         self._words = label(self.tr("Connect a model to begin. You can add others at any time."), "muted", wrap=True)
         self._back = button(self.tr("Back"), self.back_requested.emit)
+        self._demo = button(self.tr("Try the demo"), self.demo_requested.emit, "primary")
         self._build()
         self._escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
         self._escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -93,9 +94,12 @@ class WelcomePage(QScrollArea):
         for row in self._local_rows.values():
             remove_widget(self._locals, row)
         self._local_rows = {}
-        # Running servers come first: they need one click.
+        # Running servers come first: they need one click. The page suggests one thing.
+        suggested = next((server for server in servers if server.models), None)
+        set_style_property(self._demo, "kind", "primary" if suggested is None else "")
         for server in sorted(servers, key=lambda server: server.models is None):
-            row = LocalRow(self._themes, server.endpoint, None if server.models is None else len(server.models))
+            count = None if server.models is None else len(server.models)
+            row = LocalRow(self._themes, server.endpoint, count, is_suggested=server is suggested)
             row.set_narrow(narrow=self._is_narrow)
             row.use_pressed.connect(partial(self.local_chosen.emit, server.endpoint.id))
             self._local_rows[server.endpoint.id] = row
@@ -203,8 +207,7 @@ class WelcomePage(QScrollArea):
         )
         card = QFrame()
         card.setProperty("kind", "card")
-        demo = button(self.tr("Try the demo"), self.demo_requested.emit, "primary")
-        content = TextWithButtons(label(words, "muted", wrap=True), (demo,))
+        content = TextWithButtons(label(words, "muted", wrap=True), (self._demo,))
         hbox(content, parent=card, margins=(SPACE_L, SPACE_S, SPACE_L, SPACE_S))
         return card
 

@@ -211,3 +211,15 @@ def test_with_large_text_in_a_narrow_window_nothing_goes_sideways(qtbot, qapp):
     finally:
         apply_theme(qapp, ThemeSource())
         qapp.setStyleSheet(before)
+
+
+def test_one_thing_is_suggested_the_demo_where_no_server_here_has_a_model(driver):
+    def suggested():
+        buttons = driver.page.findChildren(QPushButton)
+        return [each.accessibleName() for each in buttons if each.property("kind") == "primary"]
+
+    assert suggested() == ["Try the demo"]
+    driver.page.set_local_servers([Found(LOCAL_SERVERS[0], ()), Found(LOCAL_SERVERS[1], None)])
+    assert suggested() == ["Try the demo"]
+    driver.page.set_local_servers([Found(server, (ModelInfo("m"),)) for server in LOCAL_SERVERS[:2]])
+    assert suggested() == ["Use Ollama"]
