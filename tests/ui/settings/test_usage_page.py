@@ -4,7 +4,8 @@ from datetime import date, timedelta
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QLabel, QWidget
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QScrollArea, QWidget
 
 from desktop_agent.types.spending import NANOS, BudgetState, UsageFigures, UsageReport, UsageRow
 from ui.settings.usage import usage_page as module
@@ -129,3 +130,31 @@ def test_a_day_of_another_year_and_one_that_cannot_be_read():
 @pytest.mark.parametrize(("highest", "end"), [(0, 1), (0.3, 0.3), (6.05, 8), (9.1, 10), (1_000, 1_000), (4.2e6, 5e6)])
 def test_the_scale_ends_at_a_round_number(highest, end):
     assert round_up(highest) == pytest.approx(end)
+
+
+def test_a_long_table_begins_with_ten_rows_and_never_scrolls_by_itself(qtbot):
+    made = UsageSettings(ThemeSource(), QWidget())
+    page = QScrollArea()
+    qtbot.addWidget(page)
+    page.setWidgetResizable(True)
+    page.setWidget(made)
+    page.resize(560, 400)
+    page.show()
+    made.show_report(UsageReport("day", tuple(UsageRow(f"2026-03-{day:02}", PRICED) for day in range(1, 31))))
+    table = made.findChild(UsageTable)
+    more = next(each for each in made.findChildren(QPushButton) if each.text() == "Show all 30 rows")
+    assert len(cells(made)) == 10
+
+    more.click()
+
+    qtbot.waitUntil(lambda: made.height() > table.height() > page.height())
+    assert (len(cells(made)), more.isVisible(), table.verticalScrollBar().maximum()) == (30, False, 0)
+    # The page follows the arrow keys.
+    table.setCurrentIndex(table.rows.index(0, 0))
+    QTest.keyClick(table, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
+    row = table.visualRect(table.currentIndex())
+    assert table.currentIndex().row() == 29
+    assert page.viewport().rect().contains(table.viewport().mapTo(page.viewport(), row.center()))
+    made.request()
+    made.show_report(UsageReport("day", tuple(UsageRow(f"2026-03-{day:02}", PRICED) for day in range(1, 13))))
+    assert (len(cells(made)), more.text()) == (10, "Show all 12 rows")

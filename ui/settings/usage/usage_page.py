@@ -13,7 +13,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import now
 from desktop_agent.types.spending import NO_USAGE, BudgetState, UsageFigures, UsageGrouping, UsageReport, UsageRow
 from ui.settings.usage.usage_chart import Bar, UsageChart
-from ui.settings.usage.usage_table import UsageTable
+from ui.settings.usage.usage_table import FIRST_ROWS, UsageTable
 from ui.settings.usage.usage_text import (
     budget_figures,
     budget_title,
@@ -87,6 +87,8 @@ class UsageSettings(QWidget):
         self._none = label(self.tr("No model was asked in this time."), "muted", wrap=True)
         self._chart = UsageChart(themes)
         self._table = UsageTable(themes)
+        self._all_rows = button("", self._show_all_rows, "link")
+        self._is_whole = False
         self._state = StatusLine(themes)
         self._budgets = label(wrap=True)
         self._unheld = label(
@@ -122,6 +124,7 @@ class UsageSettings(QWidget):
 
     def request(self, *_: object) -> None:
         """Ask for what is chosen."""
+        self._is_whole = False
         self.report_requested.emit(self.grouping, first_day(self.span, local_today()))
 
     def choose(self, span: UsageSpan, grouping: UsageGrouping, measure: UsageMeasure = "cost") -> None:
@@ -171,7 +174,19 @@ class UsageSettings(QWidget):
         self._chart.show_bars(
             self._chart_title(), self._bars(today), self._axis_text, is_lying=report.grouping != "day"
         )
-        self._table.show_report(report, today)
+        self._show_table(today)
+
+    def _show_table(self, today: date) -> None:
+        count = len(self._report.rows)
+        self._table.show_report(self._report, today, is_whole=self._is_whole)
+        self._all_rows.setText(self.tr("Show all {0} rows").format(format_number(count)))
+        self._all_rows.setAccessibleName(self._all_rows.text())
+        self._all_rows.setVisible(count > FIRST_ROWS and not self._is_whole)
+
+    def _show_all_rows(self) -> None:
+        self._is_whole = True
+        self._show_table(local_today())
+        self._table.setFocus()
 
     def _cache_words(self, total: UsageFigures) -> str:
         words = self.tr("{0} of what models read came from the cache.").format(cache_text(total))
@@ -236,6 +251,7 @@ class UsageSettings(QWidget):
             self._none,
             self._chart,
             self._table,
+            FlowRows((self._all_rows,)),
             self._state,
             hbox(label(self.tr("Budgets"), "heading"), margins=(0, SPACE_L, 0, 0)),
             label(about_budgets, "muted", wrap=True),

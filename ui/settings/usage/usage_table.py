@@ -4,7 +4,7 @@ from datetime import date
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QScrollArea, QTableView, QWidget
 
 from desktop_agent.types.spending import UsageGrouping, UsageReport, UsageRow
 from ui.settings.usage.usage_text import cache_text, cost_text, row_title, tokens_text
@@ -19,7 +19,9 @@ Index = QModelIndex | QPersistentModelIndex
 COST_COLUMN = 6
 # Least important first: they are left out where there is no room.
 _OPTIONAL_COLUMNS = (3, 2, 4, 1)
-_ROW_HEIGHT, _VISIBLE_ROWS, _NAME_WIDTH, _CELL_PADDING = 30, 10, 120, 10
+FIRST_ROWS = 10
+"""More are shown when they are asked for."""
+_ROW_HEIGHT, _NAME_WIDTH, _CELL_PADDING = 30, 120, 10
 
 
 class UsageTableModel(QAbstractTableModel):
@@ -31,11 +33,11 @@ class UsageTableModel(QAbstractTableModel):
         self._rows: tuple[UsageRow, ...] = ()
         self._today = date.min
 
-    def show_report(self, report: UsageReport, today: date) -> None:
-        """Show these rows."""
+    def show_report(self, report: UsageReport, today: date, most: int | None = None) -> None:
+        """Show these rows, and no more than `most`."""
         self.beginResetModel()
         self._grouping, self._today = report.grouping, today
-        self._rows = report.rows[::-1] if report.grouping == "day" else report.rows
+        self._rows = (report.rows[::-1] if report.grouping == "day" else report.rows)[:most]
         self.endResetModel()
 
     def rowCount(self, parent: Index = _ROOT) -> int:
@@ -94,7 +96,10 @@ class UsageTableModel(QAbstractTableModel):
 
 
 class UsageTable(QTableView):
-    """The rows of a report, read by arrow keys. Columns that have no room are left out, the least important first."""
+    """The rows of a report, read by arrow keys. Columns that have no room are left out, the least important first.
+
+    It is as high as its rows and never scrolls: the page does.
+    """
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -110,6 +115,7 @@ class UsageTable(QTableView):
         self.setShowGrid(False)
         self.setWordWrap(False)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.verticalHeader().hide()
         header = self.horizontalHeader()
         header.setHighlightSections(False)
@@ -118,10 +124,21 @@ class UsageTable(QTableView):
         header.setMinimumSectionSize(round(_NAME_WIDTH / 3))
         themes.changed.connect(self._fit)
 
-    def show_report(self, report: UsageReport, today: date) -> None:
-        """Show a report, as high as its rows up to ten."""
-        self.rows.show_report(report, today)
+    def show_report(self, report: UsageReport, today: date, *, is_whole: bool) -> None:
+        """Show a report, or its first ten rows."""
+        self.rows.show_report(report, today, None if is_whole else FIRST_ROWS)
         self._fit()
+
+    def currentChanged(self, current: Index, previous: Index) -> None:
+        """Scroll the page to the row that the arrow keys reached."""
+        super().currentChanged(current, previous)
+        page = self.parentWidget()
+        while page is not None and not isinstance(page, QScrollArea):
+            page = page.parentWidget()
+        inside = None if page is None else page.widget()
+        if page is not None and inside is not None and current.isValid():
+            row = self.visualRect(current)
+            page.ensureVisible(0, self.viewport().mapTo(inside, row.center()).y(), 0, row.height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -130,8 +147,8 @@ class UsageTable(QTableView):
     def _fit(self) -> None:
         height = round(_ROW_HEIGHT * self._themes.zoom / 100)
         self.verticalHeader().setDefaultSectionSize(height)
-        shown = min(_VISIBLE_ROWS, self.rows.rowCount())
-        self.setFixedHeight(self.horizontalHeader().sizeHint().height() + shown * height + 2 * self.frameWidth() + 2)
+        rows = self.rows.rowCount() * height
+        self.setFixedHeight(self.horizontalHeader().sizeHint().height() + rows + 2 * self.frameWidth() + 2)
         self._leave_out_columns()
 
     def _leave_out_columns(self) -> None:
