@@ -39,6 +39,8 @@ from ui.style.theme import ThemeSource
 HERE = Path(__file__).parent
 FOLDER = HERE.parents[1] / "gallery"
 THEMES = ("light", "dark")
+STRONG = ("strong-light", "strong-dark")
+"""With high contrast; drawn when `--theme` names them."""
 SCALES = (1, 2)
 SETTLE = 5.0
 """Seconds that a window gets to stop changing."""
@@ -113,7 +115,7 @@ async def take_all(names: list[str], source: ThemeSource, folder: Path, suffix: 
         try:
             async with shown(SCREENS[name], source) as window:
                 picture = await settled_picture(window)
-                problems = unreachable() if screens.ROOM is not None else []
+                problems = unreachable()
         except Exception as error:  # one broken screen must not hide the others
             sys.stderr.write(f"{name}{suffix}: {error!r}\n")
             failed += 1
@@ -144,7 +146,8 @@ def render(arguments: argparse.Namespace, names: list[str]) -> int:
     speak(app, arguments.language, is_mirrored=arguments.right_to_left)
     theme, scale, folder = arguments.theme, arguments.scale, arguments.folder
     app.setCursorFlashTime(0)
-    source = ThemeSource(theme_for("dark" if theme == "dark" else "light", system_dark=False), arguments.zoom)
+    colours = theme_for("system", system_dark=theme.endswith("dark"), strong_contrast=theme in STRONG)
+    source = ThemeSource(colours, arguments.zoom)
     apply_theme(app, source)
     return run_event_loop(
         app, lambda: take_all(names, source, folder, f"-{theme}-{scale}x{'' if screens.ROOM is None else '-small'}")
@@ -161,7 +164,7 @@ def main() -> int:
     load_screens()
     parser = argparse.ArgumentParser(prog="python -m tests.gallery", description="Pictures of the screens")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SCREENS))
-    parser.add_argument("--theme", choices=THEMES)
+    parser.add_argument("--theme", choices=(*THEMES, *STRONG))
     parser.add_argument("--scale", type=int, choices=SCALES)
     parser.add_argument("--zoom", type=int, default=100, help="of all text, in percent")
     parser.add_argument("--language", choices=(*LANGUAGES, "pseudo"), default="en", help="of the window")

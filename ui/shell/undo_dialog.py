@@ -26,6 +26,7 @@ from ui.approval.dialog_layout import ShrinkingScrollArea
 from ui.approval.preview_view import TextView
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
+from ui.style.list_rows import paint_row_background
 from ui.style.style_sheet import selected_background
 from ui.style.text import plain_tooltip, show_hidden, translate_sentence
 from ui.style.theme import RADIUS_M, SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, icon
@@ -97,9 +98,7 @@ class UndoFileList(QTreeWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         area = options.rect.adjusted(0, 1, 0, -1)
         if self.selectionModel().isSelected(index):
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(selected_background(theme)))
-            painter.drawRoundedRect(area, RADIUS_M, RADIUS_M)
+            paint_row_background(painter, area, theme, selected_background(theme))
         if self.hasFocus() and self.currentIndex().row() == index.row():
             painter.setPen(QPen(QColor(theme.accent), 2))
             painter.setBrush(Qt.BrushStyle.NoBrush)

@@ -4,7 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from PySide6.QtCore import QAbstractListModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+)
 from PySide6.QtGui import QColor, QFont, QPainter, QPen
 from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
@@ -35,6 +45,14 @@ class RowRole(IntEnum):
 Index = QModelIndex | QPersistentModelIndex
 
 _BADGE_SIDE = 8
+
+
+def paint_row_background(painter: QPainter, area: QRect, theme: Theme, colour: str) -> None:
+    """Fill a row; with strong contrast give it an edge too."""
+    painter.setPen(QColor(theme.outline) if theme.outline else Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(colour))
+    inset = 0.5 if theme.outline else 0
+    painter.drawRoundedRect(QRectF(area).adjusted(inset, inset, -inset, -inset), RADIUS_M, RADIUS_M)
 
 
 class RowDelegate(QStyledItemDelegate):
@@ -99,9 +117,7 @@ class RowDelegate(QStyledItemDelegate):
         area = option.rect.adjusted(0, 1, 0, -1)
         selected = bool(state & QStyle.StateFlag.State_Selected)
         if selected or state & QStyle.StateFlag.State_MouseOver:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(selected_background(theme) if selected else theme.hover))
-            painter.drawRoundedRect(area, RADIUS_M, RADIUS_M)
+            paint_row_background(painter, area, theme, selected_background(theme) if selected else theme.hover)
         if state & QStyle.StateFlag.State_HasFocus and not (self._by_mouse and selected):
             painter.setPen(QPen(QColor(theme.accent), 2))
             painter.setBrush(Qt.BrushStyle.NoBrush)

@@ -134,6 +134,7 @@ def _colours(theme: Theme) -> dict[str, str]:
     texts = {name: value for name, value in theme._asdict().items() if isinstance(value, str)}
     return texts | {
         "pressed": selected_background(theme),
+        "outline": theme.outline or "transparent",
         "edge": mix_colours(theme.border, theme.text, 0.25 if theme.is_dark else 0.1),
         "scroll": mix_colours(theme.window, theme.muted, 0.45),
         "accent_hover": mix_colours(theme.accent, theme.text, 0.15),

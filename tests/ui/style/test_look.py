@@ -61,7 +61,15 @@ def test_text_can_be_read_on_every_ground(theme):
     ]
     poor = {pair: contrast(*(getattr(theme, name) for name in pair)) for pair in pairs}
     poor["text", "chosen row"] = contrast(theme.text, selected_background(theme))
-    assert {pair: value for pair, value in poor.items() if value < 4.5} == {}
+    least = 7 if theme.outline else 4.5
+    assert {pair: value for pair, value in poor.items() if value < least} == {}
+
+
+@pytest.mark.parametrize("theme", [STRONG_LIGHT, STRONG_DARK], ids=lambda theme: theme.name)
+def test_with_strong_contrast_every_edge_is_seen(theme):
+    pairs = itertools.product(["outline", "border", "accent"], ["window", "sidebar", "surface", "hover", "user_bubble"])
+    poor = {pair: contrast(*(getattr(theme, name) for name in pair)) for pair in pairs}
+    assert {pair: value for pair, value in poor.items() if value < 3} == {}
 
 
 @pytest.mark.parametrize("name", ICONS)

@@ -162,7 +162,7 @@ class ToolDelegate(RowDelegate):
         height = painter.fontMetrics().height() + 4
         place = QRect(area.right() - width, area.center().y() - height // 2, width, height)
         pill = QRectF(self._mirrored(painter, place))
-        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setPen(QColor(ink) if theme.outline else Qt.PenStyle.NoPen)
         painter.setBrush(QColor(ground))
         painter.drawRoundedRect(pill, height / 2, height / 2)
         painter.setPen(QColor(ink))

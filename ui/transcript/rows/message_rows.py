@@ -249,7 +249,10 @@ class UserRow(Row):
         )
         box.setBottom(self.body_bottom + self._over)
         is_edited = self._message.message_id == self.render_context.edited_message
-        style.paint_box(painter, box, style.px(14), "user_bubble", "accent" if is_edited else "", 2)
+        if is_edited:
+            style.paint_box(painter, box, style.px(14), "user_bubble", "accent", 2)
+        else:
+            style.paint_box(painter, box, style.px(14), "user_bubble", "outline" if style.theme.outline else "")
 
     def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[CopyExtract]:
         """Copy the Markdown as it was typed, unless it leaves code open: what follows would become code too."""

@@ -81,7 +81,8 @@ class NoticeRow(Row):
         px = style.px
         is_error = self._notice.level == "error"
         box = QRectF(0.5, self._outer_gap + 0.5, self.stack.width - 1, self.stack.height - 2 * self._outer_gap - 1)
-        fill, border = ("danger_background", "danger_background") if is_error else ("surface", "border")
+        edge = "danger" if style.theme.outline else "danger_background"
+        fill, border = ("danger_background", edge) if is_error else ("surface", "border")
         style.paint_box(painter, box, px(10), fill, border)
         name, color = ("error", "danger") if is_error else ("info", "muted")
         ratio = painter.device().devicePixelRatio()
