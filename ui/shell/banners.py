@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLabel, QVBoxLayout, QWidget
 
 from desktop_agent.types.errors import AgentError, ConversationInUse, RemedyAction, Sentence, join_remedy
 from ui.style.boxes import hbox, vbox
@@ -242,27 +242,29 @@ class BannerFrame(QFrame):
             self._icon.setContentsMargins(0, SPACE_XS + 2, 0, 0)
         sentence = label(translate_sentence(self.banner.sentence), "strong" if self.banner.remedy else "", wrap=True)
         sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        words.addWidget(sentence)
-        if self.banner.remedy is not None:
-            words.addWidget(label(translate_sentence(self.banner.remedy), wrap=True))
+        self._add_words(words, sentence)
         margins = (SPACE_M, SPACE_S, SPACE_S, SPACE_S)
         layout = hbox(self._icon, words, parent=self, spacing=SPACE_S, margins=margins, grow=words)
         layout.setAlignment(self._icon, top)
-        self._add_buttons(words, layout)
         close = IconButton(self._themes, "close", self.tr("Close this message"))
         close.clicked.connect(self.close_pressed)
         layout.addWidget(close, 0, top)
 
-    def _add_buttons(self, words: QVBoxLayout, beside: QHBoxLayout) -> None:
+    def _add_words(self, words: QVBoxLayout, sentence: QLabel) -> None:
         """Place the buttons beside a short text, or under one with a remedy, which needs the whole width."""
+        # Late: no banner is in the first paint.
+        from ui.style.widgets import TextWithButtons
+
         buttons = [button(action.text, self._command(action)) for action in self.banner.buttons]
-        if self.banner.remedy is not None and buttons:
+        if self.banner.remedy is None:
+            words.addWidget(TextWithButtons(sentence, buttons) if buttons else sentence)
+            return
+        words.addWidget(sentence)
+        words.addWidget(label(translate_sentence(self.banner.remedy), wrap=True))
+        if buttons:
             words.addSpacing(SPACE_XS)
             words.addWidget(FlowRows(buttons))
             words.addSpacing(SPACE_XS)
-            return
-        for widget in buttons:
-            beside.addWidget(widget)
 
     def _command(self, action: BannerButton) -> Callable[[], None]:
         def press() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from desktop_agent.conversation.items import Change, Updated
@@ -37,7 +38,7 @@ from ui.shell.search import MessageOpener
 from ui.shell.undo import UndoPresenter
 from ui.style.boxes import vbox
 from ui.style.controls import button, label
-from ui.style.layouts import FlowRows
+from ui.style.layouts import FlowRows, break_words
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 from ui.transcript.view import TranscriptView
 
@@ -72,6 +73,10 @@ class StarterMessages(QWidget):
         self._demo.setVisible(is_demo)
         self._unstored.setVisible(not is_demo)
         self.setVisible(is_empty)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        break_words(self._unstored, self.width() - 2 * SPACE_S)
 
 
 REMARK_MS = 12_000

@@ -21,7 +21,7 @@ from ui.style.boxes import hbox
 from ui.style.controls import button, label
 from ui.style.text import show_hidden, translate_sentence
 from ui.style.theme import SPACE_M, ThemeSource
-from ui.style.widgets import QuestionBox
+from ui.style.widgets import QuestionBox, TextWithButtons
 
 if TYPE_CHECKING:
     from ui.shell.window import MainWindow
@@ -296,7 +296,7 @@ class _ReadOnlyBar(QFrame):
         self._words = label(kind="muted", wrap=True)
         self._button = button(self.tr("Continue here"), self.continue_pressed.emit, "primary")
         self._button.setToolTip(self.tr("Copies this conversation, which can then be continued with any model"))
-        hbox(self._words, self._button, parent=self, spacing=SPACE_M, margins=SPACE_M, grow=self._words)
+        hbox(TextWithButtons(self._words, (self._button,)), parent=self, margins=SPACE_M)
 
     def show_words(self, words: str) -> None:
         """Show whose it is."""

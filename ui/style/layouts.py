@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from PySide6.QtCore import QEvent, QSize
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QSizePolicy, QWidget
 
 from ui.style.boxes import vbox
 from ui.style.controls import set_by_name
@@ -130,6 +130,10 @@ class FlowRows(WrappingRows):
 
     def _place(self) -> None:
         width, top = self.width(), 0
+        for item in self._items:
+            # Not what is more than its words, such as a button with its key.
+            if type(item) is QPushButton:
+                break_words(item, width)
         for row in self._rows(width):
             height = self._height_of(row)
             widths = [self._width_of(item, width) for item in row]
@@ -142,6 +146,23 @@ class FlowRows(WrappingRows):
                 self._put(item, start, item_width, top, height)
                 start += item_width + self._gap + (remaining if item is self._leading else 0)
             top += height + self._gap
+
+
+def break_words(button: QPushButton, room: int) -> None:
+    """Break the text of a button into lines if it is wider than `room` pixels; join them again if it is not."""
+    text, advance = button.text(), button.fontMetrics().horizontalAdvance
+    if "\n" not in text and button.sizeHint().width() <= room:
+        return
+    beside = button.sizeHint().width() - max(map(advance, text.split("\n")))
+    first, *words = text.replace("\n", " ").split(" ")
+    lines = [first]
+    for word in words:
+        longer = f"{lines[-1]} {word}"
+        if advance(longer) + beside <= room:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    button.setText("\n".join(lines))
 
 
 def _minimum_width(item: QWidget) -> int:

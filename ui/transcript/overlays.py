@@ -3,27 +3,40 @@ conversation.
 """
 
 from PySide6.QtCore import QCoreApplication, QRect, QRectF, QSize, Qt, QTimer
-from PySide6.QtGui import QEnterEvent, QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtGui import QEnterEvent, QFont, QFontMetrics, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from ui.transcript.style import RenderStyle
 
+_CENTERED = Qt.AlignmentFlag.AlignHCenter | Qt.TextFlag.TextWordWrap
+
 
 def paint_empty_hint(viewport: QWidget, style: RenderStyle) -> None:
-    """Paint a greeting and what to do, in the middle of the viewport."""
+    """Paint a greeting and what to do, in the middle of the viewport: as much of it as there is room for."""
     painter = QPainter(viewport)
-    box = viewport.rect().adjusted(style.px(24), 0, -style.px(24), 0)
-    middle = box.center().y()
-    center = Qt.AlignmentFlag.AlignHCenter
-    painter.setFont(style.heading(2))
-    painter.setPen(style.color("text"))
-    greeting = QCoreApplication.translate("Transcript", "What can I do for you?")
-    painter.drawText(box.adjusted(0, middle - style.px(40), 0, 0), center, greeting)
-    painter.setFont(style.body)
-    painter.setPen(style.color("muted"))
-    hint = QCoreApplication.translate("Transcript", "Write a message below. You can paste or drop pictures too.")
-    painter.drawText(box.adjusted(0, middle, 0, 0), center | Qt.TextFlag.TextWordWrap, hint)
+    room = viewport.rect().adjusted(style.px(24), 0, -style.px(24), 0)
+    for text, box, font, color in lay_out_empty_hint(room, style):
+        painter.setFont(font)
+        painter.setPen(style.color(color))
+        painter.drawText(box, _CENTERED, text)
     painter.end()
+
+
+def lay_out_empty_hint(room: QRect, style: RenderStyle) -> list[tuple[str, QRect, QFont, str]]:
+    """Return the lines of the hint that fit into `room`: text, place, font and the name of a colour."""
+    greeting = QCoreApplication.translate("Transcript", "What can I do for you?")
+    hint = QCoreApplication.translate("Transcript", "Write a message below. You can paste or drop pictures too.")
+    gap, used = style.px(12), 0
+    fitting: list[tuple[str, QRect, QFont, str]] = []
+    for text, font, color in ((greeting, style.heading(2), "text"), (hint, style.body, "muted")):
+        height = QFontMetrics(font).boundingRect(room, _CENTERED, text).height()
+        above = used + gap if fitting else 0
+        if above + height > room.height():
+            break
+        fitting.append((text, QRect(room.left(), above, room.width(), height), font, color))
+        used = above + height
+    top = room.top() + (room.height() - used) // 2
+    return [(text, box.translated(0, top), font, color) for text, box, font, color in fitting]
 
 
 _GAP = 13

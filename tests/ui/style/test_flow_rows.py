@@ -110,3 +110,21 @@ def test_the_wide_one_keeps_its_place_when_it_has_a_row_of_its_own(qtbot, page):
     qtbot.waitUntil(lambda: tool.y() < arguments.y() < check.y() and not wrong(rows))
     assert arguments.width() == rows.width()
     assert rows.items == (tool, arguments, check)
+
+
+def test_a_button_breaks_its_words_where_the_row_is_too_narrow(page, qtbot):
+    words = "Look for a newer version of it now"
+    button = QPushButton(words)
+    rows = FlowRows([button])
+    page.layout().addWidget(rows)
+    page.show()
+    assert button.text() == words
+    for width in (130, 100, 130):
+        rows.setFixedWidth(width)
+        qtbot.waitUntil(lambda width=width: rows.width() == button.width() == width or button.width() < width)
+        assert button.text().replace("\n", " ") == words
+        assert "\n" in button.text()
+        assert button.width() >= button.minimumSizeHint().width()
+        qtbot.waitUntil(lambda: button.height() == button.sizeHint().height() <= rows.height())
+    rows.setFixedWidth(600)
+    qtbot.waitUntil(lambda: button.text() == words)
