@@ -12,7 +12,7 @@ def step(text, name="web_search"):
 def test_a_step_is_one_quiet_line_that_opens(render_context):
     row = make_row(step("Looked for the weather in Oslo. " * 20), render_context, 600)
     assert isinstance(row, ServerStepRow)
-    assert row.label == "Server step: web_search"
+    assert row.label == "Server step: Search the web"
     assert len(row.blocks) == 2
     assert row.blocks[1].plain().endswith("…")
     changed = []

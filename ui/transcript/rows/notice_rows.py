@@ -9,6 +9,7 @@ from PySide6.QtGui import QPainter
 from desktop_agent.conversation.items import NoticeItem, ServerStepItem, ToolCallItem, UnknownItem
 from desktop_agent.types.errors import RemedyAction
 from ui.style.text import one_line, translate_sentence
+from ui.style.tool_labels import server_step_title
 from ui.transcript.blocks.buttons import Button, ButtonRowBlock, Header, HeaderBlock
 from ui.transcript.blocks.code.code_block import CodeBlock
 from ui.transcript.blocks.text_block import BODY, SMALL, TextBlock
@@ -139,9 +140,11 @@ class ServerStepRow(Row):
 
     @property
     def label(self) -> str:
-        return QCoreApplication.translate("Transcript", "Server step: {0}").format(
-            one_line(self._step.name, _MAX_NAME_LENGTH)
-        )
+        return QCoreApplication.translate("Transcript", "Server step: {0}").format(self._title)
+
+    @property
+    def _title(self) -> str:
+        return one_line(server_step_title(self._step.name), _MAX_NAME_LENGTH)
 
     def _is_unfolded_by_default(self) -> bool:
         return False
@@ -149,7 +152,7 @@ class ServerStepRow(Row):
     def build(self) -> None:
         """Make all blocks: the item never changes."""
         text = self._step.text.strip()
-        title = one_line(self._step.name, _MAX_NAME_LENGTH) or QCoreApplication.translate("Transcript", "Server step")
+        title = self._title or QCoreApplication.translate("Transcript", "Server step")
         short = one_line(text, _MAX_SUMMARY_LENGTH * 3)
         if len(short) <= _MAX_SUMMARY_LENGTH and len(text) <= _MAX_SUMMARY_LENGTH * 3:
             self.add(HeaderBlock(Header(title, icon="globe")))
@@ -164,4 +167,4 @@ class ServerStepRow(Row):
 
     def spoken_text(self) -> str:
         """Return the whole text, folded or not."""
-        return f"{one_line(self._step.name, _MAX_NAME_LENGTH)}\n{self._step.text}".strip()
+        return f"{self._title}\n{self._step.text}".strip()
