@@ -9,6 +9,8 @@ import subprocess
 import sys
 import threading
 
+from desktop_agent.sandbox.environment import original_environment
+
 PART = "lifeline"
 MODULE = "desktop_agent.processes.lifeline"
 _GRACE = 3.0
@@ -20,7 +22,9 @@ def main() -> int:
     """Run the program of the command line, and return how it ended."""
     words = sys.argv[3:]
     try:
-        child = subprocess.Popen(words, stdin=subprocess.DEVNULL)  # noqa: S603 - that is what it is for
+        child = subprocess.Popen(  # noqa: S603 - that is what it is for
+            words, stdin=subprocess.DEVNULL, env=original_environment()
+        )
     except OSError as error:
         sys.stderr.write(f"{words[0]} could not be started: {error.strerror}\n")
         return _CANNOT_RUN
