@@ -75,7 +75,7 @@ def component_of(found: Distribution) -> Component:
     """Read the metadata of a distribution."""
     name, licence = found.metadata["Name"], _licence_of(found)
     text = _own_text(found) or _standard_text(licence, found)
-    return Component(name, found.version, licence, text)
+    return Component(name, found.version, licence, "\n\n".join(filter(None, (text, _missing_text(name)))))
 
 
 def python_component() -> Component:
@@ -163,6 +163,14 @@ def _standard_text(licence: str, found: Distribution) -> str:
             continue
     author = _field(found, "Author") or _field(found, "Author-email")
     return "\n\n".join([f"{found.metadata['Name']}, {author}".strip(", "), *texts])
+
+
+def _missing_text(name: str) -> str:
+    """Return the terms of what a distribution carries of others without saying them."""
+    try:
+        return _read(resource_path("licences", f"with-{canonical_name(name)}.txt"))
+    except FileNotFoundError:
+        return ""
 
 
 def _read(file: Path) -> str:

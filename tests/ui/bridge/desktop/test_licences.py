@@ -53,6 +53,14 @@ def test_a_distribution_without_a_text_has_the_standard_one_and_its_author(compo
     assert "GNU GENERAL PUBLIC LICENSE" in components["PySide6_Essentials"].text
 
 
+def test_what_a_distribution_carries_of_others_has_its_terms_too(components):
+    pytest.importorskip("hunspell", reason="not for Macs with a processor of Intel")
+    text = components["chunspell"].text
+    assert text.startswith("MIT LICENSE")
+    assert "MOZILLA PUBLIC LICENSE" in text
+    assert "Copyright 2000-2011 by Kevin Atkinson" in text
+
+
 def test_a_packaged_program_reads_its_bill_of_materials(tmp_path, monkeypatch):
     licence = {"id": "MIT", "text": {"contentType": "text/plain", "content": "Do as you like."}}
     part = {"type": "library", "name": "thing", "version": "1.2", "licenses": [{"license": licence}]}
