@@ -2,8 +2,8 @@
 
 Without a screen: version, answers, pictures, certificates, the keyring, libraries; the bill of materials; tools, whose
 children are parts of the program, and servers of tools; the other packages and the recipes for other systems. With one:
-the window answers, looks like the one from source, and starts as fast. At last the Debian package, installed into a
-folder of its own.
+the window answers, looks like the one from source, and starts as fast; spelling, keys that work everywhere, a model
+file and the search for a new version work. At last the Debian package, installed into a folder of its own.
 """
 
 import json
@@ -20,6 +20,7 @@ from acting import acting
 from bill_of_materials import components_of
 from build import DIST, FOLDER, ROOT
 from debian import debian
+from features import features
 from headless import headless
 from recipes import recipes
 from tests.frame.displays import accessibility, display, session_bus
@@ -52,6 +53,7 @@ def checks(program: Path, elsewhere: Path) -> Iterator[tuple[str, bool, str]]:
     outer = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with display({**outer, **own}) as shown, session_bus(shown) as bus, accessibility(bus) as readable:
         yield from windows(program, readable, home)
+        yield from features(program, readable, home)
         for package in DIST.glob("*.deb"):
             yield from debian(package, readable, elsewhere / "debian")
 

@@ -1,8 +1,9 @@
 """`make installed`: the Debian package on a system that has nothing else: `python packaging/installed.py [SUITE]`
 
 A root of its own, made by mmdebstrap, gets the package by apt, with what it depends on. A user without rights starts
-it by its desktop entry, asks the demo, and closes it; then it is removed, and nothing may be left but the user's own
-files. A picture of each step stays in --pictures. Needs Linux, root and mmdebstrap, and what `make package` built.
+it by its desktop entry, asks the demo, connects a server with a key, and closes it; then it is removed, and nothing may
+be left but the user's own files. A picture of each step stays in --pictures, and a list of what is left. Needs Linux,
+root and mmdebstrap, and what `make package` built.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from build import DIST
+from connecting import ADD, PARTS, SOCKETS, connecting
 from systems import HOME, USER, cache, command_inside, inside, make_root, mirror
 from tests.frame.displays import base_environment, display
 from windows import picture_of_screen, window_of
@@ -27,14 +29,14 @@ Check = tuple[str, bool, str]
 PACKAGES = "ca-certificates,libglib2.0-bin,mount,passwd"
 """The desktop entry is started by gio, as desktops do."""
 PATIENCE = 120.0
-SOCKETS = "/tmp/.X11-unix"  # noqa: S108  where X servers have them
 INSTALL = """
 set -e
 useradd --create-home --uid 1000 {user}
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends /root/*.deb
 """
-REMOVE = "apt-get purge -y -qq desktop-agent && apt-get autopurge -y -qq"
+REMOVE = f"apt-get purge -y -qq desktop-agent {PARTS} && apt-get autopurge -y -qq"
+LISTED = "dpkg-query --list desktop-agent 2>&1"
 ENTRY = "/usr/share/applications/desktop-agent.desktop"
 LAUNCH = f"""
 gio launch {ENTRY}
@@ -132,18 +134,33 @@ def checks(root: Path, package: Path, pictures: Path, shown: dict[str, str]) -> 
         wait_until("an answer", lambda: "demo model" in answer_in(root))
         picture_of_screen(shown, pictures / "3-answer.png")
         yield "answers", True, f"{len(answer_in(root))} characters are stored; 3-answer.png"
+    bare = files_of(root)
+    code = inside(root, ADD, "root")
+    # What these packages write themselves is none of ours.
+    before |= files_of(root) - bare
+    yield "the system gets a keyring", code == 0, PARTS
+    yield from connecting(root, pictures, shown)
     code = inside(root, REMOVE, "root")
     left = sorted(files_of(root) - before)
     is_gone = not (root / "usr/lib/desktop-agent").exists()
     yield "is removed", code == 0 and is_gone, f"{len(left)} files more than before"
     own = [path for path in left if path.startswith(HOME[1:])]
     system = [path for path in left if path not in own and not is_users(path)]
+    write_left(pictures / "6-left.txt", output_of(root, LISTED), own, system)
     yield (
         "leaves the person's files",
         any(path.endswith("/conversations.sqlite3") for path in own),
         f"{len(own)} in {HOME}",
     )
     yield "leaves nothing else", not system, ", ".join(system[:20]) or "nothing"
+
+
+def write_left(file: Path, listed: str, own: list[str], system: list[str]) -> None:
+    """Write what a person finds after the removal, in words: there is no window any more."""
+    lines = ["$ dpkg-query --list desktop-agent", listed.strip(), ""]
+    for where, paths in ((f"In {HOME}, of the person", own), ("Elsewhere", system)):
+        lines += [f"{where}: {len(paths)} files and folders", *(f"    /{path}" for path in paths)]
+    file.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
 def is_users(path: str) -> bool:

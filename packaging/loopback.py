@@ -9,14 +9,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 ANSWER = "Packed and well."
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Streams one answer, and remembers the keys that came with the questions."""
+    """Streams one answer, remembers the keys that came with the questions, and gives out documents."""
 
     server: "Server"
+
+    def do_GET(self) -> None:
+        document = self.server.documents.get(self.path)
+        body = json.dumps(document).encode()
+        self.send_response(404 if document is None else 200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def do_POST(self) -> None:
         self.server.keys.append(self.headers.get("authorization", "").removeprefix("Bearer "))
@@ -35,12 +45,13 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """On a free port. `keys` are those it was given."""
+    """On a free port. `keys` are those that came with questions; `documents` are what it gives out, by path."""
 
     def __init__(self, answer: str) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.answer = answer
         self.keys: list[str] = []
+        self.documents: dict[str, Any] = {"/v1/models": {"object": "list", "data": [{"id": "m", "object": "model"}]}}
         self.scheme = "http"
 
     @property
