@@ -33,7 +33,8 @@ KEYRINGS = f"{HOME}/.local/share/keyrings"
 def session(words: str) -> str:
     """Return a script that runs words of a shell in a session of the desktop, whose keyring is unlocked."""
     unlock = "printf login | gnome-keyring-daemon --unlock --components=secrets >/dev/null 2>&1"
-    return f"exec dbus-run-session -- sh -c '{unlock}; {words}'"
+    # Services of the session bus write to its output, too.
+    return f"exec 3>&1; exec dbus-run-session -- sh -c '{unlock}; exec >&3; {words}' >/dev/null"
 
 
 class ScreenInside(Screen):
