@@ -5642,6 +5642,10 @@ Aufwärts zu: {1}</translation>
         <translation>Komprimierte Unterhaltungen, die hier nicht gelesen werden können.</translation>
     </message>
     <message>
+        <source>Confined by {name}.</source>
+        <translation>Eingeschlossen durch {name}.</translation>
+    </message>
+    <message>
         <source>Connect a model first.</source>
         <translation>Verbinden Sie erst ein Modell.</translation>
     </message>
@@ -5834,8 +5838,8 @@ Aufwärts zu: {1}</translation>
         <translation>Ordner, in denen Unterhaltungen arbeiteten: Sie beginnen hier ohne, und Sie wählen einen.</translation>
     </message>
     <message>
-        <source>Free some space and try again. Nothing that was saved is lost; the open text is still here.</source>
-        <translation>Schaffen Sie Platz, und versuchen Sie es erneut. Nichts Gespeichertes ist verloren; der offene Text ist noch hier.</translation>
+        <source>Free some space and try again. Nothing that was saved is lost, and what is open stays open.</source>
+        <translation>Schaffen Sie Platz, und versuchen Sie es erneut. Nichts Gespeichertes ist verloren, und was offen ist, bleibt offen.</translation>
     </message>
     <message>
         <source>Free some space, then try again. Nothing was changed.</source>
@@ -5986,6 +5990,10 @@ Aufwärts zu: {1}</translation>
         <translation>In Ihrer Datei „{name}“ wurde {place} weggelassen: {why}.</translation>
     </message>
     <message>
+        <source>Install bubblewrap to confine commands.</source>
+        <translation>Installieren Sie bubblewrap, damit Befehle eingeschlossen laufen.</translation>
+    </message>
+    <message>
         <source>Install it, or give its whole path with Edit.</source>
         <translation>Installieren Sie es, oder geben Sie mit „Bearbeiten“ seinen ganzen Pfad an.</translation>
     </message>
@@ -6008,6 +6016,30 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Instructions that are in a conversation, and are not shown in it, were kept.</source>
         <translation>Anweisungen, die in einer Unterhaltung stehen und darin nicht gezeigt werden, blieben erhalten.</translation>
+    </message>
+    <message>
+        <source>It can reach only {hosts}.</source>
+        <translation>Er erreicht nur {hosts}.</translation>
+    </message>
+    <message>
+        <source>It can read those, the system, and your development tools with their caches and settings, but no other file of yours.</source>
+        <translation>Lesen kann er diese, das System und Ihre Entwicklungswerkzeuge mit deren Zwischenspeichern und Einstellungen, aber keine andere Ihrer Dateien.</translation>
+    </message>
+    <message>
+        <source>It can still change the permissions and dates of your other files, and what git and other programs run by themselves, without confinement, in the workspace; you are told if it did.</source>
+        <translation>Ändern kann er noch die Rechte und Zeiten Ihrer anderen Dateien und im Arbeitsordner das, was git und andere Programme von selbst und uneingeschlossen ausführen; hat er es getan, wird es Ihnen gesagt.</translation>
+    </message>
+    <message>
+        <source>It can write only in the workspace and in a temporary folder of its own.</source>
+        <translation>Schreiben kann er nur im Arbeitsordner und in einem eigenen temporären Ordner.</translation>
+    </message>
+    <message>
+        <source>It cannot change the hooks and settings of git that are in the workspace now, nor what other programs run by themselves there, but for the files that it names and those that git checks out.</source>
+        <translation>Nicht ändern kann er die Hooks und Einstellungen von git, die jetzt im Arbeitsordner sind, und auch nicht, was andere Programme dort von selbst ausführen, außer in Dateien, die er nennt, und in denen, die git auscheckt.</translation>
+    </message>
+    <message>
+        <source>It has no network.</source>
+        <translation>Er hat kein Netz.</translation>
     </message>
     <message>
         <source>It is a binary file.</source>
@@ -6060,6 +6092,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>It may have been deleted meanwhile. Choose one that is shown.</source>
         <translation>Sie wurde vielleicht inzwischen gelöscht. Wählen Sie eine, die angezeigt wird.</translation>
+    </message>
+    <message>
+        <source>It may use the whole network, and services of this machine: this system cannot limit it to the hosts that it names.</source>
+        <translation>Er darf das ganze Netz benutzen, auch Dienste dieses Rechners: Dieses System kann ihn nicht auf die Hosts beschränken, die er nennt.</translation>
     </message>
     <message>
         <source>It was set aside under another name, and what could be read was carried over.</source>
@@ -6336,6 +6372,14 @@ Aufwärts zu: {1}</translation>
         <translation>Am Server „{server}“ ist niemand angemeldet.</translation>
     </message>
     <message>
+        <source>Not confined: it can read, change and send whatever you can.</source>
+        <translation>Nicht eingeschlossen: Er kann alles lesen, ändern und senden, was Sie können.</translation>
+    </message>
+    <message>
+        <source>Not confined: this program runs as root, and no confinement holds root. Run it as an ordinary user, so that commands are confined.</source>
+        <translation>Nicht eingeschlossen: Dieses Programm läuft als root, und root hält kein Einschluss auf. Starten Sie es als gewöhnlicher Benutzer, damit Befehle eingeschlossen laufen.</translation>
+    </message>
+    <message>
         <source>Not everything can be searched: less than 100 MB are free on this disk, too little for the index. Free some space.</source>
         <translation>Nicht alles lässt sich durchsuchen: Auf diesem Datenträger sind weniger als 100 MB frei, zu wenig für den Index. Schaffen Sie Platz.</translation>
     </message>
@@ -6492,8 +6536,8 @@ Aufwärts zu: {1}</translation>
         <translation>Setzen Sie es von Hand aus einer eigenen Kopie zurück.</translation>
     </message>
     <message>
-        <source>Put it back; nothing new is kept until then. The open text is still here: copy what you need.</source>
-        <translation>Legen Sie sie zurück; bis dahin wird nichts Neues aufbewahrt. Der offene Text ist noch hier: Kopieren Sie, was Sie brauchen.</translation>
+        <source>Put it back; nothing new is kept until then. Copy what you need of what is open.</source>
+        <translation>Legen Sie sie zurück; bis dahin wird nichts Neues aufbewahrt. Kopieren Sie aus dem, was offen ist, was Sie brauchen.</translation>
     </message>
     <message>
         <source>Put it somewhere else.</source>
@@ -7542,6 +7586,10 @@ Aufwärts zu: {1}</translation>
         <translation>Der Arbeitsordner „{path}“ ist nicht mehr da.</translation>
     </message>
     <message>
+        <source>The workspace has your home folder in it: it can read all of that, except the usual places of keys, passwords, mail and browsers.</source>
+        <translation>Der Arbeitsordner enthält Ihren persönlichen Ordner: Diesen kann er ganz lesen, außer den üblichen Orten von Schlüsseln, Passwörtern, E-Mail und Browsern.</translation>
+    </message>
+    <message>
         <source>There are no readable conversations in “{folder}”.</source>
         <translation>In „{folder}“ gibt es keine lesbaren Unterhaltungen.</translation>
     </message>
@@ -7552,6 +7600,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>There are no “mcpServers” in this JSON.</source>
         <translation>In diesem JSON gibt es keine „mcpServers“.</translation>
+    </message>
+    <message>
+        <source>There are too many files or repositories in the workspace to find every repository of git: the hooks and settings of some may not be kept from commands, and nobody tells when they are changed.</source>
+        <translation>Im Arbeitsordner sind zu viele Dateien oder Repositorys, um jedes Repository von git zu finden: Die Hooks und Einstellungen einiger sind vielleicht nicht vor Befehlen geschützt, und niemand meldet, wenn sie geändert werden.</translation>
     </message>
     <message>
         <source>There are two tools named “{name}”.</source>
@@ -7612,6 +7664,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>There is no room left on the disk of “{path}”.</source>
         <translation>Auf dem Datenträger von „{path}“ ist kein Platz mehr.</translation>
+    </message>
+    <message>
+        <source>There is no sandbox on Windows.</source>
+        <translation>Unter Windows gibt es keine Sandbox.</translation>
     </message>
     <message>
         <source>There is no server “{server}” that is on.</source>
@@ -7880,6 +7936,14 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>This server takes four stop sequences, so the others were left out.</source>
         <translation>Dieser Server nimmt vier Stoppfolgen, daher wurden die anderen weggelassen.</translation>
+    </message>
+    <message>
+        <source>This system does not let bubblewrap work, and has no Landlock of version 4 or later.</source>
+        <translation>Dieses System lässt bubblewrap nicht arbeiten und hat kein Landlock ab Version 4.</translation>
+    </message>
+    <message>
+        <source>This system offers nothing to confine it with.</source>
+        <translation>Dieses System bietet nichts, womit er eingeschlossen werden könnte.</translation>
     </message>
     <message>
         <source>Too much of it is damaged: the rest was not read.</source>
@@ -10773,6 +10837,22 @@ Aufwärts zu: {1}</translation>
         <source>Write a file</source>
         <translation>Datei schreiben</translation>
     </message>
+    <message>
+        <source>Search the web</source>
+        <translation>Im Web suchen</translation>
+    </message>
+    <message>
+        <source>What the search found</source>
+        <translation>Was die Suche fand</translation>
+    </message>
+    <message>
+        <source>Run code</source>
+        <translation>Code ausführen</translation>
+    </message>
+    <message>
+        <source>What came of the code</source>
+        <translation>Was der Code ergab</translation>
+    </message>
 </context>
 <context>
     <name>ToolListModel</name>
@@ -12263,6 +12343,10 @@ Aufwärts zu: {1}</translation>
         <translation>Kosten nicht bekannt</translation>
     </message>
     <message>
+        <source>Show all {0} rows</source>
+        <translation>Alle {0} Zeilen zeigen</translation>
+    </message>
+    <message>
         <source>{0} of what models read came from the cache.</source>
         <translation>{0} von dem, was Modelle gelesen haben, kam aus dem Cache.</translation>
     </message>
@@ -12522,6 +12606,10 @@ Aufwärts zu: {1}</translation>
         <translation>Zurück</translation>
     </message>
     <message>
+        <source>Try the demo</source>
+        <translation>Demo ausprobieren</translation>
+    </message>
+    <message>
         <source>Connect a model</source>
         <translation>Modell verbinden</translation>
     </message>
@@ -12564,10 +12652,6 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Just looking? An offline demo, a scripted stand-in and no real model, shows what this program does.</source>
         <translation>Nur ansehen? Eine Demo ohne Netz, ein Platzhalter mit festem Text und kein echtes Modell, zeigt, was dieses Programm tut.</translation>
-    </message>
-    <message>
-        <source>Try the demo</source>
-        <translation>Demo ausprobieren</translation>
     </message>
 </context>
 <context>

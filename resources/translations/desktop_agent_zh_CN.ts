@@ -5641,6 +5641,10 @@ Go up to: {1}</source>
         <translation>压缩的对话，无法在这里读取。</translation>
     </message>
     <message>
+        <source>Confined by {name}.</source>
+        <translation>由 {name} 限制。</translation>
+    </message>
+    <message>
         <source>Connect a model first.</source>
         <translation>请先连接模型。</translation>
     </message>
@@ -5833,8 +5837,8 @@ Go up to: {1}</source>
         <translation>对话曾使用的工作文件夹：在这里开始时没有，由您选择。</translation>
     </message>
     <message>
-        <source>Free some space and try again. Nothing that was saved is lost; the open text is still here.</source>
-        <translation>请释放一些空间后重试。已保存的内容没有丢失；打开的文本仍在这里。</translation>
+        <source>Free some space and try again. Nothing that was saved is lost, and what is open stays open.</source>
+        <translation>请释放一些空间后重试。已保存的内容不会丢失，已打开的内容保持打开。</translation>
     </message>
     <message>
         <source>Free some space, then try again. Nothing was changed.</source>
@@ -5985,6 +5989,10 @@ Go up to: {1}</source>
         <translation>您的文件“{name}”中的 {place} 已被省略：{why}。</translation>
     </message>
     <message>
+        <source>Install bubblewrap to confine commands.</source>
+        <translation>请安装 bubblewrap 以限制命令。</translation>
+    </message>
+    <message>
         <source>Install it, or give its whole path with Edit.</source>
         <translation>请安装它，或通过“编辑”提供其完整路径。</translation>
     </message>
@@ -6007,6 +6015,30 @@ Go up to: {1}</source>
     <message>
         <source>Instructions that are in a conversation, and are not shown in it, were kept.</source>
         <translation>对话中包含但未显示的指令已保留。</translation>
+    </message>
+    <message>
+        <source>It can reach only {hosts}.</source>
+        <translation>它只能访问 {hosts}。</translation>
+    </message>
+    <message>
+        <source>It can read those, the system, and your development tools with their caches and settings, but no other file of yours.</source>
+        <translation>它可以读取这些文件、系统，以及您的开发工具及其缓存和设置，但不能读取您的其他文件。</translation>
+    </message>
+    <message>
+        <source>It can still change the permissions and dates of your other files, and what git and other programs run by themselves, without confinement, in the workspace; you are told if it did.</source>
+        <translation>它仍可更改您其他文件的权限和日期，以及工作文件夹中由 git 和其他程序自行运行且不受限制的内容；如有更改会告知您。</translation>
+    </message>
+    <message>
+        <source>It can write only in the workspace and in a temporary folder of its own.</source>
+        <translation>它只能在工作文件夹和自己的临时文件夹中写入。</translation>
+    </message>
+    <message>
+        <source>It cannot change the hooks and settings of git that are in the workspace now, nor what other programs run by themselves there, but for the files that it names and those that git checks out.</source>
+        <translation>它不能更改工作文件夹中现有的 git 钩子和设置，也不能更改其他程序在那里自行运行的内容，但它指明的文件和 git 检出的文件除外。</translation>
+    </message>
+    <message>
+        <source>It has no network.</source>
+        <translation>它没有网络。</translation>
     </message>
     <message>
         <source>It is a binary file.</source>
@@ -6059,6 +6091,10 @@ Go up to: {1}</source>
     <message>
         <source>It may have been deleted meanwhile. Choose one that is shown.</source>
         <translation>它可能已被删除。请选择显示的一个。</translation>
+    </message>
+    <message>
+        <source>It may use the whole network, and services of this machine: this system cannot limit it to the hosts that it names.</source>
+        <translation>它可以使用整个网络以及此计算机的服务：此系统无法将其限制为它指明的主机。</translation>
     </message>
     <message>
         <source>It was set aside under another name, and what could be read was carried over.</source>
@@ -6335,6 +6371,14 @@ Go up to: {1}</source>
         <translation>无人登录服务器“{server}”。</translation>
     </message>
     <message>
+        <source>Not confined: it can read, change and send whatever you can.</source>
+        <translation>不受限制：您能读取、更改和发送的，它都能。</translation>
+    </message>
+    <message>
+        <source>Not confined: this program runs as root, and no confinement holds root. Run it as an ordinary user, so that commands are confined.</source>
+        <translation>不受限制：本程序以 root 身份运行，任何限制都约束不了 root。请以普通用户身份运行，以便限制命令。</translation>
+    </message>
+    <message>
         <source>Not everything can be searched: less than 100 MB are free on this disk, too little for the index. Free some space.</source>
         <translation>并非所有内容都可搜索：此磁盘的可用空间少于 100 MB，不足以存放索引。请释放一些空间。</translation>
     </message>
@@ -6491,8 +6535,8 @@ Go up to: {1}</source>
         <translation>请用您自己的副本手动还原。</translation>
     </message>
     <message>
-        <source>Put it back; nothing new is kept until then. The open text is still here: copy what you need.</source>
-        <translation>请将其放回；在此之前不会保存任何新内容。打开的文本仍在这里：请复制您需要的内容。</translation>
+        <source>Put it back; nothing new is kept until then. Copy what you need of what is open.</source>
+        <translation>请将其放回原处；在此之前不会保存任何新内容。请复制已打开内容中您需要的部分。</translation>
     </message>
     <message>
         <source>Put it somewhere else.</source>
@@ -7541,6 +7585,10 @@ Go up to: {1}</source>
         <translation>工作文件夹“{path}”已不存在。</translation>
     </message>
     <message>
+        <source>The workspace has your home folder in it: it can read all of that, except the usual places of keys, passwords, mail and browsers.</source>
+        <translation>工作文件夹中包含您的主文件夹：它可以读取其中的全部内容，但密钥、密码、邮件和浏览器的常见位置除外。</translation>
+    </message>
+    <message>
         <source>There are no readable conversations in “{folder}”.</source>
         <translation>“{folder}”中没有可读取的对话。</translation>
     </message>
@@ -7551,6 +7599,10 @@ Go up to: {1}</source>
     <message>
         <source>There are no “mcpServers” in this JSON.</source>
         <translation>此 JSON 中没有“mcpServers”。</translation>
+    </message>
+    <message>
+        <source>There are too many files or repositories in the workspace to find every repository of git: the hooks and settings of some may not be kept from commands, and nobody tells when they are changed.</source>
+        <translation>工作文件夹中的文件或仓库过多，无法找到每个 git 仓库：其中一些的钩子和设置可能不受保护，更改时也不会有人告知。</translation>
     </message>
     <message>
         <source>There are two tools named “{name}”.</source>
@@ -7611,6 +7663,10 @@ Go up to: {1}</source>
     <message>
         <source>There is no room left on the disk of “{path}”.</source>
         <translation>“{path}”所在磁盘没有剩余空间。</translation>
+    </message>
+    <message>
+        <source>There is no sandbox on Windows.</source>
+        <translation>Windows 上没有沙盒。</translation>
     </message>
     <message>
         <source>There is no server “{server}” that is on.</source>
@@ -7879,6 +7935,14 @@ Go up to: {1}</source>
     <message>
         <source>This server takes four stop sequences, so the others were left out.</source>
         <translation>此服务器接受四个停止序列，因此省略了其余的。</translation>
+    </message>
+    <message>
+        <source>This system does not let bubblewrap work, and has no Landlock of version 4 or later.</source>
+        <translation>此系统不允许 bubblewrap 工作，也没有版本 4 或更高的 Landlock。</translation>
+    </message>
+    <message>
+        <source>This system offers nothing to confine it with.</source>
+        <translation>此系统没有可用于限制它的手段。</translation>
     </message>
     <message>
         <source>Too much of it is damaged: the rest was not read.</source>
@@ -10772,6 +10836,22 @@ Go up to: {1}</source>
         <source>Write a file</source>
         <translation>写入文件</translation>
     </message>
+    <message>
+        <source>Search the web</source>
+        <translation>搜索网页</translation>
+    </message>
+    <message>
+        <source>What the search found</source>
+        <translation>搜索结果</translation>
+    </message>
+    <message>
+        <source>Run code</source>
+        <translation>运行代码</translation>
+    </message>
+    <message>
+        <source>What came of the code</source>
+        <translation>代码运行结果</translation>
+    </message>
 </context>
 <context>
     <name>ToolListModel</name>
@@ -12262,6 +12342,10 @@ Go up to: {1}</source>
         <translation>费用未知</translation>
     </message>
     <message>
+        <source>Show all {0} rows</source>
+        <translation>显示全部 {0} 行</translation>
+    </message>
+    <message>
         <source>{0} of what models read came from the cache.</source>
         <translation>模型读取的内容中有 {0} 来自缓存。</translation>
     </message>
@@ -12521,6 +12605,10 @@ Go up to: {1}</source>
         <translation>返回</translation>
     </message>
     <message>
+        <source>Try the demo</source>
+        <translation>试用演示</translation>
+    </message>
+    <message>
         <source>Connect a model</source>
         <translation>连接模型</translation>
     </message>
@@ -12563,10 +12651,6 @@ Go up to: {1}</source>
     <message>
         <source>Just looking? An offline demo, a scripted stand-in and no real model, shows what this program does.</source>
         <translation>只想看看？离线演示使用预设脚本而非真实模型，可展示本程序的功能。</translation>
-    </message>
-    <message>
-        <source>Try the demo</source>
-        <translation>试用演示</translation>
     </message>
 </context>
 <context>
