@@ -28,6 +28,7 @@ from ui.style.text_display import (
     isolate,
 )
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource, mono_font
+from ui.style.widgets import TextWithButtons
 
 
 class RuleCard(QFrame):
@@ -40,10 +41,11 @@ class RuleCard(QFrame):
         self.setProperty("kind", "card")
         words = show_hidden(translate_sentence(rule.words))
         revoke = button(self.tr("Revoke"), self.revoked.emit, "danger", self.tr("Revoke the rule: {0}").format(words))
-        head = hbox(spacing=SPACE_S)
-        head.addWidget(effect_tag(rule.effect), 0, Qt.AlignmentFlag.AlignVCenter)
-        head.addWidget(label(words, "strong", wrap=True), 1)
-        head.addWidget(revoke)
+        title = QWidget()
+        line = hbox(parent=title, spacing=SPACE_S, margins=0)
+        line.addWidget(effect_tag(rule.effect), 0, Qt.AlignmentFlag.AlignVCenter)
+        line.addWidget(label(words, "strong", wrap=True), 1)
+        head = TextWithButtons(title, (revoke,))
         notes = (label(text, "muted", wrap=True) for text in (self._scope_text(rule), self._history_text(rule)))
         vbox(head, *notes, parent=self, spacing=SPACE_XS, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
 

@@ -88,11 +88,16 @@ class FlowRows(WrappingRows):
         wide: QWidget | None = None,
         trailing: bool = False,
         apart: QWidget | None = None,
+        last_apart: QWidget | None = None,
         gap: int = SPACE_S,
     ) -> None:
-        """`apart` is the first one; it is at the leading edge while the others are at the trailing one."""
+        """`apart` is the first one; it is at the leading edge while the others are at the trailing one.
+
+        `last_apart` is the last one; it is at the trailing edge while the others are at the leading one.
+        """
         super().__init__(gap)
         self._wide, self._trailing, self._leading = wide, trailing, apart
+        self._last_apart = last_apart
         self._items += items
         for item in self._items:
             item.setParent(self)
@@ -143,6 +148,7 @@ class FlowRows(WrappingRows):
                 remaining = 0
             start = remaining if self._trailing and row[0] is not self._leading else 0
             for item, item_width in zip(row, widths, strict=True):
+                start += remaining if item is self._last_apart else 0
                 self._put(item, start, item_width, top, height)
                 start += item_width + self._gap + (remaining if item is self._leading else 0)
             top += height + self._gap

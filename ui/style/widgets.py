@@ -186,11 +186,11 @@ class WrappedChoice(QWidget):
 
 
 class TextWithButtons(QWidget):
-    """The buttons are beside the text as long as they leave half of the width to it."""
+    """The buttons are beside the text as long as they leave half of the width to it, and room for its longest word."""
 
     def __init__(self, words: QWidget, buttons: Iterable[QWidget]) -> None:
         super().__init__()
-        self._buttons = FlowRows(buttons, trailing=True)
+        self._words, self._buttons = words, FlowRows(buttons, trailing=True)
         self._line = hbox(words, self._buttons, parent=self, spacing=SPACE_S, margins=0, grow=words)
 
     def minimumSizeHint(self) -> QSize:
@@ -200,7 +200,9 @@ class TextWithButtons(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
-        self._line.setDirection(down if 2 * self._buttons.sizeHint().width() > self.width() else across)
+        beside = self._buttons.sizeHint().width()
+        is_tight = max(beside, self._words.minimumSizeHint().width() + SPACE_S) + beside > self.width()
+        self._line.setDirection(down if is_tight else across)
 
 
 _QUESTION_WIDTH = 580

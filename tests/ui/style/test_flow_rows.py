@@ -128,3 +128,12 @@ def test_a_button_breaks_its_words_where_the_row_is_too_narrow(page, qtbot):
         qtbot.waitUntil(lambda: button.height() == button.sizeHint().height() <= rows.height())
     rows.setFixedWidth(600)
     qtbot.waitUntil(lambda: button.text() == words)
+
+
+def test_the_last_one_can_be_apart_at_the_other_edge(page):
+    buttons = [QPushButton(words) for words in ("Test", "Edit", "Remove")]
+    rows = FlowRows(buttons, last_apart=buttons[-1])
+    page.layout().addWidget(rows)
+    page.show()
+    assert buttons[1].geometry().right() < rows.width() // 2
+    assert buttons[2].geometry().right() == rows.rect().right()
