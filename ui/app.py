@@ -90,7 +90,7 @@ async def run_app(startup: StartupWindow, options: LaunchOptions, folder: Path, 
             await controller.wait_until_closed()
     finally:
         await controller.close()
-        await engine.close()
+        await engine.close(keeps_approvals=True)
         forget_screen()
     return await controller.exit_code()
 

@@ -313,6 +313,11 @@ class AgentLoop:
         if self._batch is not None:
             self._batch.stop()
 
+    @property
+    def only_waits(self) -> bool:
+        """Return whether nothing is under way but calls that wait for the person."""
+        return self._batch is not None and self._batch.only_waits
+
     def stop_call(self, tool_use_id: str) -> bool:
         """End one call as cancelled; return False when it is none of the open ones."""
         return self._batch is not None and self._batch.stop_call(tool_use_id)

@@ -64,6 +64,11 @@ class Run:
     def answer_text(self) -> str:
         return self._turns.answer_text
 
+    @property
+    def only_waits(self) -> bool:
+        """Return whether nothing is under way but calls that wait for the person."""
+        return self._turns.only_waits and not self._sub_runs
+
     def interrupt(self, target: Interrupt | None = None) -> bool:
         """Stop one call, or the run: its connection closes, tools are signalled, nothing new starts. Idempotent.
 

@@ -200,8 +200,7 @@ class Engine:
 
         record = _new_record(self._preferences, self._defaults, endpoint_id, model, workspace)
         if in_memory:
-            session = self._sessions[record.id] = new_in_memory_session(record, self.store, self._setup(None))
-            return session
+            return self._sessions.setdefault(record.id, new_in_memory_session(record, self.store, self._setup(None)))
         lock, store = self._locks.lock(record.id), self.store.pinned()
         session = Session(
             SessionWriter(JournalQueue(store, record, is_new=True, lock=lock)), self._setup(store), busy=self._busy
@@ -320,13 +319,14 @@ class Engine:
         """Return all sessions, also those opened anew whose predecessor still has unwritten content."""
         return {*self._sessions.values(), *self._busy}
 
-    async def close(self) -> None:
-        """Stop everything, write what is left, and release the folder; whatever fails, the other steps are done."""
+    async def close(self, *, keeps_approvals: bool = False) -> None:
+        """Stop everything, write what is left, release the folder, whatever fails. `keeps_approvals`: see Session."""
         async with AsyncExitStack() as stack:
             for part in filter(None, (self._locks, self.store, self.spending, self._mcp_in_use, self.connections)):
                 stack.push_async_callback(part.close)
             await self._idle_sessions.close()
-            await wait_for_all(*(session.close() for session in self._all_sessions), self._database_replacement.close())
+            closing = (session.close(keeps_approvals=keeps_approvals) for session in self._all_sessions)
+            await wait_for_all(*closing, self._database_replacement.close())
 
     def _tools_changed(self) -> None:
         for session in tuple(self._busy):

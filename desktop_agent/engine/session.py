@@ -160,6 +160,9 @@ class RunStarter:
         )
 
 
+BeforeClosing = Callable[[], Awaitable[None]]
+
+
 class Session:
     """One open conversation: send, steer, stop, decide. All methods belong to the event loop's thread.
 
@@ -192,10 +195,9 @@ class Session:
         self._active_run = ActiveRun(writer, TitleMaker(writer, setup), self._update_busy)
         self._controls = controls = RuntimeControls(writer, setup, self._active_run.emit)
         self._active_run.titles.on_usage = controls.add_title_usage
-        self.approvals, self.questions = controls.approvals, controls.questions
-        self.queue, self.returned = controls.queue, controls.returned
-        self.modes, self.permission_policy = controls.modes, controls.permission_policy
-        self.policies, self.guards = controls.policies, controls.guards
+        self.approvals, self.permission_policy = controls.approvals, controls.permission_policy
+        self.queue, self.returned, self.guards = controls.queue, controls.returned, controls.guards
+        self.modes, self.policies, self.questions = controls.modes, controls.policies, controls.questions
         refuse = self._refuse_while_working
         self._runs = RunStarter(
             writer, setup, controls, self._active_run, open_calls, refuse=refuse, is_closed=lambda: self.is_closed
@@ -407,14 +409,15 @@ class Session:
         """Return when no run is active and what the last one left is written."""
         await self._active_run.wait_idle()
 
-    async def close(self, before: Callable[[], Awaitable[None]] | None = None) -> None:
+    async def close(self, before: BeforeClosing | None = None, *, keeps_approvals: bool = False) -> None:
         """Stop the run, write what is left. Messages that wait are stored, also one that hooks still judge.
 
-        `before` is awaited when the run has stopped. Where it raises StorageFailed, this does, and it stays open.
-        Harmless when repeated.
+        `before` is awaited when the run has stopped; where it raises StorageFailed, this does, and it stays open. With
+        `keeps_approvals` the next process goes on with a run that only waits for the person. Harmless when repeated.
         """
         self.is_closed = self._controls.requeues_undecided = True
-        self.interrupt(StopTurn())
+        if not (keeps_approvals and self._active_run.leave_waiting()):
+            self.interrupt(StopTurn())
         await self._active_run.titles.close()
         await self.wait_idle()
         try:

@@ -32,7 +32,7 @@ from desktop_agent.types.engine_events import (
 )
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import Message, new_id, now
-from desktop_agent.types.policies import Hooks, Interrupt
+from desktop_agent.types.policies import Hooks, Interrupt, StopTurn
 
 
 class RunRecorder:
@@ -58,6 +58,8 @@ class RunRecorder:
         self._nested: list[NestedRecorder] = []
         self._ended_nested_ids: list[str] = []
         self._finished = False
+        self.is_left = False
+        """Whether the next process goes on with it: nothing more of it is written here."""
 
     @property
     def run_id(self) -> str:
@@ -86,6 +88,8 @@ class RunRecorder:
         elif isinstance(event, RunFinished):
             self._finish_nested()
             self._finished = True
+        if self.is_left:
+            return
         seq = 0
         if not isinstance(event, AnswerAwaited):
             seq = self._seq = self._seq + (len(pieces) or 1)
@@ -97,7 +101,7 @@ class RunRecorder:
 
     async def commit(self, *messages: Message) -> None:
         """Add finished messages to the history."""
-        if not self._finished:
+        if not self._finished and not self.is_left:
             await self._writer.commit(*messages)
 
     def history(self) -> tuple[Message, ...]:
@@ -315,6 +319,17 @@ class ActiveRun:
         """Stop it, or one of its calls; return False when there is nothing to stop."""
         return self.recorder is not None and self._work is not None and self._work.interrupt(target)
 
+    def leave_waiting(self) -> bool:
+        """End a run of which only calls are left that wait for the person, as if its process had died.
+
+        The next process asks again. Return False where there is no such run, or nothing of it is stored.
+        """
+        recorder, work = self.recorder, self._work
+        if recorder is None or work is None or not work.only_waits or not self._writer.journal_queue.is_stored:
+            return False
+        recorder.is_left = True
+        return work.interrupt(StopTurn())
+
     def emit(self, event: EngineEvent) -> None:
         """Emit into the run that works, or between two."""
         recorder = self.recorder
@@ -338,5 +353,7 @@ class ActiveRun:
     ) -> None:
         end = await work.execute(prompt, recovered=recovered)
         after(recorder, prompt, end)
+        if recorder.is_left:
+            return
         for run_id in recorder.run_ids:
             await self._writer.journal_queue.finish_run(run_id)

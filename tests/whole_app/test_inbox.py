@@ -1,6 +1,8 @@
-"""What waits for the person is decided from the inbox: by keys, by the tree alone, and after the program died."""
+"""What waits for the person is decided from the inbox: by keys, by the tree alone, and after the program ended."""
 
 from pathlib import Path
+
+import pytest
 
 from tests.fakes.window_process import Screen, opened, wait_until
 
@@ -41,12 +43,13 @@ def test_keys_alone(real_display: dict[str, str], tmp_path: Path) -> None:
         screen.leave("Waiting approvals")
 
 
-def test_the_tree_alone_and_after_the_program_died(real_display: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["killed", "quit"])
+def test_the_tree_alone_and_after_the_program_ended(real_display: dict[str, str], tmp_path: Path, how: str) -> None:
     with opened(real_display, tmp_path / "data", "--demo") as (program, screen):
         leave_waiting(screen)
         screen.press("Waiting approvals: 1")
         screen.wait_line(ROW)
-        program.kill()
+        program.kill() if how == "killed" else program.end()
     with opened(real_display, tmp_path / "data", "--demo") as (_, screen):
         screen.wait_for("Message")
         screen.press(screen.wait_line("Waiting approvals: 1"))

@@ -147,6 +147,13 @@ class ToolBatch:
     def count(self) -> int:
         return len(self._batch.calls)
 
+    @property
+    def only_waits(self) -> bool:
+        """Return whether a call waits for the person, and no other one is at its gates or at work."""
+        calls = [call for call in self._batch.calls if call.is_open]
+        is_waiting = any(not call.approval_settled.is_set() for call in calls)
+        return is_waiting and all(call.status is CallStatus.PENDING for call in calls)
+
     async def run(self) -> BatchEnd:
         """Answer every call. Ends soon after a cancel, whatever the tools do."""
         batch = self._batch

@@ -19,11 +19,12 @@ from desktop_agent.types.blocks import Text, ToolUse
 from desktop_agent.types.engine_events import (
     RunEnd,
     RunFinished,
+    ToolFinished,
     UserMessageQueued,
     UserMessageReturned,
 )
 from desktop_agent.types.errors import WrongUse
-from desktop_agent.types.messages import Message
+from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.permissions import PLAN_MODE, Rule, RuleEffect, RuleScope
 from desktop_agent.types.policies import (
     Guard,
@@ -37,6 +38,7 @@ from desktop_agent.types.policies import (
 )
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import ToolClass
+from tests.fakes import agent_run
 from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.fakes.session import Shaky, Stage, shaky_store
 
@@ -361,3 +363,40 @@ async def test_what_waits_is_kept_where_the_end_comes_while_stop_is_being_done(s
     await closing
     kept = await shaky.store.load(stage.session.record.id)
     assert [each.message.text for each in kept.record.state.queue] == ["waits"]
+
+
+async def test_calls_that_wait_for_the_person_wait_on_where_the_end_keeps_them(shaky: Shaky) -> None:
+    calls = agent_run.call("1", "look"), agent_run.call("2", "act")
+    tools = agent_run.tool("look", read_only=True), agent_run.tool("act")
+    stage = Stage(shaky, Turn(*calls), tools=tools)
+    stage.session.send(Message.user("go"))
+    await stage.until(lambda: stage.session.approvals.open_approvals and stage.of(ToolFinished))
+    heard = list(stage.events)
+    await stage.session.close(keeps_approvals=True)
+    assert stage.events == heard
+    assert not stage.busy
+    (left,) = await shaky.store.find_interrupted_runs()
+    assert [waiting.tool for waiting in left.waiting_calls] == ["act"]
+    loaded = await shaky.store.load(stage.session.record.id)
+    assert [message.role for message in loaded.messages] == [Role.USER, Role.ASSISTANT]
+
+
+async def test_what_works_beside_a_call_that_waits_is_stopped_with_it(shaky: Shaky) -> None:
+    begun = asyncio.Event()
+
+    @tool(tool_class=ToolClass.READ_ONLY)
+    async def slow() -> str:
+        """It has no end."""
+        begun.set()
+        await asyncio.Event().wait()
+        return ""
+
+    calls = ToolUse(id="1", name="slow", input={}), agent_run.call("2", "act")
+    rules = (Rule(effect=RuleEffect.ALLOW, tool=slow.identity, scope=RuleScope.ALWAYS),)
+    stage = Stage(shaky, Turn(*calls), tools=(slow, agent_run.tool("act")), setup={"rules": rules})
+    stage.session.send(Message.user("go"))
+    await begun.wait()
+    await stage.until(lambda: stage.session.approvals.open_approvals)
+    await stage.session.close(keeps_approvals=True)
+    assert [event.reason for event in stage.of(RunFinished)] == [RunEnd.CANCELLED]
+    assert await shaky.store.find_interrupted_runs() == ()
