@@ -128,7 +128,9 @@ class Scheduler:
             schedule = next((known for known in await self._rows.all() if known.prompt.id == schedule_id), None)
             now = self.clock.now()
             slot = Slot(f"now {now.isoformat()}", self.clock.wall(now), now, is_late=False)
-            if schedule is not None and not await self._begin(schedule, slot, now, is_due=False):
+            # Not to open a conversation in which a call waits: it would not be listed as waiting then.
+            is_open = schedule is not None and schedule.last_run is not None and schedule.last_run.state != "ended"
+            if is_open or (schedule is not None and not await self._begin(schedule, slot, now, is_due=False)):
                 raise WrongUse("Its last run has not ended yet.", "Wait, or open its conversation and stop it.")
 
     def check_soon(self) -> None:

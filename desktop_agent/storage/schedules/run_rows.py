@@ -134,7 +134,10 @@ class RunRows:
         await self._run(lambda db: db.execute(sql, (result, run.schedule_id, run.slot)))
 
     async def outcome(self, run: ScheduledRun) -> RunResult | None:
-        """Return how the conversation of a started run stands: None while a run in it has not ended."""
+        """Return how the conversation of a started run stands: None while a run in it has not ended.
+
+        In the trash it is cancelled, whether it waits there or not.
+        """
         return await self._run(lambda db: _outcome(db, run.conversation_id))
 
 
@@ -161,6 +164,10 @@ def _set_checked(connection: DatabaseConnection, schedule: StoredSchedule, until
 
 
 def _outcome(connection: DatabaseConnection, conversation_id: str) -> RunResult | None:
+    in_trash = "SELECT 1 FROM conversations WHERE id = ? AND deleted_at IS NOT NULL"
+    if connection.execute(in_trash, (conversation_id,)).fetchone() is not None:
+        # A call that waits there would hold up the prompt until somebody takes it out again.
+        return "cancelled"
     sql = "SELECT number, finished FROM runs WHERE conversation = (SELECT number FROM conversations WHERE id = ?)"
     rows = connection.execute(f"{sql} ORDER BY number DESC", (conversation_id,)).fetchall()
     if any(not finished for _, finished in rows):

@@ -1,6 +1,7 @@
 """The scheduler: each run as chosen and none twice, over kills, set clocks, and two processes."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from desktop_agent.types.errors import AgentError, WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.providers import Endpoint
 from desktop_agent.types.schedules import Cron, Interval, Once, RunResult, ScheduledPrompt, ScheduledRun
+from desktop_agent.types.tool_calls import AllowOnce
 from tests.fakes.http_server import Loopback, Reply, chunk, sse
 from tests.frame.patience import PATIENCE
 
@@ -94,7 +96,7 @@ async def world(folder: Path, url: str, hands: Hands | None = None, **defaults: 
     finally:
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
-        await engine.close()
+        await engine.close(keeps_approvals=True)
 
 
 def daily(**more: Any) -> ScheduledPrompt:
@@ -265,3 +267,72 @@ async def test_once_is_once_and_what_is_paused_or_deleted_does_not_run(tmp_path:
         await there.until(lambda: len(there.hands.ends) == 1)
         assert len(server.requests) == 1
         assert there.scheduler.next_slot(once) is None
+
+
+def asks_for_a_command() -> Reply:
+    """An answer whose call waits for the person."""
+    call = {"name": "run_command", "arguments": json.dumps({"command": "echo one >> effects.txt"})}
+    made = {"index": 0, "id": "call", "type": "function", "function": call}
+    return Reply(sse(chunk({"tool_calls": [made]}), chunk(finish="tool_calls")))
+
+
+async def leave_waiting(folder: Path, url: str, **chosen: Any) -> None:
+    """Let a run wait for the person, and end the process."""
+    async with world(folder / "data", url, toolset="all") as there:
+        await there.scheduler.save(daily(workspace=str(folder), **chosen))
+        await there.set_time(START + timedelta(minutes=1))
+        await there.until(lambda: bool(there.hands.sessions and there.hands.sessions[0].approvals.open_approvals))
+
+
+async def test_a_run_that_waited_when_the_program_was_quit_waits_still_and_then_ends(tmp_path: Path) -> None:
+    async with Loopback(asks_for_a_command(), ANSWER) as server:
+        await leave_waiting(tmp_path, server.url)
+        hands = Hands()
+        hands.time = (START + timedelta(minutes=2)).timestamp()
+        async with world(tmp_path / "data", server.url, hands, toolset="all") as there:
+            (left,) = await there.engine.interrupted_conversations()
+            (waiting,) = left.waiting_calls
+            await there.look()
+            session = await there.engine.session(left.conversation_id)
+            assert session.resume()
+            await there.until(lambda: bool(session.approvals.open_approvals))
+            session.approvals.answer(waiting.approval_id, AllowOnce())
+            await session.wait_idle()
+            assert session.history[-1].text == "Done."
+            assert (tmp_path / "effects.txt").read_text() == "one\n"
+            await there.look()
+            (stored,) = await there.scheduler.schedules()
+            assert stored.last_run is not None
+            assert (stored.last_run.state, stored.last_run.result) == ("ended", "completed")
+    assert len(server.requests) == 2
+
+
+async def test_a_run_that_waited_in_a_deleted_conversation_holds_up_no_other(tmp_path: Path) -> None:
+    async with Loopback(asks_for_a_command(), ANSWER) as server:
+        await leave_waiting(tmp_path, server.url)
+        hands = Hands()
+        hands.time = (START + timedelta(minutes=2)).timestamp()
+        async with world(tmp_path / "data", server.url, hands, toolset="all") as there:
+            await there.look()
+            (record,) = await there.engine.store.list_conversations()
+            await there.engine.delete_conversation(record.id)
+            await there.set_time(START + timedelta(days=1, minutes=1))
+            (stored,) = await there.scheduler.schedules()
+            assert stored.last_run is not None
+            assert stored.last_run.slot == "2026-11-28T09:00"
+            await there.until(lambda: bool(hands.ends))
+            assert hands.ends == [("2026-11-28T09:00", "completed")]
+
+
+async def test_a_call_that_waits_is_still_listed_after_its_prompt_was_to_run_now(tmp_path: Path) -> None:
+    async with Loopback(asks_for_a_command()) as server:
+        await leave_waiting(tmp_path, server.url, target="same")
+        async with world(tmp_path / "data", server.url, toolset="all") as there:
+            (schedule,) = await there.scheduler.schedules()
+            with pytest.raises(WrongUse, match="not ended"):
+                await there.scheduler.run_now(schedule.prompt.id)
+            async with asyncio.timeout(PATIENCE):
+                while not await there.engine.interrupted_conversations():
+                    await asyncio.sleep(0.01)
+            (left,) = await there.engine.interrupted_conversations()
+            assert left.waits_for_approval
