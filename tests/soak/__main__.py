@@ -2,7 +2,17 @@
 
 import sys
 
-from tests.soak import disk_faults, kills, owners, refusals, schedules, silence, window_kills, window_refusals
+from tests.soak import (
+    disk_faults,
+    kills,
+    owners,
+    refusals,
+    schedules,
+    silence,
+    window_kills,
+    window_refusals,
+    window_schedules,
+)
 
 _SOAKS = {
     "silence": silence.main,
@@ -13,6 +23,7 @@ _SOAKS = {
     "schedules": schedules.main,
     "window-kills": window_kills.main,
     "window-refusals": window_refusals.main,
+    "window-schedules": window_schedules.main,
 }
 
 

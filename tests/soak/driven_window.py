@@ -50,7 +50,7 @@ class Person(QObject):
             self._write(window)
 
     def _write(self, window: QWidget) -> None:
-        editor = _found(window, QPlainTextEdit, "Message")
+        editor = find_shown(window, QPlainTextEdit, "Message")
         if editor is None:
             return
         if self._prompt:
@@ -62,7 +62,7 @@ class Person(QObject):
             self._draft = ""
 
     def _press(self, window: QWidget, name: str) -> bool:
-        button = _found(window, QAbstractButton, name)
+        button = find_shown(window, QAbstractButton, name)
         if button is None or not button.isEnabled():
             return False
         button.click()
@@ -74,7 +74,8 @@ def _say(words: str) -> None:
     sys.stdout.flush()
 
 
-def _found(window: QWidget, kind: type[W], name: str) -> W | None:
+def find_shown(window: QWidget, kind: type[W], name: str) -> W | None:
+    """Return the first widget of this kind and accessible name that is showing."""
     every = window.findChildren(kind)
     return next((each for each in every if each.isVisible() and each.accessibleName() == name), None)
 
@@ -84,7 +85,7 @@ def _words(window: QWidget) -> Iterator[str]:
         for each in window.findChildren(kind):
             if each.isVisible():
                 yield from (label.text() for label in each.findChildren(QLabel) if label.text())
-    transcript = _found(window, QWidget, "Transcript")
+    transcript = find_shown(window, QWidget, "Transcript")
     tree = None if transcript is None else QAccessible.queryAccessibleInterface(transcript)
     for index in range(0 if tree is None else tree.childCount()):
         row = tree.child(index)

@@ -18,25 +18,29 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from desktop_agent.schedule.timing import GRACE
 from desktop_agent.storage.connection import connect
 from desktop_agent.storage.store import Store
 from desktop_agent.types.schedules import Cron, Interval, ScheduledPrompt
 from tests.fakes.http_server import Loopback, Reply, Request, chunk, sse
 from tests.soak.schedule_process import SPEED, fast_clock
+from tests.soak.stored_runs import find_lost, find_repeated
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 120.0
 """Seconds until a process that does not begin is a fault; the machine may be loaded."""
 _SLACK = timedelta(seconds=SPEED * 3)
-"""By so much of the fast clock a loaded machine may note late when it claimed."""
+"""By so much of the fast clock a loaded machine may claim late."""
+_SETTLING = 10.0
+_SETTLED = timedelta(seconds=SPEED * (_SETTLING - 2))
+_ZONE = ZoneInfo("Europe/Berlin")
 
 
 @dataclass
@@ -127,7 +131,7 @@ class Trial:
     async def settle(self) -> None:
         """Leave one process alone until each prompt has run for its newest time, and end it."""
         await self._start()
-        await asyncio.sleep(10)
+        await asyncio.sleep(_SETTLING)
 
     async def close(self) -> None:
         """End the last process too, and tell what they have complained of."""
@@ -165,6 +169,7 @@ class Trial:
                 **os.environ,
                 "HOME": str(self._folder),
                 **places,
+                "TZ": _ZONE.key,
                 "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
             },
             stdin=asyncio.subprocess.PIPE,
@@ -175,56 +180,13 @@ class Trial:
 
     def judge(self, asked: Counter[str], *, is_settled: bool) -> None:
         with closing(connect(self._data / "conversations.sqlite3")) as db:
-            self._told.faults += _faults(db, asked, fast_clock(self._folder).now() if is_settled else None)
+            self._told.faults += find_repeated(db, asked, _ZONE)
+            if is_settled:
+                now = fast_clock(self._folder).now()
+                self._told.faults += find_lost(db, now - _SETTLED, now, _SLACK, _ZONE)
             rows = db.execute("SELECT CASE state WHEN 'ended' THEN result ELSE state END FROM schedule_runs").fetchall()
         self._told.runs = Counter(str(row[0]) for row in rows)
         self._told.asked = sum(asked.values())
-
-
-def _faults(db: Any, asked: Counter[str], settled_at: datetime | None) -> Iterator[str]:
-    texts = {prompt.id: prompt for prompt in (_prompt(body) for (body,) in db.execute("SELECT body FROM schedules"))}
-    stored: Counter[str] = Counter(id_ for (id_,) in db.execute("SELECT id FROM messages WHERE role = 'user'"))
-    sql = "SELECT schedule, slot, message, state, result, claimed_at FROM schedule_runs ORDER BY number"
-    runs = db.execute(sql).fetchall()
-    by_message = Counter(row[2] for row in runs if row[2])
-    yield from (f"the prompt {id_} is there {count} times" for id_, count in stored.items() if count > 1)
-    yield from (f"the prompt {id_} belongs to no run" for id_ in stored if id_ not in by_message)
-    yield from (f"two runs have the prompt {id_}" for id_, count in by_message.items() if count > 1)
-    begun: Counter[str] = Counter()
-    for schedule, slot, message, state, result, claimed_at in runs:
-        prompt = texts[schedule]
-        begun[prompt.prompt] += stored[message]
-        if (stored[message] == 0) != (state == "claimed" or result in {"missed", "refused"}):
-            yield f"{prompt.title} {slot} is {state} {result}, and its prompt is there {stored[message]} times"
-        late = datetime.fromtimestamp(claimed_at / 1e6, UTC) - _moment(slot)
-        latest = GRACE if prompt.missed == "skip" else _period(prompt)
-        if late < timedelta(0) or (result != "missed" and late > latest + _SLACK):
-            yield f"{prompt.title} {slot} was claimed {late} after its time"
-        if settled_at is not None and state == "claimed" and settled_at - _moment(slot) > 5 * _SLACK:
-            yield f"{prompt.title} {slot} was claimed and forgotten"
-    for text, count in asked.items():
-        if count > begun[text]:
-            yield f"the model was asked {count} times for {begun[text]} runs of {text}"
-    if settled_at is not None:
-        for id_, prompt in texts.items():
-            newest = max(
-                (_moment(row[1]) for row in runs if row[0] == id_ and _moment(row[1]) <= settled_at), default=None
-            )
-            if newest is None or settled_at - newest > _period(prompt) + _SLACK:
-                yield f"{prompt.title} last ran for {newest}, and it is {settled_at}"
-
-
-def _prompt(body: str) -> ScheduledPrompt:
-    return ScheduledPrompt.model_validate_json(body)
-
-
-def _period(prompt: ScheduledPrompt) -> timedelta:
-    return timedelta(minutes={"prompt-d": 3, "prompt-e": 2}.get(prompt.prompt, 1))
-
-
-def _moment(slot: str) -> datetime:
-    moment = datetime.fromisoformat(slot)
-    return moment if moment.tzinfo is not None else moment.astimezone(UTC)
 
 
 async def live(kills: int, seed: int, tell: Callable[[str], object] = print) -> Told:

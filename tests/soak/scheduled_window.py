@@ -1,0 +1,151 @@
+"""The real window on a data folder with scheduled prompts, one after the other, until each is killed.
+
+    python -m tests.soak.scheduled_window DATA
+
+Each line of the standard input begins one: `Allow once`, `Deny`, or nothing, which is what the person in it presses
+wherever a call waits, by way of the inbox. It is forked off here, so that the program is loaded once. On the standard
+output are JSON objects: its `pid`, that its scheduler is `ready`, each `answered` call with the button, and that it
+`ended`.
+"""
+
+import importlib
+import json
+import os
+import select
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtWidgets import QAbstractButton, QApplication, QListWidget, QWidget
+
+from desktop_agent.engine.engine import Engine
+from desktop_agent.schedule import scheduler
+from desktop_agent.types.tool_calls import Decision
+from tests.soak.driven_window import find_shown
+from ui.__main__ import BACKGROUND_IMPORTS, SLICED_IMPORTS
+from ui.__main__ import main as window
+from ui.bridge.permissions import Approvals
+from ui.shell import startup_window
+
+_LOADED = (
+    *SLICED_IMPORTS,
+    *BACKGROUND_IMPORTS,
+    "desktop_agent.tools.builtin_tools",
+    "ui.approval.approval_dialog",
+    "ui.bridge.event_loop",
+    "ui.shell.desktop.desktop_parts",
+    "ui.shell.exchange",
+    "ui.shell.inbox.inbox_dialog",
+)
+_EVERY_MS = 100
+_LONGEST_SLEEP = 0.2
+
+
+def say(what: dict[str, object]) -> None:
+    """Write a line at once, and whole."""
+    os.write(1, f"{json.dumps(what)}\n".encode())
+
+
+class Person(QObject):
+    """Decides each call that waits, in every conversation."""
+
+    def __init__(self, app: QApplication, button: str) -> None:
+        super().__init__(app)
+        self._app = app
+        self._button = button
+        timer = QTimer(self)
+        timer.timeout.connect(self._look)
+        timer.start(_EVERY_MS)
+
+    def _look(self) -> None:
+        windows = [each for each in self._app.topLevelWidgets() if each.isVisible()]
+        any(self._decide(each) for each in windows) or any(self._choose(each) for each in windows) or any(
+            self._open_inbox(each) for each in windows
+        )
+
+    def _decide(self, place: QWidget) -> bool:
+        button = find_shown(place, QAbstractButton, self._button)
+        if button is None:
+            return False
+        if button.isEnabled():
+            button.click()
+        return True
+
+    def _choose(self, place: QWidget) -> bool:
+        """Open the conversation of the call that waits longest."""
+        calls = find_shown(place, QListWidget, "Calls that wait for you")
+        if calls is None:
+            return False
+        calls.setCurrentRow(0)
+        button = find_shown(place, QAbstractButton, "Open the conversation")
+        if button is not None and button.isEnabled():
+            button.click()
+        return True
+
+    def _open_inbox(self, place: QWidget) -> bool:
+        buttons = (each for each in place.findChildren(QAbstractButton) if each.isVisible())
+        button = next((each for each in buttons if each.accessibleName().startswith("Waiting approvals: ")), None)
+        if button is not None:
+            button.click()
+        return button is not None
+
+
+def live(data: str, button: str) -> int:
+    """Be the program, with a person in it who presses this button; return the exit code."""
+    open_application = startup_window.open_application
+    answer = Approvals.answer
+
+    def opened() -> QApplication:
+        app = open_application()
+        if button:
+            Person(app, button)
+        return app
+
+    def answered(self: Approvals, approval_id: str, decision: Decision) -> None:
+        say({"answered": approval_id, "button": button})
+        answer(self, approval_id, decision)
+
+    startup_window.open_application = opened
+    Approvals.answer = answered
+    return window(["--data-dir", data])
+
+
+def prepare() -> None:
+    """Load the program, and make ready for a clock that runs fast."""
+    for module in _LOADED:
+        importlib.import_module(module)
+    create = scheduler.Scheduler
+
+    def create_ready(engine: Engine, listener: scheduler.SchedulerListener) -> scheduler.Scheduler:
+        say({"ready": True})
+        # Its clock runs many times as fast as its timers do.
+        return create(engine, listener, longest_sleep=_LONGEST_SLEEP)
+
+    scheduler.Scheduler = create_ready  # type: ignore[misc, assignment]
+    # libfaketime 0.9.10 does not leave clock_nanosleep alone where it leaves the monotonic clock alone.
+    time.sleep = lambda seconds: select.select((), (), (), seconds) and None  # type: ignore[assignment]
+
+
+def main(data: str) -> None:
+    prepare()
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+                say({"pid": os.getpid()})
+                code = live(data, line.strip())
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        _, status = os.waitpid(pid, 0)
+        say({"ended": os.waitstatus_to_exitcode(status)})
+
+
+if __name__ == "__main__":
+    main(str(Path(sys.argv[1])))
