@@ -9,8 +9,6 @@ import subprocess
 import sys
 import threading
 
-from desktop_agent.sandbox.environment import original_environment
-
 PART = "lifeline"
 MODULE = "desktop_agent.processes.lifeline"
 _GRACE = 3.0
@@ -21,9 +19,15 @@ _CANNOT_RUN = 126
 def main() -> int:
     """Run the program of the command line, and return how it ended."""
     words = sys.argv[3:]
+    environment = None
+    if getattr(sys, "frozen", False):
+        # Others must not load the libraries of a frozen program. Late, as from source each start is sooner without it.
+        from desktop_agent.sandbox.environment import original_environment
+
+        environment = original_environment()
     try:
         child = subprocess.Popen(  # noqa: S603 - that is what it is for
-            words, stdin=subprocess.DEVNULL, env=original_environment()
+            words, stdin=subprocess.DEVNULL, env=environment
         )
     except OSError as error:
         sys.stderr.write(f"{words[0]} could not be started: {error.strerror}\n")
