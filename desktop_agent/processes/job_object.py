@@ -2,6 +2,7 @@
 
 import ctypes
 import sys
+from contextlib import suppress
 from typing import Any
 
 import psutil
@@ -115,10 +116,13 @@ class JobObject:
                     raise _not_held("AssignProcessToJobObject")
             finally:
                 self._kernel32.CloseHandle(process)
-            psutil.Process(pid).resume()
+            # Another program may have ended it.
+            with suppress(psutil.NoSuchProcess):
+                psutil.Process(pid).resume()
         except (ToolFailed, psutil.Error) as error:
             # It has done nothing yet.
-            psutil.Process(pid).kill()
+            with suppress(psutil.NoSuchProcess):
+                psutil.Process(pid).kill()
             raise error if isinstance(error, ToolFailed) else _not_held("resume") from error
 
     def terminate(self) -> int:

@@ -120,8 +120,9 @@ async def test_nobody_else_can_use_it(rig):
 
     assert await asyncio.to_thread(ask, {"Authorization": f"Bearer {key}"}) == 200
     for wrong in ({}, {"Authorization": "Bearer wrong"}):
-        with pytest.raises(urllib.error.HTTPError, match="401"):
+        with pytest.raises(urllib.error.HTTPError, match="401") as refused:
             await asyncio.to_thread(ask, wrong)
+        refused.value.close()
     await rig.models.stop()
     await rig.models.start(rig.first)
     (process,) = servers_of(rig.first.path)

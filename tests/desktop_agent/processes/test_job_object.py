@@ -3,6 +3,7 @@
 import asyncio
 import ctypes
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -168,6 +169,14 @@ async def test_what_cannot_be_held_is_killed_before_it_runs(
         await run_process(["sleep", "500"], cwd=tmp_path)
     assert kernel32.calls[-1] == f"CloseHandle {JOB}"
     assert not new_children()
+
+
+def test_a_program_that_has_ended_is_no_fault_of_its_own() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    JobObject(Kernel32()).adopt(ended.pid)
+    with pytest.raises(ToolFailed, match="AssignProcessToJobObject"):
+        JobObject(Kernel32("AssignProcessToJobObject")).adopt(ended.pid)
 
 
 @pytest.mark.parametrize("failing", ["CreateJobObjectW", "SetInformationJobObject"])
