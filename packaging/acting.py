@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import tool_server
+from desktop_agent.sandbox.backends import namespace_command
+from desktop_agent.sandbox.environment import CHILD
+from desktop_agent.sandbox.policy import SandboxPolicy
 from loopback import listening
 from tool_server import answered
 
@@ -132,7 +135,7 @@ def acting(program: Path, environment: dict[str, str], home: Path) -> Iterator[C
     yield "a command runs, confined", inside and not outside.exists() and "ran" in ran, in_short(ran)
     yield "a server of tools that is a program", "Heard: over standard streams" in streams, in_short(streams)
     yield "a server of tools over HTTP", "Heard: over HTTP" in web, in_short(web)
-    yield from launched(program, environment)
+    yield from launched(program, environment, home)
 
 
 def kept_preferences(home: Path, asked: Model) -> Path:
@@ -152,9 +155,11 @@ def kept_preferences(home: Path, asked: Model) -> Path:
     return data
 
 
-def launched(program: Path, environment: dict[str, str]) -> Iterator[Check]:
+def launched(program: Path, environment: dict[str, str], home: Path) -> Iterator[Check]:
     """The part that closes itself in and becomes the command, also where another way is taken first."""
-    words = [program, "--child", "confined", json.dumps({"network": True}), "/bin/echo", "launched"]
+    policy = SandboxPolicy(writable=(home,), hidden=())
+    from_source = namespace_command(("/bin/echo", "launched"), policy, ())
+    words = [program, *from_source[from_source.index(CHILD) :]]
     run = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE)
     yield "the launcher of commands", run.stdout.strip() == "launched", run.stdout.strip() or run.stderr.strip()[-200:]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from acting import acting
 from bill_of_materials import components_of
-from build import DIST, FOLDER, ROOT
+from build import DIST, FOLDER, ROOT, set_source_date
 from debian import debian
 from features import features
 from headless import headless
@@ -72,6 +72,7 @@ def listed_components(folder: Path) -> tuple[str, bool, str]:
 
 def main() -> int:
     """All of it; 1 when something is wrong."""
+    set_source_date()
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     failed = 0
     with tempfile.TemporaryDirectory(prefix="desktop agent ", ignore_cleanup_errors=True) as place:

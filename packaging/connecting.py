@@ -24,7 +24,7 @@ RUNTIME = "/run/user/1000"
 READER = "/tmp/a11y_reader.py"  # noqa: S108  of a root that nobody else is in
 ADD = f"""
 set -e
-apt-get install -y -qq --no-install-recommends {PARTS}
+apt-get install -y -qq --no-install-recommends /root/*.deb {PARTS}
 install -d -o {USER} -m 700 {RUNTIME}
 """
 KEYRINGS = f"{HOME}/.local/share/keyrings"
@@ -72,8 +72,10 @@ def connecting(root: Path, pictures: Path, shown: dict[str, str]) -> Iterator[Ch
             screen.wait_for("Menu bar")
             command_by_keys(screen, "Connect a model")
             screen.wait_for("Address of the server")
-            screen.write("Address of the server", server.url)
-            screen.focus("API key, if the server wants one")
+            screen.focus("Address of the server")
+            screen.type(server.url)
+            screen.keys("Tab")
+            screen.wait_focus("API key, if the server wants one")
             screen.type(KEY)
             picture_of_screen(shown, pictures / "4-address-and-key.png")
             screen.press("Connect this address")

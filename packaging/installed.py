@@ -35,7 +35,7 @@ useradd --create-home --uid 1000 {user}
 apt-get update -qq
 apt-get install -y -qq --no-install-recommends /root/*.deb
 """
-REMOVE = f"apt-get purge -y -qq desktop-agent {PARTS} && apt-get autopurge -y -qq"
+REMOVE = "apt-get purge -y -qq desktop-agent && apt-get autopurge -y -qq"
 LISTED = "dpkg-query --list desktop-agent 2>&1"
 ENTRY = "/usr/share/applications/desktop-agent.desktop"
 LAUNCH = f"""
@@ -47,6 +47,8 @@ while grep -qs desktop-agent /proc/[0-9]*/comm; do sleep 1; done
 ACCOUNTS = ("passwd", "group", "shadow", "gshadow", "subuid", "subgid")
 BOOKS = ("var/lib/dpkg", "var/lib/apt", "var/cache", "var/log", "etc/ld.so.cache", "etc/shells", "run", "tmp", "root")
 """What apt and the system itself write at every installation."""
+OURS = ("proc", "sys", "dev", ".machine")
+"""What whoever goes into a root mounts there."""
 
 
 def fresh_root(suite: str, folder: Path, address: str | None) -> Path:
@@ -66,7 +68,7 @@ def files_of(root: Path) -> set[str]:
     found: set[str] = set()
     for folder, folders, names in os.walk(root):
         here = Path(folder).relative_to(root)
-        folders[:] = [name for name in folders if str(here / name) not in (*BOOKS, "proc", "sys", "dev")]
+        folders[:] = [name for name in folders if str(here / name) not in (*BOOKS, *OURS)]
         found |= {str(here / name) for name in (*names, *folders) if str(here / name) not in BOOKS}
     return found
 
@@ -134,29 +136,38 @@ def checks(root: Path, package: Path, pictures: Path, shown: dict[str, str]) -> 
         wait_until("an answer", lambda: "demo model" in answer_in(root))
         picture_of_screen(shown, pictures / "3-answer.png")
         yield "answers", True, f"{len(answer_in(root))} characters are stored; 3-answer.png"
-    bare = files_of(root)
-    code = inside(root, ADD, "root")
-    # What these packages write themselves is none of ours.
-    before |= files_of(root) - bare
-    yield "the system gets a keyring", code == 0, PARTS
-    yield from connecting(root, pictures, shown)
     code = inside(root, REMOVE, "root")
     left = sorted(files_of(root) - before)
     is_gone = not (root / "usr/lib/desktop-agent").exists()
     yield "is removed", code == 0 and is_gone, f"{len(left)} files more than before"
     own = [path for path in left if path.startswith(HOME[1:])]
     system = [path for path in left if path not in own and not is_users(path)]
-    write_left(pictures / "6-left.txt", output_of(root, LISTED), own, system)
-    yield (
-        "leaves the person's files",
-        any(path.endswith("/conversations.sqlite3") for path in own),
-        f"{len(own)} in {HOME}",
-    )
+    yield "leaves the person's files", has_conversations(own), f"{len(own)} in {HOME}"
     yield "leaves nothing else", not system, ", ".join(system[:20]) or "nothing"
+    yield from with_keyring(root, pictures, shown)
+    own = sorted(path for path in files_of(root) - before if path.startswith(HOME[1:]))
+    write_left(pictures / "6-left.txt", output_of(root, LISTED), own, system)
+    yield "leaves them again", has_conversations(own), f"{len(own)} in {HOME}; 6-left.txt"
+
+
+def with_keyring(root: Path, pictures: Path, shown: dict[str, str]) -> Iterator[Check]:
+    """Install it again, together with a keyring, connect a server with a key, and remove it.
+
+    What apt keeps of a keyring's dependencies afterwards is its own affair, so nobody counts the files of the system.
+    """
+    code = inside(root, ADD, "root")
+    yield "installs again, with a keyring", code == 0, PARTS
+    yield from connecting(root, pictures, shown)
+    yield "is removed again", inside(root, REMOVE, "root") == 0, "the keyring stays"
+
+
+def has_conversations(paths: list[str]) -> bool:
+    """Whether the store of the person's conversations is among them."""
+    return any(path.endswith("/conversations.sqlite3") for path in paths)
 
 
 def write_left(file: Path, listed: str, own: list[str], system: list[str]) -> None:
-    """Write what a person finds after the removal, in words: there is no window any more."""
+    """Write what is left after the removal, in words: there is no window any more."""
     lines = ["$ dpkg-query --list desktop-agent", listed.strip(), ""]
     for where, paths in ((f"In {HOME}, of the person", own), ("Elsewhere", system)):
         lines += [f"{where}: {len(paths)} files and folders", *(f"    /{path}" for path in paths)]
