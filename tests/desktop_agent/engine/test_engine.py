@@ -349,7 +349,7 @@ async def test_what_cannot_be_closed_keeps_nothing_else_from_it(
     wait = Wait(asyncio.Event(), asyncio.Event())
     engine, provider = await opened(tmp_path, Turn(ContentDelta("half"), wait))
 
-    async def broken() -> None:
+    async def broken(**_: bool) -> None:
         raise RuntimeError("cannot be closed")
 
     demo = (await engine.connections.start_demo()).base_url
