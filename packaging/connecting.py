@@ -66,7 +66,7 @@ def window_inside(root: Path, shown: dict[str, str]) -> Iterator[Screen]:
 
 
 def connecting(root: Path, pictures: Path, shown: dict[str, str]) -> Iterator[Check]:
-    """All of it."""
+    """Connect a server with a key in the installed window, and look where the key is afterwards."""
     with serving() as server:
         with window_inside(root, shown) as screen:
             screen.wait_for("Menu bar")

@@ -23,7 +23,7 @@ NEWER = "99.0.0"
 
 
 def features(program: Path, shown: dict[str, str], home: Path) -> Iterator[Check]:
-    """All of it."""
+    """Try each of them in the packaged program."""
     yield spelling(program, shown, home / "spelled")
     yield keys_everywhere(program, shown, home / "keys")
     yield model_file(program, shown, home)
@@ -33,7 +33,7 @@ def features(program: Path, shown: dict[str, str], home: Path) -> Iterator[Check
 def spelling(program: Path, shown: dict[str, str], data: Path) -> Check:
     """The menu of a wrong word offers others: the worker process has the library and its dictionaries."""
     write_dictionary(data / "hunspell", "de_DE", GERMAN)
-    prefer(data, spelling={"languages": ["de_DE", "en_US"]})
+    write_preferences(data, spelling={"languages": ["de_DE", "en_US"]})
     with opened(shown, data, "--demo", command=[str(program)]) as (_, screen):
         screen.wait_for("Message")
         screen.focus("Message")
@@ -57,7 +57,7 @@ def is_offered(screen: Screen, word: str) -> bool:
 
 def keys_everywhere(program: Path, shown: dict[str, str], data: Path) -> Check:
     """The keys of the quick question are taken from the X server."""
-    prefer(data, chat={**NO_TITLES["chat"], "quick_ask_keys": KEYS})
+    write_preferences(data, chat={**NO_TITLES["chat"], "quick_ask_keys": KEYS})
     press = [installed("xdotool"), "key", KEYS.lower()]
 
     def is_open() -> bool:
@@ -93,7 +93,7 @@ def model_file(program: Path, shown: dict[str, str], home: Path) -> Check:
 
 def new_version(program: Path, shown: dict[str, str], data: Path) -> Check:
     """A build with an address asks there when the person presses the button."""
-    with serving() as server, fed(program, server.url.replace("/v1", "/newest.json")):
+    with serving() as server, with_update_feed(program, server.url.replace("/v1", "/newest.json")):
         server.documents["/newest.json"] = {"version": NEWER, "date": "2026-12-01", "page": "https://example.org/"}
         with opened(shown, data, "--demo", command=[str(program)]) as (_, screen):
             screen.wait_for("Message")
@@ -106,7 +106,7 @@ def new_version(program: Path, shown: dict[str, str], data: Path) -> Check:
 
 
 @contextmanager
-def fed(program: Path, feed: str) -> Iterator[None]:
+def with_update_feed(program: Path, feed: str) -> Iterator[None]:
     """The program has this address for new versions, in place of the one of its build."""
     file = next(program.parent.rglob("resources/guide.md")).with_name("updates.json")
     before = file.read_bytes() if file.exists() else None
@@ -120,7 +120,7 @@ def fed(program: Path, feed: str) -> Iterator[None]:
             file.write_bytes(before)
 
 
-def prefer(data: Path, **preferences: Any) -> None:
-    """Give a data folder preferences."""
+def write_preferences(data: Path, **preferences: Any) -> None:
+    """Write the preferences of a data folder that no program has open."""
     data.mkdir(parents=True, exist_ok=True)
     (data / "preferences.json").write_text(json.dumps({**NO_TITLES, **preferences}))

@@ -137,7 +137,7 @@ class Screen(Reader):
         """Until a window whose title begins so has the keyboard: it is on the screen before."""
         wait_until(f"{title!r} has the keyboard", lambda: self.active_window().startswith(title))
 
-    def leave(self, name: str) -> None:
+    def close_dialog(self, name: str) -> None:
         """Close a dialog by Escape, once it has the keyboard."""
         self.wait_for(name, "dialog")
         self.wait_window(name)

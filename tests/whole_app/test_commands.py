@@ -30,7 +30,7 @@ def test_the_menu_bar_by_keys(screen: Screen) -> None:
         screen.wait_for(menu, "popup menu")
     step_to(screen, "Down", "About Desktop Agent")
     screen.keys("Return")
-    screen.leave("Help")
+    screen.close_dialog("Help")
     screen.focus("Message")
     screen.wait_focus("Message")
     screen.keys("alt")
@@ -73,7 +73,7 @@ def to_page_by_keys(screen: Screen) -> None:
 
 
 def leave_page(screen: Screen) -> None:
-    screen.leave("Settings")
+    screen.close_dialog("Settings")
     screen.focus("Message")
     screen.wait_focus("Message")
 

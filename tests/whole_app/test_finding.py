@@ -27,7 +27,7 @@ def test_the_row_at_the_bottom_leads_to_the_settings(desk: Desk) -> None:
     for name in ("Settings", "Trash", "Commands", "Help"):
         assert screen.wait_for(name, "push button")["actions"]
     screen.click("Settings")
-    screen.leave("Settings")
+    screen.close_dialog("Settings")
 
 
 def test_help_names_the_version_and_the_data_folder(desk: Desk) -> None:
@@ -37,7 +37,7 @@ def test_help_names_the_version_and_the_data_folder(desk: Desk) -> None:
     screen.wait_window("Help")
     screen.keys("shift+Tab", "Down", "Down")
     screen.wait_says(f"Version {program_version()}", str(program.data))
-    screen.leave("Help")
+    screen.close_dialog("Help")
 
 
 def test_f1_opens_the_guide_from_the_message(desk: Desk) -> None:
@@ -45,7 +45,7 @@ def test_f1_opens_the_guide_from_the_message(desk: Desk) -> None:
     screen.focus("Message")
     screen.keys("F1")
     screen.wait_says("Connect a model")
-    screen.leave("Help")
+    screen.close_dialog("Help")
 
 
 def test_keys_find_a_conversation_by_its_title(desk: Desk) -> None:
@@ -80,4 +80,4 @@ def test_the_palette_is_in_the_accessible_tree_and_gives_the_keyboard_back(desk:
     screen.keys("ctrl+k")
     wait_until("the palette has the keyboard", lambda: "Commands" in focused(screen))
     screen.keys("k", "e", "y", "b", "Return")
-    screen.leave("Help")
+    screen.close_dialog("Help")

@@ -13,7 +13,7 @@ def leave_waiting(screen: Screen) -> None:
     """A call waits in a conversation that is not the open one."""
     screen.wait_for("Message")
     screen.send("write a file")
-    screen.leave("Approve tool call")
+    screen.close_dialog("Approve tool call")
     screen.new_conversation()
 
 
@@ -40,7 +40,7 @@ def test_keys_alone(real_display: dict[str, str], tmp_path: Path) -> None:
         assert not (program.data / "demo workspace" / "notes" / "hello.txt").exists()
         screen.keys("ctrl+shift+y")
         screen.wait_says("Nothing waits for you.")
-        screen.leave("Waiting approvals")
+        screen.close_dialog("Waiting approvals")
 
 
 @pytest.mark.parametrize("how", ["killed", "quit"])

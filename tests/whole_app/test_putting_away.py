@@ -101,7 +101,7 @@ def test_keys_alone(screen: Screen, tmp_path: Path) -> None:
             screen.keys("Tab", "space")
         screen.wait_gone(row)
         screen.wait_says("The trash is empty.")
-        screen.leave("Trash")
+        screen.close_dialog("Trash")
         lists(screen, *([FIRST] if key == "Return" else []), SECOND, THIRD)
 
     go_to_row(screen, SECOND)

@@ -42,7 +42,7 @@ def data_folder(tmp_path: Path, **chat: object) -> Path:
 def leave_waiting(screen: Screen) -> None:
     screen.wait_for("Message")
     screen.send("write a file")
-    screen.leave("Approve tool call")
+    screen.close_dialog("Approve tool call")
 
 
 def test_the_icon_says_what_waits_and_leads_to_the_window(
@@ -60,7 +60,7 @@ def test_the_icon_says_what_waits_and_leads_to_the_window(
             "Calls that wait for you: 1",
         ]
         tray.choose("Waiting approvals: 1")
-        screen.leave("Waiting approvals")
+        screen.close_dialog("Waiting approvals")
         tray.choose("New conversation")
         screen.wait_for("New conversation — Desktop Agent", "frame")
         # Work is under way in the other one.
@@ -107,7 +107,7 @@ def test_without_a_tray_closing_ends_the_program_and_nothing_is_offered(
         screen.press("Chat")
         screen.wait_for("Notifications")
         assert screen.find("Close to the tray") is None
-        screen.leave("Settings")
+        screen.close_dialog("Settings")
         screen.close_by_key(lambda: program.process.poll() is not None)
         assert program.wait() == 0
 

@@ -153,7 +153,7 @@ class _SpellingMenu(QObject):
         self._word = word
         self._place, self._by_key = QPoint(), False
         self._timer = QTimer(self, singleShot=True, interval=_MENU_MS)
-        self._timer.timeout.connect(partial(self._open, []))
+        self._timer.timeout.connect(partial(self._open, None))
 
     def open_at(self, place: QPoint, *, by_key: bool) -> None:
         """Open it there, on the screen."""
@@ -168,7 +168,8 @@ class _SpellingMenu(QObject):
             self._timer.stop()
             self._open(suggestions)
 
-    def _open(self, suggestions: list[str]) -> None:
+    def _open(self, suggestions: list[str] | None) -> None:
+        """Open it with these suggestions; None where they did not come in time: then nothing is said of them."""
         menu = self._editor.createStandardContextMenu()
         self.setParent(menu)
         before = menu.actions()[0]
@@ -178,13 +179,14 @@ class _SpellingMenu(QObject):
             menu.insertAction(before, action)
             return action
 
-        for suggestion in suggestions:
+        for suggestion in suggestions or ():
             # In a menu an ampersand marks a key.
             replace = partial(_replace, self._cursor, self._cursor.selectedText(), suggestion)
             add(suggestion.replace("&", "&&")).triggered.connect(replace)
-        if not suggestions:
+        if suggestions == []:
             add(self.tr("No suggestions")).setEnabled(False)
-        menu.insertSeparator(before)
+        if suggestions is not None:
+            menu.insertSeparator(before)
         add(self.tr("Add to dictionary")).triggered.connect(partial(self._checker.add, self._word))
         add(self.tr("Ignore")).triggered.connect(partial(self._checker.ignore, self._word))
         menu.insertSeparator(before)

@@ -15,6 +15,7 @@ from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.settings import Settings
 from ui.bridge.spelling.dictionaries import FOLDER
 from ui.bridge.spelling.spell_checker import SpellChecker
+from ui.composer import spelling
 from ui.composer.message_editor import MessageEditor
 from ui.composer.spelling import SpellingMarks
 from ui.style.theme import DARK, ThemeSource
@@ -148,6 +149,18 @@ def test_a_suggestion_replaces_the_word_in_one_step(in_editor, qt_messages):
         assert driver.editor.toPlainText() == "the hello world"
         driver.editor.undo()
         assert driver.editor.toPlainText() == "the helo world"
+
+    in_editor(work)
+
+
+def test_a_menu_whose_suggestions_are_late_says_nothing_of_them(in_editor, qt_messages, monkeypatch):
+    qt_messages.expect("grabbing the keyboard")
+    monkeypatch.setattr(spelling, "_MENU_MS", 0)
+
+    async def work(driver):
+        driver.write("the helo world")
+        await driver.until_marked("helo")
+        assert words_of(await driver.open_menu("helo"))[0] == "Add to dictionary"
 
     in_editor(work)
 
