@@ -142,6 +142,20 @@ async def editing(desk: Desk) -> None:
     await asyncio.sleep(0.4)
 
 
+@scene("versions-editing-first")
+async def editing_the_first(desk: Desk) -> None:
+    """By keys: the message has the focus of the transcript too."""
+    await versions(desk)
+    view = desk.window.page.transcript
+    view.setFocus()
+    view.scroller.scroll_to_start()
+    view.row_viewport.focus((0, ""))
+    QTest.keyClick(view, Qt.Key.Key_E)
+    await until(lambda: view.in_place_editor.isVisible())
+    desk.window.page.composer.editor.insertPlainText("\nAnswer in two sentences, and say who found it out.")
+    await asyncio.sleep(0.4)
+
+
 @scene("versions-editing-narrow", 360, 760)
 async def editing_narrow(desk: Desk) -> None:
     await editing(desk)

@@ -1,4 +1,4 @@
-"""An earlier message that is being edited in the composer, whose draft is set aside meanwhile."""
+"""The composer while an earlier message is edited in it: the draft is set aside meanwhile."""
 
 from collections.abc import Sequence
 

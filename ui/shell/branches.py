@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from desktop_agent.conversation.items import Change, Removed, Updated, UserItem
 from desktop_agent.types.errors import AgentError, Sentence, WrongUse
@@ -21,6 +21,7 @@ from ui.shell.branch_tree.message_deletion import DeletionPresenter
 from ui.shell.branch_tree.tree_presenter import BranchTreePresenter
 from ui.shell.composer_controls import ModelControls
 from ui.shell.drafts import DraftSync, from_draft
+from ui.shell.layout import PageFrame
 from ui.shell.undo import UndoPresenter
 from ui.style.controls import announce
 from ui.style.text import translate_sentence
@@ -229,12 +230,15 @@ class BranchesPresenter(QObject):
 
 
 class PromptEditing(QObject):
-    """Brings prompts into the composer. What sends a message asks `take` for the prompt that it takes the place of."""
+    """Edits prompts in their place: the composer of the frame goes there, and comes back.
+
+    What sends a message asks `take` for the prompt that it takes the place of.
+    """
 
     def __init__(
         self,
         themes: ThemeSource,
-        composer: Composer,
+        frame: PageFrame,
         transcript: TranscriptView,
         library: ConversationSource,
         drafts: DraftSync,
@@ -242,7 +246,8 @@ class PromptEditing(QObject):
         parent: QObject,
     ) -> None:
         super().__init__(parent)
-        self._composer = composer
+        self._frame = frame
+        self._composer = composer = frame.composer
         self._transcript = transcript
         self._library = library
         self._drafts = drafts
@@ -251,7 +256,8 @@ class PromptEditing(QObject):
         self._edit = PromptEdit(themes, composer)
         self.take = self._edit.take
         """Return the id of the prompt that is being edited and sent, or ""."""
-        self._edit.ended.connect(lambda: transcript.mark_edited(""))
+        self._edit.ended.connect(self._on_ended)
+        composer.editor.textChanged.connect(self._show_editor)
         composer.ask_before_sending(self._may_send)
         composer.edit_last_requested.connect(self.edit_last)
         transcript.edit_requested.connect(self.edit)
@@ -328,7 +334,21 @@ class PromptEditing(QObject):
 
     def _begin(self, message_id: str, text: str, attached: Sequence[Attachment]) -> None:
         self._edit.begin(message_id, text, attached)
-        self._transcript.mark_edited(message_id)
+        self._transcript.in_place_editor.show_editor(message_id, self._composer)
+        self._composer.editor.setFocus()
+
+    def _show_editor(self) -> None:
+        """Scroll to what is being written."""
+        if self._edit.message_id:
+            self._transcript.in_place_editor.scroll_to_editor()
+
+    def _on_ended(self) -> None:
+        focused = QApplication.focusWidget()
+        has_focus = focused is not None and self._composer.isAncestorOf(focused)
+        self._transcript.in_place_editor.hide_editor()
+        self._frame.take_back_composer()
+        if has_focus:
+            self._composer.editor.setFocus()
 
     def _may_send(self, _text: str, _attached: Sequence[Attachment]) -> bool:
         if self._edit.message_id and self._conversation is not None and self._conversation.working:

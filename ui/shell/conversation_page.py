@@ -132,7 +132,7 @@ class ConversationPage(QObject):
         self.context_check = ContextOverflowCheck(self.composer, servers, self)
         self.starters = StarterMessages()
         self._drafts = DraftSync(self.composer, library, tasks, self)
-        self.editing = PromptEditing(themes, self.composer, self.transcript, library, self._drafts, tasks, self)
+        self.editing = PromptEditing(themes, frame, self.transcript, library, self._drafts, tasks, self)
         frame.set_content(
             self.usage_meter, self.navigation.find_bar, self.transcript, self.starters, self.session_controls.above
         )

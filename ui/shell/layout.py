@@ -42,6 +42,7 @@ class PageFrame(QWidget):
         self._notice: QWidget | None = None
         self._usage_meter: UsageMeter | None = None
         self._before: list[QWidget] = []
+        self._above: tuple[QWidget, ...] = ()
         self._layout_timer = QTimer(self, singleShot=True, interval=0)
         self._heading = hbox(self.title, spacing=SPACE_M, margins=(SPACE_L, SPACE_M, SPACE_L, SPACE_S), grow=self.title)
         self._composer_scroll = ScrollColumn(0, trailing=SPACE_S, most=self._max_composer_height)
@@ -62,6 +63,7 @@ class PageFrame(QWidget):
         self._room.deleteLater()
         self._column.insertWidget(index, find_bar)
         self._column.insertWidget(index + 1, transcript, 1)
+        self._above = above
         for index, widget in enumerate(above):
             self._composer_column.insertWidget(index, widget)
         app = QApplication.instance()
@@ -85,6 +87,12 @@ class PageFrame(QWidget):
     def add_below_heading(self, bar: QWidget) -> None:
         """Put a bar between the heading and the transcript."""
         self._column.insertLayout(1, hbox(bar, margins=(SPACE_L, 0, SPACE_L, SPACE_S), grow=bar))
+
+    def take_back_composer(self) -> None:
+        """Put the composer below the transcript again, from where an earlier message was edited in its place."""
+        self._composer_column.insertWidget(len(self._above), self.composer)
+        # At once: what is not visible takes no focus.
+        self.composer.show()
 
     def add_in_place_of_composer(self, bar: QWidget) -> None:
         """Add a bar that is shown where nothing can be written."""
@@ -155,7 +163,7 @@ class PageFrame(QWidget):
     def _show_composer(self) -> None:
         """Scroll to the end, where one writes; or to the beginning of the newest notice, until one goes on writing."""
         bar, notice = self._composer_scroll.verticalScrollBar(), self._notice
-        if notice is None or not notice.isVisible():
+        if notice is None or not notice.isVisible() or not self._composer_scroll.isAncestorOf(notice):
             bar.setValue(bar.maximum())
         else:
             bar.setValue(bar.value() + notice.mapTo(self._composer_scroll.viewport(), QPoint(0, 0)).y())

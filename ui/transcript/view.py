@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
-from desktop_agent.conversation.items import Change
+from desktop_agent.conversation.items import Change, Updated
 from desktop_agent.conversation.transcript import Transcript
 from ui.style.controls import announce
 from ui.style.text import plain_tooltip
@@ -46,6 +46,7 @@ from ui.transcript.rows.render_context import (
     ViewChoices,
 )
 from ui.transcript.style import RenderStyle
+from ui.transcript.viewport.in_place_editor import InPlaceEditor
 from ui.transcript.viewport.message_place import MessagePlace
 from ui.transcript.viewport.positions import ReadingPosition, paint_link_focus, scroll_to_text
 from ui.transcript.viewport.row_list import RowList
@@ -114,6 +115,10 @@ class TranscriptView(QAbstractScrollArea):
         self.finder = Finder(self.row_viewport, self.scroller, self)
         self.caret = Caret(self.row_viewport, self.scroller, self._links.follow, self)
         self.jump_button = JumpButton(style, self.viewport(), self)
+        self.in_place_editor = InPlaceEditor(
+            self.row_viewport, self.scroller, self._wheel.handle, self._rebuild_row, self
+        )
+        self.in_place_editor.stackUnder(self.jump_button)
         self.accessible_tree = self._make_tree()
         self._notifier = AccessibilityNotifier(self.accessible_tree)
         self.caret.moved.connect(self._on_caret_moved)
@@ -125,9 +130,8 @@ class TranscriptView(QAbstractScrollArea):
     def _make_tree(self) -> AccessibleTree:
         show = partial(scroll_to_text, self.row_viewport, self.scroller)
         doing = ViewActions(lambda: self.caret.position, self.caret.move_to, show, self._links.follow)
-        return AccessibleTree(
-            self, self.row_viewport, [self.jump_button, self.verticalScrollBar()], doing, self._keyboard.focus_row
-        )
+        widgets: list[QWidget] = [self.in_place_editor, self.jump_button, self.verticalScrollBar()]
+        return AccessibleTree(self, self.row_viewport, widgets, doing, self._keyboard.focus_row)
 
     def _set_up(self) -> None:
         self.setAccessibleName(self.tr("Transcript"))
@@ -194,11 +198,6 @@ class TranscriptView(QAbstractScrollArea):
         """
         self._render_context.when_whole, self._render_context.is_whole = when_whole, is_whole
 
-    def mark_edited(self, message_id: str) -> None:
-        """Mark the prompt that is being edited elsewhere; an empty id marks none."""
-        self._render_context.edited_message = message_id
-        self.viewport().update()
-
     def expect_version(self, message_id: str | None) -> None:
         """Take the next change as another version in the place of this message, which keeps its place and its focus.
 
@@ -224,13 +223,17 @@ class TranscriptView(QAbstractScrollArea):
     def apply(self, changes: Sequence[Change]) -> None:
         """Show these changes; called at most once a frame."""
         if changes:
-            self.scroller.apply(changes)
-            self.finder.apply(changes)
-            self.caret.apply(changes)
-            self.accessible_tree.apply(changes)
+            self._take_in(changes)
             self._restore_place()
             self._announcer.announce_changes(changes, self.row_viewport.rows, silently=self._expects_version)
             self.forget_version()
+
+    def _take_in(self, changes: Sequence[Change]) -> None:
+        for part in (self.scroller, self.finder, self.caret, self.accessible_tree):
+            part.apply(changes)
+
+    def _rebuild_row(self, index: int) -> None:
+        self._take_in([Updated(index, "text")])
 
     def copy(self) -> None:
         """Copy the selected text."""
@@ -334,7 +337,7 @@ class TranscriptView(QAbstractScrollArea):
 
     def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002, FBT001  Qt's name
         """Tab goes through the links and buttons of the focused message before it leaves the view."""
-        if self._keyboard.move_control_focus(1 if next else -1):
+        if not self.in_place_editor.has_keyboard and self._keyboard.move_control_focus(1 if next else -1):
             return True
         return super().focusNextPrevChild(next)
 

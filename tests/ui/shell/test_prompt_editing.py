@@ -1,10 +1,11 @@
-"""An earlier prompt is edited in the composer, whose draft comes back."""
+"""An earlier prompt is edited in its place; the draft comes back."""
 
 import asyncio
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt
+from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFrame
+from PySide6.QtWidgets import QApplication, QFrame
 
 from desktop_agent.conversation.items import UserItem
 from desktop_agent.types.errors import StorageFailed
@@ -12,13 +13,36 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn, Wait
-from tests.ui.shell.test_branches import commands, run, session, settled, turns, view
+from tests.ui.shell.test_branches import commands, run, settled, turns, view
 from tests.ui.shell.test_draft_pictures import png
 from tests.ui.shell.test_drafts import composer, show
+from ui.transcript.find.matches import Query
 
 
 def bar(screen):
     return screen.find(QFrame, "Editing an earlier message")
+
+
+def place(screen):
+    return view(screen).in_place_editor
+
+
+def row_box(screen, row):
+    """The row on the screen, without the space above it."""
+    viewport = view(screen).row_viewport
+    box = viewport.row_box(row)
+    box.setTop(box.top() + viewport.rows.row(row).stack.above)
+    return box.translated(viewport.widget.mapToGlobal(QPoint(0, 0)))
+
+
+def editor_box(screen):
+    return QRect(composer(screen).mapToGlobal(QPoint(0, 0)), composer(screen).size())
+
+
+def is_over(screen, row):
+    """Whether the composer is where that row is, and the next row below it."""
+    editor, box = editor_box(screen), row_box(screen, row)
+    return editor.topLeft() == box.topLeft() and editor.width() == box.width() and editor.height() < box.height()
 
 
 def prompts(screen):
@@ -45,14 +69,14 @@ def test_a_prompt_is_edited_and_sent_in_its_place(on_screen):
         await edit(screen)
         assert screen.editor.toPlainText() == "a"
         assert screen.editor.hasFocus()
-        assert view(screen)._render_context.edited_message == session(screen).history[0].id
+        assert place(screen).isVisible()
         screen.write("lpha")
         screen.expected = 3
         await send(screen)
         assert prompts(screen) == ["alpha"]
         assert screen.answers() == ["three"]
         assert screen.editor.toPlainText() == "draft"
-        assert view(screen)._render_context.edited_message == ""
+        assert not place(screen).isVisible()
         await run(screen, "Previous version", 0)
         assert prompts(screen) == ["a", "b"]
 
@@ -200,3 +224,80 @@ def test_a_prompt_that_is_in_view_no_more_is_edited_no_more(on_screen):
         assert screen.editor.toPlainText() == "beta"
 
     on_screen(work, *turns("one", "two"))
+
+
+def test_the_editor_is_in_the_place_of_the_message_and_grows_there(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        await screen.say("b")
+        home = editor_box(screen)
+        await edit(screen)
+        await until(lambda: is_over(screen, 0))
+        assert editor_box(screen).top() < home.top()
+        height, below = editor_box(screen).height(), row_box(screen, 1).top()
+        screen.editor.insertPlainText("\nb\nc\nd")
+        await until(lambda: editor_box(screen).height() > height and is_over(screen, 0))
+        assert row_box(screen, 1).top() - below == editor_box(screen).height() - height
+        screen.press("Cancel editing")
+        await until(lambda: editor_box(screen) == home)
+        assert screen.editor.hasFocus()
+
+    on_screen(work, *turns("one", "two"))
+
+
+def test_the_editor_scrolls_with_its_message_and_comes_back_when_one_writes(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        await screen.say("b")
+        await edit(screen)
+        await until(lambda: is_over(screen, 0))
+        top = editor_box(screen).top()
+        wheel(screen.editor, -120)
+        assert editor_box(screen).top() < top
+        assert is_over(screen, 0)
+        view(screen).scroller.scroll_to_end()
+        assert is_over(screen, 0)
+        screen.write("lpha")
+        assert view(screen).rect().contains(place(screen).geometry().topLeft())
+
+    on_screen(work, *turns("one", "\n\n".join("two" for _ in range(90))))
+
+
+def wheel(widget, delta):
+    middle = widget.mapTo(widget.window(), widget.rect().center())
+    QTest.wheelEvent(widget.window().windowHandle(), QPointF(middle), QPoint(0, delta))
+
+
+def test_keys_that_the_editor_does_not_need_are_no_commands_of_the_transcript(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        await edit(screen)
+        view(screen).row_viewport.focus((1, ""))
+        button = composer(screen).attach_button
+        button.setFocus()
+        QTest.keyClick(button, Qt.Key.Key_Delete)
+        QTest.keyClick(button, Qt.Key.Key_Tab)
+        assert not button.hasFocus()
+        assert composer(screen).isAncestorOf(QApplication.focusWidget())
+        assert view(screen).row_viewport.focused == (1, "")
+        await screen.idle()
+        assert screen.question() is None
+        assert prompts(screen) == ["a"]
+
+    on_screen(work, *turns("one"))
+
+
+def test_the_message_is_found_and_the_editor_is_among_what_assistive_technology_sees(on_screen):
+    async def work(screen):
+        await screen.say("alpha")
+        await edit(screen)
+        found = []
+        view(screen).finder.status_changed.connect(found.append)
+        view(screen).finder.search(Query("alpha"))
+        await until(lambda: found and (found[-1].current, found[-1].total) == (1, 1))
+        tree = QAccessible.queryAccessibleInterface(view(screen))
+        children = [tree.child(index) for index in range(tree.childCount())]
+        assert place(screen) in [child.object() for child in children]
+        assert children[0].child(0).textInterface().text(0, 9) == "alpha"
+
+    on_screen(work, *turns("one"))

@@ -11,7 +11,7 @@ from PySide6.QtGui import QPainter
 from desktop_agent.conversation.items import AnswerItem, ThinkingItem, UserItem
 from desktop_agent.markdown.long_text import split_long_text
 from desktop_agent.types.hidden_characters import find_deceptive
-from ui.transcript.blocks.block import MenuAction
+from ui.transcript.blocks.block import Block, MenuAction, PaintContext
 from ui.transcript.blocks.buttons import Header, HeaderBlock
 from ui.transcript.blocks.sources_block import SourcesBlock, cited_sources, sources_markdown
 from ui.transcript.blocks.text_block import SMALL, TextBlock
@@ -178,11 +178,37 @@ def _duration_text(seconds: float) -> str:
     return QCoreApplication.translate("Transcript", "{0} min {1} s").format(int(seconds // 60), round(seconds % 60))
 
 
+_GAP_BELOW_EDITOR = 16
+"""Pixels at 100 %: as much as the buttons take that are below a message otherwise."""
 _FENCE = re.compile(r"(?m)^\s*(?:```|~~~|\$\$)")
 
 
+class _EditedTextBlock(Block):
+    """The room of the editor that is in the place of a message, whose text is found, copied and read all the same."""
+
+    spans_row = True
+
+    def __init__(self, text: str, height: int) -> None:
+        self._text = text
+        self._height = height
+
+    def estimate(self, width: int, style: RenderStyle) -> int:
+        del width, style
+        return self._height
+
+    def layout(self, width: int, style: RenderStyle) -> int:
+        self.is_laid_out = True
+        return self.estimate(width, style)
+
+    def paint(self, context: PaintContext) -> None:
+        """Leave it to the editor."""
+
+    def plain(self) -> str:
+        return self._text
+
+
 class UserRow(Row):
-    """The text as it was typed, and the images that came with it."""
+    """The text as it was typed, and the images that came with it; or the room of the editor that changes them."""
 
     footer_gap = 12
 
@@ -205,6 +231,10 @@ class UserRow(Row):
 
     def build(self) -> None:
         """Put the images above the text, as most messengers do."""
+        if self.render_context.is_edited(self._message):
+            height = self.render_context.editor_height + self.render_context.style.px(_GAP_BELOW_EDITOR)
+            self.add(_EditedTextBlock(self._message.text, height))
+            return
         images = self.render_context.image_blocks(self._message.images, self.item.id)
         self._image_texts = [block.plain() for block in images]
         for block in images:
@@ -215,6 +245,11 @@ class UserRow(Row):
             block = TextBlock(_displayed_line(piece))
             block.separator = separator
             self.add(block, 0 if separator is not None else 8)
+
+    def restore_footer(self) -> None:
+        """Offer nothing below the message while it is being edited."""
+        if not self.render_context.is_edited(self._message):
+            super().restore_footer()
 
     def actions(self) -> Sequence[MenuAction]:
         """Offer to undo the changes since this message."""
@@ -241,6 +276,8 @@ class UserRow(Row):
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """Paint the bubble."""
+        if self.render_context.is_edited(self._message):
+            return
         box = QRect(
             self.stack.left - self._pad,
             self.stack.above - self._over,
@@ -248,11 +285,7 @@ class UserRow(Row):
             0,
         )
         box.setBottom(self.body_bottom + self._over)
-        is_edited = self._message.message_id == self.render_context.edited_message
-        if is_edited:
-            style.paint_box(painter, box, style.px(14), "user_bubble", "accent", 2)
-        else:
-            style.paint_box(painter, box, style.px(14), "user_bubble", "outline" if style.theme.outline else "")
+        style.paint_box(painter, box, style.px(14), "user_bubble", "outline" if style.theme.outline else "")
 
     def extracts(self, start: tuple[int, int] = (0, 0), end: tuple[int, int] | None = None) -> Iterator[CopyExtract]:
         """Copy the Markdown as it was typed, unless it leaves code open: what follows would become code too."""

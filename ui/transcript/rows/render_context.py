@@ -175,7 +175,13 @@ class RenderContext:
     message_actions: MessageActions | None = None
     """What can be done with messages; None where nothing is offered below them."""
     edited_message: str = ""
-    """The prompt that is being edited elsewhere."""
+    """The prompt in whose place there is an editor."""
+    editor_height: int = 0
+    """Pixels of that editor."""
+
+    def is_edited(self, item: Item) -> bool:
+        """Return whether the editor is in the place of this item."""
+        return bool(item.message_id) and item.message_id == self.edited_message
 
     def large_block(
         self, item_id: str, what: str, source: object, make: Callable[[], Block], ready: Callable[[], None]

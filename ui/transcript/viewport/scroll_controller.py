@@ -20,6 +20,8 @@ class ScrollController(QObject):
     new_count_changed = Signal(int)
     start_neared = Signal()
     """The beginning of what is loaded is near."""
+    moved = Signal()
+    """Rows may be elsewhere in the viewport."""
 
     def __init__(self, viewport: RowViewport, bar: QScrollBar, parent: QObject) -> None:
         super().__init__(parent)
@@ -213,6 +215,7 @@ class ScrollController(QObject):
             self._bar.setRange(0, rows.bottom)
         self._bar.setValue(rows.top)
         self._is_syncing = False
+        self.moved.emit()
         self._prefetcher.start()
         if rows.following:
             self._count(-self._new)

@@ -93,7 +93,7 @@ class RowViewport:
                 row.footer.is_shown = index in carriers
             is_quiet = index not in {self.hovered[0], self.focused[0], self.caret_row}
             row.paint(painter, clip, self.selection.in_row(index), *self._focus_marks(index), is_quiet=is_quiet)
-            if self.focused == (index, ""):
+            if self.focused == (index, "") and not self.rows.render_context.is_edited(row.item):
                 self._paint_focus(painter, row)
             painter.restore()
         painter.end()
