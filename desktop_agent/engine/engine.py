@@ -245,8 +245,8 @@ class Engine:
         """Return conversations with runs of a dead process; none while read-only. Raises StorageFailed."""
         if self.store.read_only is not None:
             return ()
-        interrupted = await self.store.find_interrupted_runs()
-        candidates = [runs for runs in interrupted if runs.conversation_id not in self._sessions]
+        opened = {id_ for id_, session in self._sessions.items() if not session.is_closed}
+        candidates = [runs for runs in await self.store.find_interrupted_runs() if runs.conversation_id not in opened]
         is_free = await asyncio.gather(*(self._locks.lock(runs.conversation_id).is_free() for runs in candidates))
         return tuple(runs for runs, free in zip(candidates, is_free, strict=True) if free)
 

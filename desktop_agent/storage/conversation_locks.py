@@ -93,15 +93,25 @@ class ConversationLock:
         """Take the lock; harmless when it is held. Raises ConversationInUse, and StorageFailed."""
         if self._file.is_held:
             return
+        is_taken, holder = await self._take(Holder.this_process(self._program))
+        if not is_taken:
+            raise ConversationInUse(_in_use_sentence(holder), _in_use_remedy(holder))
+
+    async def _take(self, name: Holder | None) -> tuple[bool, Holder | None]:
+        """Take the lock in this name; return whether that was possible, and if not, who holds it, as far as is known.
+
+        Whoever holds it without a name gets a moment: to release it after a look, or to write the name.
+        """
         loop = asyncio.get_running_loop()
         until = loop.time() + _NAME_GRACE
-        while not await self._try_acquire():
+        while not await self._try_to_take(name):
             holder = await asyncio.to_thread(self._file.holder)
             if holder is not None and holder.is_gone:
                 holder = None  # killed; the current holder has not written its name yet, or only checks
             if holder is not None or loop.time() > until:
-                raise ConversationInUse(_in_use_sentence(holder), _in_use_remedy(holder))
+                return False, holder
             await asyncio.sleep(_POLL_SECONDS)
+        return True, None
 
     async def retake(self) -> RetakeResult:
         """Retake the lock where its file was removed; another process may have had it since. Raises StorageFailed."""
@@ -121,17 +131,13 @@ class ConversationLock:
         return await asyncio.to_thread(self._file.holder)
 
     async def is_free(self) -> bool:
-        """Return whether nobody holds it at this moment. Raises StorageFailed."""
+        """Return whether nobody holds it at this moment, though somebody else may look too. Raises StorageFailed."""
+        is_free, _ = await self._take(None)
+        await self.release()
+        return is_free
 
-        def look() -> bool:
-            is_free = self._file.acquire()
-            self._file.release()
-            return is_free
-
-        return await asyncio.to_thread(look)
-
-    async def _try_acquire(self) -> bool:
-        attempt = asyncio.ensure_future(asyncio.to_thread(self._file.acquire, Holder.this_process(self._program)))
+    async def _try_to_take(self, name: Holder | None) -> bool:
+        attempt = asyncio.ensure_future(asyncio.to_thread(self._file.acquire, name))
         try:
             return await asyncio.shield(attempt)
         except asyncio.CancelledError:

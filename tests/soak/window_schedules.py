@@ -246,7 +246,9 @@ class Trial:
         if self._was_set_back:
             self._since, self._was_set_back = self.clock.now(), False
         await self._until(self._find_lost)
-        await self._until(lambda: sorted(waiting & self._read(read_calls).waiting))
+        await self._until(
+            lambda: [f"{word} waits still: nobody was asked" for word in waiting & self._read(read_calls).waiting]
+        )
         answers = {id_: button for id_, button in self._answers.items() if id_ not in answered_before}
         allowed = words_answered(self._read(read_calls), answers, _ALLOW)
         await self._until(lambda: [f"{word} was allowed, and did nothing" for word in allowed - set(self._effects())])

@@ -237,6 +237,11 @@ async def test_one_owner__what_dead_processes_left_is_found_without_opening_it(a
         await dead._locks.close()
         found = {each.conversation_id: each.waits_for_approval for each in await alive.interrupted_conversations()}
         assert found == {waits.record.id: True, reads.record.id: False}
+        # Somebody else looks at the same moment: the scheduler of this process, or another process.
+        looking = alive._locks.lock(waits.record.id)._file
+        assert looking.acquire()
+        asyncio.get_running_loop().call_later(0.1, looking.release)
+        assert len(await alive.interrupted_conversations()) == 2
         again = dead._locks.lock(waits.record.id)
         await again.acquire()
         assert waits.record.id not in {each.conversation_id for each in await alive.interrupted_conversations()}
