@@ -35,7 +35,7 @@ from desktop_agent.types.checkpoints import (
 from desktop_agent.types.engine_events import CheckpointRestored
 from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message, new_id
-from desktop_agent.types.tool_calls import DiffPreview
+from desktop_agent.types.tool_calls import DiffPreview, tool_title
 
 _log = logging.getLogger(__name__)
 
@@ -111,7 +111,11 @@ class ToolUndo:
 def redo_exclusion(checkpoint: Checkpoint) -> Sentence | None:
     """Return what redoing leaves out of a call that was undone."""
     is_undo_reported = checkpoint.undo_said is not None
-    return Sentence(_NOT_REDONE, {"tool": checkpoint.tool.split(" @ ")[0]}) if is_undo_reported else None
+    return Sentence(_NOT_REDONE, {"tool": _title(checkpoint)}) if is_undo_reported else None
+
+
+def _title(checkpoint: Checkpoint) -> Sentence | str:
+    return tool_title(checkpoint.tool.split(" @ ")[0])
 
 
 async def _run_undo(tool: AnyTool, undo: Callable[[Any], Awaitable[str]], arguments: JsonObject) -> str | Fault:
@@ -129,7 +133,9 @@ async def _run_undo(tool: AnyTool, undo: Callable[[Any], Awaitable[str]], argume
 
 
 def _skip(checkpoint: Checkpoint, template: str, remedy: Sentence = _BY_HAND, **values: str) -> SkippedFile:
-    return SkippedFile(checkpoint.tool, Sentence(template, {"tool": checkpoint.tool, **values}), remedy, is_undo=True)
+    return SkippedFile(
+        checkpoint.tool, Sentence(template, {"tool": _title(checkpoint), **values}), remedy, is_undo=True
+    )
 
 
 @dataclass(frozen=True, slots=True)

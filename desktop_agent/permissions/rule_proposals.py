@@ -48,7 +48,7 @@ from desktop_agent.types.permissions import (
     RuleScope,
     Subject,
 )
-from desktop_agent.types.tool_calls import Effect, ToolClass
+from desktop_agent.types.tool_calls import Effect, ToolClass, tool_title
 
 Beginning = tuple[str, ...]
 
@@ -129,9 +129,9 @@ def _in_folder(rule: Rule, folder: str) -> Sentence:
     return Sentence(template, {"tool": _list_all(names), "folder": folder})
 
 
-def _without_scope(identity: str, folder: str) -> str:
+def _without_scope(identity: str, folder: str) -> str | Sentence:
     name, _, scope = identity.partition(" @ ")
-    return name if scope and is_within(scope, folder) else identity
+    return _tool_in_words(name) if scope and is_within(scope, folder) else _bound_tool(identity, None)
 
 
 def _named(rule: Rule) -> str | Sentence:
@@ -142,10 +142,15 @@ def _bound_tool(identity: str, workspace: str | None) -> str | Sentence:
     """Name a tool, and what the rule binds it to, where that is not said beside it."""
     name, _, scope = identity.partition(" @ ")
     if not scope or (workspace is not None and is_within(scope, workspace) and is_within(workspace, scope)):
-        return name
+        return _tool_in_words(name)
     if PurePath(scope).is_absolute():
-        return Sentence("{tool} for the workspace {folder}", {"tool": name, "folder": scope})
-    return Sentence("{tool}, as it is described now,", {"tool": name})
+        return Sentence("{tool} for the workspace {folder}", {"tool": _tool_in_words(name), "folder": scope})
+    return Sentence("{tool}, as it is described now,", {"tool": _tool_in_words(name)})
+
+
+def _tool_in_words(name: str) -> str | Sentence:
+    title = tool_title(name)
+    return title if isinstance(title, str) else Sentence("“{tool}”", {"tool": title})
 
 
 def _list_all(names: Sequence[str | Sentence]) -> str | Sentence:

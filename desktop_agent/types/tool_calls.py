@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Protocol, cast
@@ -255,3 +256,34 @@ def call_digest(tool_identity: str, arguments: JsonObject) -> str:
     """Return the SHA-256 of tool identity and normalised arguments: an approval is bound to it."""
     text = json.dumps([tool_identity, arguments], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_TITLES = {
+    "ask_user": Sentence("Ask you"),
+    "calculate": Sentence("Calculate"),
+    "change_mode": Sentence("Change the mode"),
+    "delete_file": Sentence("Delete a file"),
+    "edit_file": Sentence("Edit a file"),
+    "fetch_page": Sentence("Read a web page"),
+    "find_files": Sentence("Find files"),
+    "list_files": Sentence("List files"),
+    "move_file": Sentence("Move a file"),
+    "read_file": Sentence("Read a file"),
+    "run_command": Sentence("Run a command"),
+    "search_files": Sentence("Search in files"),
+    "update_todos": Sentence("Update the to-do list"),
+    "view_image": Sentence("Look at a picture"),
+    "write_file": Sentence("Write a file"),
+}
+_SERVER_TOOL = re.compile(r"(?:mcp__)?([a-zA-Z0-9-]+(?:_[a-zA-Z0-9-]+)*)__([a-zA-Z0-9_-]+)")
+
+
+def tool_title(name: str) -> Sentence | str:
+    """Return what a tool of our own does, or the words in the name of an MCP server's tool; any other name as it is."""
+    if name in _TITLES:
+        return _TITLES[name]
+    match = _SERVER_TOOL.fullmatch(name)
+    words = " ".join(re.split("[_-]+", match[2].strip("_-"))) if match else ""
+    if match is None or not words:
+        return name
+    return Sentence("{tool} ({server})", {"tool": words[0].upper() + words[1:], "server": match[1]})

@@ -166,7 +166,7 @@ def test_a_call_that_waits_behind_another_window_is_notified(server: Server, tmp
             screen.press("Send")
             *_, shown = server.wait_shown(before + 1)
             assert shown[:2] == ["Desktop Agent", "write a file"]
-            assert shown[2].startswith("A call waits for your approval:\nwrite_file: ")
+            assert shown[2].startswith("A call waits for your approval:\nWrite a file: ")
 
 
 QUESTION = {"question": "Which colour?", "choices": ["Red", "Blue"]}

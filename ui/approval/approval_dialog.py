@@ -29,6 +29,7 @@ from ui.style.pickers import MODE_SHORTCUT, ModePicker
 from ui.style.text import show_hidden
 from ui.style.text_display import isolate_untrusted, strip_bidi_marks
 from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
+from ui.style.tool_labels import tool_title
 
 PREVIEW_DELAY_MS = 250
 
@@ -261,7 +262,7 @@ class ApprovalDialog(GuardedDialog):
     def _update_batch_offer(self) -> None:
         call = self.current
         if call is not None:
-            self._bar.offer_same_tool_calls(show_hidden(call.tool), len(self._same_tool_calls(call)))
+            self._bar.offer_same_tool_calls(show_hidden(tool_title(call.tool)), len(self._same_tool_calls(call)))
 
     def _build_layout(self) -> None:
         self.setAccessibleName(self.tr("Approve tool call"))
@@ -278,7 +279,7 @@ class ApprovalDialog(GuardedDialog):
 
 
 def _waiting_item(call: PendingApproval) -> WaitingItem:
-    tool, subject = isolate_untrusted(call.tool), isolate_untrusted(call.subject)
+    tool, subject = isolate_untrusted(tool_title(call.tool)), isolate_untrusted(call.subject)
     whole = f"{tool}: {subject}"
     return WaitingItem(call.approval_id, tool, subject, strip_bidi_marks(whole), whole)
 

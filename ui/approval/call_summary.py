@@ -24,7 +24,7 @@ from ui.style.layouts import FlowRows
 from ui.style.text import escape_mnemonics, plain_tooltip, show_hidden, translate_sentence
 from ui.style.text_display import isolate_untrusted, isolate_values, strip_bidi_marks
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource, body_font, pixmap
-from ui.style.tool_labels import EFFECT_TAGS, Tag, effect_names, tool_class_label
+from ui.style.tool_labels import EFFECT_TAGS, Tag, effect_names, tool_class_label, tool_title
 from ui.style.widgets import TextWithButtons
 
 _ICON_SIZE = 16
@@ -170,7 +170,7 @@ class CallHeader(QWidget):
         self._agent.setText(
             self.tr("The agent {0} asks to use").format(path) if path else self.tr("The assistant asks to use")
         )
-        self._tool.setText(isolate_untrusted(call.tool))
+        self._tool.setText(isolate_untrusted(tool_title(call.tool)))
         self._server.show_description(call.server, call.server_says)
         self._folder.setVisible(bool(call.workspace))
         self._folder.setText(self.tr("In the folder {0}").format(isolate_untrusted(call.workspace)))

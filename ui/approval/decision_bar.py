@@ -126,7 +126,9 @@ class DecisionBar(ShortcutBar):
         self._calls = 1 + count
         self._for_others.setVisible(count > 0)
         words = (
-            self.tr("Also for the other {0} calls of {1}") if count > 1 else self.tr("Also for the other call of {1}")
+            self.tr("Also for the other {0} calls of “{1}”")
+            if count > 1
+            else self.tr("Also for the other call of “{1}”")
         )
         self._for_others.set_full_text(words.format(count, tool))
 

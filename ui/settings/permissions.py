@@ -28,6 +28,7 @@ from ui.style.text_display import (
     isolate,
 )
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource, mono_font
+from ui.style.tool_labels import tool_title
 from ui.style.widgets import TextWithButtons
 
 
@@ -103,10 +104,11 @@ class PermissionDryRun(QWidget):
 
     def show_tools(self, names: Sequence[str]) -> None:
         """Show the tools of the open conversation."""
-        chosen = self._tools.currentText()
+        chosen = self._tools.currentData()
         self._tools.clear()
-        self._tools.addItems(list(names))
-        self._tools.setCurrentIndex(max(0, self._tools.findText(chosen)))
+        for name in names:
+            self._tools.addItem(show_hidden(tool_title(name)), name)
+        self._tools.setCurrentIndex(max(0, self._tools.findData(chosen)))
         for widget in (self._help, self._row):
             widget.setVisible(bool(names))
         self._none.setVisible(not names)
@@ -120,8 +122,8 @@ class PermissionDryRun(QWidget):
         arguments, problem = arguments_from_json(self._arguments.text())
         if arguments is None:
             self._show_answer(problem, "error")
-        elif self._tools.currentText():
-            self.requested.emit(self._tools.currentText(), arguments)
+        elif self._tools.count():
+            self.requested.emit(self._tools.currentData(), arguments)
 
     def _show_answer(self, words: str, kind: str) -> None:
         self._answer.setText(words)
@@ -235,8 +237,9 @@ class AuditLogSettings(QWidget):
 
     def _title(self, entry: AuditEntry) -> str:
         about = next((value for value in entry.input.values() if isinstance(value, str)), "")
-        path = " → ".join((*entry.agent_path, entry.tool))
-        return show_hidden(" ".join(f"{path}  {about}"[:_MAX_LINE_LENGTH].split()))
+        path = " → ".join((*entry.agent_path, tool_title(entry.tool)))
+        line = f"{path}: {about}" if about else path
+        return show_hidden(" ".join(line[:_MAX_LINE_LENGTH].split()))
 
     def _summary(self, entry: AuditEntry) -> str:
         parts = [self._decision_text(entry)]

@@ -15,6 +15,7 @@ from ui.style.controls import ElidedLabel, button, label
 from ui.style.layouts import FlowRows
 from ui.style.text import format_count, format_dollars
 from ui.style.theme import SPACE_M, SPACE_S
+from ui.style.tool_labels import tool_title
 
 
 class SpecialistCard(Card):
@@ -40,7 +41,7 @@ class SpecialistCard(Card):
         vbox(head, description, details, parent=self, spacing=SPACE_S, margins=SPACE_M)
 
     def _details(self, specialist: Specialist) -> str:
-        tools = ", ".join(specialist.tools) or self.tr("none")
+        tools = ", ".join(map(tool_title, specialist.tools)) or self.tr("none")
         facts = [self.tr("Tools: {0}").format(tools)]
         if specialist.model:
             facts.append(self.tr("Model: {0}").format(specialist.model))

@@ -12,6 +12,7 @@ from ui.style.boxes import vbox
 from ui.style.controls import ComboBox, label
 from ui.style.text import plain_tooltip
 from ui.style.theme import SPACE_S, SPACE_XS
+from ui.style.tool_labels import tool_title
 from ui.style.widgets import WrappedChoice
 
 ANY_TOOL = "*"
@@ -29,7 +30,7 @@ class GroupedMenu(ComboBox):
     def __init__(self, characters: int, missing: str, parent: QWidget | None = None) -> None:
         """`characters` is the least width."""
         super().__init__(parent)
-        self._missing = missing
+        self.missing = missing
         self._rows = QStandardItemModel(self)
         self.setModel(self._rows)
         self.setMinimumContentsLength(characters)
@@ -55,7 +56,7 @@ class GroupedMenu(ComboBox):
     def select(self, value: str) -> None:
         """Select a choice; one that is missing is added."""
         if self.findData(value) < 0:
-            self.add_choice(self._missing.format(value), value)
+            self.add_choice(self.missing.format(value), value)
         self.setCurrentIndex(self.findData(value))
 
 
@@ -87,8 +88,14 @@ class ToolMenu(GroupedMenu):
         for group in self._groups:
             self.add_heading(group_title(group))
             for tool in group.tools:
-                self.add_choice(tool.name, tool.name, tool.description)
+                self.add_choice(tool_title(tool.name), tool.name, tool.description)
         self.select(chosen)
+
+    def select(self, value: str) -> None:
+        """Select a tool; one that is missing is added, in words."""
+        if self.findData(value) < 0:
+            self.add_choice(self.missing.format(tool_title(value)), value)
+        super().select(value)
 
 
 VISIBLE_LINES = 11
@@ -164,7 +171,8 @@ class ToolChecklist(QWidget):
         self._rows.append((heading, choices))
 
     def _tool_box(self, tool: AvailableTool) -> WrappedChoice:
-        words = self.tr("{0} – may change something").format(tool.name) if tool.changes else tool.name
+        title = tool_title(tool.name)
+        words = self.tr("{0} – may change something").format(title) if tool.changes else title
         choice = self._checkbox(tool.name, words)
         choice.setToolTip(plain_tooltip(tool.description))
         return choice
@@ -173,7 +181,7 @@ class ToolChecklist(QWidget):
         box = QCheckBox()
         box.setChecked(name in self._chosen)
         box.toggled.connect(partial(self._toggle_tool, name))
-        return WrappedChoice(box, words or name)
+        return WrappedChoice(box, words or tool_title(name))
 
     def _toggle_tool(self, name: str, is_chosen: bool) -> None:  # noqa: FBT001  # a slot
         if is_chosen:

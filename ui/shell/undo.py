@@ -17,6 +17,7 @@ from ui.bridge.session_controls import UndoRequest, UndoResult
 from ui.shell.banners import Banner, BannerArea, BannerButton
 from ui.style.text import show_hidden, truncate
 from ui.style.theme import ThemeSource
+from ui.style.tool_labels import tool_title
 from ui.transcript.view import TranscriptView
 from ui.transcript.viewport.positions import current_row
 
@@ -258,10 +259,10 @@ class UndoPresenter(QObject):
         if item is None and request.ids and not request.is_redo:
             return self._checkpoints_heading
         if request.is_redo:
-            name = shorten(item.name) if isinstance(item, ToolCallItem) else ""
+            name = shorten(tool_title(item.name)) if isinstance(item, ToolCallItem) else ""
             return self.tr("Redo what “{0}” changed").format(name) if name else self.tr("Redo what was undone")
         if isinstance(item, ToolCallItem):
-            return self.tr("Undo what “{0}” changed").format(shorten(item.name))
+            return self.tr("Undo what “{0}” changed").format(shorten(tool_title(item.name)))
         text = shorten(item.text) if isinstance(item, UserItem) else ""
         return self.tr("Undo all changes since “{0}”").format(text) if text else self.tr("Undo all changes")
 

@@ -30,6 +30,7 @@ from ui.style.list_rows import paint_row_background
 from ui.style.style_sheet import selected_background
 from ui.style.text import plain_tooltip, show_hidden, translate_sentence
 from ui.style.theme import RADIUS_M, SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, icon
+from ui.style.tool_labels import tool_title
 
 _FILE, _FATE, _REPLACE = range(3)
 _MAX_VISIBLE_ROWS = 7
@@ -311,7 +312,7 @@ class UndoDialog(QDialog):
 
     def _show_other_effects(self, forecast: RestorePlan) -> None:
         words = self.tr("“{0}” takes back what it did besides.")
-        lines = [words.format(_visible(name)) for name in forecast.undo_tools]
+        lines = [words.format(_visible(tool_title(name))) for name in forecast.undo_tools]
         lines += [show_hidden(translate_sentence(refusal)) for refusal in forecast.undo_refusals]
         self._other_effects.setText("\n".join(lines))
         self._other_effects.setVisible(bool(lines))
@@ -322,7 +323,7 @@ class UndoDialog(QDialog):
         lines = [self.tr("What these calls did cannot be undone:")]
         for calls in irreversible:
             count = self.tr("{0} times").format(calls.count) if calls.count > 1 else self.tr("once")
-            line = f"•  {_visible(calls.tool)} ({count})"
+            line = f"•  {_visible(tool_title(calls.tool))} ({count})"
             lines.append(f"{line}: {', '.join(map(_visible, calls.examples))}" if calls.examples else line)
             if calls.files:
                 lines.append("    " + self.tr("It changed {0}").format(", ".join(map(_visible, calls.files))))

@@ -5,6 +5,8 @@ from typing import Literal
 from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.types.tool_calls import Effect, ToolClass
+from desktop_agent.types.tool_calls import tool_title as runtime_tool_title
+from ui.style.text import translate_sentence
 
 Tag = Literal["safe", "caution", "risk"]
 """The colour of a label, as the style sheet calls it."""
@@ -37,25 +39,9 @@ def tool_class_label(tool_class: ToolClass) -> tuple[str, Tag]:
 
 
 def tool_title(name: str) -> str:
-    """Return what a tool of our own does, in the person's language; any other name as it is."""
-    titles = {
-        "ask_user": _tr("Ask you"),
-        "calculate": _tr("Calculate"),
-        "change_mode": _tr("Change the mode"),
-        "delete_file": _tr("Delete a file"),
-        "edit_file": _tr("Edit a file"),
-        "fetch_page": _tr("Read a web page"),
-        "find_files": _tr("Find files"),
-        "list_files": _tr("List files"),
-        "move_file": _tr("Move a file"),
-        "read_file": _tr("Read a file"),
-        "run_command": _tr("Run a command"),
-        "search_files": _tr("Search in files"),
-        "update_todos": _tr("Update the to-do list"),
-        "view_image": _tr("Look at a picture"),
-        "write_file": _tr("Write a file"),
-    }
-    return titles.get(name, name)
+    """Return what a tool does, in the person's language; a name that has no words as it is."""
+    title = runtime_tool_title(name)
+    return title if isinstance(title, str) else translate_sentence(title)
 
 
 def server_step_title(name: str) -> str:

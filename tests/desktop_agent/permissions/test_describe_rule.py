@@ -86,8 +86,9 @@ def test_that_a_commit_starts_hooks_is_said() -> None:
         (("edit @ /ws", "write @ /ws"), "/ws", "edit and write anywhere in the workspace /ws"),
         (("edit @ /ws", "write @ /ws", "move"), "/ws/src", "edit, write and move in /ws/src"),
         (("edit @ /ws",), "/ws/src", "edit in /ws/src"),
-        (("edit @ /ws",), "/other", "edit @ /ws in /other"),
-        (("edit @ server:d1",), "/ws/src", "edit @ server:d1 in /ws/src"),
+        (("edit_file @ /ws", "s__put"), "/ws", "“Edit a file” and “Put (s)” anywhere in the workspace /ws"),
+        (("edit @ /ws",), "/other", "edit for the workspace /ws in /other"),
+        (("edit @ server:d1",), "/ws/src", "edit, as it is described now, in /ws/src"),
         (("a{b} @ /ws",), "/ws/{c}", "a{b} in /ws/{c}"),
     ],
 )

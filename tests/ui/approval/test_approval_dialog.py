@@ -108,7 +108,7 @@ def test_it_says_who_asks_for_what(driver):
     assert driver.dialog.accessibleName() == "Approve tool call"
     assert driver.dialog.windowModality() == Qt.WindowModality.WindowModal
     assert "The agent researcher → writer asks to use" in driver.words
-    assert {"write_file", "Can change things", "Writes files", "a.txt: 1 line added, 1 removed"} <= set(driver.words)
+    assert {"Write a file", "Can change things", "Writes files", "a.txt: 1 line added, 1 removed"} <= set(driver.words)
     shown = driver.part(QPlainTextEdit, "Arguments").toPlainText()
     assert "\\u202e" in shown
     assert not any(each.startswith("In the folder") for each in driver.words)
@@ -266,7 +266,7 @@ def test_closing_decides_nothing(driver, how):
 def test_every_call_has_its_own_decision(driver):
     driver.show(call(1), call(2, "run_command"), call(3))
     rows = driver.part(QListWidget, "Waiting calls")
-    assert [rows.item(i).text() for i in range(3)] == ["write_file", "run_command", "write_file"]
+    assert [rows.item(i).text() for i in range(3)] == ["Write a file", "Run a command", "Write a file"]
     rows.setCurrentRow(1)
     driver.settled()
     driver.click("Deny")
@@ -283,7 +283,7 @@ def test_every_call_has_its_own_decision(driver):
 def test_one_decision_for_all_of_a_kind(driver):
     driver.show(call(1), call(2, "run_command"), call(3))
     box = driver.dialog.findChild(QCheckBox)
-    assert box.text() == "Also for the other call of write_file"
+    assert box.text() == "Also for the other call of “Write a file”"
     box.setChecked(True)
     driver.edit('{"path": "b", "content": "edited"}')
     driver.click("Allow once")

@@ -82,4 +82,4 @@ def test_those_of_servers_stand_under_their_titles_and_are_allowed_only_as_they_
 def test_a_rule_about_every_tool_says_so():
     rule = Rule(effect=RuleEffect.ASK, tool="*")
     assert str(rule_sentence(rule)) == "every tool with any arguments"
-    assert str(rule_sentence(rule.model_copy(update={"tool": "fetch_page"}))) == "fetch_page with any arguments"
+    assert str(rule_sentence(rule.model_copy(update={"tool": "fetch_page"}))) == "“Read a web page” with any arguments"

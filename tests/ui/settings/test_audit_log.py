@@ -64,7 +64,7 @@ def test_each_says_who_decided_and_what_came_of_it(form, changes, words):
     form.show_entries([replace(ENTRY, **changes)], is_all=True)
 
     ((title, story),) = rows(form)
-    assert title.startswith("researcher → write_file")
+    assert title.startswith("researcher → Write a file: a⟨U+202E⟩.txt")
     assert story.startswith(words)
 
 
@@ -128,14 +128,14 @@ def test_a_theme_that_changes_after_it_is_gone_finds_nothing_of_it(qtbot):
 def test_letters_from_the_right_reorder_nothing(form):
     form.show_entries([replace(ENTRY, tool="run", agent_path=(), input={"line": "mv א ב > ג"})], is_all=True)
     item = form.findChild(QListWidget).item(0)
-    assert item.data(Qt.ItemDataRole.AccessibleTextRole).startswith("run mv א ב > ג. Allowed")
+    assert item.data(Qt.ItemDataRole.AccessibleTextRole).startswith("run: mv א ב > ג. Allowed")
     layout = QTextLayout(item.text())
     layout.beginLayout()
     layout.createLine().setLineWidth(900)
     layout.endLayout()
-    assert from_left(layout) == "runmvאב>ג"
+    assert from_left(layout) == "run:mvאב>ג"
     details = form.findChild(QPlainTextEdit)
-    assert {"runmvאב>ג", '"line":"mvאב>ג"'} <= set(rows_of(details))
+    assert {"run:mvאב>ג", '"line":"mvאב>ג"'} <= set(rows_of(details))
     details.selectAll()
     details.copy()
     assert '"line": "mv א ב > ג"' in QGuiApplication.clipboard().text()

@@ -100,7 +100,7 @@ def driver(qtbot):
 
 def test_each_says_what_happens_in_it_with_its_rules_word_for_word(driver):
     assert {"Plan", "Nothing is changed", "Accept edits", "Changes files unasked"} <= set(driver.words)
-    assert {"Careful", "Look twice.", "Deny", "fetch_page with any arguments"} <= set(driver.words)
+    assert {"Careful", "Look twice.", "Deny", "“Read a web page” with any arguments"} <= set(driver.words)
     assert driver.part(QPushButton, "Remove Plan") is None
 
 
@@ -110,7 +110,7 @@ def test_a_new_one_is_written_with_a_rule(driver):
     assert driver.part(QLineEdit, "Short name").text() == "no-pushing"
     driver.part(QRadioButton, "Change files unasked; all else is asked about").click()
     driver.type("Instructions", "Never push.")
-    driver.rule("Deny", "run_command", "Commands that begin with", "git push")
+    driver.rule("Deny", "Run a command", "Commands that begin with", "git push")
     assert "Deny: commands that begin with “git push”" in driver.words
     driver.click("Add rule")
     driver.click("Save")
@@ -146,7 +146,7 @@ def test_a_new_one_is_written_with_a_rule(driver):
 )
 def test_what_a_rule_is_about(driver, about, text, pattern):
     driver.click("Edit Careful")
-    driver.rule("Ask", "run_command", about)
+    driver.rule("Ask", "Run a command", about)
     if text:
         driver.part(QLineEdit, "Folder, host or command").setText(text)
     driver.click("Add rule")
@@ -165,7 +165,7 @@ def test_what_a_rule_is_about(driver, about, text, pattern):
 )
 def test_what_is_no_rule_is_said(driver, about, text, words):
     driver.click("Edit Careful")
-    driver.rule("Deny", "run_command", about, text)
+    driver.rule("Deny", "Run a command", about, text)
     assert (words in " ".join(driver.words)) is bool(text)
     driver.click("Add rule")
     assert words in " ".join(driver.words)
@@ -180,10 +180,10 @@ def test_what_is_no_rule_is_said(driver, about, text, words):
 
 def test_what_is_allowed_of_a_server_is_the_tool_as_it_is_and_what_is_denied_whatever_it_becomes(driver):
     driver.click("Edit Careful")
-    for effect, tool in (("Allow", "t__find"), ("Deny", "t__find"), ("Ask", "Every tool")):
+    for effect, tool in (("Allow", "Find (t)"), ("Deny", "Find (t)"), ("Ask", "Every tool")):
         driver.rule(effect, tool)
         driver.click("Add rule")
-    driver.rule("Allow", "t__close")
+    driver.rule("Allow", "Close (t)")
     assert "does not run now" in " ".join(driver.words)
     driver.click("Cancel rule")
     driver.click("Save")
@@ -193,9 +193,9 @@ def test_what_is_allowed_of_a_server_is_the_tool_as_it_is_and_what_is_denied_wha
 
 def test_a_rule_that_is_changed_is_another_rule_and_one_can_be_removed(driver):
     driver.click("Edit Careful")
-    driver.click("Change the rule: fetch_page with any arguments")
+    driver.click("Change the rule: “Read a web page” with any arguments")
     # It is not known here, and stays.
-    assert driver.part(QComboBox, "Tool").currentText() == "fetch_page (not here now)"
+    assert driver.part(QComboBox, "Tool").currentText() == "Read a web page (not here now)"
     driver.pick("What becomes of the calls", "Ask")
     driver.click("Change rule")
     driver.click("Save")
@@ -203,7 +203,7 @@ def test_a_rule_that_is_changed_is_another_rule_and_one_can_be_removed(driver):
     assert (rule.effect, rule.tool) == (RuleEffect.ASK, "fetch_page")
     assert rule.id != NO_NETWORK.id
     driver.click("Edit Careful")
-    driver.click("Remove the rule: fetch_page with any arguments")
+    driver.click("Remove the rule: “Read a web page” with any arguments")
     driver.click("Save")
     assert driver.said[-1][0].rules == ()
 

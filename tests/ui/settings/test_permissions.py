@@ -136,7 +136,7 @@ def test_it_says_what_rules_are_and_how_a_call_is_tried(driver):
 
 def test_a_call_is_judged(driver):
     driver.form.dry_run.show_tools(("read_file", "write_file"))
-    driver.part(QComboBox).setCurrentText("write_file")
+    driver.part(QComboBox).setCurrentText("Write a file")
     driver.part(QLineEdit).setText('{"path": "a.txt"}')
     driver.bot.mouseClick(driver.buttons("Check")[0], Qt.MouseButton.LeftButton)
 

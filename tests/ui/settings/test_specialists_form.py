@@ -106,7 +106,7 @@ def driver(qtbot):
 
 
 def test_each_is_shown_with_what_it_may_use(driver):
-    facts = "Tools: read_file · Budget: 33 % · At most 5k tokens · At most $0.12 · At most 1.67 minutes"
+    facts = "Tools: Read a file · Budget: 33 % · At most 5k tokens · At most $0.12 · At most 1.67 minutes"
     assert {"reviewer", "Reads code", facts} <= set(driver.words)
 
 
@@ -115,10 +115,10 @@ def test_a_new_one_is_written(driver):
     assert driver.part(QLineEdit, "Name").hasFocus()
     driver.write(Name="researcher", Description="Looks up", Instructions="You look up.")
     driver.choose_model("small")
-    driver.tick("t__find")
-    driver.tick("read_file")
-    driver.tick("write_file – may change something")
-    driver.tick("write_file – may change something")
+    driver.tick("Find (t)")
+    driver.tick("Read a file")
+    driver.tick("Write a file – may change something")
+    driver.tick("Write a file – may change something")
     assert "2 chosen. It never has more than whoever calls it." in driver.words
     driver.part(QSpinBox, "Share of the budget").setValue(25)
     driver.part(QSpinBox, "Most tokens").setValue(9000)
@@ -162,14 +162,14 @@ def test_the_models_that_servers_listed_are_offered_and_another_by_its_name(driv
 def test_tools_that_are_not_known_now_stay_and_are_marked(driver):
     driver.dialog.specialists.show_tools((SERVED,))
     driver.click("Edit reviewer")
-    assert driver.tools == {"t__find": False, "read_file": True}
+    assert driver.tools == {"Find (t)": False, "Read a file": True}
     assert "Not here now; whoever calls it must have them" in driver.words
-    driver.tick("read_file")
-    driver.tick("t__find")
+    driver.tick("Read a file")
+    driver.tick("Find (t)")
     # It is there still, for who slipped; and what comes late finds what is ticked.
-    assert driver.tools == {"t__find": True, "read_file": False}
+    assert driver.tools == {"Find (t)": True, "Read a file": False}
     driver.dialog.specialists.show_tools((BUILT_IN, SERVED))
-    assert driver.tools == {"read_file": False, "write_file – may change something": False, "t__find": True}
+    assert driver.tools == {"Read a file": False, "Write a file – may change something": False, "Find (t)": True}
     driver.click("Save")
     assert driver.said[-1][0].tools == ("t__find",)
 
@@ -179,12 +179,12 @@ def test_of_many_tools_one_is_looked_for(driver):
     driver.dialog.specialists.show_tools((BUILT_IN, many))
     driver.click("Add specialist…")
     driver.type("Find a tool", "WRITE")
-    assert list(driver.tools) == ["write_file – may change something"]
+    assert list(driver.tools) == ["Write a file – may change something"]
     assert "Many" not in driver.words
-    driver.tick("write_file – may change something")
+    driver.tick("Write a file – may change something")
     driver.part(QLineEdit, "Find a tool").clear()
     assert len(driver.tools) == 32
-    assert driver.tools["write_file – may change something"]
+    assert driver.tools["Write a file – may change something"]
 
 
 def test_what_is_not_shown_stays_when_one_is_changed(driver):

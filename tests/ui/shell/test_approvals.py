@@ -37,7 +37,7 @@ async def ready(screen):
 def test_a_rule_for_one_call_lets_the_others_run_once(on_screen, tmp_path):
     async def work(screen):
         dialog, approvals = await ask(screen, tmp_path / "work")
-        screen.find(QCheckBox, "Also for the other call of write_file").setChecked(True)
+        screen.find(QCheckBox, "Also for the other call of “Write a file”").setChecked(True)
         screen.press("Always allow…")
         rules = await until(lambda: [each for each in dialog.findChildren(QRadioButton) if each.isVisible()])
         rules[0].click()
@@ -55,7 +55,7 @@ def test_a_decision_that_is_refused_leaves_its_call_to_be_decided(on_screen, tmp
         dialog, approvals = await ask(screen, tmp_path / "work")
         first, second = (each.approval_id for each in approvals.open_approvals)
         # The others wait with it: it was one answer.
-        screen.find(QCheckBox, "Also for the other call of write_file").setChecked(True)
+        screen.find(QCheckBox, "Also for the other call of “Write a file”").setChecked(True)
         dialog._decide(AllowAlways(rule_id="unknown"), True)
         assert [each.approval_id for each in approvals.open_approvals] == [first, second]
         assert dialog.isVisible()

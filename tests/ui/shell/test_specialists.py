@@ -92,7 +92,7 @@ def test_its_steps_fold_under_its_call_while_it_works_and_its_approvals_show_the
         screen.press("Send")
         dialog = await screen.wait_for(ApprovalDialog, "Approve tool call")
         assert "The agent reviewer asks to use" in screen.words(dialog)
-        assert "write_file" in screen.words(dialog)
+        assert "Write a file" in screen.words(dialog)
         (call,) = [each for each in screen.conversation.transcript if isinstance(each, ToolCallItem)]
         assert (call.name, call.delegated, call.state) == ("reviewer", True, CallState.WAITING)
         assert str(call.output) == "write_file · path: a.txt · content: x\n"

@@ -325,7 +325,7 @@ def test_what_cannot_be_undone_is_named(on_screen, folder):
         screen.conversation.session_controls.set_mode("accept-edits")
         await screen.say("change it")
         opened = await since(screen)
-        assert opened.words[-1].endswith("run_command (once): echo hello")
+        assert opened.words[-1].endswith("Run a command (once): echo hello")
         assert rows_of(opened) == {"a.txt": "Put back"}
         opened.reject()
 
@@ -605,7 +605,7 @@ def test_what_changed_after_the_undoing_is_asked_about_and_comes_back_by_undo(on
         (folder / "a.txt").write_text("mine, newer")
         await press_in_row(screen, card(screen), "Redo")
         opened = await until(lambda: dialog(screen))
-        assert "Redo what “write_file” changed" in opened.words
+        assert "Redo what “Write a file” changed" in opened.words
         assert rows_of(opened) == {"a.txt": "Stays as it is"}
         assert any(each.startswith("It was changed after it was undone.") for each in opened.words)
         opened.findChild(QTreeWidget).topLevelItem(0).setCheckState(2, Qt.CheckState.Checked)

@@ -14,6 +14,7 @@ from ui.bridge.permissions import PendingApproval
 from ui.bridge.waiting_calls import WaitingDetails
 from ui.style.text import one_line, truncate
 from ui.style.text_display import in_logical_order
+from ui.style.tool_labels import tool_title
 
 MAX_LENGTH = 120
 _MARKUP = frozenset("<>&")
@@ -31,10 +32,11 @@ class CallWords:
 
 def describe_call(call: PendingApproval) -> CallWords:
     """Return the tool and its arguments on one line of at most MAX_LENGTH characters."""
+    title = tool_title(call.tool)
     if not _is_short(call.arguments):
-        line = f"{call.tool}: {call.subject}" if call.subject else call.tool
+        line = f"{title}: {call.subject}" if call.subject else title
         return CallWords(truncate(one_line(line, MAX_LENGTH) + " …", MAX_LENGTH), is_whole=False)
-    exact = f"{call.tool}: {_arguments(call.arguments)}"
+    exact = f"{title}: {_arguments(call.arguments)}"
     # The exact line stays as it is only if it has no line breaks, no spaces in a row and nothing hidden.
     shown = one_line(exact, len(exact))
     is_whole = shown == exact and len(exact) <= MAX_LENGTH and in_logical_order(exact) == exact
@@ -47,7 +49,7 @@ def may_allow_unseen(details: WaitingDetails) -> bool:
     return (
         words.is_whole
         and not _MARKUP.intersection(words.line)
-        and all(find_lookalike(word, is_name=True) is None for word in words.line.split())
+        and all(find_lookalike(word, is_name=True) is None for word in (call.tool, *_arguments(call.arguments).split()))
         and not details.has_outside_content
         # Why the person is asked, the words of a server, and that nothing is stored stand only in the dialog.
         and not (call.reasons or call.outsiders or call.server or call.server_says or call.is_in_memory)

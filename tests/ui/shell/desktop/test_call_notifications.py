@@ -71,7 +71,7 @@ def test_a_call_is_shown_with_its_decisions_and_allowed_once(on_screen, bus, tmp
             assert title == "Boats"
             assert text.splitlines() == [
                 "A call waits for your approval:",
-                'write_file: {"path": "a.txt", "content": "Hello"}',
+                'Write a file: {"path": "a.txt", "content": "Hello"}',
             ]
             assert server.offered == ["Show", "Deny", "Allow once"]
             server.click(number, "allow")
@@ -237,7 +237,7 @@ def test_words_of_the_model_form_no_markup_and_no_line_of_ours(on_screen, bus, t
             assert title == "A call of <b>yours</b> ⟨U+202E⟩gnihton"
             first, second = text.splitlines()
             assert first == "A call waits for your approval:"
-            assert second.startswith("write_file: ")
+            assert second.startswith("Write a file: ")
             assert "&lt;/i&gt; &amp;" in second
             assert "<" not in text
             assert not {"\u202e", "\u2066"} & set(text)

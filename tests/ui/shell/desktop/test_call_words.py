@@ -42,11 +42,11 @@ def may_allow(call, *, outside=False):
 @pytest.mark.parametrize(
     ("call", "line"),
     [
-        (command("make test"), "run_command: make test"),
-        (write(), 'write_file: {"path": "a.txt", "content": "Hello"}'),
+        (command("make test"), "Run a command: make test"),
+        (write(), 'Write a file: {"path": "a.txt", "content": "Hello"}'),
         (PendingApproval("1", "now", {}), "now: {}"),
         (PendingApproval("1", "say", {"to": {"all": [1, None, "x"]}}), 'say: {"to": {"all": [1, null, "x"]}}'),
-        (command("x" * (MAX_LENGTH - len("run_command: "))), f"run_command: {'x' * (MAX_LENGTH - 13)}"),
+        (command("x" * (MAX_LENGTH - len("Run a command: "))), f"Run a command: {'x' * (MAX_LENGTH - 15)}"),
     ],
 )
 def test_a_small_call_is_whole_on_its_line(call, line):
@@ -58,7 +58,7 @@ def test_a_small_call_is_whole_on_its_line(call, line):
 @pytest.mark.parametrize(
     "line",
     [
-        "x" * (MAX_LENGTH - len("run_command: ") + 1),
+        "x" * (MAX_LENGTH - len("Run a command: ") + 1),
         "make\ntest",
         "make  test",
         " make",
