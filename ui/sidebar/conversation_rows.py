@@ -294,7 +294,7 @@ class ConversationView(QListView):
             fill_conversation_menu(
                 self._menu,
                 count=len(ids),
-                is_pinned=conversation.is_pinned,
+                is_pinned=all(row.is_pinned for row in map(self.rows.conversation_at, self.rows.rows_of(ids)) if row),
                 is_archived=self._level.is_archive,
                 is_marked=self.marks.is_marked(conversation.id),
                 toggle_mark=lambda: self.marks.begin_or_unmark(conversation.id),

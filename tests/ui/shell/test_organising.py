@@ -13,6 +13,7 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
+from ui.shell.commands.menu_bar import MenuBar
 from ui.sidebar.organising import OrganisePresenter
 from ui.style.list_rows import RowRole
 
@@ -47,10 +48,14 @@ def selected(screen):
     return [index.data() for index in rows(screen).selectedIndexes()]
 
 
+def open_menu(screen, title):
+    rows(screen).customContextMenuRequested.emit(rows(screen).visualRect(index_of(screen, title)).center())
+    return next(each for each in rows(screen).findChildren(QMenu) if each.isVisible())
+
+
 def choose(screen, title, words):
     """Choose an entry of the menu of a row."""
-    rows(screen).customContextMenuRequested.emit(rows(screen).visualRect(index_of(screen, title)).center())
-    menu = next(each for each in rows(screen).findChildren(QMenu) if each.isVisible())
+    menu = open_menu(screen, title)
     action = next(action for action in menu.actions() if action.text() == words)
     menu.close()
     action.trigger()
@@ -135,6 +140,37 @@ def test_pins_and_the_archive_are_undone_by_the_notice(on_screen):
         await until(lambda: titles(screen) == [])
         screen.find(QToolButton, "Archive. Go up to: All conversations").click()
         await until(lambda: titles(screen) == ["Today", "c", "b", "a"])
+
+    on_screen(work)
+
+
+@pytest.mark.usefixtures("menus")
+def test_menus_show_one_of_pin_and_unpin(on_screen):
+    async def work(screen):
+        await stored(screen, "a", "b")
+        await listed(screen, "Today", "b", "a")
+        choose(screen, "a", "Pin")
+        await until(lambda: titles(screen) == ["Pinned", "a", "Today", "b"])
+        bar = await until(lambda: screen.window.findChild(MenuBar))
+        in_bar = next(each for each in bar.findChildren(QMenu) if each.accessibleName() == "Conversation")
+
+        def shown():
+            """The entries of the row's menu and of the menu bar that pin or archive."""
+            texts = []
+            for open_one in (lambda: open_menu(screen, "a"), lambda: in_bar.popup(QPoint()) or in_bar):
+                menu = open_one()
+                entries = [each.text() for each in menu.actions() if each.isVisible()]
+                texts += [text for text in entries if "pin" in text.lower() or "rchive" in text]
+                menu.close()
+            return texts
+
+        choose(screen, "a", "Select several")
+        archive = ["Archive", "Archive this conversation"]
+        assert shown() == ["Unpin", archive[0], "Unpin this conversation", archive[1]]
+        choose(screen, "b", "Select several")
+        assert shown() == ["Pin", archive[0], "Pin this conversation", archive[1]]
+        # Hidden entries would have no keys.
+        assert all(each.isVisible() for each in in_bar.actions())
 
     on_screen(work)
 

@@ -39,6 +39,8 @@ class WindowAction(QAction):
         self.synonyms = synonyms
         self.is_numbered = False
         self.applies = applies
+        self.takes_back: WindowAction | None = None
+        """The action that this one takes back: menus show the one of the two that applies, else the other."""
         self.default_keys = "" if keys is None else QKeySequence(keys).toString()
         self.setShortcut(self.default_keys)
         # Qt guesses from the text otherwise, and takes several for the settings of the program.

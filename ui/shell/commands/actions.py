@@ -264,8 +264,11 @@ class WindowActions(QObject):
         other_words, text = self.tr("title name chat"), self.tr("Rename this conversation")
         self._add("conversation/place", "rename", text, None, window.rename, other_words, self._has_conversation)
         window.frame.title.double_clicked.connect(window.rename)
-        for place, text, action, other_words in actions:
-            self._add(place, action, text, None, partial(act, action), other_words, partial(applies, action))
+        added = {
+            action: self._add(place, action, text, None, partial(act, action), other_words, partial(applies, action))
+            for place, text, action, other_words in actions
+        }
+        added["unpin"].takes_back, added["unarchive"].takes_back = added["pin"], added["archive"]
         other_words, text = self.tr("tree versions history all"), self.tr("Branches of this conversation")
         command = window.page.branches.tree.open
         self._add("conversation/copy", "branches", text, "Ctrl+Shift+B", command, other_words, self._has_messages)

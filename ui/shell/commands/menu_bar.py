@@ -103,6 +103,10 @@ class MenuBar(QMenuBar):
         for action in menu.actions():
             if isinstance(action, WindowAction):
                 action.setEnabled(action.applies())
+                if action.takes_back is not None:
+                    is_shown = action.isEnabled() and not action.takes_back.applies()
+                    action.setVisible(is_shown)
+                    action.takes_back.setVisible(not is_shown)
         if self.height() == 0:
             # Opened by its letter: Qt has placed it over the bar already.
             self._set_shown(shown=True)
@@ -111,9 +115,10 @@ class MenuBar(QMenuBar):
 
     def _on_closed(self, menu: QMenu) -> None:
         self._is_closing = True
-        # At once: the keys of a disabled action do nothing, though it may apply by the next moment.
+        # At once: the keys of a disabled or hidden action do nothing, though it may apply by the next moment.
         for action in menu.actions():
             action.setEnabled(True)
+            action.setVisible(True)
         QTimer.singleShot(0, self, self._leave)
 
     def _on_focus(self, before: QWidget | None, now: QWidget | None) -> None:
