@@ -351,19 +351,25 @@ class PermissionPolicy:
         self._store.untrusted_changed()
 
     async def verdict(
-        self, call: ToolUse, tool: AnyTool | None, known_names: Iterable[str] = (), *, digest: str | None = None
+        self,
+        call: ToolUse,
+        tool: AnyTool | None,
+        known_names: Iterable[str] = (),
+        *,
+        digest: str | None = None,
+        is_unclear: bool = False,
     ) -> Verdict:
         """Take a call through the gates in order. `call.input` is what would run.
 
         `known_names` are listed for a model that asked for a tool that does not exist. `digest` is that of the call, if
-        it is known already.
+        it is known already. `is_unclear`: neither the tool nor the disk is asked what the call is about.
         """
         if not self.allows_name(call.name):
             return deny("The tool “{name}” may not be used here.", name=call.name)
         entry = await run_by_size(lambda: admit(call, tool, known_names, digest), call.input)
         if isinstance(entry, Denied):
             return entry
-        subjects = await _call_subjects(entry.tool, entry.input, self._workspace)
+        subjects = None if is_unclear else await _call_subjects(entry.tool, entry.input, self._workspace)
         case = CallFacts(entry.tool, entry.digest, subjects, self._workspace)
         return self._decide(case, await self._protected_paths(case))
 

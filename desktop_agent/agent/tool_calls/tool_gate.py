@@ -40,6 +40,7 @@ _log = logging.getLogger(__name__)
 # The timeout for a tool's questions about a call (subjects, preview), in seconds.
 TOOL_QUERY_TIMEOUT = 10.0
 _HOOK_ASKS = Sentence("A hook wants a person to decide.")
+_NOT_JUDGED = Sentence("The rules could not be applied to this call in time, so you decide.")
 _TOOL_REMOVED = (
     "Not run: the tool “{name}” is no longer there. Either the server that offers it has ended. It is started when it "
     "is needed: call again. Or it was turned off or removed after the call was made: if it is missing then too, find "
@@ -176,12 +177,29 @@ class ToolGate:
             return await context.permission_policy.verdict(use, call.tool, context.tools.names, digest=call.digest)
 
         result = await (supervisor.run(verdict, TOOL_QUERY_TIMEOUT) if may_wait else supervisor.run_inline(verdict))
-        if not isinstance(result, Fault):
-            if not isinstance(result, Denied) and call.input is arguments:
-                call.digest = result.digest
+        if isinstance(result, Fault):
+            _log.error("a call of tool %s could not be judged: %s", call.use.name, result.trace)
+            result = await self._verdict_when_unclear(call)
+        if not isinstance(result, Denied) and call.input is arguments:
+            call.digest = result.digest
+        return result
+
+    async def _verdict_when_unclear(self, call: ToolExecution) -> Verdict:
+        """Return the verdict about a call that could not be judged: the person is asked, unless its tool is denied."""
+        context, use = self._batch.context, call.effective_use
+
+        async def verdict() -> Verdict:
+            policy = context.permission_policy
+            return await policy.verdict(use, call.tool, context.tools.names, digest=call.digest, is_unclear=True)
+
+        result = await self._batch.supervisor.run(verdict, TOOL_QUERY_TIMEOUT)
+        if isinstance(result, Fault):
+            words = {"words": result.description}
+            return Denied(Outcome.FAILED, Sentence("The call could not be judged. {words}", words))
+        if isinstance(result, Denied):
             return result
-        _log.error("a call of tool %s could not be judged: %s", call.use.name, result.trace)
-        return Denied(Outcome.FAILED, Sentence("The call could not be judged. {words}", {"words": result.description}))
+        own = result if isinstance(result, Ask) else Ask(result.digest)
+        return replace(own, reasons=(_NOT_JUDGED, *own.reasons))
 
     def is_offered(self, call: ToolExecution) -> bool:
         """Return whether the name still stands for the tool that was evaluated."""

@@ -413,3 +413,35 @@ class TestLarge:
         desk.uses[0].input["word"] = "another"
         await running
         assert desk.outcomes == [Outcome.DENIED]
+
+
+async def never(_given: Words) -> tuple[PathSubject, ...]:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+@pytest.mark.parametrize("rules", [(), (rule(RuleEffect.ALLOW),)])
+@pytest.mark.parametrize("reads", [True, False])
+async def test_a_call_that_cannot_be_judged_in_time_is_asked_about(
+    monkeypatch: pytest.MonkeyPatch, rules: tuple[Rule, ...], reads: bool
+) -> None:
+    monkeypatch.setattr("desktop_agent.agent.tool_calls.tool_gate.TOOL_QUERY_TIMEOUT", 0.01)
+    act = tool("act", reads=reads, subjects=never)
+    desk = Desk(call("1", "act"), tools=[act], permission_policy=PermissionPolicy(rules))
+    running = desk.start()
+    await desk.asked()
+    (approval,) = desk.approvals.open_approvals
+    assert str(approval.reasons[0]) == "The rules could not be applied to this call in time, so you decide."
+    assert not desk.memory.of(ToolStarted)
+    desk.decide(AllowOnce())
+    await running
+    assert desk.outcomes == [Outcome.SUCCEEDED]
+
+
+async def test_what_cannot_be_judged_in_time_is_still_denied_by_its_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("desktop_agent.agent.tool_calls.tool_gate.TOOL_QUERY_TIMEOUT", 0.01)
+    policies = [PermissionPolicy((rule(RuleEffect.DENY),)), PermissionPolicy(mode=PLAN_MODE)]
+    for policy in policies:
+        desk = Desk(call("1", "act"), tools=[tool("act", subjects=never)], permission_policy=policy)
+        await desk.start()
+        assert desk.outcomes == [Outcome.DENIED]
