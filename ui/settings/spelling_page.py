@@ -12,6 +12,7 @@ from ui.forms.model_fields import add_model_fields, translate_preference
 from ui.style.boxes import vbox
 from ui.style.removal import remove_widget
 from ui.style.theme import SPACE_XS
+from ui.style.widgets import WrappedChoice
 
 
 class SpellingSettings(QWidget):
@@ -59,6 +60,7 @@ class _LanguageBoxes(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._boxes: dict[str, QCheckBox] = {}
+        self._choices: list[WrappedChoice] = []
         self._chosen: tuple[str, ...] = ()
         self._default = ""
         self._column = vbox(parent=self, spacing=SPACE_XS, margins=0)
@@ -66,12 +68,13 @@ class _LanguageBoxes(QWidget):
     def show_languages(self, languages: Sequence[str], default: str) -> None:
         self._default = default
         if [*self._boxes] != [*languages]:
-            for box in self._boxes.values():
-                remove_widget(self._column, box)
-            self._boxes = {language: QCheckBox(_language_name(language)) for language in languages}
-            for box in self._boxes.values():
+            for choice in self._choices:
+                remove_widget(self._column, choice)
+            self._boxes = {language: QCheckBox() for language in languages}
+            self._choices = [WrappedChoice(box, _language_name(language)) for language, box in self._boxes.items()]
+            for choice, box in zip(self._choices, self._boxes.values(), strict=True):
                 box.toggled.connect(self._on_toggled)
-                self._column.addWidget(box)
+                self._column.addWidget(choice)
             for box in [*self._boxes.values()][:1]:
                 self.setFocusProxy(box)
         self._check_boxes()

@@ -65,10 +65,12 @@ class StorageSettings(QWidget):
         self._backups = QListWidget()
         self._copies = _MigrationCopies()
         self._new_folder: Path | None = None
-        self._no_backups = label(self.tr("There is no backup yet."), "muted")
+        self._no_backups = label(self.tr("There is no backup yet."), "muted", wrap=True)
         self._dialog: QFileDialog | None = None
         self._is_busy = self._is_compacting = False
         self._build(themes, form)
+        # Else the longest button would set the width of all, instead of breaking its words.
+        self.setMinimumWidth(SPACE_L)
         self.show_last_check(None)
         self.show_backups(())
 
@@ -272,7 +274,7 @@ class _MigrationCopies(QWidget):
             "Before a new version changes how conversations are saved, it makes a copy. It can be opened again in a "
             "new folder, with the pictures and preferences of today."
         )
-        heading = label(self.tr("Copies made before an upgrade"), "heading")
+        heading = label(self.tr("Copies made before an upgrade"), "heading", wrap=True)
         self._rows = vbox(spacing=SPACE_M, margins=0)
         parts = (heading, label(about, "muted", wrap=True), self._rows)
         vbox(*parts, parent=self, spacing=SPACE_M, margins=(0, SPACE_L, 0, 0))

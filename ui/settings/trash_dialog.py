@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QWidget
 
 from desktop_agent.types.errors import Sentence
@@ -154,13 +154,27 @@ class TrashDialog(QDialog):
             widget.setEnabled(can_act and bool(self._list.selectedItems()))
         # With large text there is only room for the question while it is asked.
         self._foot.setVisible(self._confirm.isHidden())
-        self._hint.setVisible(self._confirm.isHidden())
+        self._fit_hint()
         # The selection must not change while it is asked about.
         self._list.setEnabled(self._confirm.isHidden())
 
     def _on_scrolled(self, value: int) -> None:
         if self._has_more and value >= self._list.verticalScrollBar().maximum():
             self.end_reached.emit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_hint()
+
+    def _fit_hint(self) -> None:
+        """Show what the rows say too only where the list and the buttons leave room for it."""
+        layout, width = self.layout(), self.width()
+        if layout is None:
+            return
+        needed = layout.totalMinimumHeightForWidth(width)
+        if self._hint.isHidden():
+            needed += self._hint.heightForWidth(width - 2 * SPACE_L) + SPACE_M
+        self._hint.setVisible(self._confirm.isHidden() and needed <= self.height())
 
     def _connect(self) -> None:
         self._confirm.confirmed.connect(self._on_confirmed)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QObject, QSize
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
@@ -45,6 +45,9 @@ def label(text: str = "", kind: LabelKind = "", *, wrap: bool = False) -> QLabel
     set_by_name(widget, textFormat="PlainText")
     widget.setText(text)
     widget.setWordWrap(wrap)
+    if QGuiApplication.isRightToLeft():
+        # Else Qt puts a text of Latin letters at the left.
+        set_by_name(widget, alignment="AlignRight|AlignVCenter|AlignAbsolute")
     if kind:
         widget.setProperty("kind", kind)
     return widget

@@ -1,5 +1,8 @@
 """With large letters or long words in a narrow window the settings need no scrolling sideways, and nothing is cut."""
 
+from datetime import UTC, datetime
+from pathlib import Path
+
 import pytest
 from PySide6.QtCore import QTranslator
 from PySide6.QtWidgets import (
@@ -13,6 +16,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from desktop_agent.storage.backups.backup import Backup, StoredCounts
+from desktop_agent.storage.backups.migration_copies import MigrationCopy
 from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
 from desktop_agent.types.permissions import Mode, Rule, RuleEffect, RuleScope
 from desktop_agent.types.policies import Specialist
@@ -156,6 +161,18 @@ def test_long_words_have_room_in_a_narrow_window(qtbot, long_words, width, begin
         area = dialog._pages.currentWidget()
         qtbot.waitUntil(lambda area=area: area.horizontalScrollBar().maximum() == 0 and cut(dialog) == [])
     assert dialog.width() == width
+
+
+def test_spelling_backups_and_copies_have_room_in_the_narrowest_window(qtbot, long_words):
+    dialog, at, counts = long_words, datetime(2026, 3, 1, tzinfo=UTC), StoredCounts(1, 0, 2)
+    dialog.spelling.show_languages(["de_DE", "en_US"], "en_US", "/data/hunspell")
+    dialog.storage.show_backups([Backup(Path("/data/backups/a"), at, counts, 2000)])
+    dialog.storage.show_copies([MigrationCopy(Path("/data/a"), at, 9, "", counts, 2000)])
+    dialog.resize(300, 640)
+    for page in ("spelling", "storage"):
+        dialog.show_page(page)
+        area = dialog._pages.currentWidget()
+        qtbot.waitUntil(lambda area=area: area.horizontalScrollBar().maximum() == 0 and cut(dialog) == [])
 
 
 def test_a_narrow_dialog_has_its_sections_in_a_menu(qtbot, long_words):

@@ -20,7 +20,7 @@ class Driver:
         self.dialog.show()
 
     def box(self, language):
-        return next(each for each in self.dialog.findChildren(QCheckBox) if each.text() == NAMES[language])
+        return next(each for each in self.dialog.findChildren(QCheckBox) if each.accessibleName() == NAMES[language])
 
     def show(self, *languages):
         self.dialog.set_preferences(Preferences(spelling=SpellingPreferences(languages=languages)))

@@ -1,0 +1,29 @@
+"""The trash on a small screen with large letters."""
+
+from PySide6.QtWidgets import QPushButton
+
+from ui.settings.trash_dialog import TrashDialog
+from ui.style.style_sheet import apply_theme
+from ui.style.theme import ThemeSource
+
+
+def test_with_large_text_every_button_is_inside(qtbot, qapp):
+    font, palette, themes = qapp.font(), qapp.palette(), ThemeSource()
+    themes.use(themes.theme, 229)
+    apply_theme(qapp, themes)
+    try:
+        dialog = TrashDialog(themes, 30)
+        qtbot.addWidget(dialog)
+        dialog.show()
+        hint = next(each for each in dialog.findChildren(type(dialog._hint)) if "30 days" in each.text())
+        dialog.resize(300, 1400)
+        qtbot.waitUntil(hint.isVisible)
+        dialog.resize(300, 560)
+        buttons = [each for each in dialog.findChildren(QPushButton) if each.isVisible()]
+        assert len(buttons) == 4
+        rect = dialog.rect()
+        qtbot.waitUntil(lambda: all(rect.contains(each.mapTo(dialog, each.rect().bottomRight())) for each in buttons))
+    finally:
+        qapp.setStyleSheet("")
+        qapp.setFont(font)
+        qapp.setPalette(palette)
