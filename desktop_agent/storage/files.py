@@ -45,7 +45,7 @@ def not_writable_error(path: Path, detail: str = "") -> StorageFailed:
     """Return the error for missing rights to write."""
     return StorageFailed(
         Sentence("“{path}” cannot be written to.", {"path": str(path)}),
-        "Change the folder's permissions, or choose another data folder.",
+        "Make the folder writable, or choose another one.",
         detail=detail,
     )
 

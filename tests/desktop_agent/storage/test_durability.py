@@ -1,6 +1,7 @@
 """A process that is killed, a disk that is full, a folder that cannot be written to, a database that others hold."""
 
 import asyncio
+import errno
 import os
 import signal
 import sqlite3
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.storage.content_files import PictureFiles
+from desktop_agent.storage.files import file_error
 from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.storage.store import DATABASE_NAME, Store
 from desktop_agent.types.errors import DatabaseBusy, DiskFull, StorageFailed
@@ -180,6 +182,10 @@ async def test_a_disk_that_is_read_only_says_so(small_disk: Path) -> None:
     remount(small_disk, "ro")
     with pytest.raises(StorageFailed, match="cannot be written to"):
         await Store.open(small_disk / "new")
+    # Also where a backup is restored, an export written or a copy kept: no other data folder helps there.
+    assert str(file_error(OSError(errno.EROFS, "Read-only file system"), small_disk).remedy) == (
+        "Make the folder writable, or choose another one."
+    )
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
