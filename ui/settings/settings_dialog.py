@@ -40,7 +40,7 @@ from ui.settings.usage.usage_page import UsageSettings
 from ui.style.accessibility import choose_toggled_row
 from ui.style.boxes import vbox
 from ui.style.controls import ComboBox, button, label
-from ui.style.layouts import FlowRows
+from ui.style.layouts import FlowRows, FocusFollower
 from ui.style.list_rows import RowDelegate
 from ui.style.server_fields import Status, StatusLine
 from ui.style.text import translate_sentence
@@ -256,6 +256,7 @@ class SettingsDialog(QDialog):
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         page.setAutoFillBackground(False)
         scroll.viewport().setAutoFillBackground(False)
+        FocusFollower(scroll)
         self._pages.addWidget(scroll)
         TabOrder(self._list, page)
         self._list.addItem(title)

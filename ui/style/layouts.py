@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from PySide6.QtCore import QEvent, QSize
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QPushButton, QScrollArea, QSizePolicy, QWidget
 
 from ui.style.boxes import vbox
 from ui.style.controls import set_by_name
@@ -177,6 +177,23 @@ def _minimum_width(item: QWidget) -> int:
 
 _MIN_HEIGHT = 60
 """Pixels in which two lines of text are read."""
+
+
+class FocusFollower(QObject):
+    """Scrolls an area to what gets the keyboard from code or assistive technology. Qt does so for Tab alone."""
+
+    def __init__(self, area: QScrollArea) -> None:
+        super().__init__(area)
+        self._area = area
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            app.focusChanged.connect(self._show_focused)
+
+    def _show_focused(self, _before: QWidget | None, now: QWidget | None) -> None:
+        # What is clicked must not move away before the button is released.
+        is_clicked = QApplication.mouseButtons() != Qt.MouseButton.NoButton
+        if now is not None and not is_clicked and self._area.isAncestorOf(now):
+            self._area.ensureWidgetVisible(now, 0, SPACE_S)
 
 
 class ScrollColumn(QScrollArea):

@@ -25,8 +25,6 @@ from ui.style.server_fields import (
 )
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 
-TITLE_WIDTH = 110
-
 
 class ServerRow(QWidget):
     """The base of every row: a title, controls, and a status line."""
@@ -35,9 +33,8 @@ class ServerRow(QWidget):
         super().__init__(parent)
         self._controls = hbox(spacing=SPACE_S)
         self.state_line = StatusLine(themes)
-        name = label(title, "strong")
-        name.setMinimumWidth(TITLE_WIDTH)
-        self._line = hbox(name, self._controls, spacing=SPACE_S, grow=self._controls)
+        self.title_label = label(title, "strong")
+        self._line = hbox(self.title_label, self._controls, spacing=SPACE_S, grow=self._controls)
         margins = (0, SPACE_XS, 0, SPACE_XS)
         self._rows = vbox(self._line, self.state_line, parent=self, spacing=SPACE_XS, margins=margins)
 

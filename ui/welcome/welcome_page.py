@@ -6,8 +6,8 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
-from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from desktop_agent.types.errors import Sentence
@@ -16,7 +16,7 @@ from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelServers
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import IconButton, button, label, set_style_property
-from ui.style.layouts import FlowRows
+from ui.style.layouts import FlowRows, FocusFollower
 from ui.style.removal import remove_widget
 from ui.style.server_fields import Status, dialect_names
 from ui.style.theme import READING_WIDTH, SPACE_L, SPACE_M, SPACE_S, SPACE_XL, SPACE_XS, ThemeSource, pixmap
@@ -77,6 +77,8 @@ class WelcomePage(QScrollArea):
         self._escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         self._escape.activated.connect(self.back_requested)
         self.set_back_button(is_there=False)
+        # Labels take over another size of text after this.
+        themes.changed.connect(lambda: QTimer.singleShot(0, self, self._align_titles))
         self._custom.submitted.connect(self.custom_submitted)
         self._custom.submitted_for_session.connect(self.custom_session_submitted)
 
@@ -104,6 +106,7 @@ class WelcomePage(QScrollArea):
             row.use_pressed.connect(partial(self.local_chosen.emit, server.endpoint.id))
             self._local_rows[server.endpoint.id] = row
             self._locals.addWidget(row)
+        self._align_titles()
 
     def set_endpoint_state(self, endpoint_id: str, state: str, sentence: Sentence | str = "") -> None:
         """Show how connecting goes: idle, busy, ok, error or no_keyring. An unknown id is the typed address."""
@@ -116,6 +119,18 @@ class WelcomePage(QScrollArea):
             row.set_narrow(narrow=self._is_narrow)
         margin = SPACE_M if self._is_narrow else SPACE_XL
         self._page.setContentsMargins(margin, margin, margin, margin)
+        self._align_titles()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._align_titles()
+
+    def _align_titles(self) -> None:
+        """Give all titles of servers the width of the widest, so that what is beside them begins at one edge."""
+        rows: list[ServerRow] = [*self._local_rows.values(), *self._cloud_rows.values()]
+        widest = max(row.title_label.sizeHint().width() for row in rows)
+        for row in rows:
+            row.title_label.setMinimumWidth(widest)
 
     @property
     def _is_narrow(self) -> bool:
@@ -152,6 +167,7 @@ class WelcomePage(QScrollArea):
         page.setLayout(self._page)
         self._page.insertWidget(1, middle, 100)
         self.setWidget(page)
+        FocusFollower(self)
 
     def _head(self) -> QHBoxLayout:
         drawing = QLabel()

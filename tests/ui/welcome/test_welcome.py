@@ -223,3 +223,18 @@ def test_one_thing_is_suggested_the_demo_where_no_server_here_has_a_model(driver
     assert suggested() == ["Try the demo"]
     driver.page.set_local_servers([Found(server, (ModelInfo("m"),)) for server in LOCAL_SERVERS[:2]])
     assert suggested() == ["Use Ollama"]
+
+
+def test_what_is_beside_the_titles_begins_at_one_edge(driver):
+    driver.page.set_local_servers([Found(LOCAL_SERVERS[0], (ModelInfo("m"),))])
+    fields = [driver.part(QLineEdit, f"API key for {each.title}") for each in CLOUD_PROVIDERS]
+    driver.bot.waitUntil(lambda: len({each.mapTo(driver.page, each.rect().topLeft()).x() for each in fields}) == 1)
+
+
+def test_the_page_scrolls_to_what_assistive_technology_gives_the_keyboard(driver):
+    driver.page.resize(800, 300)
+    driver.page.activateWindow()
+    last = driver.part(QLineEdit, "Address of the server")
+    last.setFocus(Qt.FocusReason.OtherFocusReason)
+    viewport = driver.page.viewport()
+    driver.bot.waitUntil(lambda: viewport.rect().contains(last.mapTo(viewport, last.rect().bottomRight())))

@@ -8,6 +8,7 @@ from ui.forms.controls import check_box
 from ui.settings.schedule_form import ScheduleForm
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
+from ui.style.layouts import FocusFollower
 from ui.style.server_fields import Status, StatusLine
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 
@@ -59,6 +60,7 @@ class ScheduleDialog(QDialog):
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         page.setAutoFillBackground(False)
         scroll.viewport().setAutoFillBackground(False)
+        FocusFollower(scroll)
         foot = hbox(button(self.tr("Close"), self.reject), start_stretch=True)
         tray = self._tray.view or self._tray.widget
         parts = (label(title, "heading"), self._only, tray, scroll, self._problem)
