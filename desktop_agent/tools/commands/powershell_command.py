@@ -4,7 +4,7 @@ import os
 import shlex
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -25,18 +25,18 @@ from desktop_agent.tools.commands.run_command import (
     MAX_LINE_LENGTH,
     MAX_SECONDS,
     NOT_STARTED,
-    OVERHEAD_SECONDS,
     command_folder,
+    command_tool,
     make_temporary_folder,
     remove_tree,
 )
 from desktop_agent.tools.files.read_tools import relative_path
-from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
+from desktop_agent.tools.tool import RunningCall, Tool
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import Sentence, ToolFailed
 from desktop_agent.types.permissions import CommandSubject, Subject
-from desktop_agent.types.tool_calls import CommandPart, CommandPreview, Effect, Preview, ToolClass
+from desktop_agent.types.tool_calls import CommandPart, CommandPreview, Preview
 
 _MAX_PARSED_LINES = 50
 _MAX_PROBLEM = 200
@@ -78,22 +78,10 @@ class RunPowerShellInput(BaseModel):
 def run_powershell(
     workspace: Workspace, find_program: Callable[[], str | None] | None = None
 ) -> Tool[RunPowerShellInput]:
-    """Make the tool for a workspace. It has the name of the other one, so that rules which deny hold for both."""
+    """Make the tool for a workspace. Rules that deny one command hold for it too."""
     find = find_program or (lambda: find_powershell(os.environ, workspace.folder))
-    commands = _PowerShellTool(workspace, find)
-    return Tool(
-        name="run_command",
-        description=_DESCRIPTION,
-        schema=ModelSchema(RunPowerShellInput),
-        run=commands.run,
-        tool_class=ToolClass.MUTATING,
-        effects=frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK}),
-        preview=commands.preview,
-        subjects=commands.subjects,
-        always_asked=_ALWAYS_ASKED,
-        timeout=MAX_SECONDS + OVERHEAD_SECONDS,
-        scope=str(workspace.folder),
-    )
+    tool = command_tool(_PowerShellTool(workspace, find), RunPowerShellInput, _DESCRIPTION)
+    return replace(tool, always_asked=_ALWAYS_ASKED)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -103,6 +103,8 @@ _NO_SANDBOX = (
     "Nothing on this system can hold the command to reading, so it was not run. Call again: the person is asked then."
 )
 NOT_STARTED = "The command was not started."
+_Params = TypeVar("_Params", bound=BaseModel)
+_Params_contra = TypeVar("_Params_contra", bound=BaseModel, contravariant=True)
 
 
 class RunCommandInput(BaseModel):
@@ -121,6 +123,32 @@ class RunCommandInput(BaseModel):
             "“example.org:8443” for one port. Without any it has no network. For a package manager name its index and, "
             "where that is another, the host of its files."
         ),
+    )
+
+
+class CommandCalls(Protocol[_Params_contra]):
+    """What the calls of a tool that runs commands do in one workspace."""
+
+    @property
+    def workspace(self) -> Workspace: ...
+    async def run(self, params: _Params_contra, call: RunningCall, /) -> tuple[Text, ...]: ...
+    async def preview(self, params: _Params_contra, /) -> Preview: ...
+    async def subjects(self, params: _Params_contra, /) -> tuple[Subject, ...]: ...
+
+
+def command_tool(calls: CommandCalls[_Params], params: type[_Params], description: str) -> Tool[_Params]:
+    """Declare the tool that runs commands. Each shell has it under this name, so that rules hold for all."""
+    return Tool(
+        name="run_command",
+        description=description,
+        schema=ModelSchema(params),
+        run=calls.run,
+        tool_class=ToolClass.MUTATING,
+        effects=frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK}),
+        preview=calls.preview,
+        subjects=calls.subjects,
+        timeout=MAX_SECONDS + OVERHEAD_SECONDS,
+        scope=str(calls.workspace.folder),
     )
 
 
@@ -149,19 +177,12 @@ def run_command(
     files.
     """
     commands = _CommandTool(workspace, own_folders, private_hosts, confinement, resolve, is_checkout)
-    return Tool(
-        name="run_command",
-        description=_DESCRIPTION,
-        schema=ModelSchema(RunCommandInput),
-        run=commands.run,
-        tool_class=ToolClass.MUTATING,
-        effects=frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE, Effect.NETWORK}),
-        preview=commands.preview,
-        subjects=commands.subjects,
-        brings=lambda params: _untrusted_source(params) if params.hosts else None,
-        timeout=MAX_SECONDS + OVERHEAD_SECONDS,
-        scope=str(workspace.folder),
-    )
+    tool = command_tool(commands, RunCommandInput, _DESCRIPTION)
+
+    def source(params: RunCommandInput) -> UntrustedSource | None:
+        return _untrusted_source(params) if params.hosts else None
+
+    return replace(tool, brings=source)
 
 
 @dataclass(frozen=True)
