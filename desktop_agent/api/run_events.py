@@ -105,7 +105,7 @@ def error_from_event(event: ErrorOccurred, failure: AgentError | None = None) ->
         return failure.with_traceback(None)
     kind = _error_class(event.kind)
     if issubclass(kind, ProviderError):
-        return kind(event.message, detail=event.detail, remedy=event.remedy)
+        return kind(event.sentence.values.get("message", event.message), detail=event.detail, remedy=event.remedy)
     return kind(event.sentence, event.remedy, detail=event.detail)
 
 

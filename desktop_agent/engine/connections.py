@@ -148,7 +148,7 @@ class Connections:
             if forgotten != self._forgotten:
                 continue  # meanwhile it was removed or changed, or its key was
             if key is None and endpoint.needs_key:
-                raise AuthenticationFailed(f"there is no key for {endpoint.title} yet.")
+                raise AuthenticationFailed(Sentence("there is no key for {server} yet.", {"server": endpoint.title}))
             self._providers[endpoint_id] = self._make(endpoint, key)
         return self._providers[endpoint_id]
 

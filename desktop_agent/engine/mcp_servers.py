@@ -435,7 +435,7 @@ class SamplingHandler:
         message = answer.message(MessageState.COMPLETE, now())
         names = {tool.name for tool in request.tools}
         if any(call.malformed is not None or call.name not in names for call in message.tool_uses):
-            raise ToolUseFailed("it asked for a tool of the server in a way that cannot be read.")
+            raise ToolUseFailed(Sentence("it asked for a tool of the server in a way that cannot be read."))
         is_truncated = message.stop_reason in TRUNCATED_STOP_REASONS
         return SamplingAnswer(message.text, model, message.usage, is_truncated, message.tool_uses)
 

@@ -4,7 +4,7 @@ import asyncio
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator
 
-from desktop_agent.types.errors import UnreadableAnswer
+from desktop_agent.types.errors import Sentence, UnreadableAnswer
 
 MAX_PIECE = 8 * 1024
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
@@ -20,7 +20,8 @@ async def decompress(source: AsyncIterator[bytes], encoding: str) -> AsyncGenera
     are how small answers become endless ones.
     """
     if encoding not in _ENCODINGS:
-        raise UnreadableAnswer(f"its body is compressed in a way that was not asked for ({encoding[:40]})")
+        template = "its body is compressed in a way that was not asked for ({encoding})"
+        raise UnreadableAnswer(Sentence(template, {"encoding": encoding[:40]}))
     inflater, pending, piece, is_over = None, b"", b"", False
     async for chunk in source:
         pending = b"" if is_over else pending + chunk
@@ -38,7 +39,7 @@ async def decompress(source: AsyncIterator[bytes], encoding: str) -> AsyncGenera
             try:
                 piece = inflater.decompress(pending, MAX_PIECE)
             except zlib.error:
-                raise UnreadableAnswer("its compressed body is damaged") from None
+                raise UnreadableAnswer(Sentence("its compressed body is damaged")) from None
             pending = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
             if piece:
                 yield piece

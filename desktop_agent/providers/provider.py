@@ -380,8 +380,9 @@ def _all_failed(errors: list[ProviderError]) -> ProviderError:
     if len(errors) == 1:
         return last
     others = "\n".join(f"{error.kind}: {error.message}" for error in errors[:-1])
+    values = {"why": last.cause, "count": str(len(errors))}
     return type(last)(
-        f"{last.message} (all {len(errors)} addresses were tried)",
+        Sentence("{why} (all {count} addresses were tried)", values),
         status=last.status,
         retry_after=last.retry_after,
         retryable=last.retryable,

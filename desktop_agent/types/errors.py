@@ -109,8 +109,8 @@ class TurnMismatch(WrongUse):
 class ProviderError(AgentError):
     """What a model server said, or failed to say.
 
-    `message` is the server's own text, bounded in length. `retry_after` is in seconds. `retryable` is whether
-    asking again, unchanged, may help; it is decided from status and error type, never from the text.
+    `message` is the server's own text, bounded in length; `cause` is that, or our sentence. `retry_after` is in
+    seconds. `retryable`: asking again, unchanged, may help; decided from status and error type, never from the text.
     """
 
     kind = "server"
@@ -121,7 +121,7 @@ class ProviderError(AgentError):
 
     def __init__(
         self,
-        message: str,
+        message: str | Sentence,
         *,
         status: int | None = None,
         retry_after: float | None = None,
@@ -130,7 +130,7 @@ class ProviderError(AgentError):
         detail: str = "",
         remedy: str | Sentence | None = None,
     ) -> None:
-        self.message = message
+        self.message, self.cause = str(message), message
         self.status = status
         self.retry_after = retry_after
         self.retryable = self.retry_by_default if retryable is None else retryable
@@ -174,7 +174,7 @@ class TimedOut(ProviderError):
     template = "The model server took too long: {message}"
 
     @classmethod
-    def after_sending(cls, message: str) -> Self:
+    def after_sending(cls, message: Sentence) -> Self:
         """The server had the whole request when our limit ran out: it may bill it, so only the person asks again."""
         return cls(
             message,

@@ -377,9 +377,12 @@ def _truncated_stream_error(reader: BaseFrameReader, decoder: SseDecoder, answer
     if not reader.recognised and (decoder.frames or decoder.unexpected_line):
         return not_a_model_server_error(answer.headers, answer.redact_key(decoder.unexpected_line))
     if not (decoder.frames or decoder.bad_events):
-        return Truncated("it was empty", request_id=request_id(answer.headers))
-    unreadable = f" ({decoder.bad_events} unreadable events)" if decoder.bad_events else ""
-    return Truncated(f"stream ended without {reader.end_mark}{unreadable}", request_id=request_id(answer.headers))
+        return Truncated(Sentence("it was empty"), request_id=request_id(answer.headers))
+    message = Sentence("stream ended without {mark}", {"mark": reader.end_mark})
+    if decoder.bad_events:
+        values = {"what": message, "count": str(decoder.bad_events)}
+        message = Sentence("{what} ({count} unreadable events)", values)
+    return Truncated(message, request_id=request_id(answer.headers))
 
 
 def load_stop_reasons(dialect: str) -> dict[str, StopReason]:
@@ -389,11 +392,11 @@ def load_stop_reasons(dialect: str) -> dict[str, StopReason]:
 
 
 _REASONS: Mapping[str, StopReason] = load_stop_reasons("any")
-_FAILURE_WORDS: Mapping[str, tuple[type[ProviderError], str]] = {
-    "error": (ServerFailed, "the server ended the answer with an error"),
-    "network_error": (ServerFailed, "the server lost its connection to the model"),
-    **dict.fromkeys(("abort", "aborted"), (ServerFailed, "the server broke the answer off")),
-    "insufficient_system_resource": (Overloaded, "the server stopped the answer for want of resources"),
+_FAILURE_WORDS: Mapping[str, tuple[type[ProviderError], Sentence]] = {
+    "error": (ServerFailed, Sentence("the server ended the answer with an error")),
+    "network_error": (ServerFailed, Sentence("the server lost its connection to the model")),
+    **dict.fromkeys(("abort", "aborted"), (ServerFailed, Sentence("the server broke the answer off"))),
+    "insufficient_system_resource": (Overloaded, Sentence("the server stopped the answer for want of resources")),
 }
 # The default values of Google's enumerations, which gateways print for an empty field.
 _UNSPECIFIED_WORDS = (
@@ -423,8 +426,8 @@ def stop_reason_for(word: str) -> StopReason:
 
 def failure_for(word: str, request_id: str | None) -> ProviderError | None:
     """Return the error if the word means that the answer failed."""
-    kind, message = _FAILURE_WORDS.get(_normalised(word), (None, ""))
-    return None if kind is None else kind(message, request_id=request_id)
+    failure = _FAILURE_WORDS.get(_normalised(word))
+    return None if failure is None else failure[0](failure[1], request_id=request_id)
 
 
 def _normalised(word: str) -> str:

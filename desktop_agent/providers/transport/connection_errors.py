@@ -4,12 +4,14 @@ import errno
 import socket
 import ssl
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from desktop_agent.types.errors import (
     AgentError,
     ConnectionFailed,
     ProviderError,
+    Sentence,
     TimedOut,
     Truncated,
     UnreadableAnswer,
@@ -28,11 +30,12 @@ _PROXY_REMEDY = (
     "(http_proxy, https_proxy, all_proxy)."
 )
 _TLS_REMEDY = "Check whether the address should begin with https:// instead of http://."
+_NOT_HTTP = Sentence("it did not answer in HTTP")
 _ERRNO_SENTENCES = {
-    errno.ECONNREFUSED: "nothing listens at {where}",
-    errno.ENETUNREACH: "there is no route to {where}",
-    errno.EHOSTUNREACH: "there is no route to {where}",
-    errno.ECONNRESET: "{where} closed the connection",
+    errno.ECONNREFUSED: Sentence("nothing listens at {where}"),
+    errno.ENETUNREACH: Sentence("there is no route to {where}"),
+    errno.EHOSTUNREACH: Sentence("there is no route to {where}"),
+    errno.ECONNRESET: Sentence("{where} closed the connection"),
 }
 
 
@@ -42,16 +45,20 @@ def error_from_connect(
     """Return the error for a failure before the server answered. `where` is host and port, for the sentence."""
     name = type(error).__name__
     if name == "ConnectTimeout":
-        return TimedOut(f"no connection to {where} within {limits.connect:g} seconds")
+        values = {"where": where, "seconds": f"{limits.connect:g}"}
+        return TimedOut(Sentence("no connection to {where} within {seconds} seconds", values))
     if name == "WriteTimeout":
-        return TimedOut(f"{where} did not take the request for {limits.idle:g} seconds")
+        values = {"where": where, "seconds": f"{limits.idle:g}"}
+        return TimedOut(Sentence("{where} did not take the request for {seconds} seconds", values))
     if name in ("ReadTimeout", "PoolTimeout"):
-        message = f"{where} said nothing for {limits.headers or limits.idle:g} seconds"
+        message = _silence(where, limits.headers or limits.idle)
         return TimedOut.after_sending(message) if is_sent else TimedOut(message)
     if name in ("InvalidURL", "UnsupportedProtocol"):
-        return WrongUse(f"“{where}” is not an address that can be asked.")
+        return WrongUse(Sentence("“{where}” is not an address that can be asked.", {"where": where}))
     if name == "LocalProtocolError":
-        return ConnectionFailed(f"the request to {where} could not be written", retryable=False)
+        return ConnectionFailed(
+            Sentence("the request to {where} could not be written", {"where": where}), retryable=False
+        )
     if name == "ProxyError":
         return _proxy_error(str(error), where)
     return _error_from_causes(error, where)
@@ -61,11 +68,12 @@ def _proxy_error(message: str, where: str) -> ConnectionFailed:
     """Return the error for a proxy that does not connect: `message` is its name, its status, and words."""
     proxy, status, *_ = f"{message}  ".split(" ")
     if not status.isascii() or not status.isdigit():
-        return ConnectionFailed(f"the proxy {proxy} cannot be reached", remedy=_PROXY_REMEDY)
+        return ConnectionFailed(Sentence("the proxy {proxy} cannot be reached", {"proxy": proxy}), remedy=_PROXY_REMEDY)
     if int(status) == PROXY_AUTH_REQUIRED:
         return proxy_auth_error()
+    values = {"proxy": proxy, "where": where, "status": status}
     return ConnectionFailed(
-        f"the proxy {proxy} does not connect to {where} ({status})",
+        Sentence("the proxy {proxy} does not connect to {where} ({status})", values),
         status=int(status),
         retryable=int(status) >= 500,
         remedy=_PROXY_REMEDY,
@@ -75,7 +83,7 @@ def _proxy_error(message: str, where: str) -> ConnectionFailed:
 def proxy_auth_error() -> ConnectionFailed:
     """Return the error for a proxy that wants credentials (RFC 9110, 15.5.8). The server was never asked."""
     return ConnectionFailed(
-        "the proxy on the way wants a name and a password",
+        Sentence("the proxy on the way wants a name and a password"),
         status=PROXY_AUTH_REQUIRED,
         retryable=False,
         remedy="Put them into the proxy's address, in the system's settings or in the environment "
@@ -87,17 +95,17 @@ def error_from_read(error: Exception, where: str, limits: "ReadLimits") -> Provi
     """Return the error for a failure in the middle of a body; `limits` are those that applied."""
     name = type(error).__name__
     if name == "ReadTimeout" and limits.is_over:
-        message = f"{where} gave signs of life, but nothing more of an answer"
+        message = Sentence("{where} gave signs of life, but nothing more of an answer", {"where": where})
         remedy = "It may be billed already, so it was not sent again by itself. Try again, or ask another server."
         return TimedOut(message, retryable=False, remedy=remedy)
     if name == "ReadTimeout":
-        return TimedOut.after_sending(f"{where} said nothing for {limits.silence:g} seconds")
+        return TimedOut.after_sending(_silence(where, limits.silence))
     if name == "DecodingError":
-        return UnreadableAnswer("its compressed body is damaged")
+        return UnreadableAnswer(Sentence("its compressed body is damaged"))
     fault = _protocol_fault(error)
     if fault is not None and not str(fault).startswith("peer "):
-        return Truncated(f"{where} broke the rules of HTTP in the middle")
-    return Truncated(f"{where} closed the connection")
+        return Truncated(Sentence("{where} broke the rules of HTTP in the middle", {"where": where}))
+    return Truncated(Sentence("{where} closed the connection", {"where": where}))
 
 
 def _error_from_causes(error: BaseException, where: str) -> ProviderError:
@@ -107,31 +115,36 @@ def _error_from_causes(error: BaseException, where: str) -> ProviderError:
     host = where.rpartition(":")[0] or where
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
+            values = {"host": host, "why": cause.verify_message}
             return ConnectionFailed(
-                f"the certificate of {host} is not trusted ({cause.verify_message})",
+                Sentence("the certificate of {host} is not trusted ({why})", values),
                 retryable=False,
                 remedy="Check the address; a private server needs its certificate in the system's trust store.",
             )
         if isinstance(cause, ssl.SSLError):
             return ConnectionFailed(
-                f"{where} does not speak TLS as expected",
+                Sentence("{where} does not speak TLS as expected", {"where": where}),
                 retryable=False,
                 remedy="Check whether the address should begin with http:// instead of https://.",
             )
         if isinstance(cause, socket.gaierror):
-            return ConnectionFailed(f"the name {host} is not known")
+            return ConnectionFailed(Sentence("the name {host} is not known", {"host": host}))
         if isinstance(cause, NotHttp):
             remedy = _TLS_REMEDY if cause.is_tls else None
-            return UnreadableAnswer("it did not answer in HTTP", remedy=remedy)
+            return UnreadableAnswer(_NOT_HTTP, remedy=remedy)
         if isinstance(cause, OSError) and cause.errno in _ERRNO_SENTENCES:
-            return ConnectionFailed(_ERRNO_SENTENCES[cause.errno].format(where=where))
+            return ConnectionFailed(replace(_ERRNO_SENTENCES[cause.errno], values={"where": where}))
     fault = _protocol_fault(error)
     if fault is not None:
         too_long = getattr(fault, "error_status_hint", 0) == 431
-        return UnreadableAnswer("its headers are too long" if too_long else "it did not answer in HTTP")
+        return UnreadableAnswer(Sentence("its headers are too long") if too_long else _NOT_HTTP)
     if type(error).__name__ in ("RemoteProtocolError", "ReadError"):
-        return ConnectionFailed(f"{where} closed the connection without an answer")
-    return ConnectionFailed(f"no connection to {where}")
+        return ConnectionFailed(Sentence("{where} closed the connection without an answer", {"where": where}))
+    return ConnectionFailed(Sentence("no connection to {where}", {"where": where}))
+
+
+def _silence(where: str, seconds: float) -> Sentence:
+    return Sentence("{where} said nothing for {seconds} seconds", {"where": where, "seconds": f"{seconds:g}"})
 
 
 def _protocol_fault(error: BaseException) -> BaseException | None:

@@ -34,6 +34,7 @@ from desktop_agent.types.errors import (
     PermissionRefused,
     ProviderError,
     QuotaExhausted,
+    Sentence,
     ServerFailed,
     UnreadableAnswer,
 )
@@ -118,7 +119,7 @@ def error_from_stream(data: Any, headers: Mapping[str, str]) -> ProviderError:
     error_body = parse_error(data)
     kind = _error_class(error_body.words, error_body.code)
     return kind(
-        (error_body.message or "the stream carried an error without a message")[:MESSAGE_LIMIT],
+        error_body.message[:MESSAGE_LIMIT] or Sentence("the stream carried an error without a message"),
         status=error_body.code,
         retry_after=error_body.retry_after,
         request_id=request_id(headers) or error_body.request_id,
@@ -172,7 +173,7 @@ def error_from_listing(body: bytes) -> ProviderError:
         if type(error) is not ServerFailed or error.status is not None:
             return error
         # The server may have no listing.
-        return UnreadableAnswer(error.message, detail=error.detail)
+        return UnreadableAnswer(error.cause, detail=error.detail)
     return not_a_model_server_error({}, body[:200].decode("utf-8", "replace"))
 
 
@@ -185,13 +186,15 @@ def error_words(error: ProviderError) -> frozenset[str]:
 def not_a_model_server_error(headers: Mapping[str, str], start: str) -> UnreadableAnswer:
     """Return the error for a success that is no event stream and no JSON: a login page, a proxy's greeting."""
     if "html" in headers.get("content-type", "") or start.lstrip()[:1] == "<":
-        return UnreadableAnswer("it sent a web page", detail=start[:200])
-    return UnreadableAnswer("it sent text that no model server sends", detail=start[:200])
+        return UnreadableAnswer(Sentence("it sent a web page"), detail=start[:200])
+    return UnreadableAnswer(Sentence("it sent text that no model server sends"), detail=start[:200])
 
 
 def redirect_error(status: int, target_host: str) -> UnreadableAnswer:
     """Return the error for a 3xx: the key is not sent to another address."""
-    what = f"it points to another address, at {target_host}" if target_host else "it points to another address"
+    what = Sentence("it points to another address")
+    if target_host:
+        what = Sentence("it points to another address, at {host}", {"host": target_host})
     remedy = "If you trust that address, use it as this server's base URL."
     return UnreadableAnswer(what, status=status, retryable=False, remedy=remedy)
 

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from desktop_agent.network.redaction import redact_key
 from desktop_agent.providers.transport import connection_errors, error_responses
-from desktop_agent.types.errors import AgentError, TimedOut, TooLarge, Truncated, UnreadableAnswer, WrongUse
+from desktop_agent.types.errors import AgentError, Sentence, TimedOut, TooLarge, Truncated, UnreadableAnswer, WrongUse
 from desktop_agent.types.providers import FIRST_EVENT_TIMEOUT, HEADERS_TIMEOUT, Timeouts
 
 if TYPE_CHECKING:
@@ -250,7 +250,8 @@ class HttpClient:
             raise await error_from_response(answer, call)
         body = await answer.read(limit + 1)
         if len(body) > limit:
-            raise TooLarge(f"the answer is larger than {limit // (1024 * 1024)} MB", retryable=False)
+            size = {"size": str(limit // (1024 * 1024))}
+            raise TooLarge(Sentence("the answer is larger than {size} MB", size), retryable=False)
         # Callers put it into errors.
         return body if call.secret is None else call.secret.redact(body)
 
@@ -379,9 +380,10 @@ async def _drain(source: AsyncIterator[bytes]) -> None:
 
 
 def _total_timeout(call: HttpRequest) -> TimedOut:
-    message = f"the answer of {call.where} was not finished within {call.timeouts.total:g} seconds"
-    return TimedOut.after_sending(message)
+    values = {"where": call.where, "seconds": f"{call.timeouts.total:g}"}
+    return TimedOut.after_sending(Sentence("the answer of {where} was not finished within {seconds} seconds", values))
 
 
 def _headers_timeout(where: str, limits: Timeouts) -> TimedOut:
-    return TimedOut.after_sending(f"{where} did not begin to answer within {limits.headers:g} seconds")
+    values = {"where": where, "seconds": f"{limits.headers:g}"}
+    return TimedOut.after_sending(Sentence("{where} did not begin to answer within {seconds} seconds", values))

@@ -22,7 +22,7 @@ import httpx
 from desktop_agent.network.fetch import close_failed_handshakes
 from desktop_agent.network.system_proxy import is_exempt, proxy_setting
 from desktop_agent.providers.transport.socket_stream import SocketBackend, SocketStream
-from desktop_agent.types.errors import ConnectionFailed
+from desktop_agent.types.errors import ConnectionFailed, Sentence
 from desktop_agent.types.providers import Timeouts
 
 _READ_SIZE = 64 * 1024
@@ -361,7 +361,8 @@ class ProxyTransport(httpx.AsyncBaseTransport):
             return self._direct
         if proxied is None:
             # Bypassing a proxy that is set would be wrong, so this fails instead.
-            raise ConnectionFailed(f"the proxy set for it is of a kind that is not supported ({unusable})")
+            template = "the proxy set for it is of a kind that is not supported ({kind})"
+            raise ConnectionFailed(Sentence(template, {"kind": str(unusable)}))
         return proxied
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from desktop_agent.providers.transport.json_codec import is_object, loads
-from desktop_agent.types.errors import UnreadableAnswer
+from desktop_agent.types.errors import Sentence, UnreadableAnswer
 
 DONE = object()
 """The data of a `[DONE]` event."""
@@ -150,7 +150,8 @@ class SseDecoder:
 
     def _check_size(self, size: int) -> None:
         if size > self._limit:
-            raise UnreadableAnswer(f"one event is larger than {self._limit // (1024 * 1024)} MB", retryable=False)
+            values = {"size": str(self._limit // (1024 * 1024))}
+            raise UnreadableAnswer(Sentence("one event is larger than {size} MB", values), retryable=False)
 
     def _take_lines(self, lines: bytes) -> None:
         """Read whole lines. The ordinary event, one data line between blank lines, needs no work per line."""

@@ -109,7 +109,7 @@ class Anthropic(ServerAdapter):
                 raise
             raise CachingNotSupported("This server does not keep prompts on request.", detail=error.detail) from None
         except ValueError:
-            raise UnreadableAnswer("the answer to keeping a prompt is not JSON", retryable=False) from None
+            raise UnreadableAnswer(Sentence("the answer to keeping a prompt is not JSON"), retryable=False) from None
         return self._cached_prompt(data, _LONG_LIFETIME if caching.lifetime == "long" else _SHORT_LIFETIME)
 
     def _cached_prompt(self, data: Any, seconds: int) -> CachedPrompt:
@@ -153,7 +153,8 @@ class Anthropic(ServerAdapter):
     def _call(self, path: str, body: RequestBody, fields: dict[str, Any], timeouts: Timeouts) -> HttpRequest:
         data = dumps(fields)
         if self._is_vendors and len(data) > _MAX_BODY_SIZE:
-            raise TooLarge(f"the request is larger than {_MAX_BODY_SIZE // (1024 * 1024)} MB", retryable=False)
+            size = {"size": str(_MAX_BODY_SIZE // (1024 * 1024))}
+            raise TooLarge(Sentence("the request is larger than {size} MB", size), retryable=False)
         headers = _headers(body.betas)
         return HttpRequest(join_url(self._root, path), timeouts, data, self._secret, headers, EVENT_STREAM)
 

@@ -28,7 +28,7 @@ from desktop_agent.providers.transport.json_codec import (
     text_in,
 )
 from desktop_agent.providers.transport.sse import DONE, Frame
-from desktop_agent.types.errors import ServerFailed
+from desktop_agent.types.errors import Sentence, ServerFailed
 from desktop_agent.types.provider_events import StopReason, Usage
 
 _MAX_ITEMS = 1 << 16
@@ -214,6 +214,10 @@ _PREFIX = "response."
 _TEXT = "response.output_text.delta"
 _NO_ITEM = object()
 _STARTS = frozenset({"created", "queued", "in_progress"})
+_END_SENTENCES: Mapping[str, Sentence] = {
+    "failed": Sentence("the server says that the answer failed"),
+    "cancelled": Sentence("the server says that the answer was cancelled"),
+}
 _STATUS_BY_END: Mapping[str, str] = {
     "completed": "completed",
     "incomplete": "incomplete",
@@ -372,9 +376,9 @@ class ResponsesReader(BaseFrameReader):
     def _end_of_answer(self, event_status: str, response: dict[str, Any]) -> None:
         status = text_in(response, "status") or event_status
         self._builder.set_response_id(response.get("id"))
-        if status in ("failed", "cancelled"):
+        if status in _END_SENTENCES:
             error = response.get("error")
-            self._fail({"error": error} if error else {}, f"the server says that the answer {status}")
+            self._fail({"error": error} if error else {}, _END_SENTENCES[status])
             return
         if status not in ("completed", "incomplete"):
             return
@@ -395,8 +399,8 @@ class ResponsesReader(BaseFrameReader):
         for slot in self._slots.unfinished():
             self._feed_item(slot, event, {"item": items.get(slot.number)})
 
-    def _fail(self, data: Any, otherwise: str = "") -> None:
-        if data or not otherwise:
+    def _fail(self, data: Any, otherwise: Sentence | None = None) -> None:
+        if data or otherwise is None:
             super()._fail(data)
         elif self.failure is None:
             self.failure = ServerFailed(otherwise, request_id=error_responses.request_id(self._headers))
