@@ -1117,12 +1117,12 @@
         <translation>Ablehnen und anhalten</translation>
     </message>
     <message>
-        <source>Also for the other {0} calls of {1}</source>
-        <translation>Auch für die anderen {0} Aufrufe von {1}</translation>
+        <source>Also for the other {0} calls of “{1}”</source>
+        <translation>Auch für die anderen {0} Aufrufe von „{1}“</translation>
     </message>
     <message>
-        <source>Also for the other call of {1}</source>
-        <translation>Auch für den anderen Aufruf von {1}</translation>
+        <source>Also for the other call of “{1}”</source>
+        <translation>Auch für den anderen Aufruf von „{1}“</translation>
     </message>
     <message>
         <source>Discard edits</source>
@@ -5354,6 +5354,10 @@ Aufwärts zu: {1}</translation>
         <translation>Fragen Sie den Betreiber des Servers: Sie muss mit https:// beginnen und öffentlich sein.</translation>
     </message>
     <message>
+        <source>Ask you</source>
+        <translation>Rückfrage stellen</translation>
+    </message>
+    <message>
         <source>At the end the server said something else than before. What it said first is shown.</source>
         <translation>Am Ende sagte der Server etwas anderes als vorher. Gezeigt wird, was er zuerst gesagt hat.</translation>
     </message>
@@ -5378,12 +5382,12 @@ Aufwärts zu: {1}</translation>
         <translation>Bytes, die kein Text sind, wurden ersetzt.</translation>
     </message>
     <message>
-        <source>Calls of this conversation are still open.</source>
-        <translation>Aufrufe dieser Unterhaltung sind noch offen.</translation>
+        <source>Calculate</source>
+        <translation>Rechnen</translation>
     </message>
     <message>
-        <source>Change the folder&apos;s permissions, or choose another data folder.</source>
-        <translation>Ändern Sie die Rechte des Ordners, oder wählen Sie einen anderen Datenordner.</translation>
+        <source>Calls of this conversation are still open.</source>
+        <translation>Aufrufe dieser Unterhaltung sind noch offen.</translation>
     </message>
     <message>
         <source>Change the message and send it again.</source>
@@ -5392,6 +5396,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Change the message, the model or its settings; the server says what it does not take.</source>
         <translation>Ändern Sie die Nachricht, das Modell oder dessen Einstellungen; der Server sagt, was er nicht annimmt.</translation>
+    </message>
+    <message>
+        <source>Change the mode</source>
+        <translation>Modus wechseln</translation>
     </message>
     <message>
         <source>Change the price in the file itself.</source>
@@ -5750,6 +5758,10 @@ Aufwärts zu: {1}</translation>
         <translation>Standard</translation>
     </message>
     <message>
+        <source>Delete a file</source>
+        <translation>Datei löschen</translation>
+    </message>
+    <message>
         <source>Delete it first.</source>
         <translation>Löschen Sie es erst.</translation>
     </message>
@@ -5776,6 +5788,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Each call of this tool is asked about.</source>
         <translation>Nach jedem Aufruf dieses Werkzeugs wird gefragt.</translation>
+    </message>
+    <message>
+        <source>Edit a file</source>
+        <translation>Datei bearbeiten</translation>
     </message>
     <message>
         <source>Edit the one that waits, or send a new one.</source>
@@ -5828,6 +5844,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Files that cannot be read.</source>
         <translation>Dateien, die sich nicht lesen lassen.</translation>
+    </message>
+    <message>
+        <source>Find files</source>
+        <translation>Dateien finden</translation>
     </message>
     <message>
         <source>Folders can be {most} deep within one another.</source>
@@ -6162,6 +6182,14 @@ Aufwärts zu: {1}</translation>
         <translation>Verknüpfungen, denen nicht gefolgt wird.</translation>
     </message>
     <message>
+        <source>List files</source>
+        <translation>Dateien auflisten</translation>
+    </message>
+    <message>
+        <source>Look at a picture</source>
+        <translation>Bild ansehen</translation>
+    </message>
+    <message>
         <source>Look at its log, correct it with Edit, then press Test.</source>
         <translation>Sehen Sie in seinem Protokoll nach, berichtigen Sie ihn mit „Bearbeiten“, und drücken Sie dann „Testen“.</translation>
     </message>
@@ -6246,6 +6274,10 @@ Aufwärts zu: {1}</translation>
         <translation>Bilden Sie Nachrichten aus Texten, Bildern, Aufrufen und Ergebnissen und aus dem, was JSON sagen kann.</translation>
     </message>
     <message>
+        <source>Make the folder writable, or choose another one.</source>
+        <translation>Machen Sie den Ordner beschreibbar, oder wählen Sie einen anderen.</translation>
+    </message>
+    <message>
         <source>Make the options with auto_execute_tools=False, or do not.</source>
         <translation>Legen Sie die Optionen mit auto_execute_tools=False an, oder tun Sie es nicht.</translation>
     </message>
@@ -6268,6 +6300,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>More was not understood; only the first kinds of it are listed.</source>
         <translation>Mehr wurde nicht verstanden; nur die ersten Arten davon sind aufgeführt.</translation>
+    </message>
+    <message>
+        <source>Move a file</source>
+        <translation>Datei verschieben</translation>
     </message>
     <message>
         <source>Move what lies in it elsewhere, then undo again.</source>
@@ -6560,6 +6596,14 @@ Aufwärts zu: {1}</translation>
         <translation>Erhöhen Sie das Budget in den Einstellungen, oder machen Sie einmal weiter.</translation>
     </message>
     <message>
+        <source>Read a file</source>
+        <translation>Datei lesen</translation>
+    </message>
+    <message>
+        <source>Read a web page</source>
+        <translation>Webseite lesen</translation>
+    </message>
+    <message>
         <source>Read it again.</source>
         <translation>Lesen Sie es noch einmal.</translation>
     </message>
@@ -6648,6 +6692,10 @@ Aufwärts zu: {1}</translation>
         <translation>Regeln, die ablehnen oder fragen und nur zum Teil verstanden werden: {count}. Sie gelten für mehr Aufrufe als bisher. Sehen Sie Ihre Regeln durch, und legen Sie sie so an, wie Sie sie wollen.</translation>
     </message>
     <message>
+        <source>Run a command</source>
+        <translation>Befehl ausführen</translation>
+    </message>
+    <message>
         <source>Run its command in a terminal to see why; correct it with Edit, then press Test.</source>
         <translation>Führen Sie seinen Befehl in einem Terminal aus, um den Grund zu sehen; berichtigen Sie ihn mit „Bearbeiten“, und drücken Sie dann „Testen“.</translation>
     </message>
@@ -6674,6 +6722,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Scroll up to it, then ask again.</source>
         <translation>Blättern Sie zu ihr hinauf, und fragen Sie dann erneut.</translation>
+    </message>
+    <message>
+        <source>Search in files</source>
+        <translation>In Dateien suchen</translation>
     </message>
     <message>
         <source>See that it is there and may be read.</source>
@@ -7288,6 +7340,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>The rule could not be taken back and still holds: {why}</source>
         <translation>Die Regel ließ sich nicht zurücknehmen und gilt noch: {why}</translation>
+    </message>
+    <message>
+        <source>The rules could not be applied to this call in time, so you decide.</source>
+        <translation>Die Regeln ließen sich nicht rechtzeitig auf diesen Aufruf anwenden, deshalb entscheiden Sie.</translation>
     </message>
     <message>
         <source>The runtime runs these tools itself.</source>
@@ -8046,6 +8102,10 @@ Aufwärts zu: {1}</translation>
         <translation>Entpacken Sie es, und importieren Sie die Datei mit den Unterhaltungen.</translation>
     </message>
     <message>
+        <source>Update the to-do list</source>
+        <translation>Aufgabenliste aktualisieren</translation>
+    </message>
+    <message>
         <source>Use 1 to 64 letters, digits, _ and -.</source>
         <translation>Verwenden Sie 1 bis 64 Buchstaben, Ziffern, _ und -.</translation>
     </message>
@@ -8194,6 +8254,10 @@ Aufwärts zu: {1}</translation>
         <translation>Schreiben Sie ** für Potenzen; ^ bedeutet etwas anderes.</translation>
     </message>
     <message>
+        <source>Write a file</source>
+        <translation>Datei schreiben</translation>
+    </message>
+    <message>
         <source>Write a message first.</source>
         <translation>Schreiben Sie erst eine Nachricht.</translation>
     </message>
@@ -8282,6 +8346,14 @@ Aufwärts zu: {1}</translation>
         <translation>git, festhalten (ein Commit startet die Hooks des Repositorys)</translation>
     </message>
     <message>
+        <source>it asked for a tool of the server in a way that cannot be read.</source>
+        <translation>es verlangte ein Werkzeug des Servers auf eine Weise, die nicht lesbar ist.</translation>
+    </message>
+    <message>
+        <source>it did not answer in HTTP</source>
+        <translation>sie antwortete nicht in HTTP</translation>
+    </message>
+    <message>
         <source>it did not answer within {n} seconds</source>
         <translation>er antwortete nicht innerhalb von {n} Sekunden</translation>
     </message>
@@ -8314,12 +8386,44 @@ Aufwärts zu: {1}</translation>
         <translation>er ist kein Objekt mit „command“ oder „url“</translation>
     </message>
     <message>
+        <source>it points to another address</source>
+        <translation>sie verweist auf eine andere Adresse</translation>
+    </message>
+    <message>
+        <source>it points to another address, at {host}</source>
+        <translation>sie verweist auf eine andere Adresse, bei {host}</translation>
+    </message>
+    <message>
+        <source>it sent a web page</source>
+        <translation>sie schickte eine Webseite</translation>
+    </message>
+    <message>
+        <source>it sent text that no model server sends</source>
+        <translation>sie schickte Text, den kein Modellserver schickt</translation>
+    </message>
+    <message>
+        <source>it was empty</source>
+        <translation>sie war leer</translation>
+    </message>
+    <message>
         <source>it was ended by the signal {code}</source>
         <translation>er wurde durch das Signal {code} beendet</translation>
     </message>
     <message>
         <source>its address holds a name or a password</source>
         <translation>seine Adresse enthält einen Namen oder ein Passwort</translation>
+    </message>
+    <message>
+        <source>its body is compressed in a way that was not asked for ({encoding})</source>
+        <translation>ihr Inhalt ist auf eine Weise komprimiert, die nicht verlangt war ({encoding})</translation>
+    </message>
+    <message>
+        <source>its compressed body is damaged</source>
+        <translation>ihr komprimierter Inhalt ist beschädigt</translation>
+    </message>
+    <message>
+        <source>its headers are too long</source>
+        <translation>ihre Kopfzeilen sind zu lang</translation>
     </message>
     <message>
         <source>its name cannot be used</source>
@@ -8358,8 +8462,24 @@ Aufwärts zu: {1}</translation>
         <translation>llama.cpp behält den letzten Prompt von selbst.</translation>
     </message>
     <message>
+        <source>no connection to {where}</source>
+        <translation>keine Verbindung zu {where}</translation>
+    </message>
+    <message>
+        <source>no connection to {where} within {seconds} seconds</source>
+        <translation>keine Verbindung zu {where} innerhalb von {seconds} Sekunden</translation>
+    </message>
+    <message>
         <source>nothing answers at {where}</source>
         <translation>unter {where} antwortet nichts</translation>
+    </message>
+    <message>
+        <source>nothing listens at {where}</source>
+        <translation>bei {where} nimmt niemand Verbindungen an</translation>
+    </message>
+    <message>
+        <source>one event is larger than {size} MB</source>
+        <translation>ein Ereignis ist größer als {size} MB</translation>
     </message>
     <message>
         <source>one of its headers cannot be sent</source>
@@ -8370,8 +8490,32 @@ Aufwärts zu: {1}</translation>
         <translation>ruff, prüfen und formatieren</translation>
     </message>
     <message>
+        <source>stream ended without {mark}</source>
+        <translation>der Strom endete ohne {mark}</translation>
+    </message>
+    <message>
+        <source>the answer is larger than {size} MB</source>
+        <translation>die Antwort ist größer als {size} MB</translation>
+    </message>
+    <message>
+        <source>the answer of {where} was not finished within {seconds} seconds</source>
+        <translation>die Antwort von {where} war nach {seconds} Sekunden nicht fertig</translation>
+    </message>
+    <message>
+        <source>the answer to keeping a prompt is not JSON</source>
+        <translation>die Antwort auf das Aufbewahren eines Prompts ist kein JSON</translation>
+    </message>
+    <message>
+        <source>the certificate of {host} is not trusted ({why})</source>
+        <translation>dem Zertifikat von {host} wird nicht vertraut ({why})</translation>
+    </message>
+    <message>
         <source>the certificate of “{host}” is not trusted ({why})</source>
         <translation>dem Zertifikat von „{host}“ wird nicht vertraut ({why})</translation>
+    </message>
+    <message>
+        <source>the name {host} is not known</source>
+        <translation>der Name {host} ist nicht bekannt</translation>
     </message>
     <message>
         <source>the name “{host}” is not known</source>
@@ -8382,8 +8526,68 @@ Aufwärts zu: {1}</translation>
         <translation>der Proxy dieses Systems verbindet nicht mit „{host}“ ({status})</translation>
     </message>
     <message>
+        <source>the proxy on the way wants a name and a password</source>
+        <translation>der Proxy auf dem Weg verlangt einen Namen und ein Passwort</translation>
+    </message>
+    <message>
+        <source>the proxy set for it is of a kind that is not supported ({kind})</source>
+        <translation>der dafür eingestellte Proxy ist von einer Art, die nicht unterstützt wird ({kind})</translation>
+    </message>
+    <message>
+        <source>the proxy {proxy} cannot be reached</source>
+        <translation>der Proxy {proxy} ist nicht erreichbar</translation>
+    </message>
+    <message>
+        <source>the proxy {proxy} does not connect to {where} ({status})</source>
+        <translation>der Proxy {proxy} stellt keine Verbindung zu {where} her ({status})</translation>
+    </message>
+    <message>
+        <source>the request is larger than {size} MB</source>
+        <translation>die Anfrage ist größer als {size} MB</translation>
+    </message>
+    <message>
+        <source>the request to {where} could not be written</source>
+        <translation>die Anfrage an {where} ließ sich nicht schreiben</translation>
+    </message>
+    <message>
+        <source>the server broke the answer off</source>
+        <translation>der Server brach die Antwort ab</translation>
+    </message>
+    <message>
+        <source>the server ended the answer with an error</source>
+        <translation>der Server beendete die Antwort mit einem Fehler</translation>
+    </message>
+    <message>
+        <source>the server lost its connection to the model</source>
+        <translation>der Server verlor seine Verbindung zum Modell</translation>
+    </message>
+    <message>
+        <source>the server says that the answer failed</source>
+        <translation>der Server meldet, dass die Antwort fehlschlug</translation>
+    </message>
+    <message>
+        <source>the server says that the answer was cancelled</source>
+        <translation>der Server meldet, dass die Antwort abgebrochen wurde</translation>
+    </message>
+    <message>
+        <source>the server stopped the answer for want of resources</source>
+        <translation>der Server beendete die Antwort, weil ihm Ressourcen fehlten</translation>
+    </message>
+    <message>
+        <source>the stream carried an error without a message</source>
+        <translation>der Strom enthielt einen Fehler ohne Meldung</translation>
+    </message>
+    <message>
         <source>the window (process {pid})</source>
         <translation>das Fenster (Prozess {pid})</translation>
+    </message>
+    <message>
+        <source>there is no key for {server} yet.</source>
+        <translation>für {server} gibt es noch keinen Schlüssel.</translation>
+    </message>
+    <message>
+        <source>there is no route to {where}</source>
+        <translation>es gibt keinen Weg zu {where}</translation>
     </message>
     <message>
         <source>{address} answers instead of {first}.</source>
@@ -8510,6 +8714,10 @@ Aufwärts zu: {1}</translation>
         <translation>{title}: Befehle, die mit {commands} beginnen</translation>
     </message>
     <message>
+        <source>{tool} ({server})</source>
+        <translation>{tool} ({server})</translation>
+    </message>
+    <message>
         <source>{tool} anywhere in the workspace {folder}</source>
         <translation>{tool} überall im Arbeitsordner {folder}</translation>
     </message>
@@ -8536,6 +8744,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>{tool}, as it is described now,</source>
         <translation>{tool}, wie es jetzt beschrieben ist,</translation>
+    </message>
+    <message>
+        <source>{what} ({count} unreadable events)</source>
+        <translation>{what} ({count} unlesbare Ereignisse)</translation>
     </message>
     <message>
         <source>{what} The provider says: {why}</source>
@@ -8568,8 +8780,44 @@ Aufwärts zu: {1}</translation>
         <translation>{what}. {remedy}</translation>
     </message>
     <message>
+        <source>{where} broke the rules of HTTP in the middle</source>
+        <translation>{where} hielt sich mittendrin nicht an die Regeln von HTTP</translation>
+    </message>
+    <message>
+        <source>{where} closed the connection</source>
+        <translation>{where} schloss die Verbindung</translation>
+    </message>
+    <message>
+        <source>{where} closed the connection without an answer</source>
+        <translation>{where} schloss die Verbindung ohne Antwort</translation>
+    </message>
+    <message>
+        <source>{where} did not begin to answer within {seconds} seconds</source>
+        <translation>{where} begann nicht innerhalb von {seconds} Sekunden zu antworten</translation>
+    </message>
+    <message>
+        <source>{where} did not take the request for {seconds} seconds</source>
+        <translation>{where} nahm die Anfrage {seconds} Sekunden lang nicht an</translation>
+    </message>
+    <message>
+        <source>{where} does not speak TLS as expected</source>
+        <translation>{where} spricht TLS nicht wie erwartet</translation>
+    </message>
+    <message>
+        <source>{where} gave signs of life, but nothing more of an answer</source>
+        <translation>{where} gab Lebenszeichen, aber nichts weiter von einer Antwort</translation>
+    </message>
+    <message>
+        <source>{where} said nothing for {seconds} seconds</source>
+        <translation>{where} sagte {seconds} Sekunden lang nichts</translation>
+    </message>
+    <message>
         <source>{who} on “{host}”</source>
         <translation>{who} auf „{host}“</translation>
+    </message>
+    <message>
+        <source>{why} (all {count} addresses were tried)</source>
+        <translation>{why} (alle {count} Adressen wurden versucht)</translation>
     </message>
     <message>
         <source>{why} Imported before that, and kept: {added}.</source>
@@ -8988,6 +9236,10 @@ Aufwärts zu: {1}</translation>
         <translation>„{seq}“ ist keine Stelle in einem Lauf.</translation>
     </message>
     <message>
+        <source>“{tool}”</source>
+        <translation>„{tool}“</translation>
+    </message>
+    <message>
         <source>“{tool}” began to undo it before, and what came of that is not known; it is not begun again.</source>
         <translation>„{tool}“ begann schon einmal, es rückgängig zu machen, und was daraus wurde, ist nicht bekannt; es wird nicht noch einmal begonnen.</translation>
     </message>
@@ -9006,6 +9258,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>“{where}” does not speak TLS as expected</source>
         <translation>„{where}“ spricht kein TLS wie erwartet</translation>
+    </message>
+    <message>
+        <source>“{where}” is not an address that can be asked.</source>
+        <translation>„{where}“ ist keine Adresse, die gefragt werden kann.</translation>
     </message>
     <message>
         <source>A link begins a conversation, or leads to one or to a message in it.</source>
@@ -10778,66 +11034,6 @@ Aufwärts zu: {1}</translation>
         <translation>Kann etwas ändern</translation>
     </message>
     <message>
-        <source>Ask you</source>
-        <translation>Rückfrage stellen</translation>
-    </message>
-    <message>
-        <source>Calculate</source>
-        <translation>Rechnen</translation>
-    </message>
-    <message>
-        <source>Change the mode</source>
-        <translation>Modus wechseln</translation>
-    </message>
-    <message>
-        <source>Delete a file</source>
-        <translation>Datei löschen</translation>
-    </message>
-    <message>
-        <source>Edit a file</source>
-        <translation>Datei bearbeiten</translation>
-    </message>
-    <message>
-        <source>Read a web page</source>
-        <translation>Webseite lesen</translation>
-    </message>
-    <message>
-        <source>Find files</source>
-        <translation>Dateien finden</translation>
-    </message>
-    <message>
-        <source>List files</source>
-        <translation>Dateien auflisten</translation>
-    </message>
-    <message>
-        <source>Move a file</source>
-        <translation>Datei verschieben</translation>
-    </message>
-    <message>
-        <source>Read a file</source>
-        <translation>Datei lesen</translation>
-    </message>
-    <message>
-        <source>Run a command</source>
-        <translation>Befehl ausführen</translation>
-    </message>
-    <message>
-        <source>Search in files</source>
-        <translation>In Dateien suchen</translation>
-    </message>
-    <message>
-        <source>Update the to-do list</source>
-        <translation>Aufgabenliste aktualisieren</translation>
-    </message>
-    <message>
-        <source>Look at a picture</source>
-        <translation>Bild ansehen</translation>
-    </message>
-    <message>
-        <source>Write a file</source>
-        <translation>Datei schreiben</translation>
-    </message>
-    <message>
         <source>Search the web</source>
         <translation>Im Web suchen</translation>
     </message>
@@ -10852,6 +11048,14 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>What came of the code</source>
         <translation>Was der Code ergab</translation>
+    </message>
+    <message>
+        <source>Read a web page</source>
+        <translation>Webseite lesen</translation>
+    </message>
+    <message>
+        <source>Search in files</source>
+        <translation>In Dateien suchen</translation>
     </message>
 </context>
 <context>

@@ -1117,12 +1117,12 @@
         <translation>拒绝并停止</translation>
     </message>
     <message>
-        <source>Also for the other {0} calls of {1}</source>
-        <translation>同样适用于 {1} 的另外 {0} 个调用</translation>
+        <source>Also for the other {0} calls of “{1}”</source>
+        <translation>也用于“{1}”的其他 {0} 次调用</translation>
     </message>
     <message>
-        <source>Also for the other call of {1}</source>
-        <translation>同样适用于 {1} 的另一个调用</translation>
+        <source>Also for the other call of “{1}”</source>
+        <translation>也用于“{1}”的另一次调用</translation>
     </message>
     <message>
         <source>Discard edits</source>
@@ -5353,6 +5353,10 @@ Go up to: {1}</source>
         <translation>请询问服务器的运营者：它必须以 https:// 开头，并且可公开访问。</translation>
     </message>
     <message>
+        <source>Ask you</source>
+        <translation>向您提问</translation>
+    </message>
+    <message>
         <source>At the end the server said something else than before. What it said first is shown.</source>
         <translation>服务器最后所说的与先前不同。显示的是它先前所说的内容。</translation>
     </message>
@@ -5377,12 +5381,12 @@ Go up to: {1}</source>
         <translation>不是文本的字节已被替换。</translation>
     </message>
     <message>
-        <source>Calls of this conversation are still open.</source>
-        <translation>此对话的一些调用仍未结束。</translation>
+        <source>Calculate</source>
+        <translation>计算</translation>
     </message>
     <message>
-        <source>Change the folder&apos;s permissions, or choose another data folder.</source>
-        <translation>请更改文件夹的权限，或选择其他数据文件夹。</translation>
+        <source>Calls of this conversation are still open.</source>
+        <translation>此对话的一些调用仍未结束。</translation>
     </message>
     <message>
         <source>Change the message and send it again.</source>
@@ -5391,6 +5395,10 @@ Go up to: {1}</source>
     <message>
         <source>Change the message, the model or its settings; the server says what it does not take.</source>
         <translation>请更改消息、模型或其设置；服务器会说明它不接受什么。</translation>
+    </message>
+    <message>
+        <source>Change the mode</source>
+        <translation>切换模式</translation>
     </message>
     <message>
         <source>Change the price in the file itself.</source>
@@ -5749,6 +5757,10 @@ Go up to: {1}</source>
         <translation>默认</translation>
     </message>
     <message>
+        <source>Delete a file</source>
+        <translation>删除文件</translation>
+    </message>
+    <message>
         <source>Delete it first.</source>
         <translation>请先将其删除。</translation>
     </message>
@@ -5775,6 +5787,10 @@ Go up to: {1}</source>
     <message>
         <source>Each call of this tool is asked about.</source>
         <translation>此工具的每次调用都会询问。</translation>
+    </message>
+    <message>
+        <source>Edit a file</source>
+        <translation>编辑文件</translation>
     </message>
     <message>
         <source>Edit the one that waits, or send a new one.</source>
@@ -5827,6 +5843,10 @@ Go up to: {1}</source>
     <message>
         <source>Files that cannot be read.</source>
         <translation>无法读取的文件。</translation>
+    </message>
+    <message>
+        <source>Find files</source>
+        <translation>查找文件</translation>
     </message>
     <message>
         <source>Folders can be {most} deep within one another.</source>
@@ -6161,6 +6181,14 @@ Go up to: {1}</source>
         <translation>链接，不予跟随。</translation>
     </message>
     <message>
+        <source>List files</source>
+        <translation>列出文件</translation>
+    </message>
+    <message>
+        <source>Look at a picture</source>
+        <translation>查看图片</translation>
+    </message>
+    <message>
         <source>Look at its log, correct it with Edit, then press Test.</source>
         <translation>请查看其日志，通过“编辑”更正，然后按“测试”。</translation>
     </message>
@@ -6245,6 +6273,10 @@ Go up to: {1}</source>
         <translation>请用文本、图片、调用和结果以及 JSON 可表示的内容组成消息。</translation>
     </message>
     <message>
+        <source>Make the folder writable, or choose another one.</source>
+        <translation>请将该文件夹设为可写，或选择其他文件夹。</translation>
+    </message>
+    <message>
         <source>Make the options with auto_execute_tools=False, or do not.</source>
         <translation>请用 auto_execute_tools=False 创建选项，或不要这样做。</translation>
     </message>
@@ -6267,6 +6299,10 @@ Go up to: {1}</source>
     <message>
         <source>More was not understood; only the first kinds of it are listed.</source>
         <translation>还有更多内容无法理解；只列出了最先的几种。</translation>
+    </message>
+    <message>
+        <source>Move a file</source>
+        <translation>移动文件</translation>
     </message>
     <message>
         <source>Move what lies in it elsewhere, then undo again.</source>
@@ -6559,6 +6595,14 @@ Go up to: {1}</source>
         <translation>请在“设置”中提高预算，或仅此一次继续。</translation>
     </message>
     <message>
+        <source>Read a file</source>
+        <translation>读取文件</translation>
+    </message>
+    <message>
+        <source>Read a web page</source>
+        <translation>读取网页</translation>
+    </message>
+    <message>
         <source>Read it again.</source>
         <translation>请重新读取。</translation>
     </message>
@@ -6647,6 +6691,10 @@ Go up to: {1}</source>
         <translation>只能部分理解的拒绝或询问规则：{count}。它们适用的调用比以前更多。请检查您的规则，并按您的意愿重新设定。</translation>
     </message>
     <message>
+        <source>Run a command</source>
+        <translation>运行命令</translation>
+    </message>
+    <message>
         <source>Run its command in a terminal to see why; correct it with Edit, then press Test.</source>
         <translation>请在终端中运行其命令以了解原因；通过“编辑”更正，然后按“测试”。</translation>
     </message>
@@ -6673,6 +6721,10 @@ Go up to: {1}</source>
     <message>
         <source>Scroll up to it, then ask again.</source>
         <translation>请向上滚动到它，然后再次询问。</translation>
+    </message>
+    <message>
+        <source>Search in files</source>
+        <translation>在文件中搜索</translation>
     </message>
     <message>
         <source>See that it is there and may be read.</source>
@@ -7287,6 +7339,10 @@ Go up to: {1}</source>
     <message>
         <source>The rule could not be taken back and still holds: {why}</source>
         <translation>规则无法撤回，仍然有效：{why}</translation>
+    </message>
+    <message>
+        <source>The rules could not be applied to this call in time, so you decide.</source>
+        <translation>未能及时对此调用应用规则，因此由您决定。</translation>
     </message>
     <message>
         <source>The runtime runs these tools itself.</source>
@@ -8045,6 +8101,10 @@ Go up to: {1}</source>
         <translation>请将其解压，然后导入含有对话的文件。</translation>
     </message>
     <message>
+        <source>Update the to-do list</source>
+        <translation>更新待办列表</translation>
+    </message>
+    <message>
         <source>Use 1 to 64 letters, digits, _ and -.</source>
         <translation>请使用 1 到 64 个字母、数字、_ 和 -。</translation>
     </message>
@@ -8193,6 +8253,10 @@ Go up to: {1}</source>
         <translation>乘方请写 **；^ 另有含义。</translation>
     </message>
     <message>
+        <source>Write a file</source>
+        <translation>写入文件</translation>
+    </message>
+    <message>
         <source>Write a message first.</source>
         <translation>请先写一条消息。</translation>
     </message>
@@ -8281,6 +8345,14 @@ Go up to: {1}</source>
         <translation>git，记录（提交会启动仓库的钩子）</translation>
     </message>
     <message>
+        <source>it asked for a tool of the server in a way that cannot be read.</source>
+        <translation>它请求服务器工具的方式无法读取。</translation>
+    </message>
+    <message>
+        <source>it did not answer in HTTP</source>
+        <translation>它没有以 HTTP 回答</translation>
+    </message>
+    <message>
         <source>it did not answer within {n} seconds</source>
         <translation>它在 {n} 秒内没有应答</translation>
     </message>
@@ -8313,12 +8385,44 @@ Go up to: {1}</source>
         <translation>它不是含“command”或“url”的对象</translation>
     </message>
     <message>
+        <source>it points to another address</source>
+        <translation>它指向另一个地址</translation>
+    </message>
+    <message>
+        <source>it points to another address, at {host}</source>
+        <translation>它指向位于 {host} 的另一个地址</translation>
+    </message>
+    <message>
+        <source>it sent a web page</source>
+        <translation>它发送了网页</translation>
+    </message>
+    <message>
+        <source>it sent text that no model server sends</source>
+        <translation>它发送了模型服务器不会发送的文本</translation>
+    </message>
+    <message>
+        <source>it was empty</source>
+        <translation>内容为空</translation>
+    </message>
+    <message>
         <source>it was ended by the signal {code}</source>
         <translation>它被信号 {code} 结束</translation>
     </message>
     <message>
         <source>its address holds a name or a password</source>
         <translation>其地址包含名称或密码</translation>
+    </message>
+    <message>
+        <source>its body is compressed in a way that was not asked for ({encoding})</source>
+        <translation>其内容的压缩方式未经请求（{encoding}）</translation>
+    </message>
+    <message>
+        <source>its compressed body is damaged</source>
+        <translation>其压缩内容已损坏</translation>
+    </message>
+    <message>
+        <source>its headers are too long</source>
+        <translation>其标头过长</translation>
     </message>
     <message>
         <source>its name cannot be used</source>
@@ -8357,8 +8461,24 @@ Go up to: {1}</source>
         <translation>llama.cpp 会自行保留最近的提示词。</translation>
     </message>
     <message>
+        <source>no connection to {where}</source>
+        <translation>无法连接到 {where}</translation>
+    </message>
+    <message>
+        <source>no connection to {where} within {seconds} seconds</source>
+        <translation>{seconds} 秒内未能连接到 {where}</translation>
+    </message>
+    <message>
         <source>nothing answers at {where}</source>
         <translation>{where} 没有任何应答</translation>
+    </message>
+    <message>
+        <source>nothing listens at {where}</source>
+        <translation>{where} 没有服务在监听</translation>
+    </message>
+    <message>
+        <source>one event is larger than {size} MB</source>
+        <translation>有一个事件大于 {size} MB</translation>
     </message>
     <message>
         <source>one of its headers cannot be sent</source>
@@ -8369,8 +8489,32 @@ Go up to: {1}</source>
         <translation>ruff，检查和格式化</translation>
     </message>
     <message>
+        <source>stream ended without {mark}</source>
+        <translation>流结束时缺少 {mark}</translation>
+    </message>
+    <message>
+        <source>the answer is larger than {size} MB</source>
+        <translation>回答大于 {size} MB</translation>
+    </message>
+    <message>
+        <source>the answer of {where} was not finished within {seconds} seconds</source>
+        <translation>{where} 的回答未在 {seconds} 秒内完成</translation>
+    </message>
+    <message>
+        <source>the answer to keeping a prompt is not JSON</source>
+        <translation>保留提示词的回应不是 JSON</translation>
+    </message>
+    <message>
+        <source>the certificate of {host} is not trusted ({why})</source>
+        <translation>{host} 的证书不受信任（{why}）</translation>
+    </message>
+    <message>
         <source>the certificate of “{host}” is not trusted ({why})</source>
         <translation>“{host}”的证书不受信任（{why}）</translation>
+    </message>
+    <message>
+        <source>the name {host} is not known</source>
+        <translation>无法识别名称 {host}</translation>
     </message>
     <message>
         <source>the name “{host}” is not known</source>
@@ -8381,8 +8525,68 @@ Go up to: {1}</source>
         <translation>此系统的代理服务器不连接到“{host}”（{status}）</translation>
     </message>
     <message>
+        <source>the proxy on the way wants a name and a password</source>
+        <translation>途中的代理需要用户名和密码</translation>
+    </message>
+    <message>
+        <source>the proxy set for it is of a kind that is not supported ({kind})</source>
+        <translation>为其设置的代理类型不受支持（{kind}）</translation>
+    </message>
+    <message>
+        <source>the proxy {proxy} cannot be reached</source>
+        <translation>无法连接代理 {proxy}</translation>
+    </message>
+    <message>
+        <source>the proxy {proxy} does not connect to {where} ({status})</source>
+        <translation>代理 {proxy} 未连接到 {where}（{status}）</translation>
+    </message>
+    <message>
+        <source>the request is larger than {size} MB</source>
+        <translation>请求大于 {size} MB</translation>
+    </message>
+    <message>
+        <source>the request to {where} could not be written</source>
+        <translation>无法写入发往 {where} 的请求</translation>
+    </message>
+    <message>
+        <source>the server broke the answer off</source>
+        <translation>服务器中断了回答</translation>
+    </message>
+    <message>
+        <source>the server ended the answer with an error</source>
+        <translation>服务器以错误结束了回答</translation>
+    </message>
+    <message>
+        <source>the server lost its connection to the model</source>
+        <translation>服务器失去了与模型的连接</translation>
+    </message>
+    <message>
+        <source>the server says that the answer failed</source>
+        <translation>服务器报告回答失败</translation>
+    </message>
+    <message>
+        <source>the server says that the answer was cancelled</source>
+        <translation>服务器报告回答已取消</translation>
+    </message>
+    <message>
+        <source>the server stopped the answer for want of resources</source>
+        <translation>服务器因资源不足停止了回答</translation>
+    </message>
+    <message>
+        <source>the stream carried an error without a message</source>
+        <translation>流中包含没有说明的错误</translation>
+    </message>
+    <message>
         <source>the window (process {pid})</source>
         <translation>窗口（进程 {pid}）</translation>
+    </message>
+    <message>
+        <source>there is no key for {server} yet.</source>
+        <translation>{server} 还没有密钥。</translation>
+    </message>
+    <message>
+        <source>there is no route to {where}</source>
+        <translation>没有通往 {where} 的路由</translation>
     </message>
     <message>
         <source>{address} answers instead of {first}.</source>
@@ -8509,6 +8713,10 @@ Go up to: {1}</source>
         <translation>{title}：以 {commands} 开头的命令</translation>
     </message>
     <message>
+        <source>{tool} ({server})</source>
+        <translation>{tool}（{server}）</translation>
+    </message>
+    <message>
         <source>{tool} anywhere in the workspace {folder}</source>
         <translation>{tool}，在工作区 {folder} 的任何位置</translation>
     </message>
@@ -8535,6 +8743,10 @@ Go up to: {1}</source>
     <message>
         <source>{tool}, as it is described now,</source>
         <translation>{tool}（按现在的描述）</translation>
+    </message>
+    <message>
+        <source>{what} ({count} unreadable events)</source>
+        <translation>{what}（{count} 个事件无法读取）</translation>
     </message>
     <message>
         <source>{what} The provider says: {why}</source>
@@ -8567,8 +8779,44 @@ Go up to: {1}</source>
         <translation>{what}。{remedy}</translation>
     </message>
     <message>
+        <source>{where} broke the rules of HTTP in the middle</source>
+        <translation>{where} 中途违反了 HTTP 规则</translation>
+    </message>
+    <message>
+        <source>{where} closed the connection</source>
+        <translation>{where} 关闭了连接</translation>
+    </message>
+    <message>
+        <source>{where} closed the connection without an answer</source>
+        <translation>{where} 未回答就关闭了连接</translation>
+    </message>
+    <message>
+        <source>{where} did not begin to answer within {seconds} seconds</source>
+        <translation>{where} 未在 {seconds} 秒内开始回答</translation>
+    </message>
+    <message>
+        <source>{where} did not take the request for {seconds} seconds</source>
+        <translation>{where} 在 {seconds} 秒内未接收请求</translation>
+    </message>
+    <message>
+        <source>{where} does not speak TLS as expected</source>
+        <translation>{where} 的 TLS 通信不符合预期</translation>
+    </message>
+    <message>
+        <source>{where} gave signs of life, but nothing more of an answer</source>
+        <translation>{where} 仍有响应，但没有更多回答</translation>
+    </message>
+    <message>
+        <source>{where} said nothing for {seconds} seconds</source>
+        <translation>{where} 在 {seconds} 秒内没有任何响应</translation>
+    </message>
+    <message>
         <source>{who} on “{host}”</source>
         <translation>“{host}”上的 {who}</translation>
+    </message>
+    <message>
+        <source>{why} (all {count} addresses were tried)</source>
+        <translation>{why}（已尝试全部 {count} 个地址）</translation>
     </message>
     <message>
         <source>{why} Imported before that, and kept: {added}.</source>
@@ -8987,6 +9235,10 @@ Go up to: {1}</source>
         <translation>“{seq}”不是运行中的位置。</translation>
     </message>
     <message>
+        <source>“{tool}”</source>
+        <translation>“{tool}”</translation>
+    </message>
+    <message>
         <source>“{tool}” began to undo it before, and what came of that is not known; it is not begun again.</source>
         <translation>“{tool}”先前曾开始撤销，结果未知；不会再次开始。</translation>
     </message>
@@ -9005,6 +9257,10 @@ Go up to: {1}</source>
     <message>
         <source>“{where}” does not speak TLS as expected</source>
         <translation>“{where}”没有按预期使用 TLS</translation>
+    </message>
+    <message>
+        <source>“{where}” is not an address that can be asked.</source>
+        <translation>“{where}”不是可以请求的地址。</translation>
     </message>
     <message>
         <source>A link begins a conversation, or leads to one or to a message in it.</source>
@@ -10777,66 +11033,6 @@ Go up to: {1}</source>
         <translation>可更改内容</translation>
     </message>
     <message>
-        <source>Ask you</source>
-        <translation>向您提问</translation>
-    </message>
-    <message>
-        <source>Calculate</source>
-        <translation>计算</translation>
-    </message>
-    <message>
-        <source>Change the mode</source>
-        <translation>切换模式</translation>
-    </message>
-    <message>
-        <source>Delete a file</source>
-        <translation>删除文件</translation>
-    </message>
-    <message>
-        <source>Edit a file</source>
-        <translation>编辑文件</translation>
-    </message>
-    <message>
-        <source>Read a web page</source>
-        <translation>读取网页</translation>
-    </message>
-    <message>
-        <source>Find files</source>
-        <translation>查找文件</translation>
-    </message>
-    <message>
-        <source>List files</source>
-        <translation>列出文件</translation>
-    </message>
-    <message>
-        <source>Move a file</source>
-        <translation>移动文件</translation>
-    </message>
-    <message>
-        <source>Read a file</source>
-        <translation>读取文件</translation>
-    </message>
-    <message>
-        <source>Run a command</source>
-        <translation>运行命令</translation>
-    </message>
-    <message>
-        <source>Search in files</source>
-        <translation>在文件中搜索</translation>
-    </message>
-    <message>
-        <source>Update the to-do list</source>
-        <translation>更新待办列表</translation>
-    </message>
-    <message>
-        <source>Look at a picture</source>
-        <translation>查看图片</translation>
-    </message>
-    <message>
-        <source>Write a file</source>
-        <translation>写入文件</translation>
-    </message>
-    <message>
         <source>Search the web</source>
         <translation>搜索网页</translation>
     </message>
@@ -10851,6 +11047,14 @@ Go up to: {1}</source>
     <message>
         <source>What came of the code</source>
         <translation>代码运行结果</translation>
+    </message>
+    <message>
+        <source>Read a web page</source>
+        <translation>读取网页</translation>
+    </message>
+    <message>
+        <source>Search in files</source>
+        <translation>在文件中搜索</translation>
     </message>
 </context>
 <context>
