@@ -170,7 +170,10 @@ class CallHeader(QWidget):
         self._agent.setText(
             self.tr("The agent {0} asks to use").format(path) if path else self.tr("The assistant asks to use")
         )
-        self._tool.setText(isolate_untrusted(tool_title(call.tool)))
+        title = tool_title(call.tool)
+        self._tool.setText(isolate_untrusted(title))
+        # The names of two tools of a server may be the same in words.
+        self._tool.setToolTip(plain_tooltip(call.tool) if title != call.tool else "")
         self._server.show_description(call.server, call.server_says)
         self._folder.setVisible(bool(call.workspace))
         self._folder.setText(self.tr("In the folder {0}").format(isolate_untrusted(call.workspace)))

@@ -157,6 +157,12 @@ def test_a_tool_of_a_server_comes_with_the_words_of_that_server_and_no_other_doe
     assert not said.isVisible()
 
 
+def test_the_exact_name_of_a_tool_is_told_beside_its_words(driver):
+    driver.show(call(1, "tickets__add-comment", server="Tickets"))
+    title = next(each for each in driver.dialog.findChildren(QLabel) if each.text() == "Add comment (tickets)")
+    assert "tickets__add-comment" in title.toolTip()
+
+
 def test_reasons_that_came_later_are_shown_for_the_call_on_the_screen(driver):
     driver.show(call(1))
     driver.dialog.set_approvals([call(1, reasons=(Sentence("A rule wants this to be asked."),))])
