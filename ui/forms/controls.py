@@ -208,7 +208,7 @@ def number_box(
     box.setSpecialValueText(zero_text)
     # Emit the finished number, not each digit on the way to 300.
     box.setKeyboardTracking(False)
-    SpinBoxMargin(box)
+    SpinBoxFilter(box)
     shown: tuple[float, Any] = (-1, None)
 
     def read() -> Any:
@@ -241,15 +241,23 @@ class _DecimalSpinBox(QDoubleSpinBox):
 _MARGIN_EVENTS = {QEvent.Type.Show, QEvent.Type.FontChange, QEvent.Type.LayoutDirectionChange}
 
 
-class SpinBoxMargin(QObject):
-    """Keeps a number as far from the edge of its box as text is from that of a field."""
+class SpinBoxFilter(QObject):
+    """Keeps a number as far from the edge of its box as text is from that of a field, and leaves the wheel to the page.
+
+    Qt's own box would change its value, unseen, when a page is scrolled and it comes under the mouse.
+    """
 
     def __init__(self, box: QAbstractSpinBox) -> None:
         super().__init__(box)
         self._line = box.lineEdit()
+        # Not by the wheel.
+        box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         box.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.Wheel:
+            event.ignore()
+            return True
         if event.type() in _MARGIN_EVENTS and isinstance(watched, QAbstractSpinBox):
             # Less the border and the margin that every text line has.
             room = round(SPACE_S * watched.font().pointSizeF() / BODY_SIZE) - 1

@@ -20,7 +20,7 @@ from desktop_agent.types.schedules import (
     Weekly,
 )
 from ui.bridge.schedule.preview import PREVIEWED, TimingPreview, preview_timing
-from ui.forms.controls import SpinBoxMargin, menu, number_box, text_line
+from ui.forms.controls import SpinBoxFilter, menu, number_box, text_line
 from ui.settings.schedule_words import day_name, moment_words
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, announce
@@ -172,7 +172,7 @@ class TimingEditor(QWidget):
         self._cron.widget.setAccessibleName(self.tr("Cron line"))
         self._cron.widget.setAccessibleDescription(self.tr("Minute, hour, day, month and weekday."))
         for box in (self._date, self._time):
-            SpinBoxMargin(box)
+            SpinBoxFilter(box)
         self.setFocusProxy(self._kind.widget)
         often = hbox(self._kind.widget, end_stretch=True)
         row = hbox(self._month_day.widget, self._date, self._time, spacing=SPACE_S, end_stretch=True)

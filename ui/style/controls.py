@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QObject, QSize
-from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtGui import QGuiApplication, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
@@ -161,11 +161,19 @@ class ElidedLabel(QLabel):
 
 
 class ComboBox(QComboBox):
-    """A combo box whose list has rows of the style sheet's height, which the toolkit's own does not."""
+    """A combo box whose list has rows of the style sheet's height, and which leaves the mouse wheel to the page.
+
+    Qt's own would change its value, unseen, when a page is scrolled and it comes under the mouse.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setItemDelegate(QStyledItemDelegate(self))
+        # Not by the wheel.
+        set_by_name(self, focusPolicy="StrongFocus")
+
+    def wheelEvent(self, e: QWheelEvent) -> None:
+        e.ignore()
 
 
 class ClearableField(QLineEdit):

@@ -1,13 +1,26 @@
 """Fields of one form stand alike, say what is wrong once they were touched, and keep what is finer than they show."""
 
+from datetime import datetime
+
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QPushButton
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QDateEdit,
+    QFileDialog,
+    QPushButton,
+    QTimeEdit,
+)
 
 from desktop_agent.types.preferences import StoragePreferences
+from desktop_agent.types.schedules import Once
 from ui.forms.controls import check_box, check_boxes, menu, number_box, radio_buttons, text_area, text_line
 from ui.forms.form import Form
 from ui.forms.model_fields import add_model_fields
+from ui.settings.schedule_timing import TimingEditor
+from ui.settings.tool_picker import GroupedMenu
 from ui.style.style_sheet import apply_theme
 from ui.style.theme import ThemeSource
 
@@ -156,3 +169,46 @@ def test_a_folder_is_typed_or_chosen_in_a_dialog(qtbot, tmp_path):
         dialog.fileSelected.emit(str(tmp_path / "other"))
         dialog.close()
     assert form.values == {"backup_folder": str(tmp_path / "other")}
+
+
+def grouped_menu():
+    field = GroupedMenu(5, "{0}")
+    for value in "abc":
+        field.add_choice(value, value)
+    return field
+
+
+def timing_part(kind):
+    editor = TimingEditor()
+    editor.set_timing(Once(at=datetime(2030, 1, 2, 9, 0)))  # noqa: DTZ001
+    return editor, editor.findChildren(kind)[0]
+
+
+@pytest.mark.parametrize(
+    "create",
+    [
+        lambda: menu([("a", "A"), ("b", "B")]).widget,
+        grouped_menu,
+        lambda: number_box(0, 99).widget,
+        lambda: number_box(0, 99, decimals=2).widget,
+        lambda: timing_part(QDateEdit),
+        lambda: timing_part(QTimeEdit),
+    ],
+    ids=["menu", "grouped", "number", "decimals", "date", "time"],
+)
+def test_the_wheel_is_left_to_the_page_and_changes_no_value(qtbot, create):
+    made = create()
+    view, field = made if isinstance(made, tuple) else (made, made)
+    qtbot.addWidget(view)
+    for direction in (-120, 120):
+        before, turned = shown_value(field), (QPoint(), QPoint(0, direction))
+        phase, none = Qt.ScrollPhase.NoScrollPhase, Qt.KeyboardModifier.NoModifier
+        event = QWheelEvent(QPointF(5, 5), QPointF(5, 5), *turned, Qt.MouseButton.NoButton, none, phase, False)
+        QApplication.sendEvent(field, event)
+        assert shown_value(field) == before
+        assert not event.isAccepted()
+    assert field.focusPolicy() is Qt.FocusPolicy.StrongFocus
+
+
+def shown_value(field):
+    return field.currentIndex() if isinstance(field, QComboBox) else field.text()
