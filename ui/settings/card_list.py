@@ -149,7 +149,10 @@ class EditorFrame(QFrame):
 
 
 class CardEditor(EditorFrame):
-    """A form with Cancel and Save. `saved` carries the edited object."""
+    """A form with Cancel and Save. `saved` carries the edited object.
+
+    `foot` has both buttons. A dialog may take it to where it is in sight however the page is scrolled.
+    """
 
     saved = Signal(object)
 
@@ -169,6 +172,8 @@ class CardEditor(EditorFrame):
         cancel, save = QCoreApplication.translate("Cards", "Cancel"), QCoreApplication.translate("Cards", "Save")
         self._cancel_button = button(cancel, self.cancelled.emit, name=button_names[0])
         self._save_button = button(save, self.save, "primary", button_names[1])
+        self.foot = QWidget()
+        hbox(self._cancel_button, self._save_button, parent=self.foot, spacing=SPACE_S, margins=0, start_stretch=True)
 
     def save(self) -> None:
         """Emit `saved`, or show what is missing."""
@@ -202,8 +207,8 @@ class CardEditor(EditorFrame):
         if is_card:
             self.setProperty("kind", "card")
         self.setFocusProxy(next(iter(self.form.rows.values())).initial_focus)
-        foot = hbox(self._cancel_button, self._save_button, spacing=SPACE_S, start_stretch=True)
-        vbox(*parts, self.form, self._problem, foot, parent=self, spacing=spacing, margins=SPACE_M if is_card else 0)
+        rows = (*parts, self.form, self._problem, self.foot)
+        vbox(*rows, parent=self, spacing=spacing, margins=SPACE_M if is_card else 0)
 
 
 class NamedItem(Protocol):
@@ -222,6 +227,8 @@ class ItemsForm(QWidget, Generic[T, E]):
 
     changed = Signal(object)
     """All items as they shall be, a tuple."""
+    editor_changed = Signal()
+    """An editor was opened or closed."""
 
     def __init__(self, add_text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -231,7 +238,13 @@ class ItemsForm(QWidget, Generic[T, E]):
         self._edited_name = ""
         self._cards = CardList()
         self._cards.panel_changed.connect(self._update_buttons)
+        self._cards.panel_changed.connect(self.editor_changed)
         self._add = button(add_text, lambda: self._open_editor(None))
+
+    @property
+    def editor(self) -> E | None:
+        """Return the open editor."""
+        return self._editor
 
     def _create_editor(self, item: T | None) -> E:
         """Create the editor of an item, or of a new one that begins as `item` if `_edited_name` is empty."""

@@ -69,6 +69,25 @@ def test_a_prompt_is_written_run_paused_changed_and_deleted(on_screen):
     on_screen(work, DONE)
 
 
+def test_save_is_in_sight_while_a_prompt_is_written_and_close_is_not(on_screen):
+    async def work(screen):
+        page = await open_page(screen)
+        close = screen.find(QPushButton, "Close")
+        for leave in ("Cancel", "Save"):
+            screen.press("Add scheduled prompt…")
+            QTest.keyClicks(await screen.wait_for(QLineEdit, "Name"), "News")
+            screen.find(QPlainTextEdit, "Prompt").setPlainText("What is new?")
+            save = await screen.wait_for(QPushButton, "Save")
+            await until(lambda save=save: not save.visibleRegion().isEmpty())
+            assert not close.isVisible()
+            screen.press(leave)
+            await until(close.isVisible)
+            assert not any(save.isVisible() for save in page.findChildren(QPushButton) if save.text() == "Save")
+        await until(lambda: len(cards(page)) == 1)
+
+    on_screen(work, DONE)
+
+
 def test_what_cannot_be_kept_is_said_at_its_field(on_screen):
     async def work(screen):
         page = await open_page(screen)
