@@ -38,6 +38,8 @@ class ModelRow(ResultRow):
 
 def model_rows(groups: Sequence[ModelGroup], typed: str, current: tuple[str, str]) -> list[ModelRow]:
     """Return the models whose id or title contains `typed`; `current` is (endpoint id, model id)."""
+    if not groups:
+        return [ModelRow(text=QCoreApplication.translate("ModelRows", "No model is connected yet."))]
     return [row for group in groups for row in _rows_of(group, typed.strip(), current)]
 
 

@@ -197,3 +197,9 @@ def test_a_folder_is_chosen_without_waiting(qtbot, tmp_path, qt_messages):
     with qtbot.waitSignal(picker.folder_chosen) as given:
         menu.actions()[1].trigger()
     assert given.args == [None, "another"]
+
+
+def test_a_list_without_any_server_says_so():
+    [row] = model_rows([], "any", ("", ""))
+    assert row.text == "No model is connected yet."
+    assert not row.is_choosable
