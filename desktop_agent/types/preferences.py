@@ -43,7 +43,7 @@ class AppearancePreferences(_Section):
     language: Annotated[Literal["system", "en", "de", "zh_CN"], ChoiceNames(LANGUAGE_NAMES)] = Field(
         default="system",
         title="Language",
-        description="Of the window. Another one is used from the next start on. Models answer in yours all the same.",
+        description="Of the window, from its next start on. Models answer in the language that you write in.",
     )
     theme: Literal["system", "light", "dark"] = Field(
         default="system", title="Theme", description="Light, dark, or whatever the system uses."

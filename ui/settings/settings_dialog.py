@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from desktop_agent.types.errors import Sentence
-from desktop_agent.types.preferences import Preferences
+from desktop_agent.types.preferences import LANGUAGE_NAMES, Preferences
 from ui.forms.form import SETTINGS, Form
 from ui.forms.model_fields import add_model_fields, typed_value
 from ui.settings.found_histories import FoundHistorySettings
@@ -40,6 +40,7 @@ from ui.settings.usage.usage_page import UsageSettings
 from ui.style.accessibility import choose_toggled_row
 from ui.style.boxes import vbox
 from ui.style.controls import ComboBox, button, label
+from ui.style.languages import language_in_use, language_of
 from ui.style.layouts import FlowRows, FocusFollower
 from ui.style.list_rows import RowDelegate
 from ui.style.server_fields import Status, StatusLine
@@ -176,6 +177,7 @@ class SettingsDialog(QDialog):
         self.modes.show_items(preferences.modes.defined)
         self.specialists.show_items(preferences.specialists.defined)
         self.histories.show_shown(preferences.histories.shown)
+        self._show_language_note()
 
     def offer_tray(self, *, has_tray: bool) -> None:
         """Offer to close to the tray where there is one."""
@@ -225,11 +227,19 @@ class SettingsDialog(QDialog):
             values: BaseModel = getattr(self._preferences, section)
             self._change_preference(section, name, typed_value(type(values), name, row.value))
 
+    def _show_language_note(self) -> None:
+        """Say that the window has to be opened anew for another language: choosing one changes nothing in sight."""
+        row = self._forms["appearance"].rows["language"]
+        language = language_of(row.value)
+        words = self.tr("Close Desktop Agent and start it again to see it in this language: {0}.")
+        row.show_note("" if language == language_in_use() else words.format(LANGUAGE_NAMES[language]))
+
     def _change_preference(self, section: str, name: str, value: Any) -> None:
         old = getattr(self._preferences, section)
         # A copy keeps fields that a newer version of the program wrote into the file.
         new = old.model_copy(update={name: value})
         self._preferences = self._preferences.model_copy(update={section: new})
+        self._show_language_note()
         self.preferences_changed.emit(self._preferences)
 
     def _create_form(self, name: str, fields: tuple[str, ...] = ()) -> Form:

@@ -10,13 +10,17 @@ SOURCE_LANGUAGE = "en"
 LANGUAGES = (SOURCE_LANGUAGE, "de", "zh_CN")
 """Those of the preference, by the names of their files. The preferences themselves are not read before the paint."""
 
+_IN_USE = "language"
+"""The property of the application."""
+
 
 def install_language(app: QApplication, choice: str) -> str:
     """Install the translations of a language, or of the system's with "system". Returns the language.
 
     Call it before the first widget is made.
     """
-    language = choice if choice in LANGUAGES else system_language(QLocale.system().uiLanguages())
+    language = language_of(choice)
+    app.setProperty(_IN_USE, language)
     if choice == language or language != SOURCE_LANGUAGE:
         _use_locale(language)
     if language == SOURCE_LANGUAGE:
@@ -35,6 +39,17 @@ def install_language(app: QApplication, choice: str) -> str:
         if translator.load(file):
             app.installTranslator(translator)
     return language
+
+
+def language_of(choice: str) -> str:
+    """Return the language of a choice, which may be "system"."""
+    return choice if choice in LANGUAGES else system_language(QLocale.system().uiLanguages())
+
+
+def language_in_use() -> str:
+    """Return the language that was installed at the start."""
+    app = QApplication.instance()
+    return (app.property(_IN_USE) if app is not None else None) or SOURCE_LANGUAGE
 
 
 def system_language(wanted: list[str]) -> str:

@@ -336,3 +336,17 @@ class TestEditing:
 
 def buttons(driver):
     return driver.dialog.findChildren(QPushButton)
+
+
+def test_another_language_says_that_it_needs_a_new_start(qtbot):
+    driver = Driver(qtbot)
+    driver.dialog.show_page("appearance")
+    box = driver.part(QComboBox, "Language")
+    box.setCurrentIndex(box.findData("de"))
+    note = "Close Desktop Agent and start it again to see it in this language: Deutsch."
+    assert note in driver.words
+    assert driver.changes[-1].appearance.language == "de"
+    driver.dialog.set_preferences(driver.changes[-1])
+    assert note in driver.words
+    box.setCurrentIndex(box.findData("en"))
+    assert note not in driver.words
