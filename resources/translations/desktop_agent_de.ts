@@ -2879,6 +2879,10 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>ModelRows</name>
     <message>
+        <source>No model is connected yet.</source>
+        <translation>Es ist noch kein Modell verbunden.</translation>
+    </message>
+    <message>
         <source>No models</source>
         <translation>Keine Modelle</translation>
     </message>
@@ -3391,8 +3395,8 @@ Aufwärts zu: {1}</translation>
         <translation>Sprache</translation>
     </message>
     <message>
-        <source>Of the window. Another one is used from the next start on. Models answer in yours all the same.</source>
-        <translation>Des Fensters. Eine andere gilt ab dem nächsten Start. Modelle antworten trotzdem in der Sprache, in der Sie schreiben.</translation>
+        <source>Of the window, from its next start on. Models answer in the language that you write in.</source>
+        <translation>Des Fensters, ab seinem nächsten Start. Modelle antworten in der Sprache, in der Sie schreiben.</translation>
     </message>
     <message>
         <source>System</source>
@@ -4630,6 +4634,10 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>ScheduleDialog</name>
     <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
         <source>Scheduled prompts run only while Desktop Agent runs.</source>
         <translation>Geplante Prompts laufen nur, während Desktop Agent läuft.</translation>
     </message>
@@ -4640,10 +4648,6 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Scheduled prompts</source>
         <translation>Geplante Prompts</translation>
-    </message>
-    <message>
-        <source>Close</source>
-        <translation>Schließen</translation>
     </message>
 </context>
 <context>
@@ -10116,6 +10120,10 @@ Aufwärts zu: {1}</translation>
 </context>
 <context>
     <name>SettingsDialog</name>
+    <message>
+        <source>Close Desktop Agent and start it again to see it in this language: {0}.</source>
+        <translation>Beenden Sie Desktop Agent und starten Sie es neu, um es in dieser Sprache zu sehen: {0}.</translation>
+    </message>
     <message>
         <source>Settings</source>
         <translation>Einstellungen</translation>

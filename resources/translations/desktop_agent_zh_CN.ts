@@ -2879,6 +2879,10 @@ Go up to: {1}</source>
 <context>
     <name>ModelRows</name>
     <message>
+        <source>No model is connected yet.</source>
+        <translation>尚未连接模型。</translation>
+    </message>
+    <message>
         <source>No models</source>
         <translation>没有模型</translation>
     </message>
@@ -3391,8 +3395,8 @@ Go up to: {1}</source>
         <translation>语言</translation>
     </message>
     <message>
-        <source>Of the window. Another one is used from the next start on. Models answer in yours all the same.</source>
-        <translation>窗口的语言。更改从下次启动起生效。模型仍会用您所写的语言回答。</translation>
+        <source>Of the window, from its next start on. Models answer in the language that you write in.</source>
+        <translation>窗口的语言，下次启动时生效。模型会用您书写的语言回答。</translation>
     </message>
     <message>
         <source>System</source>
@@ -4629,6 +4633,10 @@ Go up to: {1}</source>
 <context>
     <name>ScheduleDialog</name>
     <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+    <message>
         <source>Scheduled prompts run only while Desktop Agent runs.</source>
         <translation>定时提示词仅在 Desktop Agent 运行时执行。</translation>
     </message>
@@ -4639,10 +4647,6 @@ Go up to: {1}</source>
     <message>
         <source>Scheduled prompts</source>
         <translation>定时提示词</translation>
-    </message>
-    <message>
-        <source>Close</source>
-        <translation>关闭</translation>
     </message>
 </context>
 <context>
@@ -10115,6 +10119,10 @@ Go up to: {1}</source>
 </context>
 <context>
     <name>SettingsDialog</name>
+    <message>
+        <source>Close Desktop Agent and start it again to see it in this language: {0}.</source>
+        <translation>关闭 Desktop Agent 并重新启动，即可看到此语言的界面：{0}。</translation>
+    </message>
     <message>
         <source>Settings</source>
         <translation>设置</translation>
