@@ -224,6 +224,8 @@ class ConversationView(QListView):
             # While a title is being edited the keys belong to the editor, so not "with children".
             shortcut = QShortcut(QKeySequence(keys), self, context=Qt.ShortcutContext.WidgetShortcut)
             shortcut.setAutoRepeat(False)
+            # The keys reach the list from its open menu too.
+            shortcut.activated.connect(self._menu.close)
             shortcut.activated.connect(command)
 
     def _check_end(self) -> None:
