@@ -17,7 +17,9 @@ BODY_SIZE = 10.5
 
 
 class Theme(NamedTuple):
-    """Colours as #rrggbb. Text on its background reaches at least 4.5:1 (WCAG 2.2, 1.4.3).
+    """Colours as #rrggbb. Text reaches 4.5:1 on its background, what shows a control 3:1 (WCAG 2.2, 1.4.3 and 1.4.11).
+
+    `tests/ui/style/test_contrast.py` says which colour is written on which.
 
     A named tuple, as all records of the first paint: a dataclass compiles its functions at each start (ADR 0012).
     """
@@ -106,14 +108,14 @@ DARK = Theme(
     added_background="#1c3b27",
     removed_background="#45231f",
     match="#3f3600",
-    current_match="#4c4000",
+    current_match="#453a00",
 )
 
-# By the words of FolderColour, light and dark: at least 3:1 on the sidebar and on a hovered row (WCAG 2.2, 1.4.11).
+# By the words of FolderColour, light and dark: at least 3:1 on the sidebar, and on a hovered or a chosen row of it.
 _FOLDER_TINTS = {
     "red": ("#bf2338", "#ff8a80"),
-    "orange": ("#d25800", "#f5a85c"),
-    "yellow": ("#948000", "#e6cc5a"),
+    "orange": ("#cc5500", "#f5a85c"),
+    "yellow": ("#8c7800", "#e6cc5a"),
     "green": ("#2c7a3f", "#86d199"),
     "teal": ("#0f7681", "#6fcfd6"),
     "blue": ("#2f62c9", "#86b2ff"),

@@ -5,6 +5,7 @@ code too.
 from PySide6.QtCore import QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontInfo, QFontMetricsF, QPainter, QPen, QPixmap, QTextCharFormat
 
+from ui.style.style_sheet import mix_colours
 from ui.style.theme import ReadingStyle, Theme, body_font, mono_font, pixmap
 from ui.transcript.markdown.inline import SpanStyle
 
@@ -190,12 +191,18 @@ TERMINAL_COLORS = {
 }
 
 
+def word_colors(theme: Theme) -> dict[str, str]:
+    """Return the colours of syntax and of terminals; nearer to the text's with strong contrast."""
+    colors = {**SYNTAX_COLORS[theme.is_dark], **TERMINAL_COLORS[theme.is_dark]}
+    return {name: mix_colours(color, theme.text, 0.4) for name, color in colors.items()} if theme.outline else colors
+
+
 class WordFormats(dict[str, QTextCharFormat]):
     """The format of each kind of highlighted word."""
 
     def __init__(self, style: RenderStyle) -> None:
         super().__init__()
-        self._colors = {**SYNTAX_COLORS[style.theme.is_dark], **TERMINAL_COLORS[style.theme.is_dark]}
+        self._colors = word_colors(style.theme)
 
     def __missing__(self, kind: str) -> QTextCharFormat:
         text_format = self[kind] = QTextCharFormat()

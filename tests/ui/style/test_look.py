@@ -1,4 +1,3 @@
-import itertools
 from pathlib import Path
 
 import pytest
@@ -9,15 +8,15 @@ from PySide6.QtWidgets import QLabel, QStyle, QStyleOptionComboBox
 
 import resources
 from desktop_agent.types.errors import Sentence
+from tests.ui.style.test_contrast import THEMES
 from ui.style.controls import ComboBox, ElidedLabel, IconButton, button, label, set_by_name
 from ui.style.server_fields import ApiKeyField, Status, StatusLine
-from ui.style.style_sheet import ThemeApplier, mix_colours, palette_for, selected_background, style_sheet
+from ui.style.style_sheet import ThemeApplier, mix_colours, palette_for, style_sheet
 from ui.style.text import escape_mnemonics, format_bytes, native_shortcut, plain_tooltip, translate_sentence
 from ui.style.theme import (
     DARK,
     LIGHT,
     STRONG_DARK,
-    STRONG_LIGHT,
     ColourSchemeFollower,
     ThemeSource,
     icon,
@@ -27,49 +26,7 @@ from ui.style.theme import (
     theme_for,
 )
 
-THEMES = (LIGHT, DARK, STRONG_LIGHT, STRONG_DARK)
 ICONS = sorted(path.stem for path in (Path(resources.__file__).parent / "icons").glob("*.svg"))
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one: str, other: str) -> float:
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
-def test_text_can_be_read_on_every_ground(theme):
-    pairs = [
-        *itertools.product(["text", "muted"], ["window", "sidebar", "surface", "hover"]),
-        ("text", "selection"),
-        ("text", "added_background"),
-        ("text", "removed_background"),
-        ("on_accent", "accent"),
-        ("link", "window"),
-        ("link", "surface"),
-        ("danger", "window"),
-        ("danger", "danger_background"),
-        ("warning", "window"),
-        ("warning", "warning_background"),
-        ("success", "window"),
-        ("success", "success_background"),
-    ]
-    poor = {pair: contrast(*(getattr(theme, name) for name in pair)) for pair in pairs}
-    poor["text", "chosen row"] = contrast(theme.text, selected_background(theme))
-    least = 7 if theme.outline else 4.5
-    assert {pair: value for pair, value in poor.items() if value < least} == {}
-
-
-@pytest.mark.parametrize("theme", [STRONG_LIGHT, STRONG_DARK], ids=lambda theme: theme.name)
-def test_with_strong_contrast_every_edge_is_seen(theme):
-    pairs = itertools.product(["outline", "border", "accent"], ["window", "sidebar", "surface", "hover", "user_bubble"])
-    poor = {pair: contrast(*(getattr(theme, name) for name in pair)) for pair in pairs}
-    assert {pair: value for pair, value in poor.items() if value < 3} == {}
 
 
 @pytest.mark.parametrize("name", ICONS)

@@ -232,7 +232,7 @@ class UsageChart(QWidget):
     def _paint_bar(self, painter: QPainter, number: int, body: QRectF) -> None:
         theme = self._themes.theme
         is_other = self._current >= 0 and number != self._current
-        colour = QColor(mix_colours(theme.accent, theme.window, 0.45) if is_other else theme.accent)
+        colour = QColor(mix_colours(theme.accent, theme.window, 0.3) if is_other else theme.accent)
         radius = min(RADIUS_S, body.width() / 2, body.height() / 2)
         if self._bars[number].value is None:
             # An outline alone: nobody knows how high it is.

@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-from PySide6.QtGui import QColor
-
 from desktop_agent.conversation.items import Removed
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
@@ -297,18 +294,6 @@ def test_whole_words_and_case(qtbot):
     assert stand.find("cat")[1] == 4
     assert stand.find("cat", whole_words=True)[1] == 3
     assert stand.find("Cat", match_case=True)[1] == 1
-
-
-@pytest.mark.parametrize("name", ["text", "link", "muted"])
-def test_marked_text_can_be_read(name):
-    from tests.ui.style.test_look import THEMES, contrast
-
-    for theme in THEMES:
-        assert contrast(getattr(theme, name), theme.match) >= 4.5, theme.name
-        least = 4.5 if name == "text" else 4.0
-        assert contrast(getattr(theme, name), theme.current_match) >= least, theme.name
-        assert contrast(theme.warning, theme.current_match) >= 3
-        assert QColor(theme.match) != QColor(theme.current_match)
 
 
 def test_a_match_in_a_part_of_a_long_message_that_was_not_read_yet_is_gone_to(qtbot, monkeypatch):

@@ -182,6 +182,7 @@ class CodeLines:
         """Paint the lines inside the clip, which starts at the painter's origin."""
         marked = QTextCharFormat()
         marked.setBackground(style.color("selection"))
+        marked.setForeground(style.color("text"))
         painter.setPen(style.color("text"))
         for index, line in self._visible_lines(clip):
             if isinstance(line, UnwrappedLine) and self._scrolled:

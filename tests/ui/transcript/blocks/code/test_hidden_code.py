@@ -99,3 +99,12 @@ def test_a_selection_covers_what_it_selects(look):
     image = painted(lines, look, (17, 18))
     marked = [x for x in range(image.width()) if image.pixelColor(x, 3) == look.color("selection")]
     assert abs(max(marked) - min(marked) + 1 - 8 * look.mono_advance) <= 2
+
+
+def test_what_is_selected_is_in_the_colour_of_text(look):
+    lines = CodeLines(TROJAN, wraps=False)
+    lines.layout(700, look)
+    image = painted(lines, look, (0, utf16_length(TROJAN)))
+    inks = {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
+    assert look.color("text").name() in inks
+    assert look.color("warning").name() not in inks
