@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, QSize, Signal
 from PySide6.QtWidgets import QAbstractButton, QMenu, QPushButton, QSizePolicy, QWidget
 
 from ui.style.boxes import hbox
-from ui.style.controls import IconButton
+from ui.style.controls import IconButton, set_keys_tooltip
 from ui.style.layouts import WrappingRows
 from ui.style.text import native_shortcut
 from ui.style.theme import SPACE_XS, ThemeSource, icon
@@ -150,7 +150,7 @@ class SendStopButton(QWidget):
         self._stopping = self.tr("Stopping…")
         self._stop = QPushButton(self.tr("Stop"))
         self._stop.setAccessibleName(self.tr("Stop"))
-        self._stop.setToolTip(self.tr("Stop") + f" ({native_shortcut('Esc')})")
+        set_keys_tooltip(self._stop, self.tr("Stop"), "Esc")
         self._stop.setAutoDefault(False)
         self._stop.hide()
         self._queue = IconButton(themes, "send", self.tr("Let the message wait"))
@@ -201,8 +201,10 @@ class SendStopButton(QWidget):
 
     def set_blocked(self, why: str) -> None:
         """Say in tooltip and description why nothing can be sent; empty when it can."""
-        self._send.setToolTip(why or self.tr("Send") + f" ({native_shortcut('Ctrl+Enter')})")
-        self._send.setAccessibleDescription(why)
+        set_keys_tooltip(self._send, self.tr("Send"), "Ctrl+Enter")
+        if why:
+            self._send.setToolTip(why)
+            self._send.setAccessibleDescription(why)
 
     def set_enter_sends(self, *, enter_sends: bool) -> None:
         """Show which shortcut sends at once and which queues."""

@@ -9,8 +9,7 @@ from ui.composer.attachment_chips import Attachment
 from ui.composer.attachment_items import AttachmentFetch
 from ui.composer.composer import Composer
 from ui.style.boxes import hbox
-from ui.style.controls import IconButton, announce, label
-from ui.style.text import native_shortcut, plain_tooltip
+from ui.style.controls import IconButton, announce, label, set_keys_tooltip
 from ui.style.theme import SPACE_S, ThemeSource
 
 
@@ -29,7 +28,7 @@ class PromptEdit(QFrame):
         words = self.tr("Editing an earlier message")
         self._words = label(words, kind="small", wrap=True)
         cancel = IconButton(themes, "close", self.tr("Cancel editing"))
-        cancel.setToolTip(plain_tooltip(self.tr("Cancel editing") + f" ({native_shortcut('Esc')})"))
+        set_keys_tooltip(cancel, self.tr("Cancel editing"), "Esc")
         cancel.clicked.connect(self.cancel)
         self.setAccessibleName(words)
         hbox(self._words, cancel, parent=self, margins=(SPACE_S, 0, 0, 0), grow=self._words)

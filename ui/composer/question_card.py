@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from desktop_agent.types.engine_events import QuestionAsked
 from ui.style.boxes import hbox
-from ui.style.controls import announce, button, label
+from ui.style.controls import announce, button, label, set_keys_tooltip
 from ui.style.layouts import ScrollColumn
 from ui.style.removal import remove_widget
 from ui.style.text import native_shortcut
@@ -262,7 +262,7 @@ class QuestionCard(QFrame):
         self._words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._scroll.column.addWidget(self._words)
         self._skip.setToolTip(self.tr("The agent goes on without an answer."))
-        self._answer.setToolTip(self.tr("Answer") + f" ({native_shortcut('Enter')})")
+        set_keys_tooltip(self._answer, self.tr("Answer"), "Enter")
         head = hbox(self._title, grow=self._title)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_M)

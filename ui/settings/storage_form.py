@@ -222,8 +222,7 @@ class StorageSettings(QWidget):
         self._folder.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
-        self._folder.setAccessibleName(self.tr("Data folder"))
-        self._size.setAccessibleName(self.tr("What is stored"))
+        self._folder.setAccessibleDescription(self.tr("Data folder"))
         self._compact.setToolTip(self.tr("Gives back the room of what was deleted"))
         self._copies.open_requested.connect(self.copy_requested)
         self._copies.deleted.connect(self._delete_copy)

@@ -174,7 +174,7 @@ class ToolChecklist(QWidget):
         title = tool_title(tool.name)
         words = self.tr("{0} – may change something").format(title) if tool.changes else title
         choice = self._checkbox(tool.name, words)
-        choice.setToolTip(plain_tooltip(tool.description))
+        choice.describe(tool.description)
         return choice
 
     def _checkbox(self, name: str, words: str = "") -> WrappedChoice:

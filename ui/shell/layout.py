@@ -338,6 +338,7 @@ class WindowLayout(QWidget):
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setHandleWidth(1)
         self._splitter.handle(1).setAccessibleName(self.tr("Width of the sidebar"))
+        self._sidebar.lower()
         self._column = vbox(self._splitter, parent=self, spacing=0, margins=0, grow=self._splitter)
         self._place_banners()
 

@@ -27,8 +27,7 @@ from ui.composer.completions import (
 from ui.composer.composer import Composer
 from ui.shell.banners import Banner, BannerArea, BannerButton
 from ui.shell.drafts import to_draft
-from ui.style.controls import IconButton
-from ui.style.text import plain_tooltip
+from ui.style.controls import IconButton, set_keys_tooltip
 from ui.style.theme import ThemeSource
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ class McpCatalogControls(QObject):
         self._window = window
         self._created_popup: CompletionPopup | None = None
         self.button = IconButton(themes, "server", self.tr("Insert from a server"))
-        self.button.setToolTip(plain_tooltip(self.tr("Insert from an MCP server") + f" ({INSERT_SHORTCUT})"))
+        set_keys_tooltip(self.button, self.tr("Insert from an MCP server"), INSERT_SHORTCUT)
         self._typed_triggers = CompletionTriggers(composer.editor)
         composer.add_control(self.button)
         self.button.clicked.connect(self.open)

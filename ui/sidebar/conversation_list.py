@@ -10,8 +10,7 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QPushButton, QWidget
 
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ClearableField, IconButton, announce
-from ui.style.text import with_keys
+from ui.style.controls import ClearableField, IconButton, announce, set_keys_tooltip
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, themed_icon
 
 if TYPE_CHECKING:
@@ -21,14 +20,12 @@ if TYPE_CHECKING:
     from ui.sidebar.conversation_model import Badge, Conversation, ConversationModel
     from ui.sidebar.conversation_rows import ConversationView
     from ui.sidebar.footer import SidebarFooter
+    from ui.sidebar.found_section import FoundSection
     from ui.sidebar.search_filters import SearchFilters
     from ui.sidebar.search_results import SearchResultsView
 
 _ANNOUNCE_MS = 500
 """Milliseconds without news after which what was found is announced."""
-
-_ANY_HEIGHT = (1 << 24) - 1
-"""Qt's largest."""
 
 
 class _ResultAnnouncer(QObject):
@@ -37,6 +34,7 @@ class _ResultAnnouncer(QObject):
     def __init__(self, search: QLineEdit) -> None:
         super().__init__(search)
         self._search = search
+        self.idle_description = ""
         self._timer = QTimer(self, singleShot=True, interval=_ANNOUNCE_MS)
         self._timer.timeout.connect(self._announce)
 
@@ -53,7 +51,7 @@ class _ResultAnnouncer(QObject):
 
     def clear(self) -> None:
         """Say nothing: the list is shown."""
-        self._search.setAccessibleDescription("")
+        self._search.setAccessibleDescription(self.idle_description)
         self._timer.stop()
 
     def _announce(self) -> None:
@@ -86,7 +84,7 @@ class ConversationList(QFrame):
         super().__init__(parent)
         self._themes = themes
         self._current = ""
-        self._section: QWidget | None = None
+        self._section: FoundSection | None = None
         self._new = QPushButton(" " + self.tr("New conversation"))
         self._search = _SearchField(themes, self.tr("Search"))
         self._new_unstored = IconButton(themes, "unstored", self.tr("New conversation that is not stored"))
@@ -158,14 +156,14 @@ class ConversationList(QFrame):
     def show_keys(self, new: str, new_unstored: str, search: str) -> None:
         """Show these keys in the tooltips of what they lead to."""
         for part, keys in ((self._new, new), (self._new_unstored, new_unstored), (self._search, search)):
-            part.setToolTip(with_keys(part.accessibleName(), keys))
+            set_keys_tooltip(part, part.accessibleName(), keys)
+        self._announcer.idle_description = self._search.accessibleDescription()
 
-    def add_section(self, section: QWidget) -> None:
+    def add_section(self, section: "FoundSection") -> None:
         """Add a section below the conversations, which is hidden while results are shown."""
-        rows = self._list
-        self._column.insertWidget(self._column.indexOf(rows) + 1, section)
+        self._column.insertWidget(self._column.indexOf(self._list) + 1, section)
         self._section = section
-        QWidget.setTabOrder(rows, section)
+        QWidget.setTabOrder(self._list, section)
 
     def rename_current(self) -> None:
         """Edit the title of the open conversation in the list."""
@@ -262,7 +260,7 @@ class ConversationList(QFrame):
 
     def _show_view(self, view: QWidget) -> None:
         if self._section is not None:
-            self._section.setMaximumHeight(0 if view is not self._list else _ANY_HEIGHT)
+            self._section.set_has_room(has_room=view is self._list)
         for other in (self._list, vars(self).get("_results")):
             if isinstance(other, QWidget):
                 other.setVisible(other is view)

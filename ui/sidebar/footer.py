@@ -9,8 +9,8 @@ from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from ui.style.boxes import hbox
-from ui.style.controls import IconButton
-from ui.style.text import escape_mnemonics, plain_tooltip, with_keys
+from ui.style.controls import IconButton, set_keys_tooltip
+from ui.style.text import escape_mnemonics
 from ui.style.theme import ICON_SIZE, ThemeSource, icon, themed_icon
 
 
@@ -98,7 +98,7 @@ _NARROW_MARGIN = 10
 
 
 def _show_keys(button: QToolButton, action: QAction) -> None:
-    button.setToolTip(plain_tooltip(with_keys(action.text(), action.shortcut().toString())))
+    set_keys_tooltip(button, action.text(), action.shortcut().toString())
 
 
 class _TextButton(QToolButton):

@@ -66,6 +66,7 @@ class FoundSection(ChoiceList):
         self._entries: dict[str, Sequence[Conversation]] = {}
         self._open = ""
         self._current = ""
+        self._has_room = True
         self.rows = ResultModel(self)
         self.setModel(self.rows)
         self.setItemDelegate(_FoundRowDelegate(themes, self))
@@ -86,7 +87,12 @@ class FoundSection(ChoiceList):
         if self._open not in {folder.program for folder in folders}:
             self._open = ""
         self._refresh()
-        self.setVisible(bool(folders))
+        self._update_visibility()
+
+    def set_has_room(self, *, has_room: bool) -> None:
+        """Set whether the section may be shown; it may not where search results are."""
+        self._has_room = has_room
+        self._update_visibility()
 
     def show_entries(self, program: str, entries: Sequence[Conversation]) -> None:
         """Show what is in a folder, the newest first."""
@@ -140,6 +146,9 @@ class FoundSection(ChoiceList):
     def _place_of(self, program: str) -> int:
         rows = (self._row(self.rows.index(number)) for number in range(self.rows.rowCount()))
         return next((n for n, row in enumerate(rows) if row is not None and row.program == program), -1)
+
+    def _update_visibility(self) -> None:
+        self.setVisible(self._has_room and bool(self._folders))
 
     def _refresh(self) -> None:
         top, current = self.verticalScrollBar().value(), self.currentIndex().row()

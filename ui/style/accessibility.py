@@ -11,10 +11,12 @@ child. Here it follows the children of the frame of the list, where that has the
 selected already cannot be toggled in a list with single selection: see ChoiceList. A scroll area answers for a child
 that it has no more, such as a scroll bar, by reading beyond the end of a list, which ends the program
 (`QAccessibleAbstractScrollArea::child` in complexwidgets.cpp): here it says that there is none. A menu stays open when
-assistive technology has chosen from it; here it closes.
+assistive technology has chosen from it; here it closes. A widget is read in the order in which its children were made,
+or came into it: here in that of its layout. What is drawn has no role: here it is a graphic, if its property
+`isGraphic` says so.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from PySide6.QtCore import (
@@ -45,7 +47,10 @@ from PySide6.QtWidgets import (
     QApplication,
     QComboBox,
     QFrame,
+    QKeySequenceEdit,
+    QLayout,
     QListView,
+    QMainWindow,
     QMenu,
     QWidget,
 )
@@ -63,6 +68,7 @@ def install_accessibility(app: QApplication) -> None:
     # Qt owns the C++ object; the Python object must live as long, or virtual calls reach nothing.
     _root[:] = [_AccessibleApplication(app)]
     QAccessible.registerAccessibleInterface(_root[0])
+    _order[:] = [_LayoutOrder()]
     QAccessible.installFactory(_create_interface)
 
 
@@ -205,7 +211,12 @@ class _AccessibleComboBox(QAccessibleWidget):
         self._box = box
 
     def text(self, t: QAccessible.Text, /) -> str:
-        return self._box.currentText() if t == QAccessible.Text.Value else super().text(t)
+        value = self._box.currentText()
+        if t == QAccessible.Text.Value:
+            return value
+        # AT-SPI has no value in words: Orca would not say what is chosen.
+        words = super().text(t)
+        return ". ".join(filter(None, (value, words))) if t == QAccessible.Text.Description else words
 
     def state(self) -> QAccessible.State:
         state = super().state()
@@ -235,6 +246,24 @@ class _AccessibleComboBox(QAccessibleWidget):
             self._box.hidePopup()
         else:
             self._box.showPopup()
+
+
+class _AccessibleKeyField(QAccessibleWidget):
+    """A field for keys, which has no role in Qt. Its keys are said as the value of a combo box is."""
+
+    def __init__(self, field: QKeySequenceEdit) -> None:
+        super().__init__(field, QAccessible.Role.EditableText)
+        self._field = field
+
+    def text(self, t: QAccessible.Text, /) -> str:
+        keys = self._field.keySequence().toString(QKeySequence.SequenceFormat.NativeText)
+        if t == QAccessible.Text.Value:
+            return keys
+        words = super().text(t)
+        return ". ".join(filter(None, (keys, words))) if t == QAccessible.Text.Description else words
+
+    def childCount(self) -> int:
+        return 0
 
 
 class _AccessibleScrollArea(QAccessibleWidget):
@@ -295,12 +324,63 @@ class _AccessibleRowsFrame(QAccessibleWidget):
         ]
 
 
+class _LayoutOrder(QObject):
+    """Keeps the children of widgets in the order of their layouts: Qt reads them as they are stacked."""
+
+    def watch(self, widget: QWidget) -> None:
+        """Order the children of a widget, now and whenever its layout changes."""
+        layout = widget.layout()
+        if layout is None or isinstance(widget, QMainWindow) or widget.property(_IS_ORDERED):
+            return
+        widget.setProperty(_IS_ORDERED, True)
+        widget.installEventFilter(self)
+        _stack_as_laid_out(widget, layout)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Order the children again."""
+        if event.type() == QEvent.Type.LayoutRequest and isinstance(watched, QWidget):
+            layout = watched.layout()
+            if layout is not None:
+                _stack_as_laid_out(watched, layout)
+        return False
+
+
+def _stack_as_laid_out(widget: QWidget, layout: QLayout) -> None:
+    """Stack the children as they are laid out, with those outside of the layout on top, as they were."""
+    laid_out = list(_widgets_in(layout))
+    children = [child for child in widget.children() if isinstance(child, QWidget) and not child.isWindow()]
+    wanted = laid_out + [child for child in children if child not in laid_out]
+    if children != wanted:
+        for child in wanted:
+            child.raise_()
+
+
+def _widgets_in(layout: QLayout) -> Iterator[QWidget]:
+    for index in range(layout.count()):
+        item = layout.itemAt(index)
+        inner = None if item is None else item.layout()
+        if inner is not None:
+            yield from _widgets_in(inner)
+        elif item is not None and (child := item.widget()) is not None:
+            yield child
+
+
+_IS_ORDERED = "isOrdered"
+_order: list[_LayoutOrder] = []
+
+
 def _create_interface(key: str, target: QObject | None) -> QAccessibleInterface | None:
     """Qt asks for every class name of every object; combo boxes, frames of lists and scroll areas get an interface."""
+    if _order and isinstance(target, QWidget):
+        _order[0].watch(target)
     if key == "QMenu" and isinstance(target, QMenu) and not (target.accessibleName() or target.title()):
         _name_text_menu(target)
     if key == "QComboBox" and isinstance(target, QComboBox):
         interface: QAccessibleWidget = _AccessibleComboBox(target)
+    elif key == "QKeySequenceEdit" and isinstance(target, QKeySequenceEdit):
+        interface = _AccessibleKeyField(target)
+    elif key == "QWidget" and isinstance(target, QWidget) and target.property("isGraphic"):
+        interface = QAccessibleWidget(target, QAccessible.Role.Graphic)
     elif key == "QFrame" and isinstance(target, QFrame) and target.property("rowWidgets"):
         interface = _AccessibleRowsFrame(target)
     elif key in {"QScrollArea", "QAbstractScrollArea"} and isinstance(target, QAbstractScrollArea):

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ui.style.text import escape_mnemonics, plain_tooltip
+from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip, with_keys
 from ui.style.theme import ICON_SIZE, ThemeSource, icon, themed_icon
 
 if TYPE_CHECKING:
@@ -93,6 +93,15 @@ def announce(widget: QWidget, text: str) -> None:
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, text))
 
 
+def set_keys_tooltip(widget: QWidget, name: str, keys: str) -> None:
+    """Show the name of a control and its keys, if any, as a tooltip.
+
+    Assistive technology says the name already; without a description it says all of the tooltip, too.
+    """
+    widget.setToolTip(plain_tooltip(with_keys(name, keys)))
+    widget.setAccessibleDescription(native_shortcut(keys) if keys else "")
+
+
 class IconButton(QToolButton):
     """A square button with an icon that follows the theme; its name is also its tooltip."""
 
@@ -141,6 +150,8 @@ class ElidedLabel(QLabel):
         self._whole = text
         self.setToolTip(plain_tooltip(text))
         self.setAccessibleName(text)
+        # Or the tooltip is the description, which may have markup.
+        self.setAccessibleDescription(text)
         self._elide()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
 from ui.style.layouts import FlowRows, ScrollColumn
+from ui.style.text import escape_mnemonics, plain_tooltip
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, icon, pixmap
 
 
@@ -157,15 +158,24 @@ class WrappedChoice(QWidget):
         self._choice = choice
         choice.setAccessibleName(words)
         choice.setProperty("beside", "true")
-        self._words = label(words, wrap=True)
+        self._text = words
+        self._words = label(escape_mnemonics(words), wrap=True)
+        # Or it is read as a text of its own, after the button that has its words.
+        self._words.setBuddy(choice)
         row = hbox(choice, self._words, parent=self, spacing=0, margins=0, grow=self._words)
         for widget in (choice, self._words):
             row.setAlignment(widget, Qt.AlignmentFlag.AlignTop)
 
+    def describe(self, description: str) -> None:
+        """Say more in a tooltip, and to assistive technology."""
+        self.setToolTip(plain_tooltip(description))
+        for part in (self, self._choice):
+            part.setAccessibleDescription(description)
+
     @property
     def words(self) -> str:
         """The label beside the button."""
-        return self._words.text()
+        return self._text
 
     def event(self, event: QEvent) -> bool:
         """Align again after a change of style."""

@@ -13,6 +13,7 @@ from ui.forms.controls import Control
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, IconButton, button, label
 from ui.style.removal import remove_widget
+from ui.style.text import plain_tooltip
 from ui.style.theme import SPACE_XS, ThemeSource
 
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -166,7 +167,11 @@ class KeyValueRow(QWidget):
         hidden = QLineEdit.EchoMode.Password if self.is_secret else QLineEdit.EchoMode.Normal
         self.value_field.setEchoMode(hidden)
         self.value_field.setAccessibleDescription(_tr("What is typed here replaces it.") if is_kept else "")
-        self._remove.setAccessibleName(self._labels.remove.format(self.name))
+        remove = self._labels.remove.format(self.name)
+        self._remove.setAccessibleName(remove)
+        self._remove.setToolTip(plain_tooltip(remove))
+        # The fields of every row have the same names.
+        self.setAccessibleName(self.name)
         self.changed.emit()
 
 

@@ -36,6 +36,7 @@ class UsageChart(QWidget):
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setProperty("isGraphic", True)
         self._themes = themes
         self._title = ""
         self._bars: tuple[Bar, ...] = ()

@@ -99,8 +99,7 @@ class UsageSettings(QWidget):
             "warning",
             wrap=True,
         )
-        self._budgets.setAccessibleName(self.tr("Budgets"))
-        self._total.setAccessibleName(self.tr("Sum"))
+        self._total.setAccessibleDescription(self.tr("Sum"))
         self._span.setCurrentIndex(1)
         self._build(form)
         for box in (self._span, self._grouping):

@@ -23,8 +23,8 @@ from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow
 from ui.sidebar.organising import OrganisePresenter
 from ui.sidebar.row_menus import RowAction
+from ui.style.controls import set_keys_tooltip
 from ui.style.pickers import MODE_SHORTCUT as MODE_KEYS
-from ui.style.text import with_keys
 from ui.style.theme import ThemeSource
 
 if TYPE_CHECKING:
@@ -383,7 +383,7 @@ class WindowActions(QObject):
         """Show them in the tooltips of the window."""
         page, sidebar = self._window.page, self._window.sidebar
         sidebar.show_keys(keys["new-conversation"], keys["new-unstored-conversation"], keys["search"])
-        page.composer.attach_button.setToolTip(with_keys(self.tr("Attach image"), keys["attach"]))
+        set_keys_tooltip(page.composer.attach_button, self.tr("Attach image"), keys["attach"])
         page.model_picker.show_keys(keys["choose-model"])
         page.models.reasoning.show_keys(keys["choose-reasoning"])
         page.models.parameters.show_keys(keys["conversation-settings"])

@@ -49,6 +49,8 @@ class MenuBar(QMenuBar):
             more.installEventFilter(self)
         self._fit()
         window.setMenuBar(self)
+        # The first thing of the window, for assistive technology.
+        self.lower()
         app = QApplication.instance()
         if isinstance(app, QApplication):
             app.focusChanged.connect(self._on_focus)

@@ -224,6 +224,7 @@ class PictureCanvas(QWidget):
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setProperty("isGraphic", True)
         self._themes = themes
         self._levels: list[QImage] = []
         self._words = ""

@@ -16,7 +16,7 @@ from ui.shell.pictures.picture_canvas import (
     decode_picture,
 )
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ElidedLabel, IconButton, announce, button, label
+from ui.style.controls import ElidedLabel, IconButton, announce, button, label, set_keys_tooltip
 from ui.style.text import show_hidden
 from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 from ui.transcript.blocks.image_store import (
@@ -282,8 +282,7 @@ class PictureViewer(QDialog):
         icon_button = IconButton(self._themes, icon, name)
         action = self._shortcut(name, command, *keys)
         icon_button.clicked.connect(action.trigger)
-        keys_text = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        icon_button.setToolTip(f"{name} ({keys_text})")
+        set_keys_tooltip(icon_button, name, action.shortcut().toString())
         (self._several if several else self._only_picture).append(icon_button)
         return icon_button
 

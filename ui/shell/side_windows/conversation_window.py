@@ -17,8 +17,7 @@ from ui.shell.conversation_page import ConversationPage
 from ui.shell.layout import PageFrame
 from ui.sidebar.title_dialog import ask_title, refuse_rename
 from ui.style.boxes import vbox
-from ui.style.controls import IconButton
-from ui.style.text import with_keys
+from ui.style.controls import IconButton, set_keys_tooltip
 from ui.style.theme import ThemeSource
 
 MAIN_KEYS = "Ctrl+Shift+O"
@@ -48,7 +47,7 @@ class ConversationWindow(QWidget):
         self.banners = BannerArea(themes)
         self.frame = PageFrame(themes)
         self._main_button = IconButton(themes, "sidebar", self.tr("Open in the main window"))
-        self._main_button.setToolTip(with_keys(self.tr("Open in the main window"), MAIN_KEYS))
+        set_keys_tooltip(self._main_button, self.tr("Open in the main window"), MAIN_KEYS)
         self.frame.add_before_title(self._main_button)
         self.page = ConversationPage(self.frame, self.banners, themes, source, servers, pictures, tasks)
         self.approvals = ApprovalPresenter(themes, tasks, self)

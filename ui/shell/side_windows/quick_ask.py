@@ -14,8 +14,7 @@ from ui.bridge.event_loop import BackgroundTasks
 from ui.composer.attachment_items import picture_from_mime
 from ui.shell.side_windows.conversation_window import ConversationWindow
 from ui.shell.side_windows.side_windows import SideWindows
-from ui.style.controls import IconButton
-from ui.style.text import with_keys
+from ui.style.controls import IconButton, set_keys_tooltip
 from ui.style.theme import ThemeSource
 
 CLIPBOARD_KEYS = "Ctrl+Shift+V"
@@ -108,7 +107,7 @@ def _add_button(
     window: ConversationWindow, themes: ThemeSource, icon: str, name: str, keys: str, command: Callable[[], object]
 ) -> None:
     button = IconButton(themes, icon, name)
-    button.setToolTip(with_keys(name, keys))
+    set_keys_tooltip(button, name, keys)
 
     def press() -> None:  # without the argument of `clicked`
         command()

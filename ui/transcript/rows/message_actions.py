@@ -1,5 +1,6 @@
 """What the person can do with a message: below which item it is offered, the commands, and the line that shows them."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,11 @@ from ui.transcript.rows.row import Row
 
 _MAX_SUBJECT = 80
 """Characters of the message that assistive technology reads after the name of a button."""
+_MOST_READ = 400
+"""Characters of an answer that these are taken from."""
+_MARKS = re.compile(
+    r"^[ \t]*(#+|>|[-*+])[ \t]+|^[ \t]*(```|~~~).*$|`+|\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)", re.MULTILINE
+)
 
 
 def carrier_of(items: Transcript, index: int) -> int | None:
@@ -84,8 +90,11 @@ def _message_at(items: Transcript, index: int, actions: MessageActions | None) -
 
 def _subject_of(item: Item) -> str:
     match item:
-        case UserItem() | AnswerItem():
+        case UserItem():
             text = str(item.text)
+        case AnswerItem():
+            # It is read out: nobody wants to hear the marks of headings, code and emphasis.
+            text = _MARKS.sub("", str(item.text)[:_MOST_READ])
         case ToolCallItem():
             text = item.name
         case _:

@@ -234,8 +234,15 @@ def test_the_accessible_names_tell_prompts_from_answers(standing):
     assert [node.description() for node in nodes] == ["a"] * 5 + ["This is the newest version."] + ["Done."] * 7
 
 
+def test_what_an_answer_is_about_is_said_without_its_marks(standing):
+    answer = "## `run` **failed**\n\n```py\n{\n```\n- *all* of 6*7 and 2 * 3"
+    standing.view.apply(standing.transcript.add_message(Message.assistant(answer)))
+    last = standing.view.accessible_tree.row_node(len(standing.transcript) - 1)
+    assert last.child_nodes()[-1].child_nodes()[0].description() == "run failed { all of 6*7 and 2 * 3"
+
+
 def test_the_buttons_of_calls_and_code_say_what_they_are_about(standing):
-    standing.view.apply(standing.transcript.add_message(Message.assistant("```py\n\nx = 1\n```")))
+    standing.view.apply(standing.transcript.add_message(Message.assistant("```py\n\n{\nx = 1\n```")))
     blocks = [node for row in (2, 6) for node in standing.view.accessible_tree.row_node(row).child_nodes()]
     told = {node.name(): node.description() for block in blocks for node in block.child_nodes()}
     assert told["Show details"] == "look"

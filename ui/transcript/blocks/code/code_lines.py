@@ -64,9 +64,9 @@ class CodeLines:
         return "".join(f"{line}\n" for line in self._lines[first:last])
 
     def beginning(self, length: int) -> str:
-        """Return so many characters of the first line that says something, with hidden characters spelled out."""
+        """Return so many characters of the first line with a word, with hidden characters spelled out."""
         lines = (one_line(line[: 2 * length], 2 * length) for line in self._lines)
-        return truncate(next(filter(None, lines), ""), length)
+        return truncate(next((line for line in lines if any(map(str.isalnum, line))), ""), length)
 
     def words_of(self, index: int) -> list[StyledWord]:
         """Return the highlighted words of a line, as far as known."""
