@@ -243,10 +243,9 @@ class Engine:
 
     async def interrupted_conversations(self) -> tuple[InterruptedRuns, ...]:
         """Return conversations with runs of a dead process; none while read-only. Raises StorageFailed."""
-        if self.store.read_only is not None:
-            return ()
-        opened = {id_ for id_, session in self._sessions.items() if not session.is_closed}
-        candidates = [runs for runs in await self.store.find_interrupted_runs() if runs.conversation_id not in opened]
+        interrupted = () if self.store.read_only else await self.store.find_interrupted_runs()
+        known = ((runs, self._sessions.get(runs.conversation_id)) for runs in interrupted)
+        candidates = [runs for runs, session in known if session is None or session.is_closed]
         is_free = await asyncio.gather(*(self._locks.lock(runs.conversation_id).is_free() for runs in candidates))
         return tuple(runs for runs, free in zip(candidates, is_free, strict=True) if free)
 

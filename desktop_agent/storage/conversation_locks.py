@@ -9,7 +9,7 @@ import hashlib
 import logging
 import re
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
@@ -93,18 +93,19 @@ class ConversationLock:
         """Take the lock; harmless when it is held. Raises ConversationInUse, and StorageFailed."""
         if self._file.is_held:
             return
-        is_taken, holder = await self._take(Holder.this_process(self._program))
+        this_process = Holder.this_process(self._program)
+        is_taken, holder = await self._take(lambda: self._file.acquire(this_process))
         if not is_taken:
             raise ConversationInUse(_in_use_sentence(holder), _in_use_remedy(holder))
 
-    async def _take(self, name: Holder | None) -> tuple[bool, Holder | None]:
-        """Take the lock in this name; return whether that was possible, and if not, who holds it, as far as is known.
+    async def _take(self, acquire: Callable[[], bool]) -> tuple[bool, Holder | None]:
+        """Call `acquire` in a thread; return whether it took the lock, and if not, who holds it, as far as is known.
 
         Whoever holds it without a name gets a moment: to release it after a look, or to write the name.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + _NAME_GRACE
-        while not await self._try_to_take(name):
+        while not await self._try_to_take(acquire):
             holder = await asyncio.to_thread(self._file.holder)
             if holder is not None and holder.is_gone:
                 holder = None  # killed; the current holder has not written its name yet, or only checks
@@ -132,12 +133,17 @@ class ConversationLock:
 
     async def is_free(self) -> bool:
         """Return whether nobody holds it at this moment, though somebody else may look too. Raises StorageFailed."""
-        is_free, _ = await self._take(None)
-        await self.release()
-        return is_free
 
-    async def _try_to_take(self, name: Holder | None) -> bool:
-        attempt = asyncio.ensure_future(asyncio.to_thread(self._file.acquire, name))
+        def look() -> bool:
+            # Released by the same thread: meanwhile the event loop, or a queue of threads, may take long.
+            is_free = self._file.acquire()
+            self._file.release()
+            return is_free
+
+        return (await self._take(look))[0]
+
+    async def _try_to_take(self, acquire: Callable[[], bool]) -> bool:
+        attempt = asyncio.ensure_future(asyncio.to_thread(acquire))
         try:
             return await asyncio.shield(attempt)
         except asyncio.CancelledError:

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QWidget
 
 from desktop_agent.conversation.items import Change, Removed, Updated, UserItem
 from desktop_agent.types.errors import AgentError, Sentence, WrongUse
@@ -257,7 +257,9 @@ class PromptEditing(QObject):
         self.take = self._edit.take
         """Return the id of the prompt that is being edited and sent, or ""."""
         self._edit.ended.connect(self._on_ended)
-        composer.editor.textChanged.connect(self._show_editor)
+        composer.editor.textChanged.connect(transcript.in_place_editor.scroll_to_editor)
+        composer.editor.cursorPositionChanged.connect(transcript.in_place_editor.scroll_to_keyboard)
+        composer.notice_shown.connect(transcript.in_place_editor.scroll_to_notice)
         composer.ask_before_sending(self._may_send)
         composer.edit_last_requested.connect(self.edit_last)
         transcript.edit_requested.connect(self.edit)
@@ -327,6 +329,7 @@ class PromptEditing(QObject):
         if message_id == self._edit.message_id:
             # Asked for twice: what was changed since stays.
             self._composer.editor.setFocus()
+            self._transcript.in_place_editor.scroll_to_editor()
         else:
             self._begin(message_id, content.record.text, from_draft(content))
             for problem in content.problems:
@@ -337,13 +340,9 @@ class PromptEditing(QObject):
         self._transcript.in_place_editor.show_editor(message_id, self._composer)
         self._composer.editor.setFocus()
 
-    def _show_editor(self) -> None:
-        """Scroll to what is being written."""
-        if self._edit.message_id:
-            self._transcript.in_place_editor.scroll_to_editor()
-
     def _on_ended(self) -> None:
-        focused = QApplication.focusWidget()
+        # That of the window, which may not be the active one.
+        focused = self._composer.window().focusWidget()
         has_focus = focused is not None and self._composer.isAncestorOf(focused)
         self._transcript.in_place_editor.hide_editor()
         self._frame.take_back_composer()

@@ -6,6 +6,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -264,3 +265,26 @@ async def test_who_was_cancelled_while_taking_it_holds_nothing(tmp_path: Path, t
     with pytest.raises(asyncio.CancelledError):
         await taking
     await (await ConversationLocks(tmp_path, "window").acquire("one")).release()
+
+
+async def test_who_looks_does_not_hold_it_while_the_event_loop_is_busy(tmp_path: Path) -> None:
+    locks = ConversationLocks(tmp_path, "window")
+    look = asyncio.ensure_future(locks.lock("one").is_free())
+    for _ in range(3):
+        await asyncio.sleep(0)
+    time.sleep(0.2)  # noqa: ASYNC251  the event loop is busy
+    other = locks.lock("one")._file
+    assert other.acquire()
+    other.release()
+    assert await look
+
+
+async def test_many_are_looked_at_in_the_moment_that_one_takes(tmp_path: Path) -> None:
+    locks, others = ConversationLocks(tmp_path, "window"), ConversationLocks(tmp_path, "ask")
+    held = [others.lock(str(number))._file for number in range(100)]
+    assert all(lock.acquire() for lock in held)
+    async with asyncio.timeout(10):
+        assert not any(await asyncio.gather(*(locks.lock(str(number)).is_free() for number in range(100))))
+    for lock in held:
+        lock.release()
+    assert all(await asyncio.gather(*(locks.lock(str(number)).is_free() for number in range(100))))

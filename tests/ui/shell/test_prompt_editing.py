@@ -3,12 +3,12 @@
 import asyncio
 
 from PySide6.QtCore import QPoint, QPointF, QRect, Qt
-from PySide6.QtGui import QAccessible
+from PySide6.QtGui import QAccessible, QContextMenuEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFrame
+from PySide6.QtWidgets import QApplication, QFrame, QWidget
 
 from desktop_agent.conversation.items import UserItem
-from desktop_agent.types.errors import StorageFailed
+from desktop_agent.types.errors import Sentence, StorageFailed
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
@@ -260,7 +260,118 @@ def test_the_editor_scrolls_with_its_message_and_comes_back_when_one_writes(on_s
         screen.write("lpha")
         assert view(screen).rect().contains(place(screen).geometry().topLeft())
 
-    on_screen(work, *turns("one", "\n\n".join("two" for _ in range(90))))
+    on_screen(work, *turns("one", HIGH))
+
+
+HIGH = "\n\n".join("two" for _ in range(90))
+
+
+def is_in_view(screen, part, box=None):
+    """Whether all of a widget, or of a box in it, is in the transcript's viewport."""
+    viewport = view(screen).viewport()
+    box = part.rect() if box is None else box
+    return viewport.rect().contains(box.translated(viewport.mapFromGlobal(part.mapToGlobal(QPoint(0, 0)))))
+
+
+def cursor_is_in_view(screen):
+    return is_in_view(screen, screen.editor.viewport(), screen.editor.cursorRect())
+
+
+def test_the_editor_stays_in_view_while_it_grows(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        await screen.say("b")
+        await edit(screen, 2)
+        await until(lambda: is_over(screen, 2))
+        view(screen).scroller.scroll_by(place(screen).geometry().bottom() + 4 - view(screen).viewport().height())
+        height = editor_box(screen).height()
+        screen.editor.insertPlainText("\nb\nc\nd")
+        await until(lambda: editor_box(screen).height() > height)
+        await until(lambda: is_in_view(screen, composer(screen)))
+
+    on_screen(work, *turns(HIGH, HIGH))
+
+
+def test_what_has_the_keyboard_and_what_is_said_is_scrolled_to(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        await screen.say("b")
+        await edit(screen)
+        view(screen).scroller.scroll_to_end()
+        QTest.keyClick(screen.editor, Qt.Key.Key_Tab)
+        assert is_in_view(screen, QApplication.focusWidget())
+        screen.editor.setFocus()
+        view(screen).scroller.scroll_to_end()
+        composer(screen).show_problem(Sentence("Not now."))
+        await until(lambda: is_in_view(screen, composer(screen)))
+        view(screen).scroller.scroll_to_end()
+        await edit(screen)
+        await until(lambda: is_in_view(screen, composer(screen)))
+
+    on_screen(work, *turns(HIGH, HIGH))
+
+
+def test_the_cursor_is_in_view_in_a_window_that_is_lower_than_the_editor(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        screen.window.resize(500, 330)
+        await edit(screen)
+        screen.editor.insertPlainText("\nb" * 12)
+        await until(lambda: place(screen).height() > view(screen).viewport().height())
+        screen.write("c")
+        await until(lambda: cursor_is_in_view(screen))
+        composer(screen).show_problem(Sentence("Not now. " * 20))
+        await until(lambda: is_in_view(screen, composer(screen)._problems))
+        for key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            for _ in range(12):
+                QTest.keyClick(screen.editor, key)
+            assert cursor_is_in_view(screen)
+
+    on_screen(work, *turns(HIGH))
+
+
+def test_the_menu_key_in_the_editor_does_not_open_the_menu_of_the_transcript(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        await edit(screen)
+        button = composer(screen).attach_button
+        middle = button.rect().center()
+        pressed = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, middle, button.mapToGlobal(middle))
+        QApplication.sendEvent(button, pressed)
+        assert QApplication.activePopupWidget() is None
+
+    on_screen(work, *turns("one"))
+
+
+def test_a_wheel_that_turns_sideways_over_the_editor_scrolls_nothing_elsewhere(on_screen, monkeypatch):
+    async def work(screen):
+        await screen.say("a")
+        await edit(screen)
+        await until(lambda: is_over(screen, 0))
+        points = []
+        monkeypatch.setattr(view(screen)._wheel, "_scroll_horizontally", lambda point, _pixels: points.append(point))
+        editor = screen.editor
+        middle = editor.mapTo(editor.window(), editor.rect().center())
+        QTest.wheelEvent(editor.window().windowHandle(), QPointF(middle), QPoint(120, 0))
+        assert points == [view(screen).viewport().mapFrom(editor.window(), middle)]
+
+    on_screen(work, *turns("one"))
+
+
+def test_the_keyboard_comes_back_to_the_editor_of_a_window_that_is_not_active(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        await edit(screen)
+        other = QWidget()
+        other.show()
+        other.activateWindow()
+        await until(lambda: not screen.window.isActiveWindow())
+        screen.window.page.editing.leave()
+        assert screen.window.focusWidget() is screen.editor
+        other.close()
+        other.deleteLater()
+
+    on_screen(work, *turns("one"))
 
 
 def wheel(widget, delta):

@@ -175,7 +175,9 @@ class WheelHandler:
             delta = event.angleDelta() * (3 * self._viewport.rows.render_context.style.line) / _NOTCH_DELTA
         sideways = delta.y() if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else delta.x()
         if sideways and abs(sideways) >= abs(delta.y()):
-            self._scroll_horizontally(event.position().toPoint(), -sideways)
+            # Over the editor of a message, the position is one in the editor.
+            point = self._viewport.widget.mapFromGlobal(event.globalPosition().toPoint())
+            self._scroll_horizontally(point, -sideways)
         else:
             self._scroll(-delta.y())
         event.accept()

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QCoreApplication, QEvent, QPoint
-from PySide6.QtGui import QKeyEvent, QResizeEvent, QWheelEvent
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QRect, QRectF, Qt, QTimer
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
 
 from ui.style.boxes import vbox
 from ui.transcript.viewport.scroll_controller import ScrollController
 from ui.transcript.viewport.viewport import RowViewport
+
+_MARGIN = 8
+"""Pixels between what is scrolled to and the edge of the viewport."""
 
 
 class InPlaceEditor(QWidget):
@@ -32,7 +35,13 @@ class InPlaceEditor(QWidget):
         self._on_height = on_height
         self._index = -1
         self._column = vbox(parent=self, spacing=0, margins=0)
+        self._notice: QWidget | None = None
+        self._layout_timer = QTimer(self, singleShot=True, interval=0)
+        self._layout_timer.timeout.connect(self._scroll_to_notice)
         scroller.moved.connect(self._follow_row)
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            app.focusChanged.connect(self._on_focus_changed)
         self.hide()
 
     @property
@@ -68,10 +77,52 @@ class InPlaceEditor(QWidget):
             self._on_height(index)
 
     def scroll_to_editor(self) -> None:
-        """Scroll until the editor is visible, or its beginning."""
-        index = self._find_row()
-        if index is not None:
+        """Scroll until the editor is visible; of one that is higher than the view, what has the keyboard."""
+        index, rows = self._find_row(), self._viewport.rows
+        if index is None:
+            return
+        if self.has_keyboard and rows.row(index).stack.height > rows.view:
+            self.scroll_to_keyboard()
+        else:
             self._scroller.scroll_to_row(index)
+
+    def scroll_to_keyboard(self) -> None:
+        """Scroll until what has the keyboard in the editor is visible; in a text, its cursor."""
+        # What is clicked must not move away before the button is released.
+        is_clicked = QApplication.mouseButtons() != Qt.MouseButton.NoButton
+        focused = QApplication.focusWidget()
+        if focused is not None and self.has_keyboard and not is_clicked:
+            # Of anything but a text, it is as high as the widget.
+            box = QRectF(focused.inputMethodQuery(Qt.InputMethodQuery.ImCursorRectangle)).toRect()
+            part = focused.viewport() if isinstance(focused, QAbstractScrollArea) else focused
+            # The text may be about to scroll to its cursor.
+            box.moveTop(max(0, min(box.top(), part.height() - box.height())))
+            self._scroll_to(part, box)
+
+    def scroll_to_notice(self, notice: QWidget) -> None:
+        """Scroll to a notice of the editor, which is placed with the next layout."""
+        self._notice = notice
+        self._layout_timer.start()
+
+    def _scroll_to_notice(self) -> None:
+        notice, self._notice = self._notice, None
+        if notice is not None and self.has_keyboard and self.isAncestorOf(notice) and notice.isVisible():
+            self.scroll_to_editor()
+            self._scroll_to(notice, notice.rect())
+
+    def _scroll_to(self, part: QWidget, box: QRect) -> None:
+        """Scroll until a box of a part of the editor is visible, or its beginning."""
+        if self._find_row() is None:
+            return
+        top = part.mapTo(self, box.topLeft()).y() + self.y() - self._viewport.widget.y() - _MARGIN
+        below = top + box.height() + 2 * _MARGIN - self._viewport.rows.view
+        if top < 0 or below > 0:
+            self._scroller.scroll_by(top if top < 0 else min(top, below))
+
+    def _on_focus_changed(self, before: QWidget | None, _now: QWidget | None) -> None:
+        # Without one before, the window was activated: somebody may be reading elsewhere in it.
+        if before is not None:
+            self.scroll_to_keyboard()
 
     def _find_row(self) -> int | None:
         """Return the index of the message's row; the last one is tried first."""
@@ -89,9 +140,12 @@ class InPlaceEditor(QWidget):
         column.activate()
         height = column.heightForWidth(self.width()) if column.hasHeightForWidth() else column.sizeHint().height()
         if index is not None and height != context.editor_height:
+            is_in_view = self.geometry().intersects(self._viewport.widget.geometry())
             context.editor_height = height
             self.resize(self.width(), height)
             self._on_height(index)
+            if is_in_view and self.has_keyboard:
+                self.scroll_to_editor()
         self._follow_row()
 
     def _follow_row(self) -> None:
@@ -124,4 +178,8 @@ class InPlaceEditor(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Keep keys that the editor does not need from the transcript, where they are commands."""
+        event.accept()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Keep the menu key from the transcript too: its menu is about other messages."""
         event.accept()
