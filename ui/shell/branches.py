@@ -342,8 +342,7 @@ class PromptEditing(QObject):
 
     def _on_ended(self) -> None:
         # That of the window, which may not be the active one.
-        focused = self._composer.window().focusWidget()
-        has_focus = focused is not None and self._composer.isAncestorOf(focused)
+        has_focus = self._composer.isAncestorOf(self._composer.window().focusWidget())
         self._transcript.in_place_editor.hide_editor()
         self._frame.take_back_composer()
         if has_focus:
