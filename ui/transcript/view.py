@@ -223,17 +223,17 @@ class TranscriptView(QAbstractScrollArea):
     def apply(self, changes: Sequence[Change]) -> None:
         """Show these changes; called at most once a frame."""
         if changes:
-            self._take_in(changes)
+            self._update_parts(changes)
             self._restore_place()
             self._announcer.announce_changes(changes, self.row_viewport.rows, silently=self._expects_version)
             self.forget_version()
 
-    def _take_in(self, changes: Sequence[Change]) -> None:
+    def _update_parts(self, changes: Sequence[Change]) -> None:
         for part in (self.scroller, self.finder, self.caret, self.accessible_tree):
             part.apply(changes)
 
     def _rebuild_row(self, index: int) -> None:
-        self._take_in([Updated(index, "text")])
+        self._update_parts([Updated(index, "text")])
 
     def copy(self) -> None:
         """Copy the selected text."""

@@ -290,6 +290,18 @@ def test_delete_asks_the_shell(driver):
     assert driver.facts == [("delete_requested", "2")]
 
 
+def test_delete_asks_the_shell_from_the_open_menu_of_a_row_which_it_closes(driver, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+    driver.pane.set_current("1")
+    driver.pane.focus_list()
+    driver.rows.customContextMenuRequested.emit(driver.place(1))
+    menu = driver.rows.findChild(QMenu)
+    assert menu.isVisible()
+    driver.bot.keyClick(driver.rows, Qt.Key.Key_Delete)
+    assert not menu.isVisible()
+    assert driver.facts == [("delete_requested", "1")]
+
+
 def test_the_context_menu_opens_without_waiting(driver, qt_messages):
     qt_messages.expect("grabbing the keyboard")
     driver.rows.customContextMenuRequested.emit(driver.place(1))
