@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QSize
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QPushButton, QScrollArea, QSizePolicy, QWidget
 
@@ -191,8 +191,7 @@ class FocusFollower(QObject):
 
     def _show_focused(self, _before: QWidget | None, now: QWidget | None) -> None:
         # What is clicked must not move away before the button is released.
-        is_clicked = QApplication.mouseButtons() != Qt.MouseButton.NoButton
-        if now is not None and not is_clicked and self._area.isAncestorOf(now):
+        if now is not None and not QApplication.mouseButtons() and self._area.isAncestorOf(now):
             self._area.ensureWidgetVisible(now, 0, SPACE_S)
 
 

@@ -224,12 +224,12 @@ class PictureCanvas(QWidget):
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setProperty("isGraphic", True)
         self._themes = themes
         self._levels: list[QImage] = []
         self._words = ""
         self._pan_zoom = PanZoom()
         self._dragged: QPointF | None = None
+        self.setProperty("isGraphic", True)
         self.setMinimumSize(160, 120)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
