@@ -14,6 +14,7 @@ import pyatspi
 from gi.repository import Atspi, GLib
 
 PATIENCE = 30_000  # milliseconds for one answer of the program
+_MENU_DEPTH = 3  # below the application, a window and its menu bar
 
 
 def application(name):
@@ -39,6 +40,21 @@ def walk_showing(node, depth=0):
         child = if_there(lambda at=index: node.getChildAtIndex(at))
         if child is not None and if_there(lambda one=child: one.getState().contains(pyatspi.STATE_SHOWING)):
             yield from walk_showing(child, depth + 1)
+
+
+def by_name(root):
+    """All that is showing, in the order in which a name is looked up: the menus of the menu bar last.
+
+    They are the first thing of the window, and some have the name of something else.
+    """
+    menus = []
+    for node, depth in walk_showing(root):
+        # Roles are asked for where the bar may be: each is a question to the other process.
+        if depth <= _MENU_DEPTH and role_of(node) == "menu item":
+            menus.append((node, depth))
+        else:
+            yield node, depth
+    yield from menus
 
 
 def if_there(ask):
@@ -84,7 +100,7 @@ def described(node, depth):
 
 def find(root, name, role):
     """The first showing node of this name and this role, where they are not empty; None without one."""
-    for node, depth in walk_showing(root):
+    for node, depth in by_name(root):
         if name in {"", name_of(node)} and role in {"", role_of(node)}:
             return described(node, depth)
     return None
@@ -95,7 +111,7 @@ def showing(root, name, interface, description=""):
 
     With a description only one that has it.
     """
-    for node, _ in walk_showing(root):
+    for node, _ in by_name(root):
         # Qt's labels have the interface of actions and no action.
         if (
             name_of(node) == name

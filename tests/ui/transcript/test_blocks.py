@@ -161,11 +161,11 @@ def test_a_call_tells_its_state_by_word_icon_and_colour(render_context, state, o
     assert ("Review" in names) == (state is CallState.WAITING)
 
 
-def test_a_tool_of_our_own_is_called_by_what_it_does_and_any_other_by_its_name(render_context):
+def test_a_tool_of_our_own_is_called_by_what_it_does_and_one_of_a_server_by_its_words(render_context):
     ours = make_row(ToolCallItem("i", "m", "t", "read_file", {"path": "x"}, state=CallState.ENDED), render_context, 600)
     other = make_row(ToolCallItem("j", "m", "t", "git__log", {}, state=CallState.ENDED), render_context, 600)
     heads = [row.blocks[0].header for row in (ours, other)]
-    assert [(head.title, head.icon) for head in heads] == [("Read a file", "document"), ("git__log", "tool")]
+    assert [(head.title, head.icon) for head in heads] == [("Read a file", "document"), ("Log (git)", "tool")]
     assert ours.label == "Tool call: read_file"
 
 

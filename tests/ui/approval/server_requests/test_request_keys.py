@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QPla
 from desktop_agent.types.mcp import ElicitationAnswer, SamplingAnswer
 from tests.ui.approval.server_requests.test_request_dialog import REVIEW, Driver, form, page
 from ui.bridge.mcp_requests import PendingSampling
+from ui.style.accessibility import install_accessibility
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
 OPTIONAL = {"properties": {"name": {"type": "string", "title": "Name"}}}
@@ -206,11 +207,12 @@ def told(widget):
 
 
 def test_a_screen_reader_hears_which_fields_are_optional_and_reads_the_heading_first(qtbot):
+    install_accessibility(QApplication.instance())
     writer = Writer(qtbot, "")
     shown = writer.show(form(schema=MANY))
     name, one, quiet = (row.initial_focus for row in shown.view.rows)
     assert told(name) == ("Name", "")
-    assert told(one)[1] == "Optional."
+    assert told(one)[1] == "Nothing chosen. Optional."
     assert told(quiet) == ("Quiet", "")
     first = next(each for each in shown.findChildren(QLabel) if each.isVisible())
     assert first.text() == "“Notes” asks you to fill in a form"

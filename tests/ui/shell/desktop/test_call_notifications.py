@@ -92,7 +92,8 @@ def test_denying_and_showing(on_screen, bus, tmp_path):
         with notification_server(bus, *FULL) as server:
             asked = await ask(screen, tmp_path / "work", count=2)
             await until(lambda: len(server.shown) == 2)
-            numbers = {text.splitlines()[1][22:27]: number for number, _, text, _ in server.shown}
+            shown = [(number, text) for number, _, text, _ in server.shown]
+            numbers = {name: number for number, text in shown for name in ("a.txt", "b.txt") if name in text}
             server.click(numbers["a.txt"], "deny")
             await until(lambda: len(asked.waiting) == 1)
             screen.window.approvals._dialog.hide()
