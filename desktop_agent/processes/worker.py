@@ -177,7 +177,8 @@ class Worker(Generic[Answer]):
                 self._is_calling = False
                 self._deadline = time.monotonic() + IDLE_SECONDS
                 self._lock.notify_all()
-                if not is_complete:
+                # Closed after the last answer was read: then nothing is left that could fail of it.
+                if not is_complete or self._is_closed:
                     self._end()
 
     def _read_answers(self, process: "_Process", call_id: str) -> Generator[Answer]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from typing import IO
 
 import psutil
 import pytest
@@ -183,6 +184,24 @@ def test_close_ends_a_call_and_all_that_follow(made: list[Worker], new_children:
     thread.join()
     failures.append(failure_of(worker, 0))
     assert [error.failure for error in failures] == [WorkerFailure.STOPPED] * 2
+    assert not new_children()
+
+
+def test_close_after_the_last_answer_was_read_leaves_no_process(
+    made: list[Worker], new_children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made.append(worker := worker_of("echo"))
+    frames: list[bytes] = []
+
+    def read_and_close(stream: IO[bytes], limit: int) -> bytes:
+        frames.append(read_frame(stream, limit))
+        if len(frames) == len(["the answer", "the end of the answers"]):
+            worker.close()
+        return frames[-1]
+
+    monkeypatch.setattr(module, "read_frame", read_and_close)
+    assert worker.ask(1) == 1
+    assert worker.pid is None
     assert not new_children()
 
 
