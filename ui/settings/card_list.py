@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QVBoxLayout, QWi
 
 from ui.bridge.settings import ToolGroup
 from ui.forms.form import EDITOR, Form, FormStyle
-from ui.style.boxes import hbox, vbox
+from ui.style.boxes import vbox
 from ui.style.controls import announce, button, label
+from ui.style.layouts import StickyFoot
 from ui.style.removal import remove_widget
 from ui.style.theme import SPACE_M, SPACE_S
 
@@ -149,10 +150,7 @@ class EditorFrame(QFrame):
 
 
 class CardEditor(EditorFrame):
-    """A form with Cancel and Save. `saved` carries the edited object.
-
-    `foot` has both buttons. A dialog may take it to where it is in sight however the page is scrolled.
-    """
+    """A form with Cancel and Save. `saved` carries the edited object."""
 
     saved = Signal(object)
 
@@ -172,8 +170,6 @@ class CardEditor(EditorFrame):
         cancel, save = QCoreApplication.translate("Cards", "Cancel"), QCoreApplication.translate("Cards", "Save")
         self._cancel_button = button(cancel, self.cancelled.emit, name=button_names[0])
         self._save_button = button(save, self.save, "primary", button_names[1])
-        self.foot = QWidget()
-        hbox(self._cancel_button, self._save_button, parent=self.foot, spacing=SPACE_S, margins=0, start_stretch=True)
 
     def save(self) -> None:
         """Emit `saved`, or show what is missing."""
@@ -207,8 +203,9 @@ class CardEditor(EditorFrame):
         if is_card:
             self.setProperty("kind", "card")
         self.setFocusProxy(next(iter(self.form.rows.values())).initial_focus)
-        rows = (*parts, self.form, self._problem, self.foot)
-        vbox(*rows, parent=self, spacing=spacing, margins=SPACE_M if is_card else 0)
+        rows = (*parts, self.form, self._problem, StickyFoot(self, self._cancel_button, self._save_button))
+        edge = SPACE_M if is_card else 0
+        vbox(*rows, parent=self, spacing=spacing, margins=(edge, edge, edge, max(0, edge - SPACE_S)))
 
 
 class NamedItem(Protocol):

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from PySide6.QtCore import QEvent, QObject, QSize
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize
+from PySide6.QtGui import QMoveEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QFrame, QPushButton, QScrollArea, QSizePolicy, QWidget
 
-from ui.style.boxes import vbox
-from ui.style.controls import set_by_name
+from ui.style.boxes import hbox, vbox
+from ui.style.controls import set_by_name, set_style_property
 from ui.style.theme import SPACE_M, SPACE_S
 
 # Show too: changes of items while hidden are missed, and the size may stay the same.
@@ -179,6 +179,10 @@ _MIN_HEIGHT = 60
 """Pixels in which two lines of text are read."""
 
 
+_FOOT_SHARE = 4
+"""A foot floats in a scroll area that is higher than so many of it."""
+
+
 class FocusFollower(QObject):
     """Scrolls an area to what gets the keyboard from code or assistive technology. Qt does so for Tab alone."""
 
@@ -193,6 +197,66 @@ class FocusFollower(QObject):
         # What is clicked must not move away before the button is released.
         if now is not None and not QApplication.mouseButtons() and self._area.isAncestorOf(now):
             self._area.ensureWidgetVisible(now, 0, SPACE_S)
+            feet = (foot for foot in self._area.findChildren(StickyFoot) if not foot.isAncestorOf(now))
+            covered = max((foot.height() for foot in feet if foot.is_floating), default=0)
+            if covered:
+                # The margins of ensureWidgetVisible hold only for what is out of sight.
+                bar, view = self._area.verticalScrollBar(), self._area.viewport()
+                bottom = now.mapTo(view, QPoint(0, now.height())).y() + SPACE_S + covered
+                bar.setValue(bar.value() + max(0, bottom - view.height()))
+
+
+class StickyFoot(QFrame):
+    """The last row of a frame that may be higher than the scroll area it is in, such as Cancel and Save of a form.
+
+    While its place is out of sight it floats over the lower edge of what is in sight of the frame.
+    """
+
+    def __init__(self, frame: QWidget, *parts: QWidget) -> None:
+        """`frame` is a widget with a layout, in which this comes last."""
+        super().__init__(frame)
+        self._frame = frame
+        self.setProperty("kind", "foot")
+        self._area: QScrollArea | None = None
+        hbox(*parts, parent=self, spacing=SPACE_S, margins=(0, SPACE_S, 0, SPACE_S), start_stretch=True)
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether it is not in its place but over other parts of the frame."""
+        return self.isVisible() and self.y() < self._place()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        area: QWidget | None = self._frame
+        while area is not None and not isinstance(area, QScrollArea):
+            area = area.parentWidget()
+        if self._area is None and isinstance(area, QScrollArea):
+            self._area = area
+            bar = area.verticalScrollBar()
+            bar.valueChanged.connect(self._float)
+            bar.rangeChanged.connect(self._float)
+        self._float()
+
+    def moveEvent(self, event: QMoveEvent) -> None:
+        """The layout of the frame has put it in its place."""
+        super().moveEvent(event)
+        self._float()
+
+    def _place(self) -> int:
+        layout = self._frame.layout()
+        below = 0 if layout is None else layout.contentsMargins().bottom()
+        return self._frame.height() - below - self.height()
+
+    def _float(self) -> None:
+        place = y = self._place()
+        if self._area is not None and self._area.viewport().height() > _FOOT_SHARE * self.height():
+            view = self._area.viewport()
+            lowest = self._frame.mapFrom(view, QPoint(0, view.height())).y() - self.height()
+            # Not over the first field of a frame whose beginning alone is in sight.
+            y = min(place, max(lowest, 2 * self.height()))
+        self.move(self.x(), y)
+        self.raise_()
+        set_style_property(self, "floats", "true" if y < place else "false")
 
 
 class ScrollColumn(QScrollArea):

@@ -69,18 +69,22 @@ def test_a_prompt_is_written_run_paused_changed_and_deleted(on_screen):
     on_screen(work, DONE)
 
 
-def test_save_is_in_sight_while_a_prompt_is_written_and_close_is_not(on_screen):
+def test_save_is_in_sight_and_escape_cancels_while_a_prompt_is_written(on_screen):
     async def work(screen):
         page = await open_page(screen)
         close = screen.find(QPushButton, "Close")
-        for leave in ("Cancel", "Save"):
+        for leave in ("Escape", "Save"):
             screen.press("Add scheduled prompt…")
             QTest.keyClicks(await screen.wait_for(QLineEdit, "Name"), "News")
             screen.find(QPlainTextEdit, "Prompt").setPlainText("What is new?")
             save = await screen.wait_for(QPushButton, "Save")
             await until(lambda save=save: not save.visibleRegion().isEmpty())
             assert not close.isVisible()
-            screen.press(leave)
+            if leave == "Escape":
+                save.setFocus()
+                QTest.keyClick(save, Qt.Key.Key_Escape)
+            else:
+                screen.press(leave)
             await until(close.isVisible)
             assert not any(save.isVisible() for save in page.findChildren(QPushButton) if save.text() == "Save")
         await until(lambda: len(cards(page)) == 1)

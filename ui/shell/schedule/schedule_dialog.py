@@ -9,7 +9,6 @@ from ui.settings.schedule_form import ScheduleForm
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FocusFollower
-from ui.style.removal import remove_widget
 from ui.style.server_fields import Status, StatusLine
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 
@@ -27,9 +26,8 @@ class ScheduleDialog(QDialog):
         self._themes = themes
         self.form = ScheduleForm()
         self._close = button(self.tr("Close"), self.reject)
-        self._foot = hbox(self._close, start_stretch=True)
-        self._editor_foot: QWidget | None = None
-        self.form.editor_changed.connect(self._show_foot)
+        # While a prompt is being written Close would save nothing.
+        self.form.editor_changed.connect(lambda: self._close.setVisible(self.form.editor is None))
         self._problem = StatusLine(themes)
         only = self.tr("Scheduled prompts run only while Desktop Agent runs.")
         self._only = label(only, "muted", wrap=True)
@@ -47,17 +45,6 @@ class ScheduleDialog(QDialog):
     def show_problem(self, problem: Sentence | str) -> None:
         """Show what went wrong; "" hides it."""
         self._problem.show_state(Status.ERROR, problem)
-
-    def _show_foot(self) -> None:
-        """Show Cancel and Save instead of Close while a prompt is being written: Close would save nothing."""
-        if self._editor_foot is not None:
-            remove_widget(self._foot, self._editor_foot)
-        editor = self.form.editor
-        self._editor_foot = None if editor is None else editor.foot
-        self._close.setVisible(editor is None)
-        if self._editor_foot is not None:
-            self._foot.addWidget(self._editor_foot)
-            self._editor_foot.show()
 
     def _build(self) -> None:
         title = self.tr("Scheduled prompts")
@@ -78,5 +65,6 @@ class ScheduleDialog(QDialog):
         scroll.viewport().setAutoFillBackground(False)
         FocusFollower(scroll)
         tray = self._tray.view or self._tray.widget
-        parts = (label(title, "heading"), self._only, tray, scroll, self._problem)
-        vbox(*parts, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=scroll).addLayout(self._foot)
+        foot = hbox(self._close, start_stretch=True)
+        parts = (label(title, "heading"), self._only, tray, scroll, self._problem, foot)
+        vbox(*parts, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=scroll)

@@ -1,0 +1,99 @@
+"""The last row of a form that is higher than its page stays in sight."""
+
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QLineEdit, QPushButton, QScrollArea, QWidget
+
+from ui.style.boxes import vbox
+from ui.style.layouts import FocusFollower, StickyFoot
+
+FIELDS = 30
+
+
+class Page:
+    """A form in a scroll area, with so much of the page above and below it."""
+
+    def __init__(self, bot, *, above=0, below=0, height=300):
+        self.area, page, self.form = QScrollArea(), QWidget(), QWidget()
+        self.fields = [QLineEdit() for _ in range(FIELDS)]
+        self.save = QPushButton("Save")
+        self.foot = StickyFoot(self.form, self.save)
+        vbox(*self.fields, self.foot, parent=self.form, margins=12)
+        column = vbox(self.form, parent=page, margins=0, end_stretch=True)
+        column.insertSpacing(0, above)
+        column.addSpacing(below)
+        self.area.setWidget(page)
+        self.area.setWidgetResizable(True)
+        FocusFollower(self.area)
+        bot.addWidget(self.area)
+        self.area.resize(400, height)
+        self.area.show()
+        bot.waitExposed(self.area)
+        self.bar = self.area.verticalScrollBar()
+
+    def top_in_view(self, widget):
+        return widget.mapTo(self.area.viewport(), QPoint(0, 0)).y()
+
+    def bottom_in_view(self, widget):
+        return self.top_in_view(widget) + widget.height()
+
+
+@pytest.fixture
+def make_page(qtbot):
+    return lambda **room: Page(qtbot, **room)
+
+
+def test_it_floats_over_the_lower_edge_until_its_place_is_in_sight(make_page):
+    page = make_page(below=500)
+    height = page.area.viewport().height()
+    assert page.foot.is_floating
+    assert page.bottom_in_view(page.foot) == height
+    page.bar.setValue(100)
+    assert page.bottom_in_view(page.foot) == height
+    page.bar.setValue(page.bar.maximum() - 300)
+    assert not page.foot.is_floating
+    assert page.top_in_view(page.foot) > page.bottom_in_view(page.fields[-1])
+
+
+def test_it_follows_the_size_of_its_page(make_page, qtbot):
+    page = make_page()
+    page.area.resize(400, 500)
+    qtbot.waitUntil(lambda: page.bottom_in_view(page.foot) == page.area.viewport().height())
+    page.area.resize(400, page.area.widget().height() + 50)
+    qtbot.waitUntil(lambda: not page.foot.is_floating)
+    for field in page.fields[5:]:
+        field.hide()
+    page.area.resize(400, 300)
+    qtbot.waitUntil(lambda: 0 <= page.top_in_view(page.foot) - page.bottom_in_view(page.fields[4]) < 40)
+
+
+def test_it_follows_what_changes_above_its_form(make_page, qtbot):
+    page = make_page()
+    above = page.area.widget().layout().itemAt(0).spacerItem()
+    above.changeSize(0, 120)
+    page.area.widget().layout().invalidate()
+    qtbot.waitUntil(lambda: page.top_in_view(page.form) == 120)
+    qtbot.waitUntil(lambda: page.bottom_in_view(page.foot) == page.area.viewport().height())
+
+
+def test_it_leaves_the_beginning_of_its_form_to_be_seen(make_page):
+    page = make_page(above=280)
+    assert page.top_in_view(page.foot) >= page.bottom_in_view(page.fields[0])
+
+
+def test_it_does_not_cover_a_low_page(make_page):
+    page = make_page(height=80)
+    assert not page.foot.is_floating
+
+
+def test_what_gets_the_keyboard_is_not_below_it(make_page, qtbot):
+    page = make_page()
+    page.area.activateWindow()
+    for field in page.fields:
+        field.setFocus()
+        qtbot.waitUntil(field.hasFocus)
+        assert not page.foot.is_floating or page.bottom_in_view(field) <= page.top_in_view(page.foot)
+    page.fields[0].setFocus()
+    before = page.bar.value()
+    page.save.setFocus()
+    assert page.bar.value() == before
