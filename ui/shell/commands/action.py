@@ -39,14 +39,23 @@ class WindowAction(QAction):
         self.synonyms = synonyms
         self.is_numbered = False
         self.applies = applies
-        self.takes_back: WindowAction | None = None
-        """The action that this one takes back: menus show the one of the two that applies, else the other."""
+        self.undo: WindowAction | None = None
+        """The action that takes this one back, such as Unpin for Pin."""
+        self.undone: WindowAction | None = None
+        """The action that this one takes back."""
         self.default_keys = "" if keys is None else QKeySequence(keys).toString()
         self.setShortcut(self.default_keys)
         # Qt guesses from the text otherwise, and takes several for the settings of the program.
         self.setMenuRole(QAction.MenuRole.NoRole)
         self.triggered.connect(lambda _checked=False: command())
         window.addAction(self)
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether menus and the palette show it. Of an action and its undo they show the one that applies."""
+        if self.undone is not None:
+            return self.applies() and not self.undone.applies()
+        return self.undo is None or not self.undo.is_listed
 
     @property
     def keys(self) -> str:

@@ -268,7 +268,8 @@ class WindowActions(QObject):
             action: self._add(place, action, text, None, partial(act, action), other_words, partial(applies, action))
             for place, text, action, other_words in actions
         }
-        added["unpin"].takes_back, added["unarchive"].takes_back = added["pin"], added["archive"]
+        for action, undo in ((added["pin"], added["unpin"]), (added["archive"], added["unarchive"])):
+            action.undo, undo.undone = undo, action
         other_words, text = self.tr("tree versions history all"), self.tr("Branches of this conversation")
         command = window.page.branches.tree.open
         self._add("conversation/copy", "branches", text, "Ctrl+Shift+B", command, other_words, self._has_messages)

@@ -354,7 +354,7 @@ class PalettePresenter(QObject):
         actions = (
             action
             for action in listed_actions(self._window)
-            if action.isEnabled() and action is not self.opening_action
+            if action.isEnabled() and action.is_listed and action is not self.opening_action
         )
         return [_command_row(action) for action in actions]
 

@@ -105,10 +105,7 @@ class MenuBar(QMenuBar):
         for action in menu.actions():
             if isinstance(action, WindowAction):
                 action.setEnabled(action.applies())
-                if action.takes_back is not None:
-                    is_shown = action.isEnabled() and not action.takes_back.applies()
-                    action.setVisible(is_shown)
-                    action.takes_back.setVisible(not is_shown)
+                action.setVisible(action.is_listed)
         if self.height() == 0:
             # Opened by its letter: Qt has placed it over the bar already.
             self._set_shown(shown=True)

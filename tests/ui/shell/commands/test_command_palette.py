@@ -171,6 +171,25 @@ def test_words_of_newcomers_find_the_command(on_screen, typed, command):
     on_screen(work)
 
 
+def test_it_lists_the_one_of_pin_and_unpin_that_applies(on_screen):
+    async def work(screen):
+        await screen.say("Tides")
+        typist = Typist(screen)
+
+        async def listed():
+            await typist.open()
+            commands = [text for text in typist.shown if text in {"Pin this conversation", "Unpin this conversation"}]
+            typist.key(Qt.Key.Key_Escape)
+            return commands
+
+        assert await listed() == ["Pin this conversation"]
+        screen.action("Pin this conversation").trigger()
+        await until(screen.action("Unpin this conversation").applies)
+        assert await listed() == ["Unpin this conversation"]
+
+    on_screen(work, Turn(ContentDelta("Twice a day.")))
+
+
 def test_a_conversation_of_which_nothing_is_there_yet_cannot_be_deleted(on_screen):
     async def work(screen):
         assert not screen.action("Delete this conversation").applies()
