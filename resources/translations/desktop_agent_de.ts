@@ -1401,6 +1401,10 @@
         <translation>Exportieren</translation>
     </message>
     <message>
+        <source>Open folder</source>
+        <translation>Ordner öffnen</translation>
+    </message>
+    <message>
         <source>Details…</source>
         <translation>Einzelheiten…</translation>
     </message>
@@ -10757,10 +10761,6 @@ Aufwärts zu: {1}</translation>
         <translation>Datenordner</translation>
     </message>
     <message>
-        <source>What is stored</source>
-        <translation>Was gespeichert ist</translation>
-    </message>
-    <message>
         <source>Gives back the room of what was deleted</source>
         <translation>Gibt den Platz des Gelöschten frei</translation>
     </message>
@@ -12539,10 +12539,6 @@ Aufwärts zu: {1}</translation>
         <translation>Darunter sind Antworten von Modellen ohne Preis: Für diese kann ein Geldbudget nicht gelten. Ein Token-Budget kann es.</translation>
     </message>
     <message>
-        <source>Budgets</source>
-        <translation>Budgets</translation>
-    </message>
-    <message>
         <source>Sum</source>
         <translation>Summe</translation>
     </message>
@@ -12609,6 +12605,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>For all conversations together, in every window on this data folder. At 80 % you are warned. At 100 % no model is asked any more, until you raise the budget, go on once, or the day or month is over.</source>
         <translation>Für alle Unterhaltungen zusammen, in jedem Fenster mit diesem Datenordner. Bei 80 % werden Sie gewarnt. Bei 100 % wird kein Modell mehr gefragt, bis Sie das Budget erhöhen, einmal weitermachen oder der Tag oder Monat vorbei ist.</translation>
+    </message>
+    <message>
+        <source>Budgets</source>
+        <translation>Budgets</translation>
     </message>
     <message>
         <source>not known</source>

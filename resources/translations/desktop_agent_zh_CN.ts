@@ -1401,6 +1401,10 @@
         <translation>导出</translation>
     </message>
     <message>
+        <source>Open folder</source>
+        <translation>打开文件夹</translation>
+    </message>
+    <message>
         <source>Details…</source>
         <translation>详细信息…</translation>
     </message>
@@ -10756,10 +10760,6 @@ Go up to: {1}</source>
         <translation>数据文件夹</translation>
     </message>
     <message>
-        <source>What is stored</source>
-        <translation>已存储的内容</translation>
-    </message>
-    <message>
         <source>Gives back the room of what was deleted</source>
         <translation>释放已删除内容占用的空间</translation>
     </message>
@@ -12538,10 +12538,6 @@ Go up to: {1}</source>
         <translation>其中有没有价格的模型的回答：金额预算对它们无效，token 预算有效。</translation>
     </message>
     <message>
-        <source>Budgets</source>
-        <translation>预算</translation>
-    </message>
-    <message>
         <source>Sum</source>
         <translation>合计</translation>
     </message>
@@ -12608,6 +12604,10 @@ Go up to: {1}</source>
     <message>
         <source>For all conversations together, in every window on this data folder. At 80 % you are warned. At 100 % no model is asked any more, until you raise the budget, go on once, or the day or month is over.</source>
         <translation>对使用此数据文件夹的所有窗口中的全部对话合计。达到 80% 时会提醒您。达到 100% 时不再询问任何模型，直到您提高预算、仅此一次继续，或当日、当月结束。</translation>
+    </message>
+    <message>
+        <source>Budgets</source>
+        <translation>预算</translation>
     </message>
     <message>
         <source>not known</source>

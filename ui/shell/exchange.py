@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QWidget
 
 from desktop_agent.types.errors import Sentence
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.exchange import Exchange, ExportFormat, ExportResult, FoundProgram, ImportResult
 from ui.bridge.library import ConversationLibrary
 from ui.settings.found_histories import FoundHistoriesDialog
@@ -52,6 +53,8 @@ class ExchangePresenter(QObject):
         self._banners = banners
         self._window = window
         self._dialog: QFileDialog | None = None
+        self._opener = AddressOpener(self)
+        self._opener.failed.connect(banners.show_notice)
         exchange.progressed.connect(self._show_progress)
         exchange.exported.connect(self._show_exported)
         exchange.imported.connect(self._show_imported)
@@ -180,7 +183,10 @@ class ExchangePresenter(QObject):
         if result.lost_pictures:
             words = "Pictures that could not be read: {count}. Their places are kept."
             remedy = Sentence(words, {"count": str(result.lost_pictures)})
-        self._banners.show_banner(Banner("exported", sentence, remedy, level="notice" if remedy else "remark"))
+        level = "notice" if remedy else "remark"
+        folder = partial(self._opener.open_folder, result.files[0].parent)
+        buttons = (BannerButton(self.tr("Open folder"), folder),)
+        self._banners.show_banner(Banner("exported", sentence, remedy, level=level, buttons=buttons))
 
     @Slot(ImportResult)
     def _show_imported(self, result: ImportResult) -> None:

@@ -1,15 +1,18 @@
 """Exporting and importing in the window."""
 
 import json
+import sys
 import zipfile
 from pathlib import Path
 
+import pytest
 from PySide6.QtWidgets import QApplication, QCheckBox
 
 from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.exchange.readers.foreign_homes import CLAUDE_SESSION, claude_session, write_lines
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
+from tests.ui.bridge.fake_opener import fake_opener
 from ui.settings.found_histories import FoundHistoriesDialog
 from ui.sidebar.organising import OrganisePresenter
 from ui.style.widgets import QuestionBox
@@ -50,6 +53,24 @@ def test_a_conversation_is_exported_in_the_chosen_format(on_screen, tmp_path):
         assert "conversations.json" in zipfile.ZipFile(tmp_path / "a.zip").namelist()
         (written,) = json.loads((tmp_path / "a.json").read_text())["conversations"]
         assert written["title"] == "precious"
+
+    on_screen(work, Turn(ContentDelta("gold")))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="xdg-open is Linux's")
+def test_the_folder_of_an_export_is_opened(on_screen, monkeypatch, tmp_path):
+    opened = fake_opener(tmp_path, monkeypatch, 3)
+    (tmp_path / "taken").mkdir()
+
+    async def work(screen):
+        await screen.say("precious")
+        dialog = await dialog_of(screen, "Export this conversation…")
+        dialog.fileSelected.emit(str(tmp_path / "taken" / "a.html"))
+        dialog.reject()
+        await until(lambda: "Exported to" in shown(screen))
+        screen.press("Open folder")
+        await until(lambda: "could not be opened" in shown(screen))
+        assert opened() == [f"file://{tmp_path}/taken"]
 
     on_screen(work, Turn(ContentDelta("gold")))
 
