@@ -3,7 +3,7 @@
 from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Slot
-from PySide6.QtGui import QFocusEvent, QResizeEvent
+from PySide6.QtGui import QAction, QFocusEvent, QKeySequence, QResizeEvent, QShortcutEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QMenuBar, QToolButton, QWidget
 from shiboken6 import isValid
 
@@ -62,13 +62,21 @@ class MenuBar(QMenuBar):
 
     def open_first(self) -> None:
         """Open the first menu, also in place of one that is open."""
-        self._set_shown(shown=True)
-        self.setActiveAction(self.actions()[0])
+        self._open(self.actions()[0])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         for more in self.findChildren(QToolButton):
             more.setHidden(more.isHidden() or self.height() == 0)
+
+    def event(self, event: QEvent) -> bool:
+        """Show the bar before a letter opens one of its menus: growing afterwards would close the menu."""
+        if self.height() == 0 and isinstance(event, QShortcutEvent):
+            for action in self.actions():
+                if QKeySequence.mnemonic(action.text()) == event.key():
+                    self._open(action)
+                    return True
+        return super().event(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Without height nothing of the bar can be reached: not the button for menus that have no room either."""
@@ -101,16 +109,15 @@ class MenuBar(QMenuBar):
         menu.aboutToShow.connect(partial(self._on_opened, menu))
         menu.aboutToHide.connect(partial(self._on_closed, menu))
 
+    def _open(self, menu: QAction) -> None:
+        self._set_shown(shown=True)
+        self.setActiveAction(menu)
+
     def _on_opened(self, menu: QMenu) -> None:
         for action in menu.actions():
             if isinstance(action, WindowAction):
                 action.setEnabled(action.applies())
                 action.setVisible(action.is_listed)
-        if self.height() == 0:
-            # Opened by its letter: Qt has placed it over the bar already.
-            self._set_shown(shown=True)
-            place = self.mapToGlobal(self.actionGeometry(menu.menuAction()).bottomLeft())
-            QTimer.singleShot(0, menu, partial(menu.move, place))
 
     def _on_closed(self, menu: QMenu) -> None:
         self._is_closing = True

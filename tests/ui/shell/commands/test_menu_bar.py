@@ -117,6 +117,26 @@ def test_alt_alone_leads_into_it_and_back(on_screen, qt_messages):
     on_screen(work)
 
 
+def test_alt_and_a_letter_open_a_menu_of_the_hidden_bar(on_screen, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+
+    async def work(screen):
+        bar = await bar_of(screen)
+        screen.window.activateWindow()
+        screen.editor.setFocus()
+        await until(screen.editor.hasFocus)
+        QTest.keyClick(screen.editor, Qt.Key.Key_E, Qt.KeyboardModifier.AltModifier)
+        opened = menu(bar, "Edit")
+        await until(opened.isVisible)
+        assert bar.height() > 10
+        assert opened.y() >= bar.mapToGlobal(bar.rect().bottomLeft()).y() - 4
+        QTest.keyClick(opened, Qt.Key.Key_Escape)
+        await until(lambda: bar.height() == 0)
+        assert screen.window.focusWidget() is screen.editor
+
+    on_screen(work)
+
+
 def test_the_preference_keeps_it_there(on_screen):
     async def work(screen):
         bar = await bar_of(screen)
