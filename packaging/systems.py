@@ -42,6 +42,8 @@ mount -t devpts -o newinstance,ptmxmode=666 devpts dev/pts
 mount -t tmpfs -o mode=1777 tmpfs dev/shm
 ln -s pts/ptmx dev/ptmx
 ln -s /proc/self/fd dev/fd
+# What an installer writes. Without it Debian 12 does not know its own name.
+[ -e etc/hosts ] || printf '127.0.0.1 localhost\n::1 localhost\n' > etc/hosts
 touch etc/resolv.conf
 mount --bind /etc/resolv.conf etc/resolv.conf
 mount --bind "$authorities" "${authorities#/}"
