@@ -15,7 +15,7 @@ from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.settings import Settings
 from ui.bridge.waiting_calls import WaitingDetails
-from ui.shell.desktop.call_words import describe_call, may_allow_unseen
+from ui.shell.desktop.call_words import describe_call, may_allow_unseen, name_call
 from ui.shell.desktop.notifications import is_active, shorten_title
 from ui.style.text import one_line
 
@@ -92,21 +92,23 @@ class CallNotifier(QObject):
         if may_allow:
             actions.append((ALLOW, self.tr("Allow once")))
         self._shown[approval_id] = details.conversation_id, time.monotonic()
-        self._notifications.show(approval_id, self._title(details), self._words(details), actions)
+        self._notifications.show(approval_id, self._title(details), self._words(details, is_exact=may_allow), actions)
 
     def _title(self, details: WaitingDetails) -> str:
         if details.call.is_in_memory:
             return self.tr("A conversation that is not stored")
         return shorten_title(details.title) or self.tr("New conversation")
 
-    def _words(self, details: WaitingDetails) -> str:
+    def _words(self, details: WaitingDetails, *, is_exact: bool) -> str:
+        """Return what is asked; every argument as it is only where the call may be allowed from the notification."""
         call = details.call
         if call.is_in_memory:
             # The desktop keeps what it has shown.
             return self.tr("A call waits for your approval.")
         agent = one_line(" → ".join(call.agent_path), _MAX_AGENT)
         who = self.tr("The agent {0} asks for your approval:").format(agent) if agent else ""
-        return f"{who or self.tr('A call waits for your approval:')}\n{describe_call(call).line}"
+        line = describe_call(call).line if is_exact else name_call(call)
+        return f"{who or self.tr('A call waits for your approval:')}\n{line}"
 
     @Slot(str, str)
     def _on_activated(self, approval_id: str, action: str) -> None:

@@ -30,13 +30,17 @@ class CallWords:
     is_whole: bool
 
 
+def name_call(call: PendingApproval) -> str:
+    """Return the tool and what it is about, such as a path, on one line of at most MAX_LENGTH characters."""
+    title = tool_title(call.tool)
+    return truncate(one_line(f"{title}: {call.subject}" if call.subject else title, MAX_LENGTH), MAX_LENGTH)
+
+
 def describe_call(call: PendingApproval) -> CallWords:
     """Return the tool and its arguments on one line of at most MAX_LENGTH characters."""
-    title = tool_title(call.tool)
     if not _is_short(call.arguments):
-        line = f"{title}: {call.subject}" if call.subject else title
-        return CallWords(truncate(one_line(line, MAX_LENGTH) + " …", MAX_LENGTH), is_whole=False)
-    exact = f"{title}: {_arguments(call.arguments)}"
+        return CallWords(name_call(call), is_whole=False)
+    exact = f"{tool_title(call.tool)}: {_arguments(call.arguments)}"
     # The exact line stays as it is only if it has no line breaks, no spaces in a row and nothing hidden.
     shown = one_line(exact, len(exact))
     is_whole = shown == exact and len(exact) <= MAX_LENGTH and in_logical_order(exact) == exact

@@ -155,6 +155,8 @@ def test_while_the_screen_is_locked_or_nobody_knows_nothing_can_be_allowed(on_sc
             asked = await ask(screen, tmp_path / "work")
             await until(lambda: server.shown)
             assert server.offered == ["Show", "Deny"]
+            # What cannot be allowed there need not be said word for word.
+            assert server.shown[0][2].splitlines()[1] == "Write a file: a.txt"
             server.click(server.shown[0][0], "allow")
             server.forge(server.shown[0][0], "allow")
             server.click(server.shown[0][0], "deny")
