@@ -44,6 +44,7 @@ from desktop_agent.types.blocks import (
 )
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import ExtraMissing
+from desktop_agent.types.tool_calls import tool_title
 
 _SAID = {Speaker.PERSON: "You said", Speaker.ASSISTANT: "Assistant said", Speaker.PROGRAM: "The program noted"}
 # Word, sign and colour: many people cannot tell the state by its colour alone.
@@ -206,7 +207,7 @@ class HtmlPage:
         if result is not None:
             body += "".join(map(self._result_part, result.content))
         state = _OUTCOMES[result.outcome] if result is not None else _NO_RESULT
-        yield self._card(shown.call.name, state, _summary(shown.call), body)
+        yield self._card(str(tool_title(shown.call.name)), state, _summary(shown.call), body)
 
     def _card(self, name: str, state: tuple[str, str], label: str, body: str) -> str:
         words, color = state

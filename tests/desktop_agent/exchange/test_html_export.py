@@ -117,7 +117,7 @@ def test_a_page_shows_what_was_said() -> None:
     picture = parsed.css_first(".bubble > :first-child").attributes
     assert picture["src"] == f"data:image/png;base64,{base64.b64encode(GREEN).decode()}"
     assert (picture["alt"], picture["width"], picture["height"]) == ("tea", "3", "2")
-    assert [words(node) for node in parsed.css("summary")] == ["Thought for 2 s", "read_file✓ Donepath: a.txt"]
+    assert [words(node) for node in parsed.css("summary")] == ["Thought for 2 s", "Read a file✓ Donepath: a.txt"]
     assert words(parsed.css_first(".thought em")) == "look"
     assert [node.text() for node in parsed.css(".card pre")] == ['{\n  "path": "a.txt"\n}', "one"]
     assert '<p dir="auto">It is <em>tea</em>.</p>' in page

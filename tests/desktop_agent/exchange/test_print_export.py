@@ -96,7 +96,7 @@ def test_a_call_is_a_card_with_its_state_arguments_and_result() -> None:
     assert "<details" not in html
     assert "<figure" not in html
     words = words_of(html)
-    assert words.index("Thought for 3 s") < words.index("Let me see.") < words.index("write_file ✓ Done")
+    assert words.index("Thought for 3 s") < words.index("Let me see.") < words.index("Write a file ✓ Done")
     assert words.index("arguments") < words.index("result") < words.index("written")
 
 
