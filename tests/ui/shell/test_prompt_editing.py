@@ -3,7 +3,7 @@
 import asyncio
 
 from PySide6.QtCore import QPoint, QPointF, QRect, Qt
-from PySide6.QtGui import QAccessible, QContextMenuEvent
+from PySide6.QtGui import QAccessible, QContextMenuEvent, QInputMethodEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFrame, QWidget
 
@@ -16,7 +16,10 @@ from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.shell.test_branches import commands, run, settled, turns, view
 from tests.ui.shell.test_draft_pictures import png
 from tests.ui.shell.test_drafts import composer, show
+from tests.ui.shell.test_found_histories import home, in_place
 from ui.transcript.find.matches import Query
+
+__all__ = ["home"]
 
 
 def bar(screen):
@@ -176,6 +179,55 @@ def test_what_was_changed_goes_behind_the_draft_when_another_conversation_is_sho
         assert screen.editor.toPlainText() == "draft\n\nalpha"
 
     on_screen(work, *turns("one"))
+
+
+def test_what_was_changed_is_kept_when_a_conversation_of_another_program_is_read(on_screen, home):
+    async def work(screen):
+        await screen.say("a")
+        first = screen.conversation.id
+        await edit(screen)
+        screen.write("lpha")
+        await in_place(screen)
+        assert bar(screen) is None
+        assert not composer(screen).isVisible()
+        await show(screen, first)
+        assert composer(screen).isVisible()
+        assert screen.editor.toPlainText() == "alpha"
+
+    on_screen(work, *turns("one"))
+
+
+def compose(screen, text, committed=""):
+    """What an input method does: `text` is still being composed."""
+    event = QInputMethodEvent(text, [])
+    event.setCommitString(committed)
+    QApplication.sendEvent(screen.editor, event)
+
+
+def test_a_word_of_an_input_method_is_composed_in_the_place_of_the_message(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        await edit(screen)
+        compose(screen, "ほん")
+        await screen.idle()
+        # What is composed is not there yet, wherever one looks meanwhile.
+        view(screen).verticalScrollBar().setValue(0)
+        assert place(screen).isVisible()
+        assert screen.editor.toPlainText() == "a"
+        compose(screen, "", "本")
+        assert screen.editor.toPlainText() == "a本"
+        compose(screen, "ご")
+        screen.press("Cancel editing")
+        assert screen.editor.toPlainText() == ""
+        assert prompts(screen) == ["a"]
+        await edit(screen)
+        compose(screen, "ほん")
+        compose(screen, "", "本")
+        screen.expected = 2
+        await send(screen)
+        assert prompts(screen) == ["a本"]
+
+    on_screen(work, *turns("one", "two"))
 
 
 def test_what_was_changed_is_not_lost_when_another_prompt_or_the_same_is_edited(on_screen):
