@@ -37,10 +37,10 @@ class PromptEdit(QFrame):
         self.hide()
 
     @property
-    def changed_texts(self) -> tuple[str, ...]:
-        """The text, if it was changed: it is saved nowhere else."""
-        text, _ = self._composer.written()
-        return (text,) if self.message_id and text and text != self._original[0] else ()
+    def changed(self) -> tuple[str, list[Attachment]]:
+        """The text and what is attached, if anything of it was changed: it is saved nowhere else."""
+        written = self._composer.written()
+        return written if self.message_id and written != self._original else ("", [])
 
     def begin(self, message_id: str, text: str, attached: Sequence[Attachment]) -> None:
         """Put the message into the composer in place of the draft; what was changed of another one goes behind that."""
@@ -69,10 +69,10 @@ class PromptEdit(QFrame):
     def leave(self) -> None:
         """Stop editing without a decision: the draft comes back, and what was changed is behind it."""
         if self.message_id:
-            written, original = self._composer.written(), self._original
+            changed = self.changed
             self._restore_draft()
-            if written != original:
-                self._composer.restore_message(*written)
+            if changed != ("", []):
+                self._composer.restore_message(*changed)
 
     def _restore_draft(self) -> None:
         composer = self._composer

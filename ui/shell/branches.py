@@ -265,9 +265,9 @@ class PromptEditing(QObject):
         transcript.edit_requested.connect(self.edit)
 
     @property
-    def edited_texts(self) -> tuple[str, ...]:
-        """The changed text of the prompt, which is saved nowhere else."""
-        return self._edit.changed_texts
+    def changed(self) -> tuple[str, list[Attachment]]:
+        """What was changed of the prompt, which is saved nowhere else."""
+        return self._edit.changed
 
     def leave(self) -> None:
         """Stop editing; what was changed goes behind the draft."""

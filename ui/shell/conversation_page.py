@@ -237,8 +237,8 @@ class ConversationPage(QObject):
         return [(text, attached) for text, attached, _ in self._early]
 
     def _current_draft(self) -> ComposerDraft:
-        drafts = [*self._early_drafts, self.composer.draft()]
-        drafts += [(text, []) for text in (*self.session_controls.edited_texts, *self.editing.edited_texts)]
+        drafts = [*self._early_drafts, self.composer.draft(), self.editing.changed]
+        drafts += [(text, []) for text in self.session_controls.edited_texts]
         drafts = [draft for draft in drafts if draft not in self._saved_early]
         text = "\n\n".join(filter(None, (text for text, _ in drafts)))
         return to_draft(text, [attachment for _, attached in drafts for attachment in attached])

@@ -129,6 +129,20 @@ def footer_texts(screen, row):
     return [part for part, _ in rows.row(row).footer._placed if isinstance(part, str)]
 
 
+def test_a_picture_added_to_it_is_among_what_is_not_saved_yet(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        screen.write("draft")
+        await edit(screen)
+        assert screen.window.page.unsaved_draft.record.text == "draft"
+        composer(screen).attachments.add_pasted(png())
+        await until(lambda: composer(screen).written()[1])
+        unsaved = screen.window.page.unsaved_draft
+        assert (unsaved.record.text, len(unsaved.pictures)) == ("draft\n\na", 1)
+
+    on_screen(work, *turns("one"))
+
+
 def test_up_in_an_empty_editor_edits_the_last_prompt(on_screen):
     async def work(screen):
         await screen.say("a")
