@@ -12794,10 +12794,6 @@ Aufwärts zu: {1}</translation>
         <source>Waiting approvals</source>
         <translation>Wartende Freigaben</translation>
     </message>
-    <message>
-        <source>{0}: {1}</source>
-        <translation>{0}: {1}</translation>
-    </message>
 </context>
 <context>
     <name>WelcomePage</name>

@@ -12793,10 +12793,6 @@ Go up to: {1}</source>
         <source>Waiting approvals</source>
         <translation>待批准</translation>
     </message>
-    <message>
-        <source>{0}: {1}</source>
-        <translation>{0}：{1}</translation>
-    </message>
 </context>
 <context>
     <name>WelcomePage</name>

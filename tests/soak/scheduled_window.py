@@ -86,7 +86,7 @@ class Person(QObject):
 
     def _open_inbox(self, place: QWidget) -> bool:
         buttons = (each for each in place.findChildren(QAbstractButton) if each.isVisible())
-        button = next((each for each in buttons if each.accessibleName().startswith("Waiting approvals: ")), None)
+        button = next((each for each in buttons if each.accessibleName() == "Waiting approvals"), None)
         if button is not None:
             button.click()
         return button is not None

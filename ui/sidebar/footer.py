@@ -72,19 +72,27 @@ class WaitingButton(IconButton):
 
     def __init__(self, themes: ThemeSource) -> None:
         self._count = 0
-        super().__init__(themes, "inbox", "")
+        self._keys = ""
+        super().__init__(themes, "inbox", self.tr("Waiting approvals"))
         self.show_count(0)
 
     def show_count(self, count: int) -> None:
         """Show this number; 0 hides the button."""
         self._count = count
         self.setVisible(count > 0)
-        name = self.tr("Waiting approvals")
-        self.setAccessibleName(self.tr("{0}: {1}").format(name, count) if count else name)
         self.setText(self.locale().toString(count) if count else "")
         beside, alone = Qt.ToolButtonStyle.ToolButtonTextBesideIcon, Qt.ToolButtonStyle.ToolButtonIconOnly
         self.setToolButtonStyle(beside if count else alone)
+        self._describe()
         self._update_icon()
+
+    def keep_keys(self) -> None:
+        """Let the keys, which are its description now, follow the number there."""
+        self._keys = self.accessibleDescription()
+        self._describe()
+
+    def _describe(self) -> None:
+        self.setAccessibleDescription(". ".join(filter(None, (self.text(), self._keys))))
 
     def _update_icon(self) -> None:
         super()._update_icon()
@@ -99,6 +107,8 @@ _NARROW_MARGIN = 10
 
 def _show_keys(button: QToolButton, action: QAction) -> None:
     set_keys_tooltip(button, action.text(), action.shortcut().toString())
+    if isinstance(button, WaitingButton):
+        button.keep_keys()
 
 
 class _TextButton(QToolButton):

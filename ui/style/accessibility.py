@@ -13,7 +13,7 @@ that it has no more, such as a scroll bar, by reading beyond the end of a list, 
 (`QAccessibleAbstractScrollArea::child` in complexwidgets.cpp): here it says that there is none. A menu stays open when
 assistive technology has chosen from it; here it closes. A widget is read in the order in which its children were made,
 or came into it: here in that of its layout. What is drawn has no role: here it is a graphic, if its property
-`isGraphic` says so.
+`isGraphic` says so; nor has the handle between two panes: here it is a splitter.
 """
 
 from collections.abc import Callable, Iterator
@@ -381,6 +381,8 @@ def _create_interface(key: str, target: QObject | None) -> QAccessibleInterface 
         interface = _AccessibleKeyField(target)
     elif key == "QWidget" and isinstance(target, QWidget) and target.property("isGraphic"):
         interface = QAccessibleWidget(target, QAccessible.Role.Graphic)
+    elif key == "QSplitterHandle" and isinstance(target, QWidget):
+        interface = QAccessibleWidget(target, QAccessible.Role.Splitter)
     elif key == "QFrame" and isinstance(target, QFrame) and target.property("rowWidgets"):
         interface = _AccessibleRowsFrame(target)
     elif key in {"QScrollArea", "QAbstractScrollArea"} and isinstance(target, QAbstractScrollArea):
