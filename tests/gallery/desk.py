@@ -42,6 +42,7 @@ from ui.shell.commands.command_palette import PalettePresenter
 from ui.shell.exchange import ExchangePresenter
 from ui.shell.schedule.schedule_presenter import SchedulePresenter
 from ui.shell.settings import SettingsPresenter
+from ui.shell.side_windows.conversation_window import ConversationWindow
 from ui.shell.window import MainWindow
 from ui.sidebar.organising import OrganisePresenter
 
@@ -86,6 +87,7 @@ class Desk:
         self.engine = engine
         self.folder = folder
         self.held: list[FileLock] = []
+        self.side_windows: list[ConversationWindow] = []
         self.tasks = BackgroundTasks(self._on_problem)
         self.clock = FrameClock(app)
         self.pictures = PictureStore(engine.pictures)
@@ -194,6 +196,8 @@ class Desk:
         self.help.close()
         await self.schedules.close()
         await self.tasks.close()
+        for window in self.side_windows:
+            window.finish()
         self.clock.stop()
         self.window.page.transcript.close_workers()
         self.window.allow_closing()

@@ -1,9 +1,15 @@
-"""What the window has around it on the desktop: the keys of the quick question in the settings."""
+"""What the window has around it on the desktop: the window for a quick question, and its keys in the settings."""
 
 import asyncio
 
-from tests.gallery.desk import Desk
-from tests.gallery.screens import scene
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QApplication
+
+from tests.gallery.desk import Desk, until
+from tests.gallery.screens import placed, scene
+from ui.bridge.desktop.side_conversation import SideConversation
+from ui.shell.side_windows.quick_ask import QuickAsk
+from ui.shell.side_windows.side_windows import SideWindows
 
 TAKEN = "Another program has Ctrl+Alt+Space already. Choose other keys, or take these from that program."
 
@@ -27,3 +33,31 @@ async def quick_keys_taken(desk: Desk) -> None:
     await keys(desk, problem=TAKEN)
     desk.settings._dialog.resize(360, 640)
     await asyncio.sleep(0.3)
+
+
+class Startup(QObject):
+    """What the windows beside the main one need of a start."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk.window)
+        self.app = QApplication.instance()
+        self.themes = desk.help._themes
+        self.window = desk.window
+
+    def raise_window(self) -> None:
+        self.window.raise_()
+
+
+@scene("quick-question")
+async def quick_question(desk: Desk) -> None:
+    desk.begin()
+
+    def create_source() -> SideConversation:
+        return SideConversation(desk.library, desk.engine, desk.clock, desk.tasks)
+
+    windows = SideWindows(Startup(desk), desk.library, desk.servers, desk.pictures, desk.tasks, create_source)
+    QuickAsk(windows._startup.themes, windows, desk.tasks).show()
+    window = windows._all[0]
+    await placed(window)
+    await until(lambda: window.page._drafts.is_loaded)
+    desk.side_windows.append(window)

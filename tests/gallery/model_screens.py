@@ -108,7 +108,7 @@ WARM = Usage(
 async def usage(desk: Desk) -> None:
     await desk.show_stored(*costing(WARM, WARM), title="Refactor the import job")
     await asyncio.sleep(0.3)
-    desk.window.page._usage.click()
+    desk.window.page.usage_meter.click()
 
 
 @scene("usage-narrow", 560, 760)
