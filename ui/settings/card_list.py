@@ -165,7 +165,8 @@ class CardEditor(EditorFrame):
         super().__init__(parent)
         self.setAccessibleName(name)
         self.form = Form(style)
-        self._problem = label(kind="error", wrap=True)
+        self._warning, self._problem = label(kind="warning", wrap=True), label(kind="error", wrap=True)
+        self._warning.hide()
         self._problem.hide()
         cancel, save = QCoreApplication.translate("Cards", "Cancel"), QCoreApplication.translate("Cards", "Save")
         self._cancel_button = button(cancel, self.cancelled.emit, name=button_names[0])
@@ -182,6 +183,11 @@ class CardEditor(EditorFrame):
             return
         self.show_problem("")
         self._emit_saved(item)
+
+    def show_warning(self, words: str) -> None:
+        """Show what saving would bring about; an empty text hides it."""
+        self._warning.setText(words)
+        self._warning.setVisible(bool(words))
 
     def show_problem(self, words: str) -> None:
         """Show why it was not saved; an empty text hides it."""
@@ -203,7 +209,8 @@ class CardEditor(EditorFrame):
         if is_card:
             self.setProperty("kind", "card")
         self.setFocusProxy(next(iter(self.form.rows.values())).initial_focus)
-        rows = (*parts, self.form, self._problem, StickyFoot(self, self._cancel_button, self._save_button))
+        foot = StickyFoot(self, (self._cancel_button, self._save_button), (self._warning, self._problem))
+        rows = (*parts, self.form, foot)
         edge = SPACE_M if is_card else 0
         vbox(*rows, parent=self, spacing=spacing, margins=(edge, edge, edge, max(0, edge - SPACE_S)))
 

@@ -79,7 +79,7 @@ class EndpointEditor(CardEditor):
         words = self.tr(
             "The key was given for {0} and goes to no other address. Saving removes it; then enter the key again."
         ).format(", ".join(dict.fromkeys(urlsplit(url).netloc for url in (old.base_url, *old.mirrors))))
-        self.form.rows["mirrors"].show_warning(words if loses else "")
+        self.show_warning(words if loses else "")
 
     def _address_error(self, typed: str) -> str:
         words = self.tr("“{0}” is not a web address. It begins with https:// or http://.")

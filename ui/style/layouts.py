@@ -180,7 +180,7 @@ _MIN_HEIGHT = 60
 
 
 _FOOT_SHARE = 4
-"""A foot floats in a scroll area that is higher than so many of it."""
+"""A foot floats only where the scroll area is more than so many times as high as it."""
 
 
 class FocusFollower(QObject):
@@ -212,13 +212,14 @@ class StickyFoot(QFrame):
     While its place is out of sight it floats over the lower edge of what is in sight of the frame.
     """
 
-    def __init__(self, frame: QWidget, *parts: QWidget) -> None:
-        """`frame` is a widget with a layout, in which this comes last."""
+    def __init__(self, frame: QWidget, buttons: Iterable[QWidget], notes: Iterable[QWidget] = ()) -> None:
+        """`frame` is a widget with a layout, in which this comes last. `notes` are what to read before a press."""
         super().__init__(frame)
         self._frame = frame
         self.setProperty("kind", "foot")
         self._area: QScrollArea | None = None
-        hbox(*parts, parent=self, spacing=SPACE_S, margins=(0, SPACE_S, 0, SPACE_S), start_stretch=True)
+        row = hbox(*buttons, spacing=SPACE_S, start_stretch=True)
+        vbox(*notes, row, parent=self, spacing=SPACE_S, margins=(0, SPACE_S, 0, SPACE_S))
 
     @property
     def is_floating(self) -> bool:

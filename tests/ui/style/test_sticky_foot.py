@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QLineEdit, QPushButton, QScrollArea, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QScrollArea, QWidget
 
 from ui.style.boxes import vbox
 from ui.style.layouts import FocusFollower, StickyFoot
@@ -16,8 +16,9 @@ class Page:
     def __init__(self, bot, *, above=0, below=0, height=300):
         self.area, page, self.form = QScrollArea(), QWidget(), QWidget()
         self.fields = [QLineEdit() for _ in range(FIELDS)]
-        self.save = QPushButton("Save")
-        self.foot = StickyFoot(self.form, self.save)
+        self.save, self.note = QPushButton("Save"), QLabel("Two\nlines")
+        self.note.hide()
+        self.foot = StickyFoot(self.form, (self.save,), (self.note,))
         vbox(*self.fields, self.foot, parent=self.form, margins=12)
         column = vbox(self.form, parent=page, margins=0, end_stretch=True)
         column.insertSpacing(0, above)
@@ -79,6 +80,19 @@ def test_it_follows_what_changes_above_its_form(make_page, qtbot):
 def test_it_leaves_the_beginning_of_its_form_to_be_seen(make_page):
     page = make_page(above=280)
     assert page.top_in_view(page.foot) >= page.bottom_in_view(page.fields[0])
+
+
+def test_what_is_to_be_read_before_a_press_is_in_sight_with_the_buttons(make_page, qtbot):
+    page = make_page(height=600)
+    height = page.foot.height()
+    page.note.show()
+    qtbot.waitUntil(lambda: page.foot.height() > height)
+    qtbot.waitUntil(lambda: page.bottom_in_view(page.foot) == page.area.viewport().height())
+    assert page.foot.is_floating
+    assert page.bottom_in_view(page.note) <= page.top_in_view(page.save)
+    page.note.hide()
+    qtbot.waitUntil(lambda: page.foot.height() == height)
+    qtbot.waitUntil(lambda: page.bottom_in_view(page.foot) == page.area.viewport().height())
 
 
 def test_it_does_not_cover_a_low_page(make_page):
