@@ -177,7 +177,7 @@ class Worker(Generic[Answer]):
                 self._is_calling = False
                 self._deadline = time.monotonic() + IDLE_SECONDS
                 self._lock.notify_all()
-                # Closed after the last answer was read: then nothing is left that could fail of it.
+                # A close after the last answer was read has killed the process, and no read failed of it.
                 if not is_complete or self._is_closed:
                     self._end()
 

@@ -87,7 +87,7 @@ class WaitingButton(IconButton):
         self._update_icon()
 
     def keep_keys(self) -> None:
-        """Let the keys, which are its description now, follow the number there."""
+        """Take the accessible description, which is the keys of its action now, and put the number before it."""
         self._keys = self.accessibleDescription()
         self._describe()
 
