@@ -1,6 +1,7 @@
 """The composer: the message being written, its attachments, and Send or Stop."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -50,6 +51,21 @@ class _ComposerFrame(QFrame):
         self.column.setContentsMargins(SPACE_S, room, SPACE_S, room)
 
 
+@dataclass(frozen=True, slots=True)
+class EditedMessage:
+    """An earlier message as it was before it was edited, and the draft in whose place it is, which is set aside."""
+
+    original: "tuple[str, list[Attachment]]"
+    draft: "tuple[str, list[Attachment]]"
+
+    def draft_with(self, written: "tuple[str, list[Attachment]]") -> "tuple[str, list[Attachment]]":
+        """Return the draft, and behind it what is written if that was changed."""
+        if written == self.original:
+            return self.draft
+        text, attached = self.draft
+        return "\n\n".join(filter(str.strip, (text, written[0]))), [*attached, *written[1]]
+
+
 class Composer(QWidget):
     """The message being written, with its attachments and controls. The shell connects its signals."""
 
@@ -78,8 +94,7 @@ class Composer(QWidget):
         self._pending_send: Literal["now", "later"] | None = None
         """It is to be sent when it is ready, and when."""
         self._checks: list[Callable[[str, Sequence[Attachment]], bool]] = []
-        self.set_aside: tuple[str, list[Attachment]] | None = None
-        """The draft, while another message is in its place."""
+        self.edited: EditedMessage | None = None
         self.frame = _ComposerFrame(themes, is_focused=opens_focused)
         self._editor = MessageEditor(themes)
         self._notice = label(kind="warning", wrap=True)
@@ -87,7 +102,7 @@ class Composer(QWidget):
         self.attach_button = IconButton(themes, "attach", self.tr("Attach image"))
         self._send_or_stop = SendStopButton(themes)
         self._controls = ControlBar(self._send_or_stop, self._send_or_stop.max_width, self.attach_button)
-        self._draft_timer = QTimer(self, singleShot=True, interval=DRAFT_DELAY_MS)
+        self.draft_timer = QTimer(self, singleShot=True, interval=DRAFT_DELAY_MS)
         self._build_layout()
         self._connect_signals()
         self._send_or_stop.set_can_send(can_send=False)
@@ -116,15 +131,15 @@ class Composer(QWidget):
         return self._editor
 
     def draft(self) -> "tuple[str, list[Attachment]]":
-        """Return the text and the attachments of the message being written, or of the draft that is set aside."""
-        return self.written() if self.set_aside is None else self.set_aside
+        """Return the text and the attachments to be saved: of the draft, and of an earlier message that was changed."""
+        return self.written() if self.edited is None else self.edited.draft_with(self.written())
 
     def written(self) -> "tuple[str, list[Attachment]]":
         """Return the text and the attachments that are in the composer."""
         text = self._editor.toPlainText()
         return text, self.attachments.items_beside(text)
 
-    def set_draft(self, text: str, attached: "Sequence[Attachment]" = ()) -> None:
+    def set_draft(self, text: str, attached: "Sequence[Attachment]" = (), *, is_saved: bool = True) -> None:
         """Replace what is being written. A text too long for the editor becomes an attachment."""
         self.attachments.clear()
         self._clear_problems()
@@ -135,7 +150,8 @@ class Composer(QWidget):
             self._editor.setPlainText(text)
             self._editor.moveCursor(self._editor.textCursor().MoveOperation.End)
         self.attachments.add_items(attached)
-        self._draft_timer.stop()
+        if is_saved:
+            self.draft_timer.stop()
         self.draft_replaced.emit()
         if not self._notice.isHidden():
             self.notice_shown.emit(self._notice)
@@ -295,7 +311,7 @@ class Composer(QWidget):
 
     def _on_changed(self) -> None:
         self._refresh()
-        self._draft_timer.start()
+        self.draft_timer.start()
 
     def _refresh(self) -> None:
         has_text = not self._editor.document().isEmpty()
@@ -332,7 +348,7 @@ class Composer(QWidget):
         self._send_or_stop.send_pressed.connect(self.send)
         self._send_or_stop.queue_pressed.connect(lambda: self.send(later=True))
         self._send_or_stop.stop_requested.connect(self.stop_requested)
-        self._draft_timer.timeout.connect(self.draft_changed)
+        self.draft_timer.timeout.connect(self.draft_changed)
         for keys in ("Ctrl+Return", "Ctrl+Enter"):
             # Inside the composer only: elsewhere Ctrl+Enter may mean something else.
             shortcut = QShortcut(QKeySequence(keys), self)

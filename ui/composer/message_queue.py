@@ -188,6 +188,8 @@ class QueuedMessageRow(QFrame):
     Ctrl+Enter changes when it is sent.
     """
 
+    edited = Signal()
+    """The text in the editor is another."""
     text_edited = Signal(str)
     removed = Signal()
     when_chosen = Signal(str)
@@ -234,6 +236,7 @@ class QueuedMessageRow(QFrame):
         self._unchanged = self._editor.toPlainText()
         self._editor.moveCursor(self._editor.textCursor().MoveOperation.End)
         self._editor.given.connect(self._save_text)
+        self._editor.textChanged.connect(self.edited)
         foot = QHBoxLayout()
         foot.addStretch(1)
         foot.addWidget(button(self.tr("Cancel"), self.end_editing))
@@ -254,6 +257,7 @@ class QueuedMessageRow(QFrame):
             self.setFocus()
         remove_widget(self._main_layout, self._editor_panel)
         self._editor, self._editor_panel = None, None
+        self.edited.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         alt = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
@@ -301,6 +305,8 @@ MAX_QUEUE_HEIGHT = 230
 class MessageQueueView(QWidget):
     """The queued messages. Emits what the person wants; the list follows `show_messages`."""
 
+    edited = Signal()
+    """A text in an editor is another."""
     text_edited = Signal(str, str)
     """A message's id and its new text."""
     moved = Signal(str, int)
@@ -375,6 +381,7 @@ class MessageQueueView(QWidget):
 
     def _create_row(self, message_id: str, message: WaitingMessage) -> QueuedMessageRow:
         row = self._rows[message_id] = QueuedMessageRow(self._themes, message)
+        row.edited.connect(self.edited)
         row.text_edited.connect(partial(self.text_edited.emit, message_id))
         row.when_chosen.connect(partial(self.when_chosen.emit, message_id))
         row.removed.connect(partial(self.removed.emit, message_id))

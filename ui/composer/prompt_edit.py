@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QWidget
 
 from ui.composer.attachment_chips import Attachment
 from ui.composer.attachment_items import AttachmentFetch
-from ui.composer.composer import Composer
+from ui.composer.composer import Composer, EditedMessage
 from ui.style.boxes import hbox
 from ui.style.controls import IconButton, announce, label, set_keys_tooltip
 from ui.style.theme import SPACE_S, ThemeSource
@@ -22,7 +22,6 @@ class PromptEdit(QFrame):
         super().__init__(parent)
         self._composer = composer
         self._fetches: Sequence[AttachmentFetch] = ()
-        self._original: tuple[str, list[Attachment]] = ("", [])
         self.message_id = ""
         """The message that is being edited, or ""."""
         words = self.tr("Editing an earlier message")
@@ -36,21 +35,15 @@ class PromptEdit(QFrame):
         composer.escape_pressed.connect(self.cancel)
         self.hide()
 
-    @property
-    def changed(self) -> tuple[str, list[Attachment]]:
-        """The text and what is attached, if anything of it was changed: it is saved nowhere else."""
-        written = self._composer.written()
-        return written if self.message_id and written != self._original else ("", [])
-
     def begin(self, message_id: str, text: str, attached: Sequence[Attachment]) -> None:
         """Put the message into the composer in place of the draft; what was changed of another one goes behind that."""
         self.leave()
         composer = self._composer
         self._fetches = composer.attachments.take_pending()
-        composer.set_aside = composer.draft()
         self.message_id = message_id
-        composer.set_draft(text, attached)
-        self._original = composer.written()
+        draft = composer.written()
+        composer.set_draft(text, attached, is_saved=False)
+        composer.edited = EditedMessage(composer.written(), draft)
         self.show()
         composer.editor.setFocus()
         announce(self, self.accessibleName())
@@ -58,27 +51,24 @@ class PromptEdit(QFrame):
     def take(self) -> str:
         """Return the id of the edited message, which is being sent, or ""; the draft comes back."""
         message_id = self.message_id
-        if message_id:
-            self._restore_draft()
+        self._end(keep_changes=False)
         return message_id
 
     def cancel(self) -> None:
         """Drop the changes; the draft comes back."""
-        self.take()
+        self._end(keep_changes=False)
 
     def leave(self) -> None:
         """Stop editing without a decision: the draft comes back, and what was changed is behind it."""
-        if self.message_id:
-            changed = self.changed
-            self._restore_draft()
-            if changed != ("", []):
-                self._composer.restore_message(*changed)
+        self._end(keep_changes=True)
 
-    def _restore_draft(self) -> None:
+    def _end(self, *, keep_changes: bool) -> None:
         composer = self._composer
-        draft, composer.set_aside = composer.set_aside or ("", []), None
-        self.message_id = ""
-        composer.set_draft(*draft)
+        if composer.edited is None:
+            return
+        draft = composer.draft() if keep_changes else composer.edited.draft
+        self.message_id, composer.edited = "", None
+        composer.set_draft(*draft, is_saved=False)
         composer.attachments.add_fetches(self._fetches)
         self.hide()
         self.ended.emit()

@@ -132,6 +132,7 @@ class QuestionCard(QFrame):
     answered = Signal(str, list)
     """A question's id, and the answer: choices, then the custom text."""
     skipped = Signal(str)
+    edited = Signal()
     draft_returned = Signal(str)
     """The text of an answer that was not given."""
 
@@ -242,9 +243,11 @@ class QuestionCard(QFrame):
         if self._choices is not None:
             remove_widget(self._scroll.column, self._choices)
             self._choices = None
+            self.edited.emit()
 
     def _refresh(self) -> None:
         self._answer.setEnabled(self._choices is not None and bool(self._choices.answer))
+        self.edited.emit()
 
     def _submit(self) -> None:
         if self._question is not None and self._choices is not None and self._choices.answer:

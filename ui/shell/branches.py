@@ -264,11 +264,6 @@ class PromptEditing(QObject):
         composer.edit_last_requested.connect(self.edit_last)
         transcript.edit_requested.connect(self.edit)
 
-    @property
-    def changed(self) -> tuple[str, list[Attachment]]:
-        """What was changed of the prompt, which is saved nowhere else."""
-        return self._edit.changed
-
     def leave(self) -> None:
         """Stop editing; what was changed goes behind the draft."""
         self._edit.leave()

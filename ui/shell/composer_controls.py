@@ -168,7 +168,7 @@ class SessionControlsPresenter(QObject):
 
     @property
     def edited_texts(self) -> tuple[str, ...]:
-        """The text that is being edited here, which is saved nowhere else."""
+        """The text that is being edited here, which is saved with the draft."""
         return tuple(filter(None, (*self.waiting.changed_texts, self.questions.custom_answer)))
 
     def return_texts(self) -> None:
@@ -275,6 +275,7 @@ class SessionControlsPresenter(QObject):
         self.picker.request_refused.connect(self._reject_mode)
         self.request.accepted.connect(self._set_mode)
         self.request.refused.connect(self._reject_mode)
+        self.waiting.edited.connect(self._composer.draft_timer.start)
         self.waiting.text_edited.connect(self._edit_queued_message)
         self.waiting.moved.connect(self._move)
         self.waiting.when_chosen.connect(self._set_when)
@@ -282,6 +283,7 @@ class SessionControlsPresenter(QObject):
         self.waiting.send_requested.connect(self._send_now)
         self.waiting.draft_returned.connect(self._composer.restore_message)
         self.waiting.navigated_out.connect(self._composer.editor.setFocus)
+        self.questions.edited.connect(self._composer.draft_timer.start)
         self.questions.answered.connect(self._answer)
         self.questions.skipped.connect(self._skip)
         self.questions.draft_returned.connect(self._composer.restore_message)

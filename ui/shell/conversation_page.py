@@ -131,7 +131,7 @@ class ConversationPage(QObject):
         self.composer.add_control(self.models.parameters)
         self.context_check = ContextOverflowCheck(self.composer, servers, self)
         self.starters = StarterMessages()
-        self._drafts = DraftSync(self.composer, library, tasks, self)
+        self._drafts = DraftSync(self.composer, lambda: self.session_controls.edited_texts, library, tasks, self)
         self.editing = PromptEditing(themes, frame, self.transcript, library, self._drafts, tasks, self)
         frame.set_content(
             self.usage_meter, self.navigation.find_bar, self.transcript, self.starters, self.session_controls.above
@@ -237,8 +237,7 @@ class ConversationPage(QObject):
         return [(text, attached) for text, attached, _ in self._early]
 
     def _current_draft(self) -> ComposerDraft:
-        drafts = [*self._early_drafts, self.composer.draft(), self.editing.changed]
-        drafts += [(text, []) for text in self.session_controls.edited_texts]
+        drafts = [*self._early_drafts, self._drafts.current()]
         drafts = [draft for draft in drafts if draft not in self._saved_early]
         text = "\n\n".join(filter(None, (text for text, _ in drafts)))
         return to_draft(text, [attachment for _, attached in drafts for attachment in attached])

@@ -1,7 +1,7 @@
 """Save and restore the draft of each conversation, with the attachments of the composer."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from secrets import token_hex
 from typing import Any, TypeVar
 
@@ -114,10 +114,17 @@ class DraftSync(QObject):
     """Puts the draft of the open conversation into the composer, and saves it after each change."""
 
     def __init__(
-        self, composer: Composer, library: ConversationSource, tasks: BackgroundTasks, parent: QObject
+        self,
+        composer: Composer,
+        beside: Callable[[], Sequence[str]],
+        library: ConversationSource,
+        tasks: BackgroundTasks,
+        parent: QObject,
     ) -> None:
+        """`beside` returns what is written elsewhere on the page, to be saved with the draft."""
         super().__init__(parent)
         self._composer = composer
+        self._beside = beside
         self._library = library
         self._tasks = tasks
         self._wanted: OpenConversation | None = None
@@ -151,6 +158,11 @@ class DraftSync(QObject):
         """Whether the saved draft is in the composer: it arrives a moment after its conversation."""
         return self._shown is not None
 
+    def current(self) -> tuple[str, list[Attachment]]:
+        """Return the text and the attachments to be saved."""
+        text, attached = self._composer.draft()
+        return "\n\n".join(filter(None, (text, *self._beside()))), attached
+
     async def finish_fetches(self) -> bool:
         """Wait a limited time for attachments that are loading. Returns whether all arrived.
 
@@ -174,14 +186,14 @@ class DraftSync(QObject):
 
     def save(self) -> Coroutine[Any, Any, None]:
         """Return a coroutine that saves the draft, which is read now. Raises StorageFailed."""
-        draft = self._composer.draft()
+        draft = self.current()
         if self._shown is None and self._wanted is not None and draft != _EMPTY:
             return self._save_when_loaded(self._wanted)
         if self._shown is None or draft == self._saved:
             return _do_nothing()
         # Unknown until it is on the disk: a quit meanwhile must still learn whether it is.
         self._saved = None
-        return self._save_changed(self._shown, draft)
+        return self._save_changed(self._shown, draft, is_shared=self._is_shared)
 
     async def _save_when_loaded(self, conversation: OpenConversation) -> None:
         # If loading failed before, it is tried again with each change.
@@ -189,8 +201,13 @@ class DraftSync(QObject):
         if self._shown is conversation:
             await self.save()
 
+    @property
+    def _is_shared(self) -> bool:
+        """Whether the draft is shown in other windows: not with what is changed of other messages."""
+        return self._composer.edited is None and not self._beside()
+
     def _saving_of(self, conversation: OpenConversation) -> Coroutine[Any, Any, None]:
-        draft = self._composer.draft()
+        draft = self.current()
         if self._shown is not None or draft == _EMPTY:
             return self.save()
         # Written before its draft was loaded, so append it.
@@ -225,11 +242,14 @@ class DraftSync(QObject):
             del self._fetching[fetch]
         return result.problems
 
-    async def _save_changed(self, conversation: OpenConversation, draft: tuple[str, list[Attachment]]) -> None:
+    async def _save_changed(
+        self, conversation: OpenConversation, draft: tuple[str, list[Attachment]], *, is_shared: bool
+    ) -> None:
         await self._library.drafts.save(conversation, to_draft(*draft))
-        if self._shown is conversation and self._composer.draft() == draft:
+        if self._shown is conversation and self.current() == draft:
             self._saved = draft
-        self._library.drafts.changes.saved.emit(conversation.id, draft, self)
+        if is_shared:
+            self._library.drafts.changes.saved.emit(conversation.id, draft, self)
 
     @Slot(str, object, object)
     def _on_saved(self, conversation_id: str, draft: tuple[str, list[Attachment]], origin: object) -> None:
@@ -237,7 +257,7 @@ class DraftSync(QObject):
         if origin is self or self._shown is None or self._shown.id != conversation_id or draft == self._saved:
             return
         composer = self._composer
-        if composer.set_aside is None and composer.draft() == self._saved and not composer.attachments.is_preparing:
+        if self._is_shared and composer.draft() == self._saved and not composer.attachments.is_preparing:
             self._saved = draft
             composer.set_draft(*draft)
 

@@ -257,6 +257,22 @@ def test_what_is_being_changed_while_it_is_delivered_is_not_lost(on_screen, held
     on_screen(work, *held.turns(Turn(ContentDelta("second"))))
 
 
+def test_what_is_being_changed_is_saved_with_the_draft(on_screen, held):
+    async def work(screen):
+        await held.begin(screen)
+        await steer(screen, "one")
+        screen.write("draft")
+        (row,) = screen.window.page.session_controls.waiting.rows
+        QTest.keyClick(row, Qt.Key.Key_Return)
+        QTest.keyClicks(editor_in(screen), " more")
+        await until(lambda: screen.kept_draft() == "draft\n\none more")
+        QTest.keyClick(editor_in(screen), Qt.Key.Key_Escape)
+        await until(lambda: screen.kept_draft() == "draft")
+        await held.end(screen)
+
+    on_screen(work, *held.turns(Turn(ContentDelta("second"))))
+
+
 def test_what_was_not_changed_is_delivered_and_not_handed_back(on_screen, held):
     async def work(screen):
         await held.begin(screen)

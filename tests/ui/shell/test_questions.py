@@ -91,6 +91,19 @@ def test_choices_have_their_numbers_and_the_keys_are_said_where_they_work(asked)
     asked(answer, COLOURS)
 
 
+def test_an_answer_that_is_not_given_yet_is_saved_with_the_draft(asked):
+    async def answer(screen):
+        screen.write("draft")
+        own(screen).setFocus()
+        QTest.keyClicks(own(screen), "violet")
+        await until(lambda: screen.kept_draft() == "draft\n\nviolet")
+        assert screen.editor.toPlainText() == "draft"
+        QTest.keyClick(own(screen), Qt.Key.Key_Return)
+        await until(lambda: screen.kept_draft() == "draft")
+
+    assert asked(answer, COLOURS) == ["The person answered:\nviolet"]
+
+
 def test_it_says_how_many_more_wait(qapp, qtbot):
     from desktop_agent.types.engine_events import QuestionAsked
     from ui.composer.question_card import QuestionCard
