@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from desktop_agent.storage.files import disk_full_error, not_writable_error, sync_folder
+from desktop_agent.storage.files import disk_full_error, find_write_error, not_writable_error, sync_folder
 from desktop_agent.types.errors import DatabaseBusy, DatabaseDamaged, LocksRefused, Sentence, StorageFailed
 
 T = TypeVar("T")
@@ -27,8 +27,8 @@ _NO_LOCK_CODES = {
     sqlite3.SQLITE_IOERR_SHMMAP,
     sqlite3.SQLITE_PROTOCOL,
 }
-# SQLite reports a full disk as SQLITE_FULL or, from fsync, the WAL and its index, as one of many I/O errors. Only
-# what fails while reading cannot be for want of room.
+# SQLite reports a full disk as SQLITE_FULL or, from fsync, the WAL and its index, as one of many I/O errors, and so a
+# disk that turned read-only under open files. What fails while reading is neither.
 _READ_ERRORS = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ}
 
 
@@ -222,8 +222,10 @@ def database_error(error: sqlite3.Error, path: Path) -> StorageFailed:
         return LocksRefused.of(str(path.parent), detail)
     if code in _BUSY_CODES:
         return DatabaseBusy("The conversations are in use by another program.", detail=detail)
-    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and extended not in _READ_ERRORS):
+    if code == sqlite3.SQLITE_FULL:
         return disk_full_error(path, detail)
+    if code == sqlite3.SQLITE_IOERR and extended not in _READ_ERRORS:
+        return find_write_error(path) or disk_full_error(path, detail)
     if code in _NOT_WRITABLE_CODES:
         return not_writable_error(path, detail)
     return StorageFailed("The conversations could not be read or written.", detail=detail)

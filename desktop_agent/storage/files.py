@@ -50,6 +50,20 @@ def not_writable_error(path: Path, detail: str = "") -> StorageFailed:
     )
 
 
+def find_write_error(path: Path) -> StorageFailed | None:
+    """Write a page beside `path` and return why that fails, if it does."""
+    import tempfile
+
+    try:
+        with tempfile.TemporaryFile(dir=path.parent) as file:
+            file.write(bytes(4096))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return file_error(error, path)
+    return None
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a private file (0600) so that a crash leaves the old content or the new, never a part. Raises OSError."""
     import tempfile

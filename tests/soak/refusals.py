@@ -1,14 +1,15 @@
 """Everything that is done with conversations at a disk that refuses: `python -m tests.soak refusals`.
 
 A process in a namespace of its own, with a small file system of its own, does each action of
-tests/soak/history_actions.py while the disk is full, while it is mounted for reading alone, and when it was so from the
-start. What is open for writing stays so, and a full disk may have room in a log: then the action is done. Otherwise it
-is refused with a sentence and a remedy. Then the disk is in order again: what waits is written, the action is done, all
-that was acknowledged is there, and it is there when the data folder is opened anew.
+tests/soak/history_actions.py while the disk is full, when it turns read-only under open files as after an error of the
+disk, and when it was read-only from the start. Where nothing needs to be written, or a full disk has room in a log, the
+action is done. Otherwise it is refused with a sentence and a remedy. Then the disk is in order again: what waits is
+written, the action is done, all that was acknowledged is there, and it is there when the data folder is opened anew.
 """
 
 import argparse
 import asyncio
+import errno
 import json
 import os
 import random
@@ -16,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,6 +28,7 @@ from desktop_agent.storage import database_thread, write_behind
 from desktop_agent.types.errors import AgentError
 from tests.fakes.http_server import Loopback
 from tests.frame.disks import fill
+from tests.frame.patience import PATIENCE
 from tests.soak.answer_actions import begin
 from tests.soak.exchange_actions import back_up
 from tests.soak.history_actions import ACTIONS
@@ -38,6 +41,7 @@ FULL, READ_ONLY, FROM_THE_START = "full", "read-only", "read-only from the start
 CONDITIONS = (FULL, READ_ONLY, FROM_THE_START)
 _SIZE = "130m"
 """Where less than 100 MB are free nothing is indexed."""
+_SWITCH = "turned"
 _LIMIT = 60.0
 DONE = "done"
 
@@ -51,14 +55,37 @@ class Told:
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[Path]:
-    """Mount a small file system there."""
+def small_disk(folder: Path, condition: str) -> Iterator[Path]:
+    """Mount a small file system there, which `break_disk` can bring into this condition."""
     folder.mkdir()
     _run("mount", "-t", "tmpfs", "-o", f"size={_SIZE}", "tmpfs", str(folder))
     try:
-        yield folder
+        if condition == READ_ONLY:
+            with turning_disk(folder / "backing", folder / "disk", folder / _SWITCH) as disk:
+                yield disk
+        else:
+            yield folder
     finally:
         _run("umount", "-l", str(folder))
+
+
+@contextmanager
+def turning_disk(backing: Path, place: Path, switch: Path) -> Iterator[Path]:
+    """Mount tests/frame/turning_disk.py in the namespace of this process, and yield `place`. Both folders are made."""
+    backing.mkdir()
+    place.mkdir()
+    command = [sys.executable, "-m", "tests.frame.turning_disk", *map(str, (backing, place, switch))]
+    with subprocess.Popen(command) as process:
+        end = time.monotonic() + PATIENCE
+        while not place.is_mount():
+            if process.poll() is not None or time.monotonic() > end:
+                process.kill()
+                raise OSError(errno.ENODEV, "the disk was not mounted", str(place))
+            time.sleep(0.01)
+        try:
+            yield place
+        finally:
+            _run("umount", "-l", str(place))
 
 
 def break_disk(disk: Path, condition: str) -> Callable[[], None]:
@@ -67,6 +94,10 @@ def break_disk(disk: Path, condition: str) -> Callable[[], None]:
         ballast = disk / "ballast"
         fill(ballast)
         return ballast.unlink
+    if condition == READ_ONLY:
+        switch = disk.with_name(_SWITCH)
+        switch.touch()
+        return switch.unlink
     _run("mount", "--bind", str(disk), str(disk))
     _run("mount", "-o", "remount,bind,ro", str(disk))
     return lambda: _run("umount", "-l", str(disk))
@@ -171,14 +202,16 @@ async def live(actions: Sequence[str], conditions: Sequence[str]) -> Told:
     with tempfile.TemporaryDirectory(prefix="refusals-") as name:
         async with Loopback(choose=Server(random.Random("server")).reply, judged=False) as loopback:
             for number, (action, condition) in enumerate((a, c) for a in actions for c in conditions):
-                with small_disk(Path(name, str(number))) as disk:
+                with small_disk(Path(name, str(number)), condition) as disk:
                     await Trial(disk, loopback.url, action, condition, told).run()
     return told
 
 
 def can_mount() -> bool:
-    """Return whether a process may have file systems of its own here."""
+    """Return whether a process may have file systems of its own here, also made by another process."""
     unshare = shutil.which("unshare")
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        return False
     command = [unshare or "", "-Urm", "mount", "-t", "tmpfs", "tmpfs", tempfile.gettempdir()]
     return unshare is not None and subprocess.run(command, capture_output=True, check=False).returncode == 0
 

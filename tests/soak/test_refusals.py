@@ -3,7 +3,7 @@
 import pytest
 
 from tests.soak.history_actions import ACTIONS
-from tests.soak.refusals import CONDITIONS, DONE, FROM_THE_START, FULL, can_mount, run_in_namespace
+from tests.soak.refusals import CONDITIONS, DONE, FROM_THE_START, FULL, READ_ONLY, can_mount, run_in_namespace
 
 MUST_BE_REFUSED = ("go on", "import", "export", "back up")
 """That write so much that a full log has no room for it."""
@@ -20,8 +20,9 @@ def test_a_disk_that_refuses_is_told_and_loses_nothing() -> None:
     told = run_in_namespace("--action", "go on", "--action", "import")
     assert told.faults == []
     for action in ("go on", "import"):
-        for condition in (FULL, FROM_THE_START):
-            assert told.outcomes[f"{action}, {condition}"] != DONE
+        assert "There is no room left" in told.outcomes[f"{action}, {FULL}"]
+        for condition in (READ_ONLY, FROM_THE_START):
+            assert "cannot be written to" in told.outcomes[f"{action}, {condition}"]
 
 
 @pytest.mark.exhaustive("test_a_disk_that_refuses_is_told_and_loses_nothing, for two actions")

@@ -1,7 +1,7 @@
 """What a person does in the window at a disk that refuses: `python -m tests.soak window-refusals`.
 
-The real window runs in a namespace of its own, on a small file system that is full, or mounted for reading alone, when
-an action begins. The screen must say so with a remedy, or the action is done all the same; then the disk is in order
+The real window runs in a namespace of its own, on a small file system that is full, or turns read-only, when an action
+begins. The screen must say so with a remedy, or the action is done all the same; then the disk is in order
 again, the next prompt is answered, and every word that was said on the screen is in the database, also when the window
 is opened anew. The actions on the engine alone are tests/soak/refusals.py.
 """
@@ -248,7 +248,7 @@ def live(actions: Sequence[str], conditions: Sequence[str]) -> Told:
     told = Told()
     with tempfile.TemporaryDirectory(prefix="window-refusals-") as name, readable_display(Path(name, "home")) as seen:
         for number, trial in enumerate(f"{action}, {condition}" for action in actions for condition in conditions):
-            with small_disk(Path(name, str(number))) as disk:
+            with small_disk(Path(name, str(number)), trial.partition(", ")[2]) as disk:
                 try:
                     Trial(seen, disk, Path(name), trial, told).run()
                 except (pytest.fail.Exception, AssertionError) as error:

@@ -26,7 +26,7 @@ from tests.fakes.scripted_provider import Turn
 from tests.fakes.session import Shaky, Stage, shaky_store
 from tests.frame.disks import fill
 from tests.frame.patience import PATIENCE
-from tests.soak.refusals import READ_ONLY, break_disk
+from tests.soak.refusals import FROM_THE_START, break_disk
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ async def test_a_deletion_that_is_refused_has_not_happened_where_the_folder_is_r
         session.send(Message.user("go"))
         await session.wait_idle()
         await session.flush()
-        mend = break_disk(small_disk, READ_ONLY)
+        mend = break_disk(small_disk, FROM_THE_START)
         try:
             await engine.delete_conversation(session.record.id)
             is_refused = False
