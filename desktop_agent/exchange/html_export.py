@@ -5,9 +5,11 @@ It has no script, and its policy allows none: styles by their digest, pictures f
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
+from html import escape as escape_html
 from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any, Final
@@ -24,6 +26,7 @@ from desktop_agent.exchange.branch_view import (
     plain_output,
 )
 from desktop_agent.exchange.markdown_export import pretty_json
+from desktop_agent.markdown.typeset_formula import COLOR, TypesetAnswer, TypesetFormula
 from desktop_agent.processes.worker import Worker, WorkerFailed
 from desktop_agent.processes.worker_process import WorkerLimits
 from desktop_agent.types.blocks import (
@@ -44,6 +47,7 @@ from desktop_agent.types.blocks import (
 )
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import ExtraMissing
+from desktop_agent.types.hidden_characters import mark_hidden
 from desktop_agent.types.tool_calls import tool_title
 
 _SAID = {Speaker.PERSON: "You said", Speaker.ASSISTANT: "Assistant said", Speaker.PROGRAM: "The program noted"}
@@ -61,6 +65,14 @@ _NO_RESULT = ("? No result", "warning")
 _MAX_LABEL = 110
 _MAX_HIGHLIGHTED = 200_000
 _MAX_FAILURES = 3
+# Of an em, by which formulas are lowered below the line they stand on.
+_STEPS, _DEPTHS = 16, 97
+_SVG = re.compile(
+    r'<svg xmlns="http://www\.w3\.org/2000/svg" viewBox="[-\d. ]+">'
+    r"(?:</?(?:g|path|rect|line|polyline|polygon|circle|ellipse)"
+    r'(?: (?:d|fill|stroke|stroke-[a-z]+|points|transform|width|height|c?[xy][12]?|r[xy]?)="[-+\w.,() #]*")* ?/?>)*'
+    r"</svg>"
+)
 _LIMITS: Final = WorkerLimits(memory=500_000_000, seconds=1.0, call_seconds=10.0, niceness=5)
 
 
@@ -76,51 +88,82 @@ def open_page(read_picture: ReadPicture) -> Generator["HtmlPage"]:
     """Open what writes a page. Raises ExtraMissing where the Markdown parser is missing."""
     if not all(find_spec(name) for name in ("markdown_it", "mdit_py_plugins")):
         raise ExtraMissing.of("Exporting as HTML", "window")
-    with closing(_Highlighter()) as highlighter:
-        yield HtmlPage(highlighter, read_picture)
+    with closing(_Highlighter()) as highlighter, closing(_Typesetter()) as typesetter:
+        yield HtmlPage(highlighter, typesetter, read_picture)
 
 
-class _Highlighter:
-    """Colours for code, from a worker process. After three failures code stays plain: a text may be made to be slow."""
+class _Reader:
+    """Asks a worker process about texts. After three failures it is not asked again: a text may be made to be slow."""
 
-    def __init__(self) -> None:
+    def __init__(self, task: str, answers: type[list[Any]], library: str) -> None:
         self._failures = 0
         self._worker: Worker[Any] | None = None
+        self._task, self._answers, self._library = task, answers, library
 
-    def __call__(self, code: str, language: str) -> Sequence[tuple[str, str]] | None:
-        if len(code) > _MAX_HIGHLIGHTED or self._failures >= _MAX_FAILURES or not find_spec("pygments"):
+    def ask(self, *arguments: object) -> Any:
+        """Return the answer; None without one."""
+        if self._failures >= _MAX_FAILURES or not find_spec(self._library):
             return None
         if self._worker is None:
-            task = "desktop_agent.markdown.code_highlighting:highlight_code"
-            self._worker = Worker(task, list[list[tuple[str, str]]], _LIMITS, timeout=5.0)
+            self._worker = Worker(self._task, self._answers, _LIMITS, timeout=5.0)
         try:
-            pieces: list[tuple[str, str]] = self._worker.ask(code, language)
+            return self._worker.ask(*arguments)
         except WorkerFailed:
             self._failures += 1
             return None
-        # What reads texts of strangers decides about colours, never about words.
-        return pieces if "".join(text for text, _ in pieces) == code else None
 
     def close(self) -> None:
         if self._worker is not None:
             self._worker.close()
 
 
+class _Highlighter(_Reader):
+    """Colours for code."""
+
+    def __init__(self) -> None:
+        task = "desktop_agent.markdown.code_highlighting:highlight_code"
+        super().__init__(task, list[list[tuple[str, str]]], "pygments")
+
+    def __call__(self, code: str, language: str) -> Sequence[tuple[str, str]] | None:
+        pieces: list[tuple[str, str]] | None = None if len(code) > _MAX_HIGHLIGHTED else self.ask(code, language)
+        # What reads texts of strangers decides about colours, never about words.
+        return pieces if pieces is not None and "".join(text for text, _ in pieces) == code else None
+
+
+class _Typesetter(_Reader):
+    """Formulas as SVG in the colour of the text around them."""
+
+    def __init__(self) -> None:
+        super().__init__("desktop_agent.markdown.typesetting:typeset", list[TypesetAnswer], "ziamath")
+
+    def __call__(self, latex: str, display: bool) -> str | None:  # noqa: FBT001  as the worker's task has it
+        answer = self.ask(latex, display, {})
+        # What reads texts of strangers decides about shapes, never about tags and words.
+        if not isinstance(answer, TypesetFormula) or not _SVG.fullmatch(answer.svg):
+            return None
+        height, depth = answer.ascent + answer.descent, min(round(answer.descent * _STEPS), _DEPTHS - 1)
+        size = f'width="{answer.width:.3f}em" height="{height:.3f}em"'
+        head = f'<svg class="typeset d{depth}" role="img" aria-label="{escape_html(mark_hidden(latex))}" {size} '
+        return head + answer.svg.removeprefix("<svg ").replace(COLOR, "currentColor")
+
+
 @cache
 def _style() -> str:
-    return files(__package__ or __name__).joinpath("page.css").read_text(encoding="utf-8")
+    # Styles in tags would need a policy that allows all of them.
+    depths = "".join(f".d{depth}{{vertical-align:-{depth / _STEPS}em}}" for depth in range(_DEPTHS))
+    return files(__package__ or __name__).joinpath("page.css").read_text(encoding="utf-8") + depths
 
 
 class HtmlPage:
     """Writes one page, piece by piece."""
 
-    def __init__(self, highlighter: _Highlighter, read_picture: ReadPicture) -> None:
+    def __init__(self, highlighter: _Highlighter, typesetter: _Typesetter, read_picture: ReadPicture) -> None:
         from desktop_agent.exchange import html_markdown
 
         self._html = html_markdown
         self._text = html_markdown.escape_text
         self._highlight = highlighter
-        self._markdown = html_markdown.MarkdownRenderer(highlighter)
+        self._markdown = html_markdown.MarkdownRenderer(highlighter, typesetter)
         self._read_picture = read_picture
 
     def pieces(self, tree: ConversationTree) -> Iterator[str]:

@@ -19,6 +19,9 @@ StyledPieces = Sequence[tuple[str, str]]
 Highlight = Callable[[str, str], StyledPieces | None]
 """Returns code in pieces with their kinds, given the code and its language; None where it stays plain."""
 
+Typeset = Callable[[str, bool], str | None]
+"""Returns a formula as SVG, given its LaTeX and whether it stands alone; None where it cannot be drawn."""
+
 _MAX_BRACKETS = 500
 _TASK = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 _LIKE_A_HOST = re.compile(r"[^\s/.]\.[^\W\d_]{2,}|://")
@@ -66,8 +69,9 @@ def _styled(piece: tuple[str, str]) -> str:
 class MarkdownRenderer:
     """Renders texts of one page; the anchors of their footnotes are numbered through it."""
 
-    def __init__(self, highlight: Highlight) -> None:
+    def __init__(self, highlight: Highlight, typeset: Typeset) -> None:
         self._highlight = highlight
+        self._typeset = typeset
         self._texts = 0
         self._references: dict[str, Any] = {}
         self._notes: dict[str, int] = {}
@@ -110,7 +114,7 @@ class MarkdownRenderer:
                 language = match[0] if match else ""
                 return code_block(token.content.removesuffix("\n"), info[:200], language, self._highlight)
             case "math_block":
-                return f'<div class="math">{_formula(token.content)}</div>'
+                return f'<div class="math">{self._formula(token.content, display=True)}</div>'
             case "table":
                 return "".join(self._table(token))
             case "footnote_reference_open":
@@ -177,7 +181,7 @@ class MarkdownRenderer:
             case "code_inline":
                 return f'<code dir="auto">{escape_text(token.content)}</code>'
             case "math_inline" | "math_inline_double":
-                return _formula(token.content)
+                return self._formula(token.content, display=False)
             case "image":
                 target = str(token.attrs.get("src", ""))
                 words = escape_text(f"[{_plain_words(token) or target}]")
@@ -187,6 +191,17 @@ class MarkdownRenderer:
                 return f'<sup><a href="#{self._anchor(label)}">[{escape_text(label)}]</a></sup>'
             case _:
                 return escape_text(token.content) if in_link else _with_links(token.content)
+
+    def _formula(self, latex: str, *, display: bool) -> str:
+        # Within a line what can be letters is: they can be selected, and found.
+        simple = simple_math(latex)
+        if simple is None or display:
+            svg = self._typeset(latex, display)
+            if svg is not None:
+                return svg
+        if simple is not None:
+            return f'<span class="formula" dir="ltr">{simple}</span>'
+        return f'<code class="latex" dir="ltr">{escape_text(latex)}</code>'
 
 
 def _plain_words(image: Token) -> str:
@@ -213,10 +228,3 @@ def _with_links(text: str) -> str:
         pieces += (escape_text(text[offset:start]), link(target, escape_text(address)))
         offset = start + len(address)
     return "".join((*pieces, escape_text(text[offset:])))
-
-
-def _formula(latex: str) -> str:
-    simple = simple_math(latex)
-    if simple is not None:
-        return f'<span class="formula" dir="ltr">{simple}</span>'
-    return f'<code class="latex" dir="ltr">{escape_text(latex)}</code>'

@@ -51,6 +51,19 @@ _MAX_PIXELS = 60_000_000
 _PART = 800
 _MAX_PART = 2_000
 
+_INK = "#1d1d1b"
+# CSS pixels of the printed text, ten points.
+_EM = 10 / 72 * 96
+_FORMULA_DENSITY = 6
+_DEEP = 4
+_FORMULA_PICTURE = '<img src="data:image/svg+xml;base64,'
+# Characters that take as long to lay out.
+_FORMULA_LENGTH = 80
+_FORMULA = re.compile(
+    r'<svg class="typeset d(?P<depth>\d+)"[^>]* width="(?P<width>[\d.]+)em" height="(?P<height>[\d.]+)em"'
+    r" (?P<inside>.*?</svg>)",
+    re.DOTALL,
+)
 TAG = re.compile(r"(<[^>]*>)")
 _NAME = re.compile(r"<(/?)([a-z0-9]+)")
 _CLASS = re.compile(r' class="([^"]*)"')
@@ -119,11 +132,23 @@ def _turn_parts(page: HtmlPage, turn: Turn) -> Iterator[tuple[str, bool]]:
         parts.sort(key=lambda part: not isinstance(part, Image))
     for part in parts:
         splitter = _Splitter(_BUBBLE_WIDTH if is_person else PAGE_WIDTH)
-        for html, continues in splitter.parts("".join(page.part(part, turn.speaker))):
+        whole = _FORMULA.sub(_printed_formula, "".join(page.part(part, turn.speaker)))
+        for html, continues in splitter.parts(whole):
             if html.strip():
                 yield _bubble(html) if is_person else html, continues
     if not turn.is_whole:
         yield '<p class="muted">Not finished</p>', False
+
+
+def _printed_formula(match: re.Match[str]) -> str:
+    """Return the SVG as a picture, which is all that Qt's rich text knows. It is drawn at its own size: a large one."""
+    width, height = (float(match[edge]) * _EM for edge in ("width", "height"))
+    size = f'width="{width * _FORMULA_DENSITY:.0f}" height="{height * _FORMULA_DENSITY:.0f}"'
+    svg = f"<svg {size} {match['inside']}".replace("currentColor", _INK)
+    data = base64.b64encode(svg.encode()).decode()
+    # Qt knows no other place below the line.
+    style = ' style="vertical-align: middle"' if int(match["depth"]) >= _DEEP else ""
+    return f'{_FORMULA_PICTURE}{data}" width="{width:.0f}" height="{height:.0f}"{style}>'
 
 
 _BUBBLE_WIDTH = PAGE_WIDTH * 4 // 5 - 24
@@ -198,7 +223,10 @@ class _Splitter:
         name = match[2] if match else ""
         if name in _VOID:
             if name == "img":
-                self._add(_printed_picture(token, self._picture_width), _PART)
+                if token.startswith(_FORMULA_PICTURE):
+                    self._add(token, _FORMULA_LENGTH)
+                else:
+                    self._add(_printed_picture(token, self._picture_width), _PART)
             else:
                 self._add(token)
             if name == "br" and self._length > _MAX_PART:

@@ -11,6 +11,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from desktop_agent.exchange import html_export
 from desktop_agent.exchange.html_export import write_html
+from desktop_agent.markdown.typeset_formula import TypesetFormula
 from desktop_agent.processes.worker import WorkerFailed, WorkerFailure
 from desktop_agent.types.blocks import (
     Base64Source,
@@ -38,10 +39,11 @@ CSS = files("desktop_agent.exchange").joinpath("page.css").read_text(encoding="u
 WORD = re.compile(r"[\w-]+")
 TAGS = """
 html head meta title style body header main section h1 h2 h3 h4 h5 h6 p time div span strong em s a sup sub i br hr
-ul ol li blockquote pre code figure figcaption table thead tbody tr th td details summary img
+ul ol li blockquote pre code figure figcaption table thead tbody tr th td details summary img svg g path rect
 """
 ATTRIBUTES = """
 lang charset http-equiv content name dir datetime class href rel id start tabindex src alt width height
+role aria-label xmlns viewBox viewbox d fill x y
 """
 
 
@@ -85,8 +87,9 @@ def check_harmless(page: str) -> LexborHTMLParser:
         assert address is None or re.match(r"https?://|mailto:|#note-\d+-\d+\Z", address)
         assert (node.attributes.get("src") or "data:image/").startswith("data:image/")
     (style,) = parsed.css("style")
-    assert style.text() == CSS
-    digest = base64.b64encode(hashlib.sha256(CSS.encode()).digest()).decode()
+    assert style.text().startswith(CSS)
+    assert re.fullmatch(r"(\.d\d+\{vertical-align:-[\d.]+em\})+", style.text().removeprefix(CSS))
+    digest = base64.b64encode(hashlib.sha256(style.text().encode()).digest()).decode()
     policies = [node.attributes["content"] for node in parsed.css("meta[http-equiv]")]
     assert policies == [
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -180,7 +183,7 @@ def test_code_of_no_language_is_plain(info: str) -> None:
             '<td class="right" dir="auto">2</td></tr></tbody></table></div>',
         ),
         ("$x^2$", '<p dir="auto"><span class="formula" dir="ltr"><i>x</i><sup>2</sup></span></p>'),
-        ("$$\\frac{a}{b}$$", '<div class="math"><code class="latex" dir="ltr">\\frac{a}{b}</code></div>'),
+        ("$$\\unknown{a}$$", '<div class="math"><code class="latex" dir="ltr">\\unknown{a}</code></div>'),
         (
             "a[^x]\n\n[^x]: b",
             '<p dir="auto">a<sup><a href="#note-1-1">[x]</a></sup></p>'
@@ -304,6 +307,26 @@ def test_pictures_of_the_web_are_links_and_lost_ones_are_named() -> None:
     assert len(parsed.css("img")) == 1
     assert words(parsed.css_first(".bubble .muted")) == "[p]"
     assert parsed.css_first(".bubble a").attributes["href"] == "https://e.example/a.png"
+
+
+@pytest.mark.parametrize(("markdown", "depth"), [("$$\\frac{a}{b}$$", "d11"), ("so $\\sqrt{2}$ is", "d5")])
+def test_a_formula_is_drawn_in_the_colour_of_the_text_and_read_as_its_source(markdown: str, depth: str) -> None:
+    drawn = check_harmless(answer(markdown)).css_first("svg")
+    assert drawn.attributes["aria-label"] == markdown.strip("so $i")
+    assert drawn.attributes["class"] == f"typeset {depth}"
+    assert {path.attributes["fill"] for path in drawn.css("path, rect")} == {"currentColor"}
+
+
+@pytest.mark.parametrize(
+    "inside",
+    ["<script>alert(1)</script>", '<path onload="alert(1)" d="M" />', '<path d="&quot;" />', "</svg><b>words</b>"],
+)
+def test_a_formula_of_a_process_that_was_taken_over_stays_its_source(
+    monkeypatch: pytest.MonkeyPatch, inside: str
+) -> None:
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1">{inside}</svg>'
+    monkeypatch.setattr(html_export.Worker, "ask", lambda *_: TypesetFormula(svg, 1, 1, 1))
+    assert body_of("$$\\frac{a}{b}$$") == '<div class="math"><code class="latex" dir="ltr">\\frac{a}{b}</code></div>'
 
 
 def test_a_lexer_that_never_ends_costs_the_colours_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 
 import pytest
 from PIL import Image as Picture
@@ -110,3 +111,14 @@ def test_a_picture_is_as_wide_as_the_page_at_most_and_a_broken_one_is_named() ->
         source=source.model_copy(update={"data": base64.b64encode(data.getvalue()[:60]).decode()}), name="Cat"
     )
     assert "[Cat]" in "".join(part.html for part in parts_of(assistant(broken)))
+
+
+def test_a_formula_is_a_picture_within_its_line() -> None:
+    (_, answer) = parts_of(assistant(Text(text="so $\\frac{a}{b}$ is " * 5)))
+    pictures = re.findall(r'<img src="data:image/svg\+xml;base64,([^"]+)" width="\d+" height="\d+"[^>]*>', answer.html)
+    assert words_of(answer.html) == "so is " * 4 + "so is"
+    assert len(pictures) == 5
+    svg = base64.b64decode(pictures[0]).decode()
+    assert svg.startswith("<svg width=")
+    assert svg.endswith("</svg>")
+    assert "currentColor" not in svg

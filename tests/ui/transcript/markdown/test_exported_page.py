@@ -15,7 +15,7 @@ def letters(text: str) -> str:
 
 
 def page_letters(markdown: str) -> str:
-    page = LexborHTMLParser(MarkdownRenderer(lambda code, language: None).render(markdown))
+    page = LexborHTMLParser(MarkdownRenderer(lambda code, language: None, lambda latex, display: None).render(markdown))
     # Not in the window's leaves: labels of code and of notes, remarks of the page, and drawn or spelled formulas.
     for node in page.css("figcaption, .footnote > sup, .muted, .formula, .latex, .box"):
         node.decompose()

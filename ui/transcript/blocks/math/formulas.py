@@ -12,17 +12,17 @@ from PySide6.QtCore import QByteArray, QObject, QRectF, QTimer
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QGuiApplication, QImage, QPainter, QPainterPath, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-from desktop_agent.processes.worker import Worker, WorkerFailed, WorkerFailure
-from desktop_agent.processes.worker_process import WorkerLimits
-from ui.transcript.blocks.math.typeset_formula import (
+from desktop_agent.markdown.latex import FormulaError
+from desktop_agent.markdown.typeset_formula import (
     COLOR,
     MARGIN,
-    FormulaError,
     LetterOutline,
     MissingLetters,
     TypesetAnswer,
     TypesetFormula,
 )
+from desktop_agent.processes.worker import Worker, WorkerFailed, WorkerFailure
+from desktop_agent.processes.worker_process import WorkerLimits
 from ui.transcript.workers import JobQueue
 
 # Milliseconds between two ticks of the queue.
@@ -324,7 +324,7 @@ class FormulaCache:
     """Formulas in a bounded cache; missing ones are queued."""
 
     def __init__(self, job_queue: JobQueue) -> None:
-        task = "ui.transcript.blocks.math.typesetting:typeset"
+        task = "desktop_agent.markdown.typesetting:typeset"
         self.worker = Worker(task, list[TypesetAnswer], _LIMITS, timeout=_TIMEOUT, attempts=2)
         job_queue.closing.connect(self.worker.close)
         self._job_queue = job_queue

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from PySide6.QtCore import QCoreApplication, QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QFont, QFontInfo, QFontMetricsF, QPainter
 
+from desktop_agent.markdown.latex import MAX_LATEX_LENGTH, FormulaError
 from ui.style.text import show_hidden
 from ui.transcript.blocks.block import WHOLE_TEXT, Block, PaintContext, TextRange
 from ui.transcript.blocks.math.formulas import (
@@ -18,8 +19,6 @@ from ui.transcript.blocks.math.formulas import (
     RenderedFormula,
     RenderTicket,
 )
-from ui.transcript.blocks.math.latex import MAX_LATEX_LENGTH
-from ui.transcript.blocks.math.typeset_formula import FormulaError
 from ui.transcript.blocks.text_layout import (
     DrawObject,
     InlineObject,

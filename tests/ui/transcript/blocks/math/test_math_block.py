@@ -14,6 +14,8 @@ from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QColor, QImage, QPainter
 
 from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.markdown.latex import MAX_LATEX_LENGTH, FormulaError, chemistry_to_latex, prepare_latex
+from desktop_agent.markdown.typeset_formula import COLOR, TypesetAnswer, TypesetFormula
 from desktop_agent.processes.worker import Worker
 from desktop_agent.types.messages import Message
 from tests.fakes.transcript_feed import NoPictures
@@ -31,9 +33,7 @@ from ui.transcript.blocks.math.formulas import (
     _luminance,
     with_readable_colors,
 )
-from ui.transcript.blocks.math.latex import MAX_LATEX_LENGTH, chemistry_to_latex, prepare_latex
 from ui.transcript.blocks.math.math_block import MathBlock, formula_error_sentence
-from ui.transcript.blocks.math.typeset_formula import COLOR, FormulaError, TypesetAnswer, TypesetFormula
 from ui.transcript.blocks.text_block import MarkdownTextBlock, TextBlock
 from ui.transcript.blocks.text_layout import InlineObject, TextLayout
 from ui.transcript.markdown.elements import Leaf
@@ -127,7 +127,7 @@ def test_what_cannot_be_drawn_says_why(qapp, latex, cause, what):
 @pytest.fixture
 def worker():
     """The real process, with less time for a formula."""
-    task, limits = "ui.transcript.blocks.math.typesetting:typeset", replace(formulas_module._LIMITS, seconds=0.3)
+    task, limits = "desktop_agent.markdown.typesetting:typeset", replace(formulas_module._LIMITS, seconds=0.3)
     made = Worker(task, list[TypesetAnswer], limits, timeout=PATIENCE, attempts=2)
     yield made
     made.close()

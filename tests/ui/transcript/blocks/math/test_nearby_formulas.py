@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtGui import QFontMetricsF, QImage, QPainter
 
 from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.markdown.latex import MAX_LATEX_LENGTH, FormulaError
 from desktop_agent.types.engine_events import RunEnd, RunFinished, TurnStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
@@ -15,9 +16,7 @@ from ui.transcript.blocks.block import PaintContext
 from ui.transcript.blocks.math import formulas as formulas_module
 from ui.transcript.blocks.math import math_block
 from ui.transcript.blocks.math.formulas import FormulaCache, MathCallbacks, RenderedFormula
-from ui.transcript.blocks.math.latex import MAX_LATEX_LENGTH
 from ui.transcript.blocks.math.math_block import MathBlock, formula_em
-from ui.transcript.blocks.math.typeset_formula import FormulaError
 from ui.transcript.blocks.text_block import MarkdownTextBlock
 from ui.transcript.markdown.elements import Leaf
 from ui.transcript.rows.block_stack import BlockStack

@@ -6,9 +6,9 @@ import pytest
 import ziamath.nodes.mnode
 from ziamath.nodes.mrow import Mrow
 
+from desktop_agent.markdown import typesetting
+from desktop_agent.markdown.typesetting import TypesetFormula
 from tests.ui.transcript.blocks.math.typeset_here import typeset
-from ui.transcript.blocks.math import typesetting
-from ui.transcript.blocks.math.typesetting import TypesetFormula
 
 FORMULAS = [
     r"\frac{a+b}{c-d}",

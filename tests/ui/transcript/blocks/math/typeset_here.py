@@ -2,7 +2,8 @@
 
 import json
 
-from ui.transcript.blocks.math import formulas, typesetting
+from desktop_agent.markdown import typesetting
+from ui.transcript.blocks.math import formulas
 
 
 class Here:

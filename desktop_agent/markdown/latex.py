@@ -2,8 +2,21 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
-from ui.transcript.blocks.math.typeset_formula import FormulaError
+FormulaErrorCause = Literal[
+    "long", "deep", "slow", "large", "wide", "empty", "unknown", "letter", "twice", "unclosed", "missing", "other"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaError(Exception):
+    """Why a formula cannot be typeset. `detail` is the faulty part, if known."""
+
+    cause: FormulaErrorCause
+    detail: str = ""
+
 
 _ARROWS = {
     "<=>": r"\rightleftharpoons",

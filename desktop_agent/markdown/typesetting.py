@@ -17,11 +17,10 @@ from ziamath.nodes.mrow import Mrow
 from ziamath.tex import tex2mml
 from ziamath.zmath import Math, loadedfonts
 
-from ui.transcript.blocks.math.latex import prepare_latex
-from ui.transcript.blocks.math.typeset_formula import (
+from desktop_agent.markdown.latex import FormulaError, prepare_latex
+from desktop_agent.markdown.typeset_formula import (
     COLOR,
     MARGIN,
-    FormulaError,
     LetterOutline,
     MissingLetters,
     TypesetAnswer,

@@ -1,7 +1,9 @@
-"""A typeset formula, or why there is none: what the worker answers to the window."""
+"""A typeset formula, or why there is none: what the worker answers."""
 
 from dataclasses import dataclass
 from typing import Literal
+
+from desktop_agent.markdown.latex import FormulaError
 
 COLOR = "#010203"
 """The placeholder for the text colour in the SVG."""
@@ -34,19 +36,6 @@ class MissingLetters:
     """The letters that the font of formulas lacks; with their outlines the formula can be typeset."""
 
     letters: str
-
-
-FormulaErrorCause = Literal[
-    "long", "deep", "slow", "large", "wide", "empty", "unknown", "letter", "twice", "unclosed", "missing", "other"
-]
-
-
-@dataclass(frozen=True, slots=True)
-class FormulaError(Exception):
-    """Why a formula cannot be typeset. `detail` is the faulty part, if known."""
-
-    cause: FormulaErrorCause
-    detail: str = ""
 
 
 TypesetAnswer = TypesetFormula | FormulaError | MissingLetters
