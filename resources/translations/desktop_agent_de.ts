@@ -3133,6 +3133,13 @@ Aufwärts zu: {1}</translation>
     </message>
 </context>
 <context>
+    <name>PageFrame</name>
+    <message>
+        <source>From {0}</source>
+        <translation>Aus {0}</translation>
+    </message>
+</context>
+<context>
     <name>PalettePresenter</name>
     <message>
         <source>Messages</source>

@@ -3133,6 +3133,13 @@ Go up to: {1}</source>
     </message>
 </context>
 <context>
+    <name>PageFrame</name>
+    <message>
+        <source>From {0}</source>
+        <translation>来自 {0}</translation>
+    </message>
+</context>
+<context>
     <name>PalettePresenter</name>
     <message>
         <source>Messages</source>

@@ -128,6 +128,17 @@ class OpenConversation(QObject):
         return is_found_id(self.id)
 
     @property
+    def program(self) -> str:
+        """The name of the program that it was copied or imported from; "" where it began here, or is only read here."""
+        origin = self._session.record.origin
+        if origin is None or self.is_found:
+            return ""
+        # Late: most conversations began here.
+        from desktop_agent.engine.exchange.found_histories import program_title
+
+        return program_title(origin.program)
+
+    @property
     def is_demo(self) -> bool:
         return self.endpoint_id == DEMO
 

@@ -109,7 +109,7 @@ class ConversationPage(QObject):
         self._tasks = tasks
         self._conversation: OpenConversation | None = None
         self._opener = AddressOpener(self)
-        self._title = frame.title
+        self._show_heading = frame.show_heading
         self.usage_meter = UsageMeter()
         self.banners = banners
         self.composer = frame.composer
@@ -372,11 +372,11 @@ class ConversationPage(QObject):
         conversation = self._conversation
         if conversation is None:
             return
-        self._title.show_text(self.tr("New conversation") if conversation.is_empty else conversation.title)
+        title = self.tr("New conversation") if conversation.is_empty else conversation.title
+        self._show_heading(title, conversation.program)
         self.models.refresh()
-        self.workspace_picker.set_folder(
-            Path(conversation.workspace) if conversation.workspace else None, conversation.id
-        )
+        folder = Path(conversation.workspace) if conversation.workspace else None
+        self.workspace_picker.set_folder(folder, conversation.id)
         self._show_usage()
 
     def _show_usage(self) -> None:

@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QEvent, QPoint, QTimer, Signal
 from PySide6.QtGui import QMouseEvent, QResizeEvent
-from PySide6.QtWidgets import QApplication, QScrollArea, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QScrollArea, QSplitter, QStackedWidget, QWidget
 
 from ui.composer.composer import Composer
 from ui.shell.banners import BannerArea
 from ui.sidebar.conversation_list import ConversationList
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ElidedLabel, set_by_name
+from ui.style.controls import ElidedLabel, label, set_by_name
 from ui.style.layouts import ScrollColumn
+from ui.style.text import one_line
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 TITLE_WIDTH = 110
 MIN_READING_HEIGHT = 120
 """Pixels."""
+_MAX_PROGRAM = 60
+"""Characters of the name of a program, which may come from a file."""
 
 
 class PageFrame(QWidget):
@@ -41,6 +44,7 @@ class PageFrame(QWidget):
         self.composer = Composer(themes, _take_picture, opens_focused=True)
         self._notice: QWidget | None = None
         self._usage_meter: UsageMeter | None = None
+        self._origin: QLabel | None = None
         self._before: list[QWidget] = []
         self._above: tuple[QWidget, ...] = ()
         self._layout_timer = QTimer(self, singleShot=True, interval=0)
@@ -87,6 +91,17 @@ class PageFrame(QWidget):
     def add_below_heading(self, bar: QWidget) -> None:
         """Put a bar between the heading and the transcript."""
         self._column.insertLayout(1, hbox(bar, margins=(SPACE_L, 0, SPACE_L, SPACE_S), grow=bar))
+
+    def show_heading(self, title: str, program: str) -> None:
+        """Show the title, and below it from which program the conversation came; nothing for ""."""
+        self.title.show_text(title)
+        if self._origin is None:
+            if not program:
+                return
+            self._origin = label(kind="small", wrap=True)
+            self.add_below_heading(self._origin)
+        self._origin.setText(self.tr("From {0}").format(one_line(program, _MAX_PROGRAM)))
+        self._origin.setVisible(bool(program))
 
     def take_back_composer(self) -> None:
         """Put the composer below the transcript again, from where an earlier message was edited in its place."""

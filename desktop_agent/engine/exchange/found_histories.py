@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from desktop_agent.engine.exchange.conversation_copies import OWN_PROGRAM
 from desktop_agent.engine.session_controls import SessionSetup
 from desktop_agent.engine.session_opening import read_only_session
 from desktop_agent.exchange.foreign_tree import found_id
+from desktop_agent.exchange.import_conversations import ExportKind
 from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers import HISTORY_READERS
 from desktop_agent.exchange.readers.foreign_database import SharedCopies, remove_left_copies
@@ -46,6 +48,9 @@ program's messages have no ids, they are counted.
 """
 
 
+_ACCOUNTS = {ExportKind.CHATGPT.value: "ChatGPT", ExportKind.CLAUDE.value: "Claude"}
+"""Programs whose exports are imported, with their names for people."""
+
 _CONTENT_VERSION = 2
 """One more when more of a conversation is indexed than before: then all are read again."""
 
@@ -69,6 +74,12 @@ def reader_of(program: str) -> HistoryReader:
         Sentence("No histories of “{program}” can be read.", {"program": program}),
         Sentence("Name one of: {known}.", {"known": known}),
     )
+
+
+def program_title(program: str) -> str:
+    """Return the name for people of the program that a conversation came from; "" where it began in this one."""
+    titles = {reader.program: reader.title for reader in HISTORY_READERS}
+    return {**titles, **_ACCOUNTS, OWN_PROGRAM: ""}.get(program, program)
 
 
 def list_programs() -> tuple[FoundProgram, ...]:
