@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ from desktop_agent.api.history import History
 from desktop_agent.api.terminal import DONE, ERROR, INTERRUPTED, WRONG_USE, escape_controls, use_utf8, write_remark
 from desktop_agent.engine.exchange.conversation_exchange import ExportFormat
 from desktop_agent.exchange.conversation_json import write_conversations
+from desktop_agent.exchange.import_conversations import ConversationImport
 from desktop_agent.exchange.markdown_export import export_markdown
-from desktop_agent.storage.backups.backup import BACKUP_FOLDER, Backup, StoredCounts, list_backups, restore_backup
+from desktop_agent.storage.backups.backup import BACKUP_FOLDER, Backup, StoredCounts, list_backups
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.types.errors import AgentError, WrongUse
 from desktop_agent.types.folders import folder_paths
-from desktop_agent.types.search import ConversationHits
+from desktop_agent.types.messages import Role
+from desktop_agent.types.search import ConversationHits, SearchPlace, SearchQuery
 
 _Arguments = argparse.Namespace
 _MAX_FOUND = 30
@@ -69,21 +72,46 @@ async def _list(arguments: _Arguments) -> int:
 
 async def _search(arguments: _Arguments) -> int:
     async with _history(arguments) as history:
-        results = await history.search(" ".join(arguments.words), arguments.limit or _MAX_FOUND)
+        query = await _query(history, arguments)
+        results = await history.search(query, arguments.limit or _MAX_FOUND)
     if arguments.json:
         _print_json([_found(conversation) for conversation in results.conversations])
-        return DONE
-    for conversation in results.conversations:
-        origin = conversation.origin
-        id_ = conversation.conversation_id if origin is None else f"{conversation.program_title}: {origin.id}"
-        _print(f"{id_}  {conversation.title}")
-        for hit in conversation.hits:
-            _print(f"    {hit.at.astimezone():%Y-%m-%d}  {hit.role}: {hit.snippet}")
+    else:
+        _print_hits(results.conversations)
     if results.obstacle is not None:
         write_remark(str(results.obstacle))
     elif not results.is_complete:
         write_remark("Not everything is searched yet: the index is being made. Search again later.")
     return DONE
+
+
+async def _query(history: History, arguments: _Arguments) -> SearchQuery:
+    query = SearchQuery(
+        " ".join(arguments.words),
+        since=arguments.since,
+        until=arguments.until,
+        model=arguments.model,
+        workspace=arguments.workspace and str(arguments.workspace.expanduser().absolute()),
+        roles=frozenset(() if arguments.role is None else (Role(arguments.role),)),
+        places=frozenset({SearchPlace.FILES} if arguments.in_files else ()),
+        has_image=arguments.has_image,
+        has_tool_call=arguments.has_tool_call,
+        folder=None if arguments.folder is None else await history.find_folder(arguments.folder),
+        tag=arguments.tag,
+        program=arguments.program,
+    )
+    if query == SearchQuery():
+        raise WrongUse("There is nothing to look for.", "Name words, or a filter: see `search --help`.")
+    return query
+
+
+def _print_hits(conversations: Sequence[ConversationHits]) -> None:
+    for conversation in conversations:
+        origin = conversation.origin
+        id_ = conversation.conversation_id if origin is None else f"{conversation.program_title}: {origin.id}"
+        _print(f"{id_}  {conversation.title}")
+        for hit in conversation.hits:
+            _print(f"    {hit.at.astimezone():%Y-%m-%d}  {hit.role}: {hit.snippet}")
 
 
 async def _show(arguments: _Arguments) -> int:
@@ -138,13 +166,18 @@ async def _list_found(arguments: _Arguments) -> int:
 
 
 async def _import(arguments: _Arguments) -> int:
-    if (arguments.file is None) == (arguments.program is None):
+    file: Path | None = arguments.file
+    if (file is None) == (arguments.program is None):
         raise WrongUse("It is not clear what to import.", "Name a file, or a program with --from.")
-    async with _history(arguments) as history:
-        if arguments.program is not None:
+    if file is not None:
+        # Before a data folder is made for it.
+        await asyncio.to_thread(lambda: ConversationImport(file).close())
+    # What was taken along may be the first that comes to this computer.
+    async with History(chosen_data_folder(arguments.data_dir), create=True) as history:
+        if file is None:
             result = await history.import_found(arguments.program, arguments.only)
         else:
-            result = await history.import_file(arguments.file)
+            result = await history.import_file(file)
     notes = [f"{sentence} ({count})" if count > 1 else str(sentence) for sentence, count in result.report.notes]
     skipped = [f"{entry.title}: {entry.reason}" for entry in result.skipped]
     if arguments.json:
@@ -178,7 +211,7 @@ async def _list_backups(arguments: _Arguments) -> int:
 
 
 async def _restore(arguments: _Arguments) -> int:
-    before, after = await restore_backup(arguments.backup, arguments.into)
+    before, after = await History.restore(arguments.backup, arguments.into)
     if arguments.json:
         _print_json({"backup": asdict(before), "restored": asdict(after)})
     else:
@@ -243,6 +276,7 @@ def _listed(record: ConversationRecord, paths: Mapping[str, Sequence[str]]) -> d
         "model": record.model,
         "workspace": record.workspace,
         "messages": record.message_count,
+        "origin": None if record.origin is None else record.origin.model_dump(),
         "folder": list(paths.get(record.folder or "", ())),
         "tags": list(record.tags),
         "pinned_at": None if record.pinned_at is None else record.pinned_at.isoformat(),
@@ -289,9 +323,7 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--folder", metavar="PATH", help="only of this folder, such as Work/Import, and within it")
     listing.add_argument("--tag", metavar="TAG", help="only with this tag")
 
-    search = _add(add, "search", "find messages and titles")
-    search.add_argument("words", metavar="WORD", nargs="+", help="what to look for; “…” are words that follow another")
-    search.add_argument("--limit", metavar="N", type=positive_int, help=f"conversations at most ({_MAX_FOUND})")
+    _add_search_command(add)
 
     show = _add(add, "show", "print the branch in view of a conversation, as Markdown")
     show.add_argument("id", metavar="ID", help="of the conversation, as “list” prints it")
@@ -320,6 +352,32 @@ def _parser() -> argparse.ArgumentParser:
     _add_backup_commands(add)
     _add(add, "check", "check that all can be read, and repair what can be")
     return parser
+
+
+def _add_search_command(add: Callable[..., argparse.ArgumentParser]) -> None:
+    search = _add(add, "search", "find messages and titles")
+    search.add_argument("words", metavar="WORD", nargs="*", help="what to look for; “…” are words that follow another")
+    search.add_argument("--limit", metavar="N", type=positive_int, help=f"conversations at most ({_MAX_FOUND})")
+    search.add_argument("--since", metavar="DATE", type=_moment, help="from this day on, such as 2026-03-29")
+    search.add_argument("--until", metavar="DATE", type=_moment, help="before this day")
+    search.add_argument("--model", metavar="MODEL", help="only what this one answered")
+    search.add_argument("--folder", metavar="PATH", help="only of this folder, such as Work/Import, and within it")
+    search.add_argument("--workspace", metavar="DIR", type=Path, help="only where tools worked in this folder")
+    search.add_argument("--tag", metavar="TAG", help="only with this tag")
+    search.add_argument("--role", choices=[role.value for role in Role], help="only what this one said")
+    search.add_argument("--has-image", action="store_true", help="only messages with pictures")
+    search.add_argument("--has-tool-call", action="store_true", help="only messages with tool calls")
+    search.add_argument("--in-files", action="store_true", help="only in what was written into files")
+    search.add_argument("--program", metavar="PROGRAM", help="only what this one left; see “found”")
+
+
+def _moment(text: str) -> datetime:
+    """Parse a day or a moment, in the local time zone where it names none."""
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError) as error:
+        message = f"“{text}” is no day such as 2026-03-29"
+        raise argparse.ArgumentTypeError(message) from error
 
 
 def _add_backup_commands(add: Callable[..., argparse.ArgumentParser]) -> None:

@@ -16,7 +16,14 @@ from desktop_agent.engine.exchange.conversation_exchange import (
 )
 from desktop_agent.engine.exchange.found_histories import FoundHistorySource
 from desktop_agent.exchange.readers.reader import FoundConversation
-from desktop_agent.storage.backups.backup import BACKUP_FOLDER, Backup, write_backup
+from desktop_agent.storage.backups.backup import (
+    BACKUP_FOLDER,
+    Backup,
+    StoredCounts,
+    list_backups,
+    restore_backup,
+    write_backup,
+)
 from desktop_agent.storage.compaction import CompactionSizes, compact
 from desktop_agent.storage.files import data_folder
 from desktop_agent.storage.opening import DATABASE_NAME
@@ -38,17 +45,19 @@ class History:
             for record in await history.conversations():
                 print(record.title)
 
-    `folder` is the data folder, by default the platform's own. It must exist: nothing is created where nothing was
-    saved. All methods raise StorageFailed, those that name a conversation WrongUse for an unknown one. Other processes
-    may work in the same folder.
+    `folder` is the data folder, by default the platform's own. It must exist, unless `create` makes a new one, such as
+    for an import on another computer. All methods raise StorageFailed, those that name a conversation WrongUse for an
+    unknown one. Other processes may work in the same folder.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, *, create: bool = False) -> None:
         self._chosen = folder
+        self._creates = create
         self._opened: Store | None = None
 
     async def __aenter__(self) -> Self:
-        self._opened = await Store.open(existing_data_folder(self._chosen))
+        folder = _whole_path(self._chosen) if self._creates else existing_data_folder(self._chosen)
+        self._opened = await Store.open(folder)
         return self
 
     async def __aexit__(
@@ -80,13 +89,17 @@ class History:
         `archived`: whether archived ones instead of the others; None is both, as in the trash. `folder` is a path of
         names such as `Work/Import`; what is in folders within it is there, too. Raises WrongUse for an unknown folder.
         """
-        folder_id = None if folder is None else _find_folder(await self._store.folders.all(), folder)
+        folder_id = None if folder is None else await self.find_folder(folder)
         scope = ListScope(folder=folder_id, archived=None if in_trash else archived, tag=tag)
         return await self._store.list_conversations(limit, in_trash=in_trash, scope=scope)
 
     async def folders(self) -> Sequence[Folder]:
         """Return every folder, in no order."""
         return await self._store.folders.all()
+
+    async def find_folder(self, path: str) -> str:
+        """Return the id of a folder by its path of names, such as `Work/Import`. Raises WrongUse for an unknown one."""
+        return _find_folder(await self.folders(), path)
 
     async def conversation(self, conversation_id: str) -> ConversationTree:
         """Return one conversation with all its branches."""
@@ -142,6 +155,18 @@ class History:
         """Write a backup as a new folder in `backups`, by default the folder `backups` of the data folder."""
         return await write_backup(self._store, self.folder, backups or self.folder / BACKUP_FOLDER)
 
+    async def backups(self, backups: Path | None = None) -> Sequence[Backup]:
+        """Return the finished backups in a folder, by default that of the data folder; the newest first."""
+        return await list_backups(backups or self.folder / BACKUP_FOLDER)
+
+    @staticmethod
+    async def restore(backup: Path, into: Path) -> tuple[StoredCounts, StoredCounts]:
+        """Restore a backup into a new or empty data folder; return what the backup has, and what the folder has.
+
+        Raises StorageFailed where something is in the folder, or the backup is unfinished.
+        """
+        return await restore_backup(backup, into)
+
     async def compact(self) -> CompactionSizes:
         """Make the database as small as its content. Raises DatabaseBusy while another process has it open."""
         return await compact(self._store, self.folder)
@@ -169,9 +194,13 @@ def _find_folder(folders: Sequence[Folder], path: str) -> str:
     )
 
 
+def _whole_path(chosen: Path | None) -> Path:
+    return chosen.expanduser().absolute() if chosen is not None else data_folder()
+
+
 def existing_data_folder(chosen: Path | None) -> Path:
     """Return the data folder. Nothing is created where nothing was saved: raises StorageFailed."""
-    folder = chosen.expanduser().absolute() if chosen is not None else data_folder()
+    folder = _whole_path(chosen)
     if not (folder / DATABASE_NAME).exists():
         sentence = Sentence("There are no saved conversations in “{folder}”.", {"folder": str(folder)})
         raise StorageFailed(sentence, "Name the folder that has them with --data-dir.")

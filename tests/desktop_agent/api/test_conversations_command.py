@@ -18,6 +18,7 @@ from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import StorageFailed, WrongUse
 from desktop_agent.types.preferences import HistoryPreferences, Preferences
+from desktop_agent.types.search import SearchResults
 from tests.desktop_agent.exchange.readers.foreign_homes import CLAUDE_SESSION, claude_session, write_lines
 from tests.desktop_agent.storage.test_conversation_trees import TREE
 
@@ -95,7 +96,7 @@ def test_conversations_are_listed(terminal: Terminal) -> None:
     assert "imported" in out
     assert "Two ways" in out
     (listed,) = terminal.json("list")
-    assert listed["id"] == "imported"
+    assert (listed["id"], listed["origin"]) == ("imported", {"program": "Another assistant", "id": "1"})
     assert listed["messages"] == 4
     assert terminal.json("list", "--limit", "1") == [listed]
 
@@ -162,6 +163,55 @@ def test_words_are_found(terminal: Terminal) -> None:
     assert terminal.json("search", "nothing") == []
 
 
+@pytest.mark.parametrize(
+    ("words", "is_found"),
+    [
+        (("--since", "2020-01-01"), True),
+        (("--since", "2020-01-01", "--until", "2020-01-02"), False),
+        (("--role", "user"), True),
+        (("--role", "assistant"), False),
+        (("--model", "another"), False),
+        (("--folder", "Work"), True),
+        (("--folder", "Home"), False),
+        (("--tag", "later"), True),
+        (("--tag", "other"), False),
+        (("--workspace", "/somewhere"), True),
+        (("--workspace", "/elsewhere"), False),
+        (("--has-image",), False),
+        (("--has-tool-call",), False),
+        (("--in-files",), False),
+        (("--program", "codex"), False),
+    ],
+)
+def test_filters_narrow_a_search(terminal: Terminal, data: Path, words: tuple[str, ...], is_found: bool) -> None:
+    async def organise() -> None:
+        store = await Store.open(data)
+        await store.folders.create("Home")
+        work = await store.folders.create("Work")
+        await store.placements.change(["imported"], folder=work.id, add_tags=["later"])
+        await store.close()
+
+    asyncio.run(organise())
+    found = terminal.json("search", "beginning", *words)
+    assert [conversation["conversation_id"] for conversation in found] == (["imported"] if is_found else [])
+
+
+def test_a_search_for_nothing_is_refused_and_a_filter_alone_finds_the_newest(terminal: Terminal) -> None:
+    assert terminal.json("search", "--role", "user")[0]["conversation_id"] == "imported"
+    code, _, err = terminal.run("search")
+    assert (code, "There is nothing to look for." in err) == (2, True)
+
+
+def test_it_is_said_that_not_all_was_searched(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def find(*_: object) -> SearchResults:
+        return SearchResults(is_complete=False)
+
+    monkeypatch.setattr(History, "search", find)
+    for words in ((), ("--json",)):
+        code, _, err = terminal.run("search", "tea", *words)
+        assert (code, "Not everything is searched yet" in err) == (0, True)
+
+
 def test_what_another_assistant_left_is_found_where_it_is_shown(
     terminal: Terminal, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,13 +247,8 @@ def test_a_conversation_is_shown(terminal: Terminal) -> None:
 def test_what_is_exported_is_imported_elsewhere(terminal: Terminal, tmp_path: Path) -> None:
     archive = tmp_path / "all.zip"
     assert terminal.json("export", "--to", str(archive))["files"] == [str(archive)]
-    other = tmp_path / "other"
-
-    async def create() -> None:
-        await (await Store.open(other)).close()
-
-    asyncio.run(create())
-    place = ("--data-dir", str(other))
+    place = ("--data-dir", str(tmp_path / "new" / "computer"))
+    assert "There are no saved conversations" in terminal.run("list", *place)[2]
     assert terminal.json("import", str(archive), *place) == {
         "added": ["imported"],
         "present": 0,
@@ -280,9 +325,10 @@ def test_a_picture_that_says_it_is_larger_than_any_is_kept_as_it_is(terminal: Te
 
 def test_what_is_no_export_is_refused(terminal: Terminal, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"a": 1}')
-    code, _, err = terminal.run("import", str(tmp_path / "x.json"))
+    code, _, err = terminal.run("import", str(tmp_path / "x.json"), "--data-dir", str(tmp_path / "nowhere"))
     assert code == 1
     assert "holds no conversations" in err
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_what_another_assistant_left_is_imported(
@@ -321,7 +367,9 @@ def test_all_is_checked(terminal: Terminal) -> None:
     assert main(["check"]) == 0
 
 
-@pytest.mark.parametrize("words", [(), ("nothing",), ("list", "--limit", "0"), ("restore", "x")])
+@pytest.mark.parametrize(
+    "words", [(), ("nothing",), ("list", "--limit", "0"), ("restore", "x"), ("search", "--since", "x")]
+)
 def test_wrong_use_ends_with_2(terminal: Terminal, words: tuple[str, ...]) -> None:
     with pytest.raises(SystemExit) as ended:
         terminal.run(*words)
@@ -353,6 +401,11 @@ async def test_a_program_reads_and_adds_conversations(tmp_path: Path) -> None:
         with pytest.raises(WrongUse):
             await history.conversation("nothing")
         assert [record.id for record in await history.conversations()] == ["imported"]
+        backup = await history.back_up()
+        assert await history.backups() == (backup,)
+        assert await history.backups(tmp_path) == ()
+    before, after = await History.restore(backup.folder, tmp_path / "new")
+    assert before == after == backup.counts
     with pytest.raises(RuntimeError, match="async with"):
         await History(tmp_path / "data").conversations()
     with pytest.raises(StorageFailed, match="no saved conversations"):
