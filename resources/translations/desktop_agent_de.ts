@@ -1377,6 +1377,18 @@
         <translation>Markdown (*.md)</translation>
     </message>
     <message>
+        <source>Web pages in a folder (*)</source>
+        <translation>Webseiten in einem Ordner (*)</translation>
+    </message>
+    <message>
+        <source>PDF files in a folder (*)</source>
+        <translation>PDF-Dateien in einem Ordner (*)</translation>
+    </message>
+    <message>
+        <source>Markdown in a folder (*)</source>
+        <translation>Markdown in einem Ordner (*)</translation>
+    </message>
+    <message>
         <source>Archive with pictures, to be imported again (*.zip)</source>
         <translation>Archiv mit Bildern, lässt sich wieder importieren (*.zip)</translation>
     </message>
@@ -6369,6 +6381,10 @@ Aufwärts zu: {1}</translation>
         <translation>Nennen Sie als Befehl das Programm, das es ausführt, etwa python oder sh.</translation>
     </message>
     <message>
+        <source>Name words, or a filter: see `search --help`.</source>
+        <translation>Nennen Sie Wörter oder einen Filter: siehe `search --help`.</translation>
+    </message>
+    <message>
         <source>Names of folders that were too long, too many or empty were cut.</source>
         <translation>Namen von Ordnern, die zu lang, zu viele oder leer waren, wurden gekürzt.</translation>
     </message>
@@ -7783,6 +7799,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>There is nothing to export.</source>
         <translation>Es gibt nichts zu exportieren.</translation>
+    </message>
+    <message>
+        <source>There is nothing to look for.</source>
+        <translation>Es gibt nichts zu suchen.</translation>
     </message>
     <message>
         <source>There is nothing to merge.</source>

@@ -1377,6 +1377,18 @@
         <translation>Markdown (*.md)</translation>
     </message>
     <message>
+        <source>Web pages in a folder (*)</source>
+        <translation>文件夹中的网页 (*)</translation>
+    </message>
+    <message>
+        <source>PDF files in a folder (*)</source>
+        <translation>文件夹中的 PDF 文件 (*)</translation>
+    </message>
+    <message>
+        <source>Markdown in a folder (*)</source>
+        <translation>文件夹中的 Markdown (*)</translation>
+    </message>
+    <message>
         <source>Archive with pictures, to be imported again (*.zip)</source>
         <translation>含图片的归档，可重新导入 (*.zip)</translation>
     </message>
@@ -6368,6 +6380,10 @@ Go up to: {1}</source>
         <translation>请将运行它的程序（例如 python 或 sh）指定为命令。</translation>
     </message>
     <message>
+        <source>Name words, or a filter: see `search --help`.</source>
+        <translation>请写出要查找的词，或使用筛选：参见 `search --help`。</translation>
+    </message>
+    <message>
         <source>Names of folders that were too long, too many or empty were cut.</source>
         <translation>过长、过多或为空的文件夹名称已被截断。</translation>
     </message>
@@ -7782,6 +7798,10 @@ Go up to: {1}</source>
     <message>
         <source>There is nothing to export.</source>
         <translation>没有可导出的内容。</translation>
+    </message>
+    <message>
+        <source>There is nothing to look for.</source>
+        <translation>没有要查找的内容。</translation>
     </message>
     <message>
         <source>There is nothing to merge.</source>

@@ -11,10 +11,12 @@ from PySide6.QtCore import QObject, Signal
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.exchange.conversation_exchange import (
     ConversationExchange,
+    ExportFolder,
     ExportFormat,
     ExportResult,
     ImportResult,
     export_target,
+    require_any,
 )
 from desktop_agent.engine.exchange.found_histories import FoundProgram
 from desktop_agent.exchange.print_export import PrintedPart
@@ -48,13 +50,25 @@ class Exchange(QObject):
         self._exchange = ConversationExchange(engine.store)
         self._turn = asyncio.Lock()
 
-    def export(self, target: Path, export_format: ExportFormat, ids: Sequence[str] | None = None) -> None:
-        """Export these conversations, or all of them."""
-        self._tasks.start(self._do(lambda progress: self._export(target, export_format, ids, progress)))
+    def export(
+        self,
+        target: Path,
+        export_format: ExportFormat,
+        ids: Sequence[str] | None = None,
+        *,
+        in_folder: bool = False,
+    ) -> None:
+        """Export these conversations, or all of them; `in_folder`: each into a file in the folder `target`."""
+        work = partial(self._export, target, export_format, ids, in_folder=in_folder)
+        self._tasks.start(self._do(work))
 
     def export_pdf(self, target: Path, conversation_id: str) -> None:
         """Print this conversation into a file."""
         self._tasks.start(self._do(lambda progress: self._export_pdf(target, conversation_id, progress)))
+
+    def export_pdfs(self, folder: Path, ids: Sequence[str] | None = None) -> None:
+        """Print these conversations, or all of them, each into a file in the folder."""
+        self._tasks.start(self._do(lambda progress: self._export_pdfs(folder, ids, progress)))
 
     def import_file(self, path: Path) -> None:
         """Import an archive of ours, or an account's export of ChatGPT or Claude."""
@@ -84,32 +98,58 @@ class Exchange(QObject):
                 self.ended.emit()
 
     async def _export(
-        self, target: Path, export_format: ExportFormat, ids: Sequence[str] | None, progress: Progress
+        self,
+        target: Path,
+        export_format: ExportFormat,
+        ids: Sequence[str] | None,
+        progress: Progress,
+        *,
+        in_folder: bool,
     ) -> None:
-        # What was said a moment ago may wait for the disk.
-        await self._engine.write_all()
-        wanted = await self._all_ids() if ids is None else [self._in_memory_or_id(one) for one in ids]
-        self.exported.emit(await self._exchange.export(wanted, target, export_format, progress))
+        wanted = await self._wanted(ids)
+        self.exported.emit(await self._exchange.export(wanted, target, export_format, progress, in_folder=in_folder))
 
     async def _export_pdf(self, target: Path, conversation_id: str, progress: Progress) -> None:
+        (conversation,) = await self._wanted([conversation_id])
+        lost = await self._print(conversation, await self._title_of(conversation), target, progress)
+        self.exported.emit(ExportResult((target,), lost))
+
+    async def _export_pdfs(self, folder: Path, ids: Sequence[str] | None, progress: Progress) -> None:
+        wanted = await self._wanted(ids)
+        require_any(wanted)
+        names = await asyncio.to_thread(ExportFolder, folder, "pdf")
+        files: list[Path] = []
+        lost = 0
+        for conversation in wanted:
+            progress(len(files), len(wanted))
+            title = await self._title_of(conversation)
+            files.append(names.path_for(title))
+            lost += await self._print(conversation, title, files[-1], lambda _done, _total: None)
+        self.exported.emit(ExportResult(tuple(files), lost))
+
+    async def _print(self, conversation: ConversationTree | str, title: str, target: Path, progress: Progress) -> int:
+        """Print a conversation into a file; return the number of lost pictures."""
         # Late: the fonts and pages of Qt's printing are needed by few.
         from ui.bridge.pdf_pages import open_pdf
 
-        await self._engine.write_all()
         place = await asyncio.to_thread(export_target, target, self._engine.folder)
-        conversation = self._in_memory_or_id(conversation_id)
-        if isinstance(conversation, str):
-            title = (await self._engine.record(conversation_id)).title
-        else:
-            title = conversation.title
         with open_pdf(place, title) as pages:
 
             async def add(part: PrintedPart) -> None:
                 pages.add(part)
                 progress(part.done, part.total)
 
-            lost = await self._exchange.print_parts(conversation, add)
-        self.exported.emit(ExportResult((target,), lost))
+            return await self._exchange.print_parts(conversation, add)
+
+    async def _wanted(self, ids: Sequence[str] | None) -> Sequence[ConversationTree | str]:
+        # What was said a moment ago may wait for the disk.
+        await self._engine.write_all()
+        return await self._all_ids() if ids is None else [self._in_memory_or_id(one) for one in ids]
+
+    async def _title_of(self, conversation: ConversationTree | str) -> str:
+        if isinstance(conversation, str):
+            return (await self._engine.record(conversation)).title
+        return conversation.title
 
     def _in_memory_or_id(self, conversation_id: str) -> ConversationTree | str:
         return self._unstored.tree(conversation_id) or conversation_id

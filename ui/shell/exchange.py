@@ -35,6 +35,12 @@ def _suffix(export_format: ExportFormat | None) -> str:
     return "pdf" if export_format is None else export_format.value
 
 
+def _is_folder(export_format: ExportFormat | None, ids: Sequence[str] | None) -> bool:
+    """Return whether each conversation becomes a file of its own."""
+    is_page = export_format not in {ExportFormat.ARCHIVE, ExportFormat.JSON}
+    return is_page and (ids is None or len(ids) > 1)
+
+
 class ExchangePresenter(QObject):
     """Asks for files, and shows progress and results as banners."""
 
@@ -79,7 +85,7 @@ class ExchangePresenter(QObject):
         self._ask_target(self.tr("Conversations"), self._formats_of_many(), None)
 
     def export_marked(self, ids: Sequence[str], title: str) -> None:
-        """Ask where to write these conversations; one alone, of this title, also in the formats that are only read."""
+        """Ask where to write these conversations; one alone into a file of this title."""
         if len(ids) == 1:
             self._ask_target(title or self.tr("Conversation"), self._formats_of_one(), ids)
         else:
@@ -90,10 +96,18 @@ class ExchangePresenter(QObject):
             self.tr("Web page (*.html)"): ExportFormat.HTML,
             self.tr("PDF, to be printed (*.pdf)"): None,
             self.tr("Markdown (*.md)"): ExportFormat.MARKDOWN,
-            **self._formats_of_many(),
+            **self._formats_to_import(),
         }
 
     def _formats_of_many(self) -> dict[str, ExportFormat | None]:
+        return {
+            **self._formats_to_import(),
+            self.tr("Web pages in a folder (*)"): ExportFormat.HTML,
+            self.tr("PDF files in a folder (*)"): None,
+            self.tr("Markdown in a folder (*)"): ExportFormat.MARKDOWN,
+        }
+
+    def _formats_to_import(self) -> dict[str, ExportFormat | None]:
         return {
             self.tr("Archive with pictures, to be imported again (*.zip)"): ExportFormat.ARCHIVE,
             self.tr("JSON, to be imported again (*.json)"): ExportFormat.JSON,
@@ -121,7 +135,7 @@ class ExchangePresenter(QObject):
         dialog.open()
 
     def _ask_target(self, name: str, formats: dict[str, ExportFormat | None], ids: Sequence[str] | None) -> None:
-        """Ask for a file in one of these formats; None is a PDF of one conversation, which is printed here."""
+        """Ask for a file in one of these formats, or for a folder; None is PDF, which is printed here."""
         if self._dialog is not None:
             return
         dialog = self._create_dialog(self.tr("Export"))
@@ -131,22 +145,30 @@ class ExchangePresenter(QObject):
         dialog.setDefaultSuffix(_suffix(next(iter(formats.values()))))
 
         def on_filter(words: str) -> None:
-            dialog.setDefaultSuffix(_suffix(formats[words]))
+            dialog.setDefaultSuffix("" if _is_folder(formats[words], ids) else _suffix(formats[words]))
 
         def on_selected(path: str) -> None:
             by_suffix = {f".{_suffix(each)}": each for each in formats.values()}
             # Who writes an ending means it, whichever format is chosen below.
             export_format = by_suffix.get(Path(path).suffix.lower(), formats[dialog.selectedNameFilter()])
-            if export_format is not None:
-                self._exchange.export(Path(path), export_format, ids)
-            else:
-                for conversation_id in ids or ():
-                    self._exchange.export_pdf(Path(path), conversation_id)
+            self._export(Path(path), export_format, ids)
 
         dialog.filterSelected.connect(on_filter)
         dialog.fileSelected.connect(on_selected)
         dialog.selectFile(safe_file_name(name))
         dialog.open()
+
+    def _export(self, path: Path, export_format: ExportFormat | None, ids: Sequence[str] | None) -> None:
+        in_folder = _is_folder(export_format, ids)
+        if in_folder and path.suffix.lower() == f".{_suffix(export_format)}":
+            # The ending is that of the files.
+            path = path.with_suffix("")
+        if export_format is not None:
+            self._exchange.export(path, export_format, ids, in_folder=in_folder)
+        elif ids is None or in_folder:
+            self._exchange.export_pdfs(path, ids)
+        else:
+            self._exchange.export_pdf(path, ids[0])
 
     def _create_dialog(self, title: str) -> QFileDialog:
         dialog = self._dialog = QFileDialog(self._window, title)

@@ -86,14 +86,17 @@ class ConversationExchange:
         target: Path,
         export_format: ExportFormat,
         on_progress: Progress | None = None,
+        *,
+        in_folder: bool = False,
     ) -> ExportResult:
         """Write conversations, by their ids or as they are in memory, into `target`.
 
-        That is a file for JSON, for an archive, and for one conversation in another format; for several of them it is a
-        folder. Pictures of Markdown lie in the folder `pictures` beside it. Raises WrongUse for an unknown
-        conversation, StorageFailed, and ExtraMissing where the libraries of the format are not installed.
+        That is a file for JSON, for an archive, and for one conversation in another format; for several of them, and
+        with `in_folder` for one too, it is a folder. Pictures of Markdown lie in the folder `pictures` beside it.
+        Raises WrongUse for an unknown conversation, StorageFailed, and ExtraMissing where the libraries of the format
+        are not installed.
         """
-        export = _Export(target, export_format, on_progress)
+        export = _Export(target, export_format, on_progress, in_folder=in_folder)
         return await self._in_thread(lambda store: export.run(store, conversations))
 
     async def print_parts(
@@ -211,7 +214,10 @@ def _print_parts(
 class _Export:
     _store: _BlockingStore
 
-    def __init__(self, target: Path, export_format: ExportFormat, on_progress: Progress | None) -> None:
+    def __init__(
+        self, target: Path, export_format: ExportFormat, on_progress: Progress | None, *, in_folder: bool
+    ) -> None:
+        self._in_folder = in_folder
         self._target = target
         self._format = export_format
         self._on_progress = on_progress
@@ -219,8 +225,7 @@ class _Export:
 
     def run(self, store: _BlockingStore, conversations: Sequence[str | ConversationTree]) -> ExportResult:
         self._store = store
-        if not conversations:
-            raise WrongUse("There is nothing to export.", "Name a conversation.")
+        require_any(conversations)
         try:
             if self._format in _SINGLE_FILES:
                 self._write(self._target, lambda file: self._write_all(file, conversations))
@@ -237,14 +242,10 @@ class _Export:
             self._lost += counts.lost_pictures
 
     def _write_each(self, conversations: Sequence[str | ConversationTree]) -> Iterator[Path]:
-        names: set[str] = set()
-        is_single = len(conversations) == 1
-        if not is_single:
-            self._target.mkdir(parents=True, exist_ok=True)
-            # What is in the folder already is somebody's: nobody was asked whether to replace it.
-            names |= {path.stem.casefold() for path in self._target.glob(f"*.{self._format.value}")}
+        is_single = len(conversations) == 1 and not self._in_folder
+        folder = None if is_single else ExportFolder(self._target, self._format.value)
         for tree in self._loaded(conversations):
-            path = self._target if is_single else self._target / _free_name(tree.title, self._format, names)
+            path = self._target if folder is None else folder.path_for(tree.title)
             if self._format is ExportFormat.HTML:
                 self._write(path, lambda file, tree=tree: write_html(tree, file.write, self._store.read_picture))
             else:
@@ -298,16 +299,36 @@ def export_target(path: Path, data_folder: Path) -> Path:
     return path
 
 
-def _free_name(title: str, export_format: ExportFormat, names: set[str]) -> str:
-    """Return a file name of the title that is not among the names, and add it there."""
-    plain = _NOT_IN_NAMES.sub(" ", unicodedata.normalize("NFC", title).encode("utf-8", "replace").decode())
-    short = " ".join(plain.split())[:_MAX_NAME].encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
-    stem = short.strip(" .") or "Conversation"
-    name, number = stem, 2
-    while name.casefold() in names:
-        name, number = f"{stem} {number}", number + 1
-    names.add(name.casefold())
-    return f"{name}.{export_format.value}"
+def require_any(conversations: Sequence[object]) -> None:
+    """Raise WrongUse where there is nothing to export."""
+    if not conversations:
+        raise WrongUse("There is nothing to export.", "Name a conversation.")
+
+
+class ExportFolder:
+    """A folder in which each exported conversation has a file of its own, named by its title."""
+
+    def __init__(self, folder: Path, ending: str) -> None:
+        """Make the folder. Raises StorageFailed."""
+        self._folder = folder
+        self._ending = ending
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            # What is in the folder already is somebody's: nobody was asked whether to replace it.
+            self._names = {path.stem.casefold() for path in folder.glob(f"*.{ending}")}
+        except OSError as error:
+            raise file_error(error, folder) from error
+
+    def path_for(self, title: str) -> Path:
+        """Return a path that no other file has."""
+        plain = _NOT_IN_NAMES.sub(" ", unicodedata.normalize("NFC", title).encode("utf-8", "replace").decode())
+        short = " ".join(plain.split())[:_MAX_NAME].encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
+        stem = short.strip(" .") or "Conversation"
+        name, number = stem, 2
+        while name.casefold() in self._names:
+            name, number = f"{stem} {number}", number + 1
+        self._names.add(name.casefold())
+        return self._folder / f"{name}.{self._ending}"
 
 
 def _import_file(store: _BlockingStore, path: Path, on_progress: Progress | None) -> ImportResult:

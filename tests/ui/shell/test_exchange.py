@@ -94,7 +94,13 @@ def test_the_menu_of_one_conversation_offers_all_formats_and_an_ending_that_is_w
         assert json.loads((tmp_path / "typed.json").read_text())["conversations"]
         screen.window.findChild(OrganisePresenter).act_on("export", [screen.conversation.id, "another"])
         dialog = await until(lambda: screen.desk.exchange()._dialog)
-        assert [each.partition(" ")[0].rstrip(",") for each in dialog.nameFilters()] == ["Archive", "JSON"]
+        assert [each.partition(" ")[0].rstrip(",") for each in dialog.nameFilters()] == [
+            "Archive",
+            "JSON",
+            "Web",
+            "PDF",
+            "Markdown",
+        ]
         dialog.reject()
 
     on_screen(work, Turn(ContentDelta("gold")))

@@ -1,0 +1,87 @@
+"""Several conversations, or all, are exported as pages: each is a file in a folder."""
+
+import pytest
+
+from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn
+from ui.sidebar.organising import OrganisePresenter
+
+TURNS = [Turn(ContentDelta(f"gold {number}")) for number in range(2)]
+
+
+def shown(screen):
+    return "\n".join(screen.words(screen.banners))
+
+
+async def two(screen):
+    """Two conversations with the same title."""
+    ids = []
+    for number in range(2):
+        if number:
+            screen.desk.library.new()
+            await until(lambda: screen.conversation.id not in ids)
+        await screen.say("precious")
+        ids.append(screen.conversation.id)
+    return ids
+
+
+async def choose(screen, words, path):
+    dialog = await until(lambda: screen.desk.exchange()._dialog)
+    dialog.selectNameFilter(next(each for each in dialog.nameFilters() if each.startswith(words)))
+    dialog.filterSelected.emit(dialog.selectedNameFilter())
+    assert dialog.defaultSuffix() == ""
+    dialog.fileSelected.emit(str(path))
+    dialog.reject()
+    await until(lambda: "Exported to" in shown(screen))
+    screen.banners.clear()
+
+
+@pytest.mark.parametrize(("words", "ending"), [("Web pages", "html"), ("PDF files", "pdf"), ("Markdown", "md")])
+def test_several_become_files_in_a_folder_that_replace_none(on_screen, tmp_path, words, ending):
+    async def work(screen):
+        ids = await two(screen)
+        folder = tmp_path / "pages"
+        screen.window.findChild(OrganisePresenter).act_on("export", ids)
+        await choose(screen, words, folder)
+        assert {path.name for path in folder.iterdir()} == {f"precious.{ending}", f"precious 2.{ending}"}
+        screen.action("Export all conversations…").trigger()
+        # An ending that somebody writes is that of the files.
+        await choose(screen, words, tmp_path / f"pages.{ending}")
+        names = {path.name for path in folder.iterdir()}
+        assert names == {f"precious{number}.{ending}" for number in ("", " 2", " 3", " 4")}
+        contents = [path.read_bytes() for path in folder.iterdir()]
+        if ending == "pdf":
+            assert all(content.startswith(b"%PDF-") for content in contents)
+        else:
+            assert sum(b"gold 0" in content for content in contents) == 2
+
+    on_screen(work, *TURNS)
+
+
+@pytest.mark.parametrize(("words", "ending"), [("Web pages", "html"), ("PDF files", "pdf")])
+def test_all_is_a_folder_where_there_is_only_one(on_screen, tmp_path, words, ending):
+    async def work(screen):
+        await screen.say("precious")
+        screen.action("Export all conversations…").trigger()
+        await choose(screen, words, tmp_path / "pages")
+        assert [path.name for path in (tmp_path / "pages").iterdir()] == [f"precious.{ending}"]
+
+    on_screen(work, *TURNS[:1])
+
+
+def test_a_folder_that_cannot_be_made_is_said(on_screen, tmp_path):
+    async def work(screen):
+        await screen.say("precious")
+        (tmp_path / "taken").write_text("")
+        for words in ("PDF files", "Web pages"):
+            screen.action("Export all conversations…").trigger()
+            dialog = await until(lambda: screen.desk.exchange()._dialog)
+            dialog.selectNameFilter(next(each for each in dialog.nameFilters() if each.startswith(words)))
+            dialog.fileSelected.emit(str(tmp_path / "taken"))
+            dialog.reject()
+            await until(lambda: f"“{tmp_path}/taken” cannot be" in shown(screen))
+            screen.banners.clear()
+        assert (tmp_path / "taken").read_text() == ""
+
+    on_screen(work, *TURNS[:1])
