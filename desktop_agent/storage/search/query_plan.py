@@ -61,7 +61,8 @@ def is_short_beginning(term: Term) -> bool:
 def match_of(term: Term) -> str:
     """Return what matches a term."""
     # Tokens have letters and digits alone, so that no quotes are among them.
-    return f'"{" ".join(term.tokens)}"{" *" if term.is_open else ""}'
+    spellings = [f'"{" ".join(tokens)}"{" *" if term.is_open else ""}' for tokens in term.spellings]
+    return spellings[0] if len(spellings) == 1 else f"({' OR '.join(spellings)})"
 
 
 def conversation_filter(query: SearchQuery) -> tuple[str, list[Any]]:

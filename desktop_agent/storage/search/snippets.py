@@ -74,7 +74,8 @@ class _Matcher:
         """Yield where the term is between two places."""
         places = self._places
         limits = (begin, end) if places is None else (bisect_left(places, begin), bisect_left(places, end))
-        for match in _find_pieces(self._folded, term.pieces, *limits):
+        # The parts of a name match it whole too.
+        for match in _find_pieces(self._folded, term.humps or term.pieces, *limits):
             start, stop = match if places is None else (places[match[0]], places[match[1]])
             if _begins_word(self._text, start) and (term.is_open or _begins_word(self._text, stop)):
                 yield start, stop

@@ -9,7 +9,8 @@ SQLite has only to split it at what is ASCII and no letter or digit:
 - Scripts without spaces are written as overlapping pairs of characters, so that a word of two is one token, a longer
   one a phrase, and a single character the beginning of a token.
 
-A query is rewritten in the same way, hence finds what a text has in any of these spellings.
+A query is rewritten in the same way, hence finds what a text has in any of these spellings: `UserName` is the word that
+was typed, or these two parts of a longer name.
 """
 
 import re
@@ -94,11 +95,18 @@ def is_unspaced(character: str) -> bool:
 class Term:
     """Words that must follow one another; `is_prefix`: the last one may go on.
 
-    `pieces` are folded words, and whole runs of scripts without spaces.
+    `pieces` are folded words, and whole runs of scripts without spaces. `humps` are the parts of a word in camelCase,
+    which may stand in its place.
     """
 
     pieces: tuple[str, ...]
     is_prefix: bool = False
+    humps: tuple[str, ...] = ()
+
+    @property
+    def spellings(self) -> list[list[str]]:
+        """Return the tokens of the index, in order, for each way to write it."""
+        return [self.tokens, *([[*self.humps]] if self.humps else [])]
 
     @property
     def tokens(self) -> list[str]:
@@ -126,9 +134,11 @@ def token_pattern(term: Term) -> re.Pattern[str]:
     # Text in which all is ASCII keeps its punctuation.
     gap = rf"[^{_WORD_CHARACTERS}]+"
     end = "" if term.is_open else f"(?![{_WORD_CHARACTERS}])"
-    return re.compile(f"(?<![{_WORD_CHARACTERS}])" + gap.join(map(re.escape, term.tokens)) + end)
+    spellings = "|".join(gap.join(map(re.escape, tokens)) for tokens in term.spellings)
+    return re.compile(f"(?<![{_WORD_CHARACTERS}])(?:{spellings}){end}")
 
 
+_SHORT_HUMP = 2
 _MAX_TERMS = 16
 _MAX_PIECES = 64
 _MAX_QUERY = 1000
@@ -146,11 +156,23 @@ def parse_query(text: str) -> tuple[Term, ...]:
         if number % 2:
             terms.append(Term(_pieces(part)))
         else:
-            terms += [Term(_pieces(word)) for word in part.split()]
+            terms += [Term(_pieces(word), humps=_humps(word)) for word in part.split()]
     terms = [term for term in terms if term.pieces][:_MAX_TERMS]
     if terms and not text[-1].isspace() and not _QUOTE.match(text[-1]):
-        terms[-1] = Term(terms[-1].pieces, is_prefix=True)
+        last = terms[-1]
+        # A part of one or two letters may go on in too many ways.
+        humps = last.humps if len("".join(last.humps[-1:])) > _SHORT_HUMP else ()
+        terms[-1] = Term(last.pieces, is_prefix=True, humps=humps)
     return tuple(dict.fromkeys(terms))
+
+
+def _humps(word: str) -> tuple[str, ...]:
+    """Return the parts of one name in camelCase as the index has them; none of any other word."""
+    names = _ALPHANUMERIC_RUN.findall(word)
+    if len(names) != 1 or len(names[0]) > _MAX_NAME or _pieces(word) != (names[0].lower(),):
+        return ()
+    humps = tuple(_HUMP.sub(" ", names[0]).lower().split())
+    return humps if len(humps) > 1 else ()
 
 
 def _pieces(text: str) -> tuple[str, ...]:

@@ -70,6 +70,24 @@ def test_a_query_ends_in_what_may_go_on() -> None:
     assert parse_query("字abc")[0].tokens == ["字", "abc"]
 
 
+@pytest.mark.parametrize(
+    ("typed", "humps"),
+    [
+        ("UserName ", ("user", "name")),
+        ("HTTPServer() ", ("http", "server")),
+        ("userNam", ("user", "nam")),
+        ("userNa", ()),
+        ("username ", ()),
+        ("self.userName ", ()),
+        ("éUserName ", ()),
+        ("aB" * 40 + " ", ()),
+        ('"UserName"', ()),
+    ],
+)
+def test_a_name_in_a_query_is_looked_for_in_its_parts_too(typed: str, humps: tuple[str, ...]) -> None:
+    assert parse_query(typed)[0].humps == humps
+
+
 def test_a_query_is_bounded() -> None:
     terms = parse_query("word" + "_x" * 5000 + " a" * 5000)
     assert len(terms) <= 16
