@@ -121,6 +121,10 @@ def open_files(path: Path) -> ImportFiles:
     try:
         if path.is_dir():
             return _Folder(path)
+        if not stat.S_ISREG(path.stat().st_mode):
+            # Opening a pipe waits for its writer, and some devices never end.
+            sentence = Sentence("“{path}” is neither a file nor a folder.", {"path": str(path)})
+            raise ExchangeFailed(sentence, "Choose the file or the folder of an export.")
         with path.open("rb") as file:
             is_zip = file.read(4) in {b"PK\x03\x04", b"PK\x05\x06"}
         return _Zip(path) if is_zip else _SingleFile(path)

@@ -5633,6 +5633,10 @@ Aufwärts zu: {1}</translation>
         <translation>Wählen Sie die Datei des Modells selbst.</translation>
     </message>
     <message>
+        <source>Choose the file or the folder of an export.</source>
+        <translation>Wählen Sie die Datei oder den Ordner eines Exports.</translation>
+    </message>
+    <message>
         <source>Choose the folder of the export alone.</source>
         <translation>Wählen Sie nur den Ordner des Exports.</translation>
     </message>
@@ -9149,6 +9153,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>“{path}” is larger than {limit} MB.</source>
         <translation>„{path}“ ist größer als {limit} MB.</translation>
+    </message>
+    <message>
+        <source>“{path}” is neither a file nor a folder.</source>
+        <translation>„{path}“ ist weder eine Datei noch ein Ordner.</translation>
     </message>
     <message>
         <source>“{path}” is no folder of the workspace.</source>

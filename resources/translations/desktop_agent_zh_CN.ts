@@ -5632,6 +5632,10 @@ Go up to: {1}</source>
         <translation>请选择模型本身的文件。</translation>
     </message>
     <message>
+        <source>Choose the file or the folder of an export.</source>
+        <translation>请选择导出的文件或文件夹。</translation>
+    </message>
+    <message>
         <source>Choose the folder of the export alone.</source>
         <translation>请只选择导出的文件夹。</translation>
     </message>
@@ -9148,6 +9152,10 @@ Go up to: {1}</source>
     <message>
         <source>“{path}” is larger than {limit} MB.</source>
         <translation>“{path}”大于 {limit} MB。</translation>
+    </message>
+    <message>
+        <source>“{path}” is neither a file nor a folder.</source>
+        <translation>“{path}”既不是文件也不是文件夹。</translation>
     </message>
     <message>
         <source>“{path}” is no folder of the workspace.</source>

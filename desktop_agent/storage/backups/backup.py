@@ -32,6 +32,7 @@ T = TypeVar("T")
 BACKUP_FOLDER = "backups"
 """The folder for backups inside a data folder."""
 _MANIFEST = "backup.json"
+_MAX_MANIFEST_BYTES = 100_000
 _FORMAT = 1
 _FOLDERS = (PICTURE_FOLDER, BLOB_FOLDER)
 _SETTINGS = ("*.json", "*.toml")
@@ -249,6 +250,8 @@ def _list(backups: Path) -> tuple[Backup, ...]:
 
 def _read(manifest: Path) -> Backup | None:
     try:
+        if not manifest.is_file() or manifest.stat().st_size > _MAX_MANIFEST_BYTES:
+            return None
         data = json.loads(manifest.read_bytes())
         created_at, counts = datetime.fromisoformat(data["created_at"]), StoredCounts(**data["counts"])
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -321,6 +324,10 @@ def _has_message(backup: Path, conversation_id: str, message_id: str) -> bool:
 
 def _open_read_only(backup: Path) -> closing[sqlite3.Connection]:
     path = backup / DATABASE_NAME if backup.is_dir() else backup
+    if path.exists() and not path.is_file():
+        # Opening a pipe would wait for its writer.
+        message = f"{path} is no plain file"
+        raise sqlite3.OperationalError(message)
     return closing(sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True, factory=DatabaseConnection))
 
 

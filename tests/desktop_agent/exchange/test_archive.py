@@ -208,6 +208,15 @@ def test_nothing_waits_for_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "conversations.json")
     with pytest.raises(ExchangeFailed):
         ConversationImport(tmp_path)
+    with pytest.raises(ExchangeFailed, match="neither a file nor a folder"):
+        ConversationImport(tmp_path / "conversations.json")
+
+
+@pytest.mark.skipif(not Path("/dev/zero").is_char_device(), reason="there are no such devices")
+def test_a_device_that_never_ends_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "export.json").symlink_to("/dev/zero")
+    with pytest.raises(ExchangeFailed, match="neither a file nor a folder"):
+        ConversationImport(tmp_path / "export.json")
 
 
 def test_an_archive_that_unpacks_to_very_much_is_refused(tmp_path: Path) -> None:

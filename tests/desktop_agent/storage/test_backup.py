@@ -267,3 +267,23 @@ async def test_a_backup_of_a_moment_without_a_zone_keeps_no_other_from_being_lis
         (tmp_path / name).mkdir()
         (tmp_path / name / "backup.json").write_text(json.dumps({"created_at": moment, "counts": counts}))
     assert [backup.folder.name for backup in await list_backups(tmp_path)] == ["b"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+async def test_nothing_waits_for_a_pipe(store: Store, data: Path, tmp_path: Path) -> None:
+    backup = await write_backup(store, data, tmp_path / "backups")
+    (backup.folder / DATABASE_NAME).unlink()
+    os.mkfifo(backup.folder / DATABASE_NAME)
+    assert await find_with_conversations([backup.folder], ["another"]) == (backup.folder,)
+    with pytest.raises(StorageFailed, match="no readable conversations"):
+        await restore_backup(backup.folder, tmp_path / "again")
+    (backup.folder / "backup.json").unlink()
+    os.mkfifo(backup.folder / "backup.json")
+    assert await list_backups(tmp_path / "backups") == ()
+
+
+async def test_a_manifest_of_any_size_is_not_read_whole(store: Store, data: Path, tmp_path: Path) -> None:
+    backup = await write_backup(store, data, tmp_path / "backups")
+    with (backup.folder / "backup.json").open("ab") as file:
+        file.write(b" " * 200_000)
+    assert await list_backups(tmp_path / "backups") == ()
