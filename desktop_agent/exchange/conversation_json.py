@@ -17,7 +17,7 @@ from pydantic_core import to_jsonable_python
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, text_in
 from desktop_agent.exchange.import_report import ImportReport, Skipped
 from desktop_agent.types.blocks import Block, Summary, Unknown
-from desktop_agent.types.conversation_tree import MAX_TITLE_LENGTH, ConversationTree
+from desktop_agent.types.conversation_tree import FOUND_PREFIX, MAX_TITLE_LENGTH, ConversationTree
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.folders import clean_path, clean_tags
 from desktop_agent.types.frozen_model import FrozenModel
@@ -101,7 +101,8 @@ def read_conversation(raw: dict[str, Any], report: ImportReport) -> Conversation
 def _checked(tree: ConversationTree, report: ImportReport) -> ConversationTree | Skipped:
     """Refuse ids that nobody of ours makes, and count what the window would not show."""
     ids = [node.message.id for node in tree.messages]
-    if not all(0 < len(id_) <= _MAX_ID_LENGTH for id_ in (tree.id, *ids)):
+    is_plain = all(0 < len(id_) <= _MAX_ID_LENGTH for id_ in (tree.id, *ids))
+    if not is_plain or tree.id.startswith(FOUND_PREFIX):
         return Skipped(tree.title[:200], Sentence("Its ids are not those of a conversation."))
     tree = _with_plain_places(_with_zones(tree), report)
     unseen = [node for node in tree.messages if node.message.role is Role.SYSTEM and not _is_summary(node.message)]

@@ -82,7 +82,7 @@ def from_microseconds(value: int) -> datetime:
     """Return the moment of a column."""
     try:
         return moment_of_every_zone(_EPOCH + timedelta(microseconds=value))
-    except OverflowError:  # carried over from a damaged page
+    except (OverflowError, TypeError):  # a changed byte can make a text of a number
         return _EPOCH
 
 

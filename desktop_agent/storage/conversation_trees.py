@@ -7,8 +7,9 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from desktop_agent.storage.connection import text_of, text_or_none, transaction
+from desktop_agent.storage.connection import InconsistentData, text_of, text_or_none, transaction
 from desktop_agent.storage.conversation_rows import (
+    NOT_A_BRANCH,
     conversation_number,
     insert_message,
     load_record,
@@ -25,7 +26,8 @@ from desktop_agent.storage.records import (
     reasoning_to_json,
     state_to_json,
 )
-from desktop_agent.types.conversation_tree import ConversationTree, MessageOutline, TreeMessage, outline_of
+from desktop_agent.types.conversation_tree import FOUND_PREFIX, ConversationTree, MessageOutline, TreeMessage, outline_of
+from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.providers import ConversationParameters
 from desktop_agent.types.tool_calls import UntrustedSource
@@ -33,7 +35,7 @@ from desktop_agent.types.tool_calls import UntrustedSource
 # What comes with a file may be written by anybody, also to be obeyed by a model.
 _IMPORTED = UntrustedSource("file", "an imported conversation", "import")
 _COLUMNS = "m.id, m.role, m.state, m.body, (SELECT id FROM messages above WHERE above.number = m.parent)"
-_SELECT_MESSAGES = f"SELECT {_COLUMNS} FROM messages m WHERE m.conversation = ? ORDER BY m.number"  # noqa: S608  constants
+_SELECT_MESSAGES = f"SELECT {_COLUMNS}, m.parent FROM messages m WHERE m.conversation = ? ORDER BY m.number"  # noqa: S608  constants
 _SELECT_FOR_OUTLINE = f"""
     SELECT m.created_at, m.number, {_COLUMNS}
     FROM messages m WHERE m.number IN (%s) ORDER BY m.number"""  # noqa: S608  constants
@@ -81,32 +83,40 @@ def _read_outline(id_: str, role: str, state: str, body: str, created_at: str, p
 
 
 def load_tree(connection: sqlite3.Connection, id_: str) -> ConversationTree:
-    """Return a conversation with all its messages, in the order in which they were written. Raises WrongUse."""
+    """Return a conversation with all its messages, in the order in which they were written.
+
+    Raises WrongUse, and InconsistentData where the messages are no tree.
+    """
     record = load_record(connection, id_)
-    rows = connection.execute(_SELECT_MESSAGES, (conversation_number(connection, id_),))
+    rows = connection.execute(_SELECT_MESSAGES, (conversation_number(connection, id_),)).fetchall()
+    if any(above is not None and parent is None for *_, parent, above in rows):
+        raise InconsistentData(NOT_A_BRANCH)
     messages = [
         TreeMessage(
             message=read_message(text_of(body), id_=text_of(message_id), role=text_of(role), state=text_of(state)),
             parent=text_or_none(parent),
         )
-        for message_id, role, state, body, parent in rows
+        for message_id, role, state, body, parent, _ in rows
     ]
-    return ConversationTree(
-        id=record.id,
-        title=record.title,
-        created_at=record.created_at,
-        updated_at=record.updated_at,
-        messages=messages,
-        head=record.head_message_id,
-        model=record.model,
-        workspace=record.workspace,
-        origin=record.origin,
-        title_is_automatic=record.title_is_automatic,
-        folder=folder_path(connection, record.folder),
-        pinned_at=record.pinned_at,
-        archived_at=record.archived_at,
-        tags=record.tags,
-    )
+    try:
+        return ConversationTree(
+            id=record.id,
+            title=record.title,
+            created_at=record.created_at,
+            updated_at=record.updated_at,
+            messages=messages,
+            head=record.head_message_id,
+            model=record.model,
+            workspace=record.workspace,
+            origin=record.origin,
+            title_is_automatic=record.title_is_automatic,
+            folder=folder_path(connection, record.folder),
+            pinned_at=record.pinned_at,
+            archived_at=record.archived_at,
+            tags=record.tags,
+        )
+    except ValueError as error:
+        raise InconsistentData(NOT_A_BRANCH) from error
 
 
 def insert_tree(
@@ -120,8 +130,11 @@ def insert_tree(
 
     `storing` returns what makes files of a message's pictures, and `get_changes` what no tree has; both are given the
     number of the conversation. `beside`: the id of a conversation whose folder and tags it gets. Raises WrongUse for an
-    unknown one.
+    unknown one, and for an id of what is in the files of another program.
     """
+    if tree.id.startswith(FOUND_PREFIX):
+        # The window could neither open nor delete it.
+        raise WrongUse(Sentence("No conversation is stored with the id “{id}”.", {"id": tree.id}), "Give it another one.")
     with transaction(connection):
         # Within: another process may import the same.
         if connection.execute("SELECT 1 FROM conversations WHERE id = ?", (tree.id,)).fetchone() is not None:

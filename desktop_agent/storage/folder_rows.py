@@ -178,7 +178,9 @@ class PlacementRows:
 def read_level(connection: sqlite3.Connection, folder: str | None) -> FolderLevel:
     """Return a folder with those in it, or the top; for a folder that is gone, the top."""
     numbers = [number for (number,) in connection.execute(_SELECT_PATH, (folder,))] if folder else []
-    path = tuple(_folder_at(connection, number) for number in numbers)
+    # In a damaged file one of them may be missing.
+    rows = [connection.execute(f"{_SELECT_FOLDER} WHERE f.number = ?", (number,)).fetchone() for number in numbers]
+    path = tuple(_folder_from(row) for row in rows if row is not None)
     inside = connection.execute(f"{_SELECT_FOLDER} WHERE f.parent IS ?", (numbers[-1] if numbers else None,))
     folders = sorted(map(_folder_from, inside), key=lambda row: (row.name.casefold(), row.id))
     return FolderLevel(path, tuple(folders), bool(connection.execute(_HAS_ARCHIVE).fetchone()[0]))

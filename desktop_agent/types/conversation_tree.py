@@ -12,7 +12,7 @@ from desktop_agent.types.frozen_model import FrozenModel
 from desktop_agent.types.messages import Message, Role
 
 FOUND_PREFIX = "found-"
-"""Of the ids by which screens and searches name what is in the files of another program."""
+"""Of the ids by which screens and searches name what is in the files of another program. Nothing stored has one."""
 
 MAX_TITLE_LENGTH = 500
 """Characters of a title that is written in the window or comes from a file: the list measures it at each paint."""

@@ -5929,6 +5929,10 @@ Aufwärts zu: {1}</translation>
         <translation>Geben Sie erst jedem Aufruf sein Ergebnis.</translation>
     </message>
     <message>
+        <source>Give it another one.</source>
+        <translation>Geben Sie ihr eine andere.</translation>
+    </message>
+    <message>
         <source>Give it more time with timeout_seconds, or let it do less at once.</source>
         <translation>Geben Sie ihm mit timeout_seconds mehr Zeit, oder lassen Sie ihn weniger auf einmal tun.</translation>
     </message>
@@ -6403,6 +6407,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>No call waits for a result.</source>
         <translation>Kein Aufruf wartet auf ein Ergebnis.</translation>
+    </message>
+    <message>
+        <source>No conversation is stored with the id “{id}”.</source>
+        <translation>Keine Unterhaltung wird unter der Kennung „{id}“ gespeichert.</translation>
     </message>
     <message>
         <source>No free port was found for the model.</source>

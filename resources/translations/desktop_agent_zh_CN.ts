@@ -5928,6 +5928,10 @@ Go up to: {1}</source>
         <translation>请先为每个调用提供结果。</translation>
     </message>
     <message>
+        <source>Give it another one.</source>
+        <translation>请换一个。</translation>
+    </message>
+    <message>
         <source>Give it more time with timeout_seconds, or let it do less at once.</source>
         <translation>请用 timeout_seconds 给它更多时间，或让它一次少做一些。</translation>
     </message>
@@ -6402,6 +6406,10 @@ Go up to: {1}</source>
     <message>
         <source>No call waits for a result.</source>
         <translation>没有等待结果的调用。</translation>
+    </message>
+    <message>
+        <source>No conversation is stored with the id “{id}”.</source>
+        <translation>不会以标识“{id}”保存任何对话。</translation>
     </message>
     <message>
         <source>No free port was found for the model.</source>

@@ -113,6 +113,7 @@ def test_blocks_and_properties_of_the_future_are_kept_or_reported() -> None:
         lambda data: data.update(head="nobody"),
         lambda data: data.update(id=""),
         lambda data: data.update(id="x" * 1000),
+        lambda data: data.update(id="found-" + "0" * 32),
         lambda data: data["messages"].append(data["messages"][0]),
         lambda data: data["messages"].reverse(),
         lambda data: data["messages"].append("text"),

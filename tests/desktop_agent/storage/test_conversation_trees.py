@@ -14,7 +14,7 @@ from desktop_agent.storage.conversation_trees import insert_tree
 from desktop_agent.storage.store import DATABASE_NAME, Store
 from desktop_agent.types.blocks import Base64Source, Image, StoredSource, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.conversation_tree import ConversationOrigin, ConversationTree, TreeMessage
-from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.errors import DatabaseDamaged, WrongUse
 from desktop_agent.types.messages import Message, MessageState, Role
 
 AT = datetime(2025, 3, 4, 5, 6, 7, 8, tzinfo=UTC)
@@ -124,3 +124,35 @@ async def test_what_was_imported_counts_as_content_from_outside(store: Store) ->
 async def test_an_unknown_conversation_is_refused(store: Store) -> None:
     with pytest.raises(WrongUse):
         await store.load_tree("nothing")
+
+
+@pytest.mark.parametrize("change", ["parent = 99 WHERE id = 'b'", "number = 77 WHERE id = 'd'", "parent = 6 WHERE id = 'b'"])
+async def test_messages_that_are_no_tree_are_damage(store: Store, tmp_path: Path, change: str) -> None:
+    following = TreeMessage(message=message("g", Role.USER, Text(text="thanks")), parent="d")
+    await store.import_tree(TREE.model_copy(update={"messages": (*TREE.messages, following)}))
+    with closing(connect(tmp_path / "data" / DATABASE_NAME)) as other:
+        other.execute(f"UPDATE messages SET {change}")  # noqa: S608  a constant
+    with pytest.raises(DatabaseDamaged):
+        await store.load_tree("imported")
+
+
+async def test_a_text_in_the_place_of_a_moment_hides_no_conversation(store: Store, tmp_path: Path) -> None:
+    await store.import_tree(TREE)
+    with closing(connect(tmp_path / "data" / DATABASE_NAME)) as other:
+        other.execute("UPDATE conversations SET updated_at = 'soon', pinned_at = x'00'")
+    (record,) = await store.list_conversations()
+    assert record.title == TREE.title
+    assert (await store.load_tree("imported")).messages == TREE.messages
+
+
+async def test_a_folder_that_lost_the_one_that_it_is_in_is_read(store: Store, tmp_path: Path) -> None:
+    await store.import_tree(TREE.model_copy(update={"folder": ("Work", "Tea")}))
+    with closing(connect(tmp_path / "data" / DATABASE_NAME)) as other:
+        other.execute("DELETE FROM folders WHERE name = 'Work'")
+    assert (await store.load_tree("imported")).folder == ("Tea",)
+
+
+async def test_nothing_is_stored_with_an_id_of_what_is_in_the_files_of_others(store: Store) -> None:
+    with pytest.raises(WrongUse, match="found-"):
+        await store.import_tree(TREE.model_copy(update={"id": "found-1"}))
+    assert await store.list_conversations() == ()
