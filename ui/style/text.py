@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 
 from PySide6.QtCore import QCoreApplication, QLocale
 
-from desktop_agent.types.errors import Sentence
+from desktop_agent.types.errors import Sentence, fill_in, places_in
 
 _SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 # More stacked marks than any language needs are drawn over the lines above and below.
@@ -63,16 +63,13 @@ _MAX_TOOLTIP_LINE = 80
 def translate_sentence(sentence: Sentence) -> str:
     """Return the translated template, filled in. A translation with unknown values falls back to English."""
     template = QCoreApplication.translate("Sentence", sentence.template)
-    if not sentence.values:
-        return template
-    try:
-        values = {
-            name: translate_sentence(value) if isinstance(value, Sentence) else value
-            for name, value in sentence.values.items()
-        }
-        return template.format(**values)
-    except (KeyError, IndexError, ValueError):
+    if template != sentence.template and not places_in(template) <= sentence.values.keys():
         return str(sentence)
+    values = {
+        name: translate_sentence(value) if isinstance(value, Sentence) else value
+        for name, value in sentence.values.items()
+    }
+    return fill_in(template, values)
 
 
 def escape_mnemonics(text: str) -> str:

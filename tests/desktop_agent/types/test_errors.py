@@ -48,3 +48,22 @@ def test_an_event_carries_the_servers_words_and_the_remedy() -> None:
     event = ErrorOccurred.of(errors.RateLimited("slow down", status=429, retry_after=3))
     assert (event.kind, event.message, event.action) == ("rate_limit", "slow down", RemedyAction.RETRY)
     assert str(event.sentence) == "The model server reported: slow down"
+
+
+@pytest.mark.parametrize(
+    ("template", "filled"),
+    [
+        ("{x} and {y}", "1 and {y}"),
+        ("{x.__class__} {x!r} {x:>999999999} {0} {} {", "{x.__class__} {x!r} {x:>999999999} {0} {} {"),
+        ("{x}}", "1}"),
+    ],
+)
+def test_a_sentence_of_a_strangers_file_is_only_text(template: str, filled: str) -> None:
+    assert str(Sentence(template, {"x": "1"})) == filled
+
+
+def test_a_sentence_that_would_be_endless_is_cut() -> None:
+    sentence = Sentence("ha")
+    for _ in range(100):
+        sentence = Sentence("{a}" * 20, {"a": sentence})
+    assert len(str(sentence)) == 100_001

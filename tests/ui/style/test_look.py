@@ -152,6 +152,10 @@ def test_code_is_in_a_fixed_pitch_font(qapp):
     assert font.pointSizeF() < LIGHT.base_size
 
 
+def test_a_sentence_of_a_strangers_file_is_only_text():
+    assert translate_sentence(Sentence("{x.__class__} {x:>999999999} {", {"x": "1"})) == "{x.__class__} {x:>999999999} {"
+
+
 def test_sentences_are_filled_in():
     assert translate_sentence(Sentence("{name} is {what}.", {"name": "A", "what": "{odd}"})) == "A is {odd}."
     assert translate_sentence(Sentence("As it {stands}")) == "As it {stands}"
