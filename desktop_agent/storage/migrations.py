@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from desktop_agent.storage import content_files, conversation_rows, folder_rows
-from desktop_agent.storage.connection import connect, transaction, write_verified_copy
+from desktop_agent.storage.connection import connect, text_of, transaction, write_verified_copy
 from desktop_agent.storage.files import sync_folder
 from desktop_agent.storage.schedules import schedule_rows
 from desktop_agent.storage.search import outbox
@@ -152,6 +152,24 @@ TABLES_BY_MARK: dict[int, str] = {
 def schema_version(connection: sqlite3.Connection) -> int:
     """Return the schema version that the file claims; 0 when nothing was ever written."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def has_views(connection: sqlite3.Connection) -> bool:
+    """Return whether there is a view: we make none, and in the place of a table it may never end.
+
+    Raises sqlite3.Error.
+    """
+    return connection.execute("SELECT 1 FROM sqlite_schema WHERE type = 'view'").fetchone() is not None
+
+
+def has_strange_schema(connection: sqlite3.Connection, steps: Sequence[str] = MIGRATIONS) -> bool:
+    """Return whether there are views, or triggers that are none of ours: what they do is not for us to find out.
+
+    Raises sqlite3.Error.
+    """
+    own = "\n".join(steps)
+    triggers = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger'")
+    return has_views(connection) or any(text_of(sql) not in own for (sql,) in triggers)
 
 
 def refuse_newer(connection: sqlite3.Connection, path: Path, steps: Sequence[str] = MIGRATIONS) -> None:

@@ -33,6 +33,7 @@ from desktop_agent.storage.migrations import (
     MIGRATIONS,
     apply_migrations,
     create_database,
+    has_strange_schema,
     migrate,
     refuse_newer,
     schema_version,
@@ -106,11 +107,11 @@ def has_damage(connection: sqlite3.Connection) -> bool:
 
 
 def _open_current(path: Path, steps: Sequence[str]) -> DatabaseConnection | None:
-    """Open it as it is; an older version as a migrated copy in memory. None without any tables."""
+    """Open it as it is; an older version as a migrated copy in memory. None without any tables of ours alone."""
     connection = _open_in_place(path) or _open_in_memory(path)
     try:
         refuse_newer(connection, path, steps)
-        version = schema_version(connection)
+        version = 0 if has_strange_schema(connection, steps) else schema_version(connection)
         if 0 < version < len(steps):
             connection.close()
             connection = _open_in_memory(path)
@@ -119,7 +120,7 @@ def _open_current(path: Path, steps: Sequence[str]) -> DatabaseConnection | None
     except BaseException:
         connection.close()
         raise
-    if version == 0:
+    if version <= 0:
         connection.close()
         return None
     return connection
@@ -352,7 +353,9 @@ def _is_damaged(path: Path, steps: Sequence[str]) -> bool:
         raise
     try:
         refuse_newer(connection, path, steps)
-        if schema_version(connection) == 0 or _damage_mark(path).exists() or is_truncated(path):
+        if schema_version(connection) <= 0 or _damage_mark(path).exists() or is_truncated(path):
+            return True
+        if has_strange_schema(connection, steps):
             return True
         return path.stat().st_size <= MAX_CHECKED_AT_OPENING and has_damage(connection)
     except sqlite3.Error as error:

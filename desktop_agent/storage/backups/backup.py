@@ -23,6 +23,7 @@ from desktop_agent.processes.worker_threads import CancelToken, WorkerThread, wa
 from desktop_agent.storage.connection import DatabaseConnection, text_of
 from desktop_agent.storage.content_files import BLOB_FOLDER, PICTURE_FOLDER
 from desktop_agent.storage.files import file_error, make_private_folder, sync_folder, write_atomically
+from desktop_agent.storage.migrations import has_views, refuse_newer
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import Sentence, StorageFailed
@@ -328,7 +329,16 @@ def _open_read_only(backup: Path) -> closing[sqlite3.Connection]:
         # Opening a pipe would wait for its writer.
         message = f"{path} is no plain file"
         raise sqlite3.OperationalError(message)
-    return closing(sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True, factory=DatabaseConnection))
+    connection = sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True, factory=DatabaseConnection)
+    try:
+        if has_views(connection):
+            # A view in the place of a table may never end.
+            message = f"{path} has views"
+            raise sqlite3.DatabaseError(message)
+    except BaseException:
+        connection.close()
+        raise
+    return closing(connection)
 
 
 def _require_finished(backup: Path) -> None:
@@ -339,6 +349,8 @@ def _require_finished(backup: Path) -> None:
 
 def _copy_back(content: Path, database: Path, data_folder: Path, token: CancelToken) -> StoredCounts:
     counts = count_stored(database)
+    with _open_read_only(database) as connection:
+        refuse_newer(connection, database)
     make_private_folder(data_folder)
     try:
         if any(data_folder.iterdir()):

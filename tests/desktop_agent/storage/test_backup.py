@@ -6,9 +6,11 @@ import errno
 import json
 import os
 import shutil
+import sqlite3
 import threading
 import time
 from collections.abc import AsyncIterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,7 @@ from desktop_agent.storage.backups.backup import (
 from desktop_agent.storage.migrations import create_database
 from desktop_agent.storage.store import DATABASE_NAME, Store
 from desktop_agent.types.blocks import Base64Source, Image
-from desktop_agent.types.errors import DiskFull, StorageFailed
+from desktop_agent.types.errors import DatabaseTooNew, DiskFull, StorageFailed
 from desktop_agent.types.messages import Message
 from tests.desktop_agent.storage.test_conversation_trees import PIXEL, TREE
 
@@ -287,3 +289,29 @@ async def test_a_manifest_of_any_size_is_not_read_whole(store: Store, data: Path
     with (backup.folder / "backup.json").open("ab") as file:
         file.write(b" " * 200_000)
     assert await list_backups(tmp_path / "backups") == ()
+
+
+def changed(backup: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(backup / DATABASE_NAME)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+
+
+ENDLESS = "CREATE VIEW messages AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT m.* FROM m, n"
+
+
+async def test_a_view_that_never_ends_is_not_counted(store: Store, data: Path, tmp_path: Path) -> None:
+    backup = await write_backup(store, data, tmp_path / "backups")
+    changed(backup.folder, "ALTER TABLE messages RENAME TO m", ENDLESS)
+    with pytest.raises(StorageFailed, match="no readable conversations"):
+        await restore_backup(backup.folder, tmp_path / "again")
+    assert await find_with_conversations([backup.folder], ["another"]) == (backup.folder,)
+
+
+async def test_a_backup_of_a_newer_version_leaves_the_folder_empty(store: Store, data: Path, tmp_path: Path) -> None:
+    backup = await write_backup(store, data, tmp_path / "backups")
+    changed(backup.folder, "PRAGMA user_version = 99")
+    with pytest.raises(DatabaseTooNew, match="backups"):
+        await restore_backup(backup.folder, tmp_path / "again")
+    assert not (tmp_path / "again").exists()

@@ -14,6 +14,7 @@ import pytest
 
 from desktop_agent.storage.files import delete_with_logs, find_set_aside
 from desktop_agent.storage.migrations import TABLES_BY_MARK
+from desktop_agent.storage.opening import open_read_only
 from desktop_agent.storage.records import Draft
 from desktop_agent.storage.rescue import read_rows, rebuild_database
 from desktop_agent.storage.store import Store
@@ -425,3 +426,28 @@ async def test_what_was_set_aside_is_found_and_deleted_with_its_log(filled: Fill
     assert {NAME, f"{NAME}.before-version-3"} <= left
     assert find_set_aside(filled.path, ("damaged", "kept")) == ()
     assert not kept_in(filled.folder)
+
+
+STRANGE = {
+    "a trigger": ("CREATE TRIGGER strange AFTER INSERT ON messages BEGIN DELETE FROM conversations; END",),
+    "a view": ("ALTER TABLE conversations RENAME TO c", "CREATE VIEW conversations AS SELECT * FROM c"),
+    "a version below zero": ("PRAGMA user_version = -5",),
+}
+
+
+@pytest.mark.parametrize("what", STRANGE)
+async def test_what_no_version_of_ours_makes_is_not_carried_over(filled: Filled, what: str) -> None:
+    with closing(sqlite3.connect(filled.path)) as db, db:
+        for statement in STRANGE[what]:
+            db.execute(statement)
+    connection, notices = open_read_only(filled.path, check=False)
+    with closing(connection):
+        assert "300 messages can be read" in str(notices[0])
+    store, notice = await reopened(filled)
+    assert "30 conversations with 300 messages" in notice
+    assert await carried_over(store, filled) == 300
+    await store.commit(next(iter(filled.texts)), Message.user("and then"))
+    await store.close()
+    store = await Store.open(filled.folder)
+    assert store.report.notices == ()
+    await store.close()
