@@ -26,7 +26,13 @@ from desktop_agent.storage.records import (
     reasoning_to_json,
     state_to_json,
 )
-from desktop_agent.types.conversation_tree import FOUND_PREFIX, ConversationTree, MessageOutline, TreeMessage, outline_of
+from desktop_agent.types.conversation_tree import (
+    FOUND_PREFIX,
+    ConversationTree,
+    MessageOutline,
+    TreeMessage,
+    outline_of,
+)
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.providers import ConversationParameters
@@ -134,7 +140,9 @@ def insert_tree(
     """
     if tree.id.startswith(FOUND_PREFIX):
         # The window could neither open nor delete it.
-        raise WrongUse(Sentence("No conversation is stored with the id “{id}”.", {"id": tree.id}), "Give it another one.")
+        raise WrongUse(
+            Sentence("No conversation is stored with the id “{id}”.", {"id": tree.id}), "Give it another one."
+        )
     with transaction(connection):
         # Within: another process may import the same.
         if connection.execute("SELECT 1 FROM conversations WHERE id = ?", (tree.id,)).fetchone() is not None:

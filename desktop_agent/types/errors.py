@@ -4,8 +4,7 @@
     ├── WrongUse                    UnknownToolCall · DuplicateToolResult · StaleToolCall · TurnMismatch
     ├── ProviderError               what a model server said, or failed to say
     │   ├── ConnectionFailed · Truncated · UnreadableAnswer · TimedOut
-    │   ├── AuthenticationFailed · PermissionRefused · QuotaExhausted · NotFound
-    │   ├── RateLimited · Overloaded · ServerFailed
+    │   ├── AuthenticationFailed · PermissionRefused · QuotaExhausted · NotFound · RateLimited · Overloaded · ServerFailed
     │   └── InvalidRequest · ContextLengthExceeded · TooLarge · Conflict · ToolUseFailed
     ├── OutputInvalid               an answer that does not fit the asked-for type
     ├── CapabilityMissing           ImagesNotSupported · ToolCallingNotSupported · CachingNotSupported
@@ -14,19 +13,15 @@
     ├── StorageFailed               DiskFull · DatabaseDamaged · DatabaseReplaced · DatabaseTooNew
     │                               DatabaseBusy · LocksRefused · ConversationInUse · WrittenElsewhere
     └── SecretsUnavailable          KeyringMissing · KeyringLocked
-
 Each has two sentence templates that a screen can translate: what happened, and what to do. `str()` is in English.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Self
 
-
-_PLACE = re.compile(r"\{(\w+)\}")
-_MAX_SENTENCE_LENGTH = 100_000
+from desktop_agent.types.sentence_places import fill_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +33,6 @@ class Sentence:
 
     def __str__(self) -> str:
         return fill_in(self.template, {name: str(value) for name, value in self.values.items()})
-
-
-def places_in(template: str) -> set[str]:
-    """Return the names of the places of a template."""
-    return set(_PLACE.findall(template))
-
-
-def fill_in(template: str, values: Mapping[str, str]) -> str:
-    """Return the template with its places filled in; one that has no value stays as it is written.
-
-    Not `str.format`: sentences come with imported conversations too, and `{x:>999999999}` or `{x.__class__}` must be
-    harmless there. What is longer than any sentence is cut.
-    """
-    parts: list[str] = []
-    length = 0
-    # Every second one is a name.
-    for number, part in enumerate(_PLACE.split(template)):
-        parts.append(values.get(part, f"{{{part}}}") if number % 2 else part)
-        length += len(parts[-1])
-        if length > _MAX_SENTENCE_LENGTH:
-            return "".join(parts)[:_MAX_SENTENCE_LENGTH] + "…"
-    return "".join(parts)
 
 
 def join_remedy(what: Sentence, remedy: Sentence) -> Sentence:

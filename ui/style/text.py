@@ -6,7 +6,8 @@ from functools import cache, lru_cache
 
 from PySide6.QtCore import QCoreApplication, QLocale
 
-from desktop_agent.types.errors import Sentence, fill_in, places_in
+from desktop_agent.types.errors import Sentence
+from desktop_agent.types.sentence_places import fill_in, places_in
 
 _SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 # More stacked marks than any language needs are drawn over the lines above and below.

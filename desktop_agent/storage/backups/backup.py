@@ -331,13 +331,15 @@ def _open_read_only(backup: Path) -> closing[sqlite3.Connection]:
         raise sqlite3.OperationalError(message)
     connection = sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True, factory=DatabaseConnection)
     try:
-        if has_views(connection):
-            # A view in the place of a table may never end.
-            message = f"{path} has views"
-            raise sqlite3.DatabaseError(message)
+        is_strange = has_views(connection)
     except BaseException:
         connection.close()
         raise
+    if is_strange:
+        connection.close()
+        # A view in the place of a table may never end.
+        message = f"{path} has views"
+        raise sqlite3.DatabaseError(message)
     return closing(connection)
 
 

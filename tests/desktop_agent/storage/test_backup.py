@@ -298,7 +298,9 @@ def changed(backup: Path, *statements: str) -> None:
         connection.commit()
 
 
-ENDLESS = "CREATE VIEW messages AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT m.* FROM m, n"
+ENDLESS = (
+    "CREATE VIEW messages AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT m.* FROM m, n"
+)
 
 
 async def test_a_view_that_never_ends_is_not_counted(store: Store, data: Path, tmp_path: Path) -> None:

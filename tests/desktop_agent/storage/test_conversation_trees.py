@@ -126,12 +126,14 @@ async def test_an_unknown_conversation_is_refused(store: Store) -> None:
         await store.load_tree("nothing")
 
 
-@pytest.mark.parametrize("change", ["parent = 99 WHERE id = 'b'", "number = 77 WHERE id = 'd'", "parent = 6 WHERE id = 'b'"])
+@pytest.mark.parametrize(
+    "change", ["parent = 99 WHERE id = 'b'", "number = 77 WHERE id = 'd'", "parent = 6 WHERE id = 'b'"]
+)
 async def test_messages_that_are_no_tree_are_damage(store: Store, tmp_path: Path, change: str) -> None:
     following = TreeMessage(message=message("g", Role.USER, Text(text="thanks")), parent="d")
     await store.import_tree(TREE.model_copy(update={"messages": (*TREE.messages, following)}))
     with closing(connect(tmp_path / "data" / DATABASE_NAME)) as other:
-        other.execute(f"UPDATE messages SET {change}")  # noqa: S608  a constant
+        other.execute(f"UPDATE messages SET {change}")
     with pytest.raises(DatabaseDamaged):
         await store.load_tree("imported")
 
