@@ -59,7 +59,7 @@ def _preferences() -> Iterator[SourceString]:
 
 def _field_texts(model: type[BaseModel]) -> Iterator[str]:
     """Yield what a form shows of the fields that have a control: `ui/forms/model_fields.py`."""
-    from desktop_agent.types.form_hints import ChoiceNames, LanguagesField, NumberFormat, OptionalNumber
+    from desktop_agent.types.frozen_model import ChoiceNames, LanguagesField, NumberFormat, OptionalNumber
 
     for name, field in model.model_fields.items():
         kind = field.annotation

@@ -3,8 +3,8 @@
     AgentError
     ├── WrongUse                    UnknownToolCall · DuplicateToolResult · StaleToolCall · TurnMismatch
     ├── ProviderError               what a model server said, or failed to say
-    │   ├── ConnectionFailed · Truncated · UnreadableAnswer · TimedOut
-    │   ├── AuthenticationFailed · PermissionRefused · QuotaExhausted · NotFound · RateLimited · Overloaded · ServerFailed
+    │   ├── ConnectionFailed · Truncated · UnreadableAnswer · TimedOut · RateLimited · Overloaded · ServerFailed
+    │   ├── AuthenticationFailed · PermissionRefused · QuotaExhausted · NotFound
     │   └── InvalidRequest · ContextLengthExceeded · TooLarge · Conflict · ToolUseFailed
     ├── OutputInvalid               an answer that does not fit the asked-for type
     ├── CapabilityMissing           ImagesNotSupported · ToolCallingNotSupported · CachingNotSupported

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from desktop_agent.types.form_hints import (
+from desktop_agent.types.frozen_model import (
     ChoiceNames,
     FolderField,
     FontFamilyField,

@@ -14,8 +14,7 @@ from pydantic import Field
 from desktop_agent.types.blocks import SUPPORTED_MEDIA_TYPES, JsonObject, MediaType
 from desktop_agent.types.dialects import Dialect
 from desktop_agent.types.errors import Sentence
-from desktop_agent.types.form_hints import OptionalNumber
-from desktop_agent.types.frozen_model import FrozenModel
+from desktop_agent.types.frozen_model import FrozenModel, OptionalNumber
 from desktop_agent.types.messages import Message
 from desktop_agent.types.tool_calls import ToolSpec
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import QCoreApplication, QTimer
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QComboBox, QWidget
 
-from desktop_agent.types.form_hints import (
+from desktop_agent.types.frozen_model import (
     ChoiceNames,
     FolderField,
     FontFamilyField,
