@@ -120,7 +120,8 @@ async def _show(arguments: _Arguments) -> int:
     if arguments.json:
         pieces: list[bytes] = []
         write_conversations([tree], pieces.append)
-        sys.stdout.write(b"".join(pieces).decode())
+        # For a terminal: all but ASCII is escaped there.
+        _print_json(json.loads(b"".join(pieces)))
     else:
         _print(export_markdown(tree, with_pictures=False).text)
     return DONE

@@ -5641,6 +5641,10 @@ Aufwärts zu: {1}</translation>
         <translation>Wählen Sie nur den Ordner des Exports.</translation>
     </message>
     <message>
+        <source>Choose the name of a file in it.</source>
+        <translation>Wählen Sie den Namen einer Datei darin.</translation>
+    </message>
+    <message>
         <source>Choose the name of a file.</source>
         <translation>Wählen Sie den Namen einer Datei.</translation>
     </message>
@@ -9121,6 +9125,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>“{path}” is a folder with something in it.</source>
         <translation>„{path}“ ist ein Ordner, in dem etwas liegt.</translation>
+    </message>
+    <message>
+        <source>“{path}” is a folder, and this export is one file.</source>
+        <translation>„{path}“ ist ein Ordner, und dieser Export ist eine Datei.</translation>
     </message>
     <message>
         <source>“{path}” is a folder, not a file.</source>

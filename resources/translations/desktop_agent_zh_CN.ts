@@ -5640,6 +5640,10 @@ Go up to: {1}</source>
         <translation>请只选择导出的文件夹。</translation>
     </message>
     <message>
+        <source>Choose the name of a file in it.</source>
+        <translation>请选择其中一个文件的名称。</translation>
+    </message>
+    <message>
         <source>Choose the name of a file.</source>
         <translation>请选择文件名。</translation>
     </message>
@@ -9120,6 +9124,10 @@ Go up to: {1}</source>
     <message>
         <source>“{path}” is a folder with something in it.</source>
         <translation>“{path}”是文件夹，其中有内容。</translation>
+    </message>
+    <message>
+        <source>“{path}” is a folder, and this export is one file.</source>
+        <translation>“{path}”是文件夹，而此导出是一个文件。</translation>
     </message>
     <message>
         <source>“{path}” is a folder, not a file.</source>

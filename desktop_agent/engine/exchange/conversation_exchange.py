@@ -32,6 +32,7 @@ from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import StoredSource
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import AgentError, ImageRefused, Sentence, StorageFailed, WrongUse
+from desktop_agent.types.hidden_characters import HIDDEN_CHARACTERS
 from desktop_agent.types.messages import new_id
 
 T = TypeVar("T")
@@ -42,6 +43,9 @@ _MAX_NAME = 60
 _MAX_NAME_BYTES = 200
 """File systems take 255, and an ending and a number follow."""
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
+_HIDDEN = re.compile(f"[{HIDDEN_CHARACTERS}]+")
+# https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file: devices, whatever follows a dot.
+_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?=\.|$)", re.IGNORECASE)
 
 
 class ExportFormat(StrEnum):
@@ -92,7 +96,8 @@ class ConversationExchange:
         """Write conversations, by their ids or as they are in memory, into `target`.
 
         That is a file for JSON, for an archive, and for one conversation in another format; for several of them, and
-        with `in_folder` for one too, it is a folder. Pictures of Markdown lie in the folder `pictures` beside it.
+        with `in_folder` or where it is a folder already for one too, it is a folder. Pictures of Markdown lie in the
+        folder `pictures` beside it.
         Raises WrongUse for an unknown conversation, StorageFailed, and ExtraMissing where the libraries of the format
         are not installed.
         """
@@ -242,7 +247,7 @@ class _Export:
             self._lost += counts.lost_pictures
 
     def _write_each(self, conversations: Sequence[str | ConversationTree]) -> Iterator[Path]:
-        is_single = len(conversations) == 1 and not self._in_folder
+        is_single = len(conversations) == 1 and not self._in_folder and not self._target.is_dir()
         folder = None if is_single else ExportFolder(self._target, self._format.value)
         for tree in self._loaded(conversations):
             path = self._target if folder is None else folder.path_for(tree.title)
@@ -287,10 +292,13 @@ class _Export:
 def export_target(path: Path, data_folder: Path) -> Path:
     """Return the file that an export to `path` replaces or makes: what a link leads to.
 
-    Raises StorageFailed for a device or pipe, and for a file of the data folder that is there.
+    Raises StorageFailed for a folder, a device or pipe, and for a file of the data folder that is there.
     """
     path = path.resolve()
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if path.is_dir():
+        sentence = Sentence("“{path}” is a folder, and this export is one file.", {"path": str(path)})
+        raise StorageFailed(sentence, "Choose the name of a file in it.")
+    if path.exists() and not path.is_file():
         sentence = Sentence("“{path}” is no plain file, so that no export can take its place.", {"path": str(path)})
         raise StorageFailed(sentence, "Choose the name of a file.")
     if path.exists() and path.is_relative_to(data_folder.resolve()):
@@ -321,9 +329,10 @@ class ExportFolder:
 
     def path_for(self, title: str) -> Path:
         """Return a path that no other file has."""
-        plain = _NOT_IN_NAMES.sub(" ", unicodedata.normalize("NFC", title).encode("utf-8", "replace").decode())
+        seen = _HIDDEN.sub("", title)
+        plain = _NOT_IN_NAMES.sub(" ", unicodedata.normalize("NFC", seen).encode("utf-8", "replace").decode())
         short = " ".join(plain.split())[:_MAX_NAME].encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
-        stem = short.strip(" .") or "Conversation"
+        stem = _DEVICE.sub(r"\1_", short.strip(" .")) or "Conversation"
         name, number = stem, 2
         while name.casefold() in self._names:
             name, number = f"{stem} {number}", number + 1

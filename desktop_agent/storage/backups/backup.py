@@ -273,7 +273,9 @@ def _size_of(folder: Path) -> int:
 
 
 def _remove_old(backups: Path, keep: int, only_automatic: bool) -> int:  # noqa: FBT001
-    old = [backup for backup in _list(backups) if backup.is_automatic or not only_automatic][keep:]
+    # Those of a clock that was ahead stay until it is their time, and push no other out.
+    past = (backup for backup in _list(backups) if backup.created_at <= datetime.now(UTC))
+    old = [backup for backup in past if backup.is_automatic or not only_automatic][keep:]
     for backup in old:
         _remove(backup.folder)
     return len(old)
@@ -297,7 +299,8 @@ def _remove_unfinished(backups: Path) -> None:
 
 
 def _is_due(data_folder: Path, backups: Path, interval: timedelta) -> bool:
-    newest = next(iter(_list(backups)), None)
+    # A clock that was ahead must not put the next one off.
+    newest = next((backup for backup in _list(backups) if backup.created_at <= datetime.now(UTC)), None)
     if newest is None:
         counts = count_stored(data_folder)
         return counts.conversations + counts.in_trash > 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from desktop_agent.engine.exchange.conversation_exchange import ConversationExchange, ExportFormat
+from desktop_agent.engine.exchange.conversation_exchange import ConversationExchange, ExportFolder, ExportFormat
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
 from desktop_agent.types.conversation_tree import ConversationTree
@@ -92,6 +92,30 @@ async def test_nothing_in_a_folder_is_replaced_by_an_export_into_it(store: Store
     result = await ConversationExchange(store).export(["same-1", "same-2"], folder, ExportFormat.MARKDOWN)
     assert [path.name for path in result.files] == ["Same 2.md", "Same 3.md"]
     assert (folder / "Same.md").read_text() == "mine"
+
+
+@pytest.mark.parametrize("export_format", ExportFormat)
+async def test_one_conversation_can_be_exported_into_a_folder_that_is_there(
+    store: Store, tmp_path: Path, export_format: ExportFormat
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    if export_format in {ExportFormat.MARKDOWN, ExportFormat.HTML}:
+        (path,) = (await ConversationExchange(store).export(["1"], folder, export_format)).files
+        assert path.parent == folder
+    else:
+        with pytest.raises(StorageFailed, match="is a folder"):
+            await ConversationExchange(store).export(["1"], folder, export_format)
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [("a\u202egnp.exe", "agnp.exe.md"), ("CON", "CON_.md"), ("nul.txt", "nul_.txt.md"), ("Console", "Console.md")],
+)
+def test_no_title_makes_a_name_that_deceives_or_that_windows_keeps_for_devices(
+    tmp_path: Path, title: str, name: str
+) -> None:
+    assert ExportFolder(tmp_path, "md").path_for(title).name == name
 
 
 async def test_no_export_takes_the_place_of_the_database(store: Store, tmp_path: Path) -> None:

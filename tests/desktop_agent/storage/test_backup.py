@@ -241,6 +241,20 @@ async def test_one_is_due_when_the_newest_is_old_and_something_was_written_since
     assert not await is_backup_due(data, backups, timedelta(days=7))
 
 
+async def test_one_of_a_clock_that_was_ahead_neither_puts_others_off_nor_pushes_them_out(
+    store: Store, data: Path, tmp_path: Path
+) -> None:
+    backups = tmp_path / "backups"
+    ahead, now = [await write_backup(store, data, backups, is_automatic=True) for _ in range(2)]
+    manifest = json.loads((ahead.folder / "backup.json").read_text())
+    manifest["created_at"] = "2999-01-01T00:00:00Z"
+    (ahead.folder / "backup.json").write_text(json.dumps(manifest))
+    assert [backup.folder for backup in await list_backups(backups)] == [ahead.folder, now.folder]
+    assert await remove_old_backups(backups, 1) == 0
+    await remove_backup(now.folder)
+    assert await is_backup_due(data, backups, timedelta(days=1))
+
+
 async def test_the_backups_that_have_a_conversation_are_known(store: Store, data: Path) -> None:
     backups = data / "backups"
     backup = await write_backup(store, data, backups)
