@@ -1731,6 +1731,17 @@ Aufwärts zu: {1}</translation>
     </message>
 </context>
 <context>
+    <name>FoundHistories</name>
+    <message>
+        <source>{0}, conversations: {1}</source>
+        <translation>{0}, Unterhaltungen: {1}</translation>
+    </message>
+    <message>
+        <source>Conversations: {0}</source>
+        <translation>Unterhaltungen: {0}</translation>
+    </message>
+</context>
+<context>
     <name>FoundHistoriesDialog</name>
     <message>
         <source>Import</source>
@@ -1756,10 +1767,6 @@ Aufwärts zu: {1}</translation>
         <source>Close</source>
         <translation>Schließen</translation>
     </message>
-    <message>
-        <source>{0}, conversations: {1}</source>
-        <translation>{0}, Unterhaltungen: {1}</translation>
-    </message>
 </context>
 <context>
     <name>FoundHistorySettings</name>
@@ -1770,10 +1777,6 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>No conversations of other assistants were found on this computer.</source>
         <translation>Auf diesem Computer wurden keine Unterhaltungen anderer Assistenten gefunden.</translation>
-    </message>
-    <message>
-        <source>{0}, conversations: {1}</source>
-        <translation>{0}, Unterhaltungen: {1}</translation>
     </message>
 </context>
 <context>

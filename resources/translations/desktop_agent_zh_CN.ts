@@ -1731,6 +1731,17 @@ Go up to: {1}</source>
     </message>
 </context>
 <context>
+    <name>FoundHistories</name>
+    <message>
+        <source>{0}, conversations: {1}</source>
+        <translation>{0}，对话：{1}</translation>
+    </message>
+    <message>
+        <source>Conversations: {0}</source>
+        <translation>对话：{0}</translation>
+    </message>
+</context>
+<context>
     <name>FoundHistoriesDialog</name>
     <message>
         <source>Import</source>
@@ -1756,10 +1767,6 @@ Go up to: {1}</source>
         <source>Close</source>
         <translation>关闭</translation>
     </message>
-    <message>
-        <source>{0}, conversations: {1}</source>
-        <translation>{0}，对话：{1}</translation>
-    </message>
 </context>
 <context>
     <name>FoundHistorySettings</name>
@@ -1770,10 +1777,6 @@ Go up to: {1}</source>
     <message>
         <source>No conversations of other assistants were found on this computer.</source>
         <translation>在此计算机上未找到其他助手的对话。</translation>
-    </message>
-    <message>
-        <source>{0}, conversations: {1}</source>
-        <translation>{0}，对话：{1}</translation>
     </message>
 </context>
 <context>

@@ -51,7 +51,9 @@ class AnswerChoices(QWidget):
         layout.setSpacing(SPACE_XS)
         for index, choice in enumerate(question.choices):
             box = QCheckBox() if question.several else QRadioButton()
-            self._group.addButton(box)
+            if not question.several:
+                # In a group Tab stops at one box alone, and no arrow goes to the others.
+                self._group.addButton(box)
             self._boxes.append(box)
             layout.addWidget(self._create_choice(box, index, choice))
             box.toggled.connect(self._on_choice_toggled)

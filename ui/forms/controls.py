@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, SignalInstance
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal, SignalInstance
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractSpinBox,
@@ -136,24 +136,30 @@ def menu(choices: Choices, *, characters: int = 0, missing: str = "") -> Control
     return Control(widget=box, read=box.currentData, show=show, changed=box.currentIndexChanged, fit=fit)
 
 
+class _Toggles(QObject):
+    """Check boxes of one value."""
+
+    changed = Signal()
+
+
 def check_boxes(choices: Choices, *, name: str = "", in_rows: bool = False) -> Control[QWidget]:
     """Create a check box for each choice; the value is a list. `name` goes before the accessible name of each."""
     boxes: list[QAbstractButton] = [QCheckBox(words if in_rows else "") for _, words in choices]
     view: QWidget = FlowRows(boxes) if in_rows else _column_of(boxes, choices, name)
-    group = QButtonGroup(view)
-    group.setExclusive(False)
-    for index, box in enumerate(boxes):
-        group.addButton(box, index)
+    # No group: Tab would stop at one of its boxes alone, and no arrow goes to the others.
+    toggles = _Toggles(view)
+    for box in boxes:
+        box.toggled.connect(toggles.changed)
 
     def read() -> list[Any]:
         return [value for box, (value, _) in zip(boxes, choices, strict=True) if box.isChecked()]
 
     def show(chosen: Sequence[Any]) -> None:
-        with QSignalBlocker(group):
+        with QSignalBlocker(toggles):
             for box, (value, _) in zip(boxes, choices, strict=True):
                 box.setChecked(value in chosen)
 
-    return Control(widget=view, read=read, show=show, changed=group.idToggled, parts=boxes)
+    return Control(widget=view, read=read, show=show, changed=toggles.changed, parts=boxes)
 
 
 def radio_buttons(choices: Choices, chosen: object) -> Control[QWidget]:

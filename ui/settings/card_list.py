@@ -12,7 +12,7 @@ from ui.bridge.settings import ToolGroup
 from ui.forms.form import EDITOR, Form, FormStyle
 from ui.style.boxes import vbox
 from ui.style.controls import announce, button, label
-from ui.style.layouts import StickyFoot
+from ui.style.layouts import PartFocus, StickyFoot
 from ui.style.removal import remove_widget
 from ui.style.theme import SPACE_M, SPACE_S
 
@@ -208,7 +208,7 @@ class CardEditor(EditorFrame):
         """Put the parts over the form, and Cancel and Save below."""
         if is_card:
             self.setProperty("kind", "card")
-        self.setFocusProxy(next(iter(self.form.rows.values())).initial_focus)
+        PartFocus(self, next(iter(self.form.rows.values())).initial_focus)
         foot = StickyFoot(self, (self._cancel_button, self._save_button), (self._warning, self._problem))
         rows = (*parts, self.form, foot)
         edge = SPACE_M if is_card else 0

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QCoreApplication, Signal
 from PySide6.QtWidgets import QCheckBox, QDialog, QWidget
 
 from ui.bridge.exchange import FoundProgram
@@ -48,7 +48,7 @@ class FoundHistoriesDialog(QDialog):
         self.resize(_WIDTH, layout.totalHeightForWidth(_WIDTH))
 
     def _create_box(self, program: FoundProgram) -> QCheckBox:
-        box = QCheckBox(self.tr("{0}, conversations: {1}").format(program.title, program.count))
+        box = _create_box(program)
         box.setChecked(True)
         box.toggled.connect(self._refresh)
         return box
@@ -108,6 +108,17 @@ class FoundHistorySettings(QWidget):
         self.show_shown(self._shown)
 
     def _create_box(self, program: FoundProgram) -> QCheckBox:
-        box = QCheckBox(self.tr("{0}, conversations: {1}").format(program.title, program.count))
+        box = _create_box(program)
         box.toggled.connect(partial(self.switched.emit, program.program))
         return box
+
+
+def _create_box(program: FoundProgram) -> QCheckBox:
+    words = QCoreApplication.translate("FoundHistories", "{0}, conversations: {1}")
+    box = QCheckBox(words.format(program.title, program.count))
+    # What it is called does not change with the count.
+    box.setAccessibleName(program.title)
+    box.setAccessibleDescription(
+        QCoreApplication.translate("FoundHistories", "Conversations: {0}").format(program.count)
+    )
+    return box

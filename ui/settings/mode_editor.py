@@ -15,7 +15,7 @@ from ui.settings.card_list import CardEditor
 from ui.settings.rule_editor import RuleEditor, effect_tag, format_pattern
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
-from ui.style.layouts import FlowRows
+from ui.style.layouts import FlowRows, PartFocus
 from ui.style.removal import clear_layout
 from ui.style.text import format_number, show_hidden, translate_sentence
 from ui.style.theme import SPACE_S
@@ -41,6 +41,7 @@ class RuleListEditor(QWidget):
         self._add = button(self.tr("Add rule…"), lambda: self._open_editor(None))
         foot = hbox(self._add, end_stretch=True)
         vbox(self._rows, foot, parent=self, spacing=SPACE_S, margins=0)
+        self._focus = PartFocus(self, self._add)
         self._rebuild_rows()
 
     @property
@@ -67,7 +68,7 @@ class RuleListEditor(QWidget):
         self._rows.insertWidget(index, self._editor)
         self._editor.show()
         self._editor.start_editing()
-        self.setFocusProxy(self._editor)
+        self._focus.part = self._editor
         self._add.setEnabled(False)
 
     def _replace_rule(self, index: int, rule: Rule) -> None:
@@ -84,7 +85,7 @@ class RuleListEditor(QWidget):
 
     def _rebuild_rows(self, without: int | None = None) -> None:
         self._editor = None
-        self.setFocusProxy(self._add)
+        self._focus.part = self._add
         self._add.setEnabled(True)
         clear_layout(self._rows)
         for index, rule in enumerate(self.rules):

@@ -27,7 +27,7 @@ from ui.settings.card_list import EditorFrame
 from ui.settings.tool_picker import ToolMenu
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, announce, button, label, set_style_property
-from ui.style.layouts import FlowRows
+from ui.style.layouts import FlowRows, PartFocus
 from ui.style.text import show_hidden, translate_sentence
 from ui.style.theme import SPACE_M, SPACE_S
 from ui.style.tool_labels import Tag
@@ -167,7 +167,7 @@ class RuleEditor(EditorFrame):
         self._preview = label(wrap=True)
         self._problem = label(kind="error", wrap=True)
         self._add = button(self.tr("Add rule") if before is None else self.tr("Change rule"), self._save, "primary")
-        self.setFocusProxy(self._effect)
+        PartFocus(self, self._effect)
         self._populate_menus()
         self._build_layout()
         self.show_tools(tools)

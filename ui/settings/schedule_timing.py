@@ -24,7 +24,7 @@ from ui.forms.controls import SpinBoxFilter, menu, number_box, text_line
 from ui.settings.schedule_words import day_name, moment_words
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, announce
-from ui.style.layouts import FlowRows
+from ui.style.layouts import FlowRows, PartFocus
 from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
 
@@ -173,7 +173,7 @@ class TimingEditor(QWidget):
         self._cron.widget.setAccessibleDescription(self.tr("Minute, hour, day, month and weekday."))
         for box in (self._date, self._time):
             SpinBoxFilter(box)
-        self.setFocusProxy(self._kind.widget)
+        PartFocus(self, self._kind.widget)
         often = hbox(self._kind.widget, end_stretch=True)
         row = hbox(self._month_day.widget, self._date, self._time, spacing=SPACE_S, end_stretch=True)
         more = hbox(self._minutes.widget, end_stretch=True)

@@ -1,18 +1,15 @@
 """The settings dialog: a page for each section of the preferences, and the tab order through a page."""
 
-from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 from pydantic import BaseModel
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QDialog,
     QHBoxLayout,
-    QLayout,
     QListWidget,
     QScrollArea,
     QStackedWidget,
@@ -41,61 +38,11 @@ from ui.style.accessibility import choose_toggled_row
 from ui.style.boxes import vbox
 from ui.style.controls import ComboBox, button, label
 from ui.style.languages import language_in_use, language_of
-from ui.style.layouts import FlowRows, FocusFollower
+from ui.style.layouts import FlowRows, FocusFollower, TabOrder
 from ui.style.list_rows import RowDelegate
 from ui.style.server_fields import Status, StatusLine
 from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
-
-
-class TabOrder(QObject):
-    """Keeps the tab order of a page in the order of its layouts, right after `before`."""
-
-    def __init__(self, before: QWidget, page: QWidget) -> None:
-        super().__init__(page)
-        self._before = before
-        self._page = page
-        self._chain: list[QWidget] = []
-        page.installEventFilter(self)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.LayoutRequest and watched is self._page:
-            self._update()
-        return False
-
-    def _update(self) -> None:
-        chain = [self._before, *_tab_stops(self._page)]
-        if chain == self._chain:
-            return
-        self._chain = chain
-        for first, second in pairwise(chain):
-            QWidget.setTabOrder(first, second)
-
-
-def _tab_stops(widget: QWidget) -> Iterator[QWidget]:
-    """Yield the widgets that Tab stops at, in order."""
-    if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.focusProxy() is None:
-        yield widget
-    layout = widget.layout()
-    inside = widget.widget() if isinstance(widget, QScrollArea) else None
-    if inside is not None:
-        yield from _tab_stops(inside)
-    elif isinstance(widget, FlowRows):
-        for item in widget.items:
-            yield from _tab_stops(item)
-    elif layout is not None:
-        yield from _tab_stops_in_layout(layout)
-
-
-def _tab_stops_in_layout(layout: QLayout) -> Iterator[QWidget]:
-    for index in range(layout.count()):
-        item = layout.itemAt(index)
-        widget, inner = (item.widget(), item.layout()) if item is not None else (None, None)
-        if widget is not None:
-            yield from _tab_stops(widget)
-        elif inner is not None:
-            yield from _tab_stops_in_layout(inner)
-
 
 LIST_WIDTH = 190
 NARROW_WIDTH = 700

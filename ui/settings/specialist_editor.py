@@ -12,6 +12,7 @@ from ui.forms.controls import Control, number_box, text_area, text_line
 from ui.settings.card_list import CardEditor
 from ui.settings.tool_picker import GroupedMenu, ToolChecklist
 from ui.style.boxes import vbox
+from ui.style.layouts import PartFocus
 from ui.style.theme import SPACE_XS
 
 _CALLER_MODEL, _CUSTOM_MODEL = "", "\n"
@@ -31,8 +32,8 @@ class ModelChoice(QWidget):
         self.other.setAccessibleName(self.tr("Name of the model"))
         self.other.setPlaceholderText(self.tr("Name of the model, as its server calls it"))
         self.other.setMaxLength(200)
-        self.setFocusProxy(self.menu)
         vbox(self.menu, self.other, parent=self, spacing=SPACE_XS, margins=0)
+        PartFocus(self, self.menu)
         self.set_model(None)
         self.menu.currentIndexChanged.connect(self._on_selected)
 

@@ -4,8 +4,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QEvent, QPoint, QTimer, Signal
-from PySide6.QtGui import QMouseEvent, QResizeEvent
-from PySide6.QtWidgets import QApplication, QLabel, QScrollArea, QSplitter, QStackedWidget, QWidget
+from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QApplication, QLabel, QScrollArea, QSplitter, QSplitterHandle, QStackedWidget, QWidget
 
 from ui.composer.composer import Composer
 from ui.shell.banners import BannerArea
@@ -217,23 +217,77 @@ def _set_tab_order(parts: list[QWidget]) -> None:
     """Order by position, not by time of creation, for the Tab key and assistive technology."""
     for part in parts:
         part.raise_()
+    # Tab goes to a proxy from where its widget is in the chain, but Qt moves only what takes the focus itself.
+    proxies = [(part, proxy, proxy.focusPolicy()) for part in parts if (proxy := part.focusProxy()) is not None]
+    for part, _, policy in proxies:
+        part.setFocusPolicy(policy)
     widgets = (widget for part in parts for widget in (part, *part.findChildren(QWidget)))
     for previous, following in pairwise(widget for widget in widgets if _takes_focus(widget, parts[0].window())):
         QWidget.setTabOrder(previous, following)
+    for part, proxy, policy in proxies:
+        # Qt passes it on to the proxy.
+        set_by_name(part, focusPolicy="NoFocus")
+        proxy.setFocusPolicy(policy)
 
 
 def _takes_focus(widget: QWidget, window: QWidget) -> bool:
     from PySide6.QtCore import Qt
 
-    # No popup, and no widget with a focus proxy: Qt would use that one instead.
-    has_policy = widget.focusPolicy() != Qt.FocusPolicy.NoFocus
-    return has_policy and widget.focusProxy() is None and widget.window() is window
+    # No popup.
+    return widget.focusPolicy() != Qt.FocusPolicy.NoFocus and widget.window() is window
 
 
 SIDEBAR_WIDTH = 296
 PAGE_WIDTH = 320
 """The least width, in pixels at 100 % zoom."""
 WINDOW_WIDTH = 1180
+
+
+KEY_STEP = 16
+"""Pixels that an arrow key moves the edge of the sidebar."""
+_FOCUSED_HANDLE = 3
+"""Pixels; seen without the focus is a line of one."""
+
+
+class _Splitter(QSplitter):
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
+        self._themes = themes
+
+    def createHandle(self) -> QSplitterHandle:
+        return _SplitterHandle(self._themes, self)
+
+
+class _SplitterHandle(QSplitterHandle):
+    """Takes the focus by Tab; the arrow keys move it."""
+
+    def __init__(self, themes: ThemeSource, splitter: QSplitter) -> None:
+        super().__init__(splitter.orientation(), splitter)
+        self._themes = themes
+        set_by_name(self, focusPolicy="TabFocus")
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.hasFocus():
+            QPainter(self).fillRect(self.contentsRect(), QColor(self._themes.theme.accent))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.splitter().setHandleWidth(_FOCUSED_HANDLE)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.splitter().setHandleWidth(1)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        from PySide6.QtCore import Qt
+
+        steps = {Qt.Key.Key_Left: -KEY_STEP, Qt.Key.Key_Right: KEY_STEP}
+        if event.key() in steps:
+            # It is wider than the line that it draws.
+            self.moveSplitter(self.x() + self.contentsMargins().left() + steps[Qt.Key(event.key())])
+        else:
+            super().keyPressEvent(event)
 
 
 class WindowLayout(QWidget):
@@ -250,7 +304,7 @@ class WindowLayout(QWidget):
         self._banners = banners
         self.pages = QStackedWidget()
         self._page_side = QWidget()
-        self._splitter = QSplitter()
+        self._splitter = _Splitter(themes)
         self._list_buttons: list[QWidget] = []
         self._is_narrow = False
         self._shows_list = True

@@ -13,7 +13,8 @@ that it has no more, such as a scroll bar, by reading beyond the end of a list, 
 (`QAccessibleAbstractScrollArea::child` in complexwidgets.cpp): here it says that there is none. A menu stays open when
 assistive technology has chosen from it; here it closes. A widget is read in the order in which its children were made,
 or came into it: here in that of its layout. What is drawn has no role: here it is a graphic, if its property
-`isGraphic` says so; nor has the handle between two panes: here it is a splitter.
+`isGraphic` says so; nor has the handle between two panes: here it is a splitter; nor has a frame that takes the focus:
+here it is a list item, as each is one of several.
 """
 
 from collections.abc import Callable, Iterator
@@ -385,6 +386,8 @@ def _create_interface(key: str, target: QObject | None) -> QAccessibleInterface 
         interface = QAccessibleWidget(target, QAccessible.Role.Splitter)
     elif key == "QFrame" and isinstance(target, QFrame) and target.property("rowWidgets"):
         interface = _AccessibleRowsFrame(target)
+    elif key == "QFrame" and isinstance(target, QFrame) and target.focusPolicy() != Qt.FocusPolicy.NoFocus:
+        interface = QAccessibleWidget(target, QAccessible.Role.ListItem)
     elif key in {"QScrollArea", "QAbstractScrollArea"} and isinstance(target, QAbstractScrollArea):
         interface = _AccessibleScrollArea(target)
     else:

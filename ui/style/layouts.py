@@ -1,10 +1,11 @@
-"""Containers that adapt to their width: rows that wrap, and a column that scrolls."""
+"""Containers that adapt to their width, rows that wrap and a column that scrolls, and the order in which Tab goes."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QSize
-from PySide6.QtGui import QMoveEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QFrame, QPushButton, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt
+from PySide6.QtGui import QFocusEvent, QMoveEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QApplication, QFrame, QLayout, QPushButton, QScrollArea, QSizePolicy, QWidget
 
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import set_by_name, set_style_property
@@ -13,6 +14,23 @@ from ui.style.theme import SPACE_M, SPACE_S
 # Show too: changes of items while hidden are missed, and the size may stay the same.
 _RELAYOUT_EVENTS = {QEvent.Type.LayoutRequest, QEvent.Type.Show, QEvent.Type.LayoutDirectionChange}
 _CHANGING_EVENTS = {*_RELAYOUT_EVENTS, QEvent.Type.StyleChange, QEvent.Type.FontChange}
+
+
+class PartFocus(QObject):
+    """Passes the focus that a widget is given on to a part of it.
+
+    Tab does not come this way. It goes to a focus proxy from where the widget is in the chain, and skips all between.
+    """
+
+    def __init__(self, widget: QWidget, part: QWidget) -> None:
+        super().__init__(widget)
+        self.part = part
+        widget.installEventFilter(self)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QFocusEvent) and event.type() == QEvent.Type.FocusIn:
+            self.part.setFocus(event.reason())
+        return False
 
 
 class WrappingRows(QWidget):
@@ -322,3 +340,52 @@ class ScrollColumn(QScrollArea):
         if e.type() == QEvent.Type.LayoutRequest:
             self.updateGeometry()
         return super().event(e)
+
+
+class TabOrder(QObject):
+    """Keeps the tab order of a page in the order of its layouts, right after `before` if there is something."""
+
+    def __init__(self, before: QWidget | None, page: QWidget) -> None:
+        super().__init__(page)
+        self._before = before
+        self._page = page
+        self._chain: list[QWidget] = []
+        page.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest and watched is self._page:
+            self._update()
+        return False
+
+    def _update(self) -> None:
+        chain = [*([] if self._before is None else [self._before]), *_tab_stops(self._page)]
+        if chain == self._chain:
+            return
+        self._chain = chain
+        for first, second in pairwise(chain):
+            QWidget.setTabOrder(first, second)
+
+
+def _tab_stops(widget: QWidget) -> Iterator[QWidget]:
+    """Yield the widgets that Tab stops at, in order."""
+    if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.focusProxy() is None:
+        yield widget
+    layout = widget.layout()
+    inside = widget.widget() if isinstance(widget, QScrollArea) else None
+    if inside is not None:
+        yield from _tab_stops(inside)
+    elif isinstance(widget, FlowRows):
+        for item in widget.items:
+            yield from _tab_stops(item)
+    elif layout is not None:
+        yield from _tab_stops_in_layout(layout)
+
+
+def _tab_stops_in_layout(layout: QLayout) -> Iterator[QWidget]:
+    for index in range(layout.count()):
+        item = layout.itemAt(index)
+        widget, inner = (item.widget(), item.layout()) if item is not None else (None, None)
+        if widget is not None:
+            yield from _tab_stops(widget)
+        elif inner is not None:
+            yield from _tab_stops_in_layout(inner)

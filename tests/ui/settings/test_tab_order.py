@@ -8,8 +8,8 @@ from desktop_agent.types.mcp import McpServer, StdioConnection
 from desktop_agent.types.permissions import Mode, Rule, RuleEffect
 from desktop_agent.types.policies import Specialist
 from desktop_agent.types.preferences import ModePreferences, Preferences, SpecialistPreferences
-from ui.settings.settings_dialog import SettingsDialog, TabOrder
-from ui.style.layouts import FlowRows
+from ui.settings.settings_dialog import SettingsDialog
+from ui.style.layouts import FlowRows, TabOrder
 from ui.style.theme import ThemeSource
 
 RULE = Rule(effect=RuleEffect.DENY, tool="fetch_page")

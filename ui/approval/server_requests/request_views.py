@@ -1,5 +1,6 @@
 """The views of URL-mode elicitation (a page to open) and of sampling (a request to a model, and its answer)."""
 
+from collections import Counter
 from dataclasses import replace
 
 from PySide6.QtCore import QCoreApplication, Signal
@@ -179,6 +180,7 @@ class SamplingView(RequestView):
             about.addWidget(label(words, "strong" if index == 0 else "muted", wrap=True))
         self.can_accept = request.answering_model is not None
         self._tool_names: dict[str, str] = {}
+        self._names: Counter[str] = Counter()
         if answer is not None:
             self._add_answer(answer)
         if request.system_prompt:
@@ -214,6 +216,9 @@ class SamplingView(RequestView):
     def _add_text(self, name: str, text: str) -> None:
         box = ServerText(name, _MAX_LINES)
         box.show_text(text)
+        self._names[name] += 1
+        if self._names[name] > 1:
+            box.setAccessibleName(f"{name} {self._names[name]}")
         column = vbox(label(name, "small"), box, spacing=SPACE_XS)
         self.column.addLayout(column)
         self.message_box = self.message_box or box

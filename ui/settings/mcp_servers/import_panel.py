@@ -15,6 +15,7 @@ from ui.settings.card_list import EditorFrame
 from ui.settings.mcp_servers.server_text import describe_connection
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
+from ui.style.layouts import PartFocus
 from ui.style.read_only_text import ReadOnlyText
 from ui.style.removal import clear_layout, remove_widget
 from ui.style.text import escape_mnemonics, plain_tooltip, show_hidden, translate_sentence
@@ -203,7 +204,7 @@ class ImportPanel(EditorFrame):
         self._is_importing = False
         self.setProperty("kind", "card")
         self.setAccessibleName(self.tr("Import servers"))
-        self.setFocusProxy(self._text)
+        PartFocus(self, self._text)
         words = self.tr(
             "Paste what a server's page gives for other programs, or choose a file. Nothing is started yet."
         )

@@ -8,7 +8,7 @@ from ui.forms.controls import check_box
 from ui.settings.schedule_form import ScheduleForm
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
-from ui.style.layouts import FocusFollower
+from ui.style.layouts import FocusFollower, TabOrder
 from ui.style.server_fields import Status, StatusLine
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 
@@ -64,6 +64,7 @@ class ScheduleDialog(QDialog):
         page.setAutoFillBackground(False)
         scroll.viewport().setAutoFillBackground(False)
         FocusFollower(scroll)
+        TabOrder(None, page)
         tray = self._tray.view or self._tray.widget
         foot = hbox(self._close, start_stretch=True)
         parts = (label(title, "heading"), self._only, tray, scroll, self._problem, foot)
