@@ -10,6 +10,7 @@ from ui.forms.controls import Control
 from ui.forms.form import Form
 from ui.forms.model_fields import add_model_fields, translate_preference
 from ui.style.boxes import vbox
+from ui.style.layouts import PartFocus
 from ui.style.removal import remove_widget
 from ui.style.theme import SPACE_XS
 from ui.style.widgets import WrappedChoice
@@ -64,6 +65,7 @@ class _LanguageBoxes(QWidget):
         self._chosen: tuple[str, ...] = ()
         self._default = ""
         self._column = vbox(parent=self, spacing=SPACE_XS, margins=0)
+        self._focus = PartFocus(self, self)
 
     def show_languages(self, languages: Sequence[str], default: str) -> None:
         self._default = default
@@ -75,8 +77,7 @@ class _LanguageBoxes(QWidget):
             for choice, box in zip(self._choices, self._boxes.values(), strict=True):
                 box.toggled.connect(self._on_toggled)
                 self._column.addWidget(choice)
-            for box in [*self._boxes.values()][:1]:
-                self.setFocusProxy(box)
+            self._focus.part = next(iter(self._boxes.values()), self)
         self._check_boxes()
 
     def chosen(self) -> tuple[str, ...]:

@@ -2,12 +2,13 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QListView, QToolButton, QWidget
+from PySide6.QtWidgets import QListView, QSplitterHandle, QToolButton, QWidget
 
-from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 
+SPENT = UsageUpdate(Usage(input_tokens=100, output_tokens=5, total_tokens=105, cost=0.25))
 WAY = "Show or hide the conversations"
 
 
@@ -77,5 +78,33 @@ def test_the_list_can_be_hidden_in_a_wide_window_and_a_search_brings_it_back(on_
         assert screen.find(QToolButton, WAY) is not None
         screen.action("Search conversations").trigger()
         assert screen.window.sidebar.isVisible()
+
+    on_screen(work)
+
+
+def test_tab_goes_from_the_sidebar_over_its_edge_to_the_meter_and_the_transcript(on_screen):
+    async def work(screen):
+        await screen.say("Tides")
+        window = screen.window
+        window.activateWindow()
+        screen.find(QToolButton, "Help").setFocus()
+        stops = []
+        for _ in range(4):
+            QTest.keyClick(window.focusWidget(), Qt.Key.Key_Tab)
+            stops.append(window.focusWidget().accessibleName())
+        assert stops[:3] == ["Width of the sidebar", "Tokens and cost", "Transcript"]
+
+    on_screen(work, Turn(ContentDelta("Hi"), SPENT))
+
+
+def test_arrows_move_the_edge_of_the_sidebar(on_screen):
+    async def work(screen):
+        edge = screen.find(QSplitterHandle, "Width of the sidebar")
+        edge.setFocus()
+        before = screen.window.sidebar.width()
+        QTest.keyClick(edge, Qt.Key.Key_Right)
+        assert screen.window.sidebar.width() > before
+        QTest.keyClick(edge, Qt.Key.Key_Left)
+        assert screen.window.sidebar.width() in range(before - 2, before + 3)
 
     on_screen(work)

@@ -10,6 +10,7 @@ import re
 import pytest
 
 from resources import resource_path
+from ui.settings.usage.usage_chart import unread_colour
 from ui.style.style_sheet import _colours, mix_colours
 from ui.style.theme import _FOLDER_TINTS, DARK, LIGHT, STRONG_DARK, STRONG_LIGHT, Theme, folder_tint
 from ui.transcript.style import word_colors
@@ -106,6 +107,12 @@ def test_coloured_words_can_be_read_in_a_box_and_on_a_card(theme):
     assert {pair: ratio for pair, ratio in poor.items() if ratio < (7 if theme.outline else 4.5)} == {}
 
 
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+def test_every_bar_of_the_chart_is_seen(theme):
+    pairs = itertools.product((theme.accent, unread_colour(theme), theme.muted), (theme.window, theme.surface))
+    assert {pair: ratio for pair in pairs if (ratio := contrast(*pair)) < 3} == {}
+
+
 def test_no_colour_is_forgotten():
     tables = (TEXT_ON, SEEN_ON, EDGES_ON, FOUND_AT)
     named = {name for table in tables for ground, inks in table.items() for name in (ground, *inks)}
@@ -137,6 +144,13 @@ def test_every_rule_of_the_sheet_writes_a_pair_of_the_tables():
     }
     assert len(found) > 8
     assert found - pairs - {("text", "pressed")} == set()
+
+
+def test_what_is_switched_on_has_an_edge_that_is_seen():
+    found = dict(rules())
+    on = {selector: rule for selector, rule in found.items() if selector.endswith(":checked") and "kind" not in selector}
+    assert {selector for selector, rule in on.items() if rule.get("border-color", rule.get("border")) is None} == set()
+    assert {rule.get("border-color", rule.get("border")) for rule in on.values()} == {"field_edge", "accent"}
 
 
 def test_every_ring_and_every_field_has_an_edge_that_is_seen():

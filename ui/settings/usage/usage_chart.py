@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from ui.style.controls import announce
 from ui.style.style_sheet import mix_colours
 from ui.style.text import plain_tooltip
-from ui.style.theme import RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
+from ui.style.theme import RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, Theme, ThemeSource
 
 _HEIGHT, _BAR_HEIGHT = 210, 28
 _MAX_BAR_WIDTH, _GAP_SHARE = 40, 0.28
@@ -233,7 +233,7 @@ class UsageChart(QWidget):
     def _paint_bar(self, painter: QPainter, number: int, body: QRectF) -> None:
         theme = self._themes.theme
         is_other = self._current >= 0 and number != self._current
-        colour = QColor(mix_colours(theme.accent, theme.window, 0.3) if is_other else theme.accent)
+        colour = QColor(unread_colour(theme) if is_other else theme.accent)
         radius = min(RADIUS_S, body.width() / 2, body.height() / 2)
         if self._bars[number].value is None:
             # An outline alone: nobody knows how high it is.
@@ -281,6 +281,11 @@ class UsageChart(QWidget):
     def _on_theme(self, *_: QObject) -> None:
         self.updateGeometry()
         self.update()
+
+
+def unread_colour(theme: Theme) -> str:
+    """Return the colour of the bars beside the one that is read."""
+    return mix_colours(theme.accent, theme.window, 0.3)
 
 
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10)

@@ -169,6 +169,8 @@ def _stops_in_block(row: Row, index: int) -> list[Control | Link]:
 
 
 def _may_have_links(block: Block) -> bool:
+    if isinstance(block, MarkdownTextBlock) and block.leaf.back:
+        return True
     texts = [block.leaf.text] if isinstance(block, MarkdownTextBlock) else []
     if isinstance(block, TableBlock):
         texts = [cell for row in block.leaf.cells for cell in row]
