@@ -25,7 +25,10 @@ def controls(_theme: ThemeSource) -> QWidget:
     choice.addItems(["A choice", "Another"])
     tick = QCheckBox("Ticked")
     tick.setChecked(True)
-    for widget in (disabled, choice, tick, QLineEdit("A line of text")):
+    written = QLineEdit("A line of text")
+    choice.setAccessibleName("Box")
+    written.setAccessibleName("Field")
+    for widget in (disabled, choice, tick, written):
         column.addWidget(widget)
     return window
 
@@ -39,5 +42,6 @@ def icons(theme: ThemeSource) -> QWidget:
         shown.setIcon(themed_icon(file.stem, theme.theme))
         shown.setIconSize(QSize(24, 24))
         shown.setToolTip(file.stem)
+        shown.setAccessibleName(file.stem)
         grid.addWidget(shown, place // 8, place % 8)
     return window

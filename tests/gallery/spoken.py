@@ -12,20 +12,24 @@ Role, Text = QAccessible.Role, QAccessible.Text
 _SAID_STATES = ("checked", "checkStateMixed", "selected", "expanded", "collapsed", "disabled")
 _SILENT = {Role.Client, Role.Border, Role.Splitter, Role.LayeredPane, Role.Grouping, Role.ScrollBar}
 _DAY = re.compile(
-    r"\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b|\bToday\b|\bYesterday\b"
+    r"\b((Mon|Tues|Wednes|Thurs|Fri|Satur|Sun|Yester|To)day|Mon|Tue|Wed|Thu|Fri|Sat|Sun|January|February|March|April|May|June"
+    r"|July|August|September|October|November|December|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b"
 )
 MOST_ROWS = 3
 """Of a list; the others are read in the same way."""
 MOST_LETTERS = 160
+_READ = {Role.StaticText, Role.ListItem, Role.TreeItem, Role.Cell, Role.Row, Role.MenuItem}
+"""Their names are texts or values of their own."""
 _ROWS = {Role.ListItem, Role.TreeItem, Role.Cell, Role.Row, Role.MenuItem}
-MOST_CHILDREN = 200
+MOST_CHILDREN = 60
 """Of one part of the tree; a list has more."""
+MOST_IN_TABLE = 24
 _COUNT = re.compile(r"(: |\()\d[\d.,]*\)?$")
 
 
 @dataclass(frozen=True)
 class Node:
-    """A part of the tree; `parents` are the names of what it is in."""
+    """A part of the tree; `parents` are the names of what it is in, `above` the roles and objects."""
 
     role: Role
     name: str
@@ -34,8 +38,13 @@ class Node:
     states: tuple[str, ...]
     is_focusable: bool
     parents: tuple[str, ...]
-    depth: int
+    above: tuple[tuple[Role, QObject | None], ...]
     widget: QObject | None
+
+    @property
+    def depth(self) -> int:
+        """Below the window."""
+        return len(self.above)
 
     @property
     def line(self) -> str:
@@ -46,22 +55,32 @@ class Node:
         return _mask("  ".join(" ".join(word.split()) for word in words if word))[:MOST_LETTERS].rstrip()
 
 
-def read_lines() -> list[str]:
-    """Return what is read of the window in front: dialogs and popups, or else the main window."""
-    windows = open_windows()
-    in_front = [window for window in windows if not isinstance(window, QMainWindow)]
+def read_lines(*, with_conversations: bool = False) -> list[str]:
+    """Return what is read of the window in front: dialogs and popups, or else the main window.
+
+    The rows of its list of conversations are the same on most screens, and come when they come.
+    """
     lines: list[str] = []
-    for window in in_front or windows:
+    for window in windows_in_front():
         rows = 0
         for node in nodes_of(window):
             rows = rows + 1 if node.role in _ROWS else 0
+            if "Conversations" in node.parents and not with_conversations:
+                continue
             if rows <= MOST_ROWS and (node.name or node.role not in _SILENT):
                 lines.append("  " * node.depth + node.line)
     return lines
 
 
 def _mask(words: str) -> str:
-    return re.sub(r"\d[\d.,:]*", "#", _DAY.sub("DAY", words))
+    """Leave out what differs from machine to machine and from run to run."""
+    without_folders = re.sub(r"[^\s“(]*desktop-agent-gallery-\w+", "FOLDER", words)
+    without_numbers = re.sub(r"\d[\d.,:]*", "#", _DAY.sub("DAY", without_folders))
+    without_units = re.sub(r"# ?([kKMGT]?B|bytes?|ms|s|min|h)\b", "# UNIT", without_numbers)
+    # Two backups of one second have a number.
+    without_units = without_units.replace("#-#-# #-#-# #", "#-#-# #-#-#")
+    # How long a call runs is said after a while; a model has its title when the list of models came.
+    return without_units.replace(", Running · # UNIT", ", Running").replace("Aurora Large", "aurora-large")
 
 
 def open_windows() -> list[QWidget]:
@@ -71,12 +90,20 @@ def open_windows() -> list[QWidget]:
     return [window for window in windows if isinstance(window, QWidget)]
 
 
-def nodes_of(window: QWidget) -> list[Node]:
-    """Return what is shown of a window, depth first; windows over it are not in it."""
-    return list(_walk(QAccessible.queryAccessibleInterface(window), (), 0))
+def windows_in_front() -> list[QWidget]:
+    """Return the dialogs and popups that are open, or else the main window."""
+    windows = open_windows()
+    return [window for window in windows if not isinstance(window, QMainWindow)] or windows
 
 
-def _walk(interface: QAccessibleInterface, parents: tuple[str, ...], depth: int) -> Iterator[Node]:
+def nodes_of(part: QObject) -> list[Node]:
+    """Return what is shown of a window or a part of it, depth first; windows over it are not in it."""
+    return list(_walk(QAccessible.queryAccessibleInterface(part), (), ()))
+
+
+def _walk(
+    interface: QAccessibleInterface, parents: tuple[str, ...], above: tuple[tuple[Role, QObject | None], ...]
+) -> Iterator[Node]:
     state, widget = interface.state(), interface.object()
     name = interface.text(Text.Name)
     yield Node(
@@ -87,19 +114,21 @@ def _walk(interface: QAccessibleInterface, parents: tuple[str, ...], depth: int)
         tuple(each for each in _SAID_STATES if getattr(state, each)),
         bool(state.focusable),
         parents,
-        depth,
+        above,
         widget,
     )
     if isinstance(widget, QComboBox):
         return
     inside = (*parents, name) if name else parents
-    for index in range(min(interface.childCount(), MOST_CHILDREN)):
+    within = (*above, (interface.role(), widget))
+    most = MOST_IN_TABLE if interface.role() == Role.Table else MOST_CHILDREN
+    for index in range(min(interface.childCount(), most)):
         child = interface.child(index)
         if child is None or not child.isValid() or child.state().invisible:
             continue
-        if isinstance(child.object(), QWidget) and child.object().isWindow():
+        if isinstance(child.object(), QWidget) and (child.object().isWindow() or child.object().height() == 0):
             continue
-        yield from _walk(child, inside, depth + 1)
+        yield from _walk(child, inside, within)
 
 
 def faults() -> list[str]:
@@ -110,19 +139,25 @@ def faults() -> list[str]:
 def _faults_of(window: QWidget) -> Iterator[str]:
     seen: set[tuple[Role, str, str, tuple[str, ...]]] = set()
     for node in nodes_of(window):
-        if not node.is_focusable or node.role in _ROWS or "disabled" in node.states or node.depth == 0:
+        if not node.is_focusable or node.role in _READ or "disabled" in node.states or node.depth == 0:
             continue
         what = f"{type(node.widget).__name__} {node.role.name} {node.name!r}"
         if not node.name:
             yield f"no name: {what} in {node.parents[-2:]}"
         if node.role in {Role.NoRole, Role.Client, Role.Border} and not _is_passed_on(node.widget):
             yield f"no role: {what}"
-        if _COUNT.search(node.name) or (len(node.value) > 1 and node.value in node.name and node.role != Role.Document):
+        if _COUNT.search(node.name) or _has_value(node):
             yield f"value in the name: {what} {node.value!r}"
         key = (node.role, node.name, node.description, node.parents)
         if node.name and key in seen:
             yield f"twice: {what} in {node.parents[-2:]}"
         seen.add(key)
+
+
+def _has_value(node: Node) -> bool:
+    """“Title of Ada” names a field of what is called Ada."""
+    is_told = len(node.value) > 1 and node.value in node.name and node.role != Role.Document
+    return is_told and not node.name.endswith(f" of {node.value}")
 
 
 def _is_passed_on(widget: QObject | None) -> bool:

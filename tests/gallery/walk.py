@@ -1,6 +1,6 @@
 """Reads every screen as a screen reader does: `python -m tests.gallery.walk [NAME…] [--write FOLDER]`.
 
-It prints what cannot be told by its name, and writes the lines that are read to
+It prints what cannot be told by its name and what no key reaches, and writes the lines that are read to
 FOLDER/NAME.txt. The screens are built as for their pictures, without a display.
 """
 
@@ -13,25 +13,37 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
 
+from desktop_agent.sandbox import backends
 from tests.gallery.__main__ import load_screens, shown
+from tests.gallery.keyboard import activate, keyboard_faults
 from tests.gallery.screens import SCREENS
-from tests.gallery.spoken import faults, read_lines
+from tests.gallery.spoken import faults, open_windows, read_lines
+from ui.approval.guarded_dialog import GuardedDialog
 from ui.bridge.event_loop import run_event_loop
 from ui.style.accessibility import install_accessibility
 from ui.style.style_sheet import apply_theme
 from ui.style.theme import ThemeSource, theme_for
 
+OF_THE_LIST = ("list", "folders")
+"""The screens that show the list of conversations."""
 SETTLE = 5.0
 """Seconds that a window gets to stop changing."""
 
 
-async def settled() -> list[str]:
-    """Return the lines once they are the same twice, or after SETTLE seconds as they are then."""
-    until, before = time.monotonic() + SETTLE, [""]
+async def settled(name: str) -> list[str]:
+    """Return the lines once they are the same three times, or after SETTLE seconds as they are then."""
+    with_conversations = name.startswith(OF_THE_LIST)
+    until, before, same = time.monotonic() + SETTLE, [""], 0
     while True:
         await asyncio.sleep(0.1)
-        lines = read_lines()
-        if lines == before or time.monotonic() > until:
+        lines = read_lines(with_conversations=with_conversations)
+        is_locked = any(
+            window.bar is not None and window.bar.is_input_delayed
+            for window in open_windows()
+            if isinstance(window, GuardedDialog)
+        )
+        same = same + 1 if lines == before and not is_locked else 0
+        if same == 2 or time.monotonic() > until:
             return lines
         before = lines
 
@@ -43,8 +55,10 @@ async def walk(names: list[str], source: ThemeSource, folder: Path | None) -> in
         began = time.monotonic()
         try:
             async with shown(SCREENS[name], source):
-                lines = await settled()
+                lines = await settled(name)
                 found = faults()
+                await activate()
+                found += keyboard_faults()
         except Exception as error:  # one broken screen must not hide the others
             lines, found = [], [f"broken: {error!r}"]
         if folder is not None:
@@ -56,15 +70,30 @@ async def walk(names: list[str], source: ThemeSource, folder: Path | None) -> in
     return failed
 
 
+def be_the_same_everywhere() -> None:
+    """Let the screens say the same on each machine: no display, no keyring, one clock, and a sandbox that works."""
+    os.environ |= {"QT_QPA_PLATFORM": "offscreen", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+    os.environ["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=/nonexistent"
+    time.tzset()
+    backends.find_bubblewrap = lambda: "bwrap"
+    backends.is_working = lambda _sandbox: True
+    backends._is_ordinary_user = lambda: True
+
+
 def main() -> int:
     """Read the screens that are named, or all."""
     load_screens()
     parser = argparse.ArgumentParser(prog="python -m tests.gallery.walk", description="Reads the screens")
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--write", type=Path, metavar="FOLDER")
+    parser.add_argument("--list", action="store_true", help="print the names of all")
     arguments = parser.parse_args()
-    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    if arguments.list:
+        sys.stdout.write("\n".join(SCREENS) + "\n")
+        return 0
+    be_the_same_everywhere()
     app = QApplication(["desktop-agent-gallery"])
+    app.setApplicationVersion("1.0")
     install_accessibility(app)
     source = ThemeSource(theme_for("system", system_dark=False, strong_contrast=False), 100)
     apply_theme(app, source)

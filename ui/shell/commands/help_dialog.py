@@ -33,7 +33,7 @@ from ui.shell.commands.update_section import UpdateSection
 from ui.style.accessibility import choose_toggled_row
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, announce, button, label
-from ui.style.layouts import ScrollColumn
+from ui.style.layouts import PartFocus, ScrollColumn
 from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
 from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XL, SPACE_XS, ThemeSource, pixmap
@@ -60,7 +60,7 @@ class AboutPage(ScrollColumn):
         self._opener = opener
         self._drawing = QLabel()
         self._open = button(self.tr("Open folder"), self._open_folder, name=self.tr("Open the data folder"))
-        self.setFocusProxy(self._open)
+        PartFocus(self, self._open)
         self.setViewportMargins(SPACE_L, 0, 0, 0)
         layout = self.column
         layout.addLayout(self._head())

@@ -46,7 +46,7 @@ def test_tools_calls_and_results_stand_there_whole(qtbot):
         ("The server asks", "Name a colour."),
         ("A model asked for the server's tool “look”, the server says", '{\n  "of": "sky"\n}'),
         ("“look” gave, the server says", "It is\ndark."),
-        ("A model asked for the server's tool “look”, the server says", "{}"),
+        ("A model asked for the server's tool “look”, the server says 2", "{}"),
         ("“look” failed, the server says", "No."),
     ]
     words = "\n".join(each.text() for each in view.findChildren(QLabel))

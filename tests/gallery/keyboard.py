@@ -1,0 +1,170 @@
+"""What the keyboard does not reach in the open windows: by Tab, and by the arrows inside of a list or a menu."""
+
+import asyncio
+from collections.abc import Iterator
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QLabel, QMenu, QMenuBar, QSplitterHandle, QWidget
+
+from tests.gallery.spoken import Node, nodes_of, windows_in_front
+from ui.transcript.accessibility.nodes import AccessibleNode
+from ui.transcript.view import TranscriptView
+
+Role = QAccessible.Role
+_CONTROLS = {
+    Role.Button,
+    Role.ButtonMenu,
+    Role.ButtonDropDown,
+    Role.CheckBox,
+    Role.RadioButton,
+    Role.ComboBox,
+    Role.EditableText,
+    Role.SpinBox,
+    Role.Slider,
+    Role.Dial,
+    Role.Link,
+}
+_LISTS = {Role.List, Role.Table, Role.Tree, Role.PageTabList, Role.PopupMenu, Role.MenuBar}
+"""The arrows go through what is inside, but for widgets that lie on a row."""
+_FIELDS = {Role.ComboBox, Role.SpinBox, Role.EditableText}
+"""Keys do what the buttons inside do."""
+_BY_OTHER_KEYS = {"Menu: Conversation"}
+"""Shown under the mouse; the Menu key does the same for the row that is current."""
+MOST_STOPS = 400
+MOST_IN_GROUP = 8
+MOST_MESSAGES = 6
+"""Of a transcript, from its end."""
+
+
+async def activate() -> None:
+    """Give the keyboard to the window in front: without it Qt ignores the arrows in a group of buttons."""
+    window = windows_in_front()[-1]
+    window.activateWindow()
+    for _ in range(20):
+        if window.isActiveWindow() or window.windowType() == Qt.WindowType.Popup:
+            break
+        await asyncio.sleep(0.02)
+
+
+def keyboard_faults() -> list[str]:
+    """Return a line for each control of the windows in front that no key reaches, and for each that keeps Tab."""
+    return [fault for window in windows_in_front() for fault in _faults_of(window)]
+
+
+def _faults_of(window: QWidget) -> Iterator[str]:
+    if isinstance(window, QMenu):
+        yield from _unreached_actions(window)
+        return
+    stops, trap = _tab_stops(window)
+    unreached = [node for node in nodes_of(window) if not _is_reached(node, stops)]
+    if trap is not None and unreached:
+        yield f"keeps Tab: {type(trap).__name__} {trap.accessibleName()!r}"
+    for node in unreached:
+        yield f"no key reaches: {type(node.widget).__name__} {node.role.name} {node.name!r} in {node.parents[-2:]}"
+    for part in window.findChildren(QWidget):
+        if part.isVisible() and part.window() is window and _takes_clicks_alone(part):
+            yield f"takes the mouse alone: {type(part).__name__} {part.accessibleName()!r}"
+    for view in window.findChildren(TranscriptView):
+        if view in stops:
+            yield from _unreached_in(view)
+
+
+def _tab_stops(window: QWidget) -> tuple[set[QObject], QWidget | None]:
+    """Press Tab until it comes around. Returns where it stopped, and what it could not leave."""
+    stops: list[QWidget] = []
+    stays = 0
+    for _ in range(MOST_STOPS):
+        before = window.focusWidget()
+        QTest.keyClick(before or window, Qt.Key.Key_Tab)
+        at = window.focusWidget()
+        if at is None or (len(stops) > 1 and at is stops[0] and at is not before):
+            break
+        stays = stays + 1 if at is before else 0
+        if stays > MOST_STOPS // 4:
+            return set(stops), at
+        if at not in stops:
+            stops.append(at)
+    return {*stops, *_by_arrows(window, stops)}, None
+
+
+def _by_arrows(window: QWidget, stops: list[QWidget]) -> Iterator[QWidget]:
+    """Yield the buttons of the same groups: Tab stops at one of them, the arrows go to the others."""
+    for stop in stops:
+        if not isinstance(stop, QAbstractButton) or (stop.group() is None and not stop.autoExclusive()):
+            continue
+        stop.setFocus()
+        for key in (Qt.Key.Key_Down, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Left):
+            for _ in range(MOST_IN_GROUP):
+                QTest.keyClick(window.focusWidget(), key)
+                yield window.focusWidget()
+
+
+def _is_reached(node: Node, stops: set[QObject]) -> bool:
+    """Whether Tab stops at it, or at what passes its keys on to it, or it is no control."""
+    is_off = "disabled" in node.states or any(
+        isinstance(each, QWidget) and not each.isEnabled() for _, each in node.above
+    )
+    if is_off or node.depth == 0 or node.widget in stops or node.name in _BY_OTHER_KEYS:
+        return True
+    # A text that takes the focus by the mouse, to select from it, is read without the focus.
+    if node.role == Role.StaticText or (node.role not in _CONTROLS and not node.is_focusable):
+        return True
+    widget = node.widget
+    inside = _FIELDS if isinstance(widget, QWidget) else _FIELDS | _LISTS
+    if any(role in inside and (role == Role.MenuBar or above in stops) for role, above in node.above):
+        return True
+    if not isinstance(widget, QWidget):
+        return False
+    proxy = widget.focusProxy()
+    return isinstance(widget, QMenuBar) or (proxy is not None and proxy in stops)
+
+
+def _takes_clicks_alone(part: QWidget) -> bool:
+    """Whether it is a handle to drag, or a text with links, that keys never get to."""
+    keys = Qt.TextInteractionFlag.LinksAccessibleByKeyboard
+    if isinstance(part, QLabel):
+        return "<a href" in part.text() and not part.textInteractionFlags() & keys
+    return isinstance(part, QSplitterHandle) and part.focusPolicy() == Qt.FocusPolicy.NoFocus
+
+
+def _unreached_actions(menu: QMenu) -> Iterator[str]:
+    """Press Down until it comes around."""
+    wanted = [
+        action for action in menu.actions() if action.isVisible() and action.isEnabled() and not action.isSeparator()
+    ]
+    seen = []
+    for _ in range(2 * len(wanted) + 2):
+        QTest.keyClick(menu, Qt.Key.Key_Down)
+        seen.append(menu.activeAction())
+    for action in wanted:
+        if action not in seen:
+            yield f"no key reaches: QAction {action.text()!r} in {menu.accessibleName()!r}"
+
+
+def _unreached_in(view: TranscriptView) -> Iterator[str]:
+    """Go through the messages from the last, and by Tab through the controls of each."""
+    view.setFocus()
+    rows = [node for node in nodes_of(view) if node.depth == 1 and node.role == Role.ListItem]
+    for row in rows[-MOST_MESSAGES:]:
+        interface = QAccessible.queryAccessibleInterface(row.widget)
+        interface.actionInterface().doAction("SetFocus")
+        inside = [
+            node
+            for node in nodes_of(row.widget)
+            if node.role in {Role.Button, Role.Link} and "disabled" not in node.states
+        ]
+        left = list(inside)
+        for _ in range(MOST_STOPS):
+            QTest.keyClick(view, Qt.Key.Key_Tab)
+            left = [
+                node
+                for node in left
+                if not (isinstance(node.widget, AccessibleNode) and node.widget.has_keyboard_focus())
+            ]
+            if view.window().focusWidget() is not view:
+                break
+        view.setFocus()
+        for node in left:
+            yield f"no key reaches: {node.role.name} {node.name!r} in {row.name!r}"

@@ -1,0 +1,66 @@
+"""Every screen of the gallery as a screen reader finds it, and as the keyboard goes through it.
+
+What takes the keyboard has a role and a name of its own, without its value; Tab comes to it, or the arrows inside of a
+list, a menu or a group; and it is read in the order that tests/gallery/reading_order records.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.frame import displays
+from tests.frame.selection import few
+from tests.gallery import spoken
+
+RECORDED = Path(spoken.__file__).with_name("reading_order")
+SCREENS = sorted(file.stem for file in RECORDED.glob("*.txt"))
+LIVE = {"undo-banner", "waiting-messages", "waiting-messages-narrow", "waiting-message-edited"}
+"""What is offered of a call, or what it wrote, comes while they are read: only their faults are judged."""
+ANEW = "If it is right so: python -m tests.gallery.walk {} --write tests/gallery/reading_order"
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="recorded on Linux")
+
+
+class Walk:
+    """All the screens that are judged in this run, read by one process."""
+
+    def __init__(self, folder: Path, names: list[str]) -> None:
+        self.folder = folder
+        command = [sys.executable, "-m", "tests.gallery.walk", *names, f"--write={folder}"]
+        done = subprocess.run(
+            command, env=displays.base_environment(folder / "home"), capture_output=True, text=True, check=False
+        )
+        self.said = done.stderr
+
+    def faults(self, name: str) -> list[str]:
+        """Return what is wrong with a screen; all of the walk if it never came there."""
+        if not (self.folder / f"{name}.txt").exists():
+            return [self.said[-3000:]]
+        return [line for line in self.said.splitlines() if line.startswith(f"{name}: ")]
+
+
+@pytest.fixture(scope="module")
+def walk(request, tmp_path_factory):
+    here = [item for item in request.session.items if item.path == request.path and hasattr(item, "callspec")]
+    return Walk(tmp_path_factory.mktemp("walk"), [item.callspec.params["name"] for item in here])
+
+
+@pytest.mark.parametrize("name", few(SCREENS, 40, "test_it_is_reached_told_apart_and_read_in_order: other screens"))
+def test_it_is_reached_told_apart_and_read_in_order(walk, name):
+    assert walk.faults(name) == []
+    if name in LIVE:
+        return
+    read = (walk.folder / f"{name}.txt").read_text("utf-8").splitlines()
+    recorded = (RECORDED / f"{name}.txt").read_text("utf-8").splitlines()
+    assert read == recorded, ANEW.format(name)
+
+
+def test_every_screen_is_recorded():
+    listed = subprocess.run(
+        [sys.executable, "-m", "tests.gallery.walk", "--list"], capture_output=True, text=True, check=True
+    )
+    every = set(listed.stdout.split())
+    assert len(every) > 200
+    assert every == set(SCREENS), ANEW.format(" ".join(sorted(every - set(SCREENS))))
