@@ -30,8 +30,12 @@ SETTLE = 5.0
 """Seconds that a window gets to stop changing."""
 
 
-async def settled(name: str) -> list[str]:
-    """Return the lines once they are the same three times, or after SETTLE seconds as they are then."""
+async def settled(name: str, expected: Path | None) -> list[str]:
+    """Return the lines once they are the expected ones, or after SETTLE seconds as they are then.
+
+    Without a folder of expected ones, once they are the same three times.
+    """
+    recorded = None if expected is None else (expected / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     with_conversations = name.startswith(OF_THE_LIST)
     until, before, same = time.monotonic() + SETTLE, [""], 0
     while True:
@@ -43,19 +47,20 @@ async def settled(name: str) -> list[str]:
             if isinstance(window, GuardedDialog)
         )
         same = same + 1 if lines == before and not is_locked else 0
-        if same == 2 or time.monotonic() > until:
+        is_done = same == 2 if recorded is None else lines == recorded
+        if is_done or time.monotonic() > until:
             return lines
         before = lines
 
 
-async def walk(names: list[str], source: ThemeSource, folder: Path | None) -> int:
+async def walk(names: list[str], source: ThemeSource, folder: Path | None, expected: Path | None) -> int:
     """Print the faults of each screen; returns how many have some."""
     failed = 0
     for name in names:
         began = time.monotonic()
         try:
             async with shown(SCREENS[name], source):
-                lines = await settled(name)
+                lines = await settled(name, expected)
                 found = faults()
                 await activate()
                 found += keyboard_faults()
@@ -86,6 +91,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.gallery.walk", description="Reads the screens")
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--write", type=Path, metavar="FOLDER")
+    parser.add_argument("--expect", type=Path, metavar="FOLDER", help="wait until a screen is read as recorded there")
     parser.add_argument("--list", action="store_true", help="print the names of all")
     arguments = parser.parse_args()
     if arguments.list:
@@ -97,7 +103,9 @@ def main() -> int:
     install_accessibility(app)
     source = ThemeSource(theme_for("system", system_dark=False, strong_contrast=False), 100)
     apply_theme(app, source)
-    failed = run_event_loop(app, lambda: walk(arguments.names or list(SCREENS), source, arguments.write))
+    failed = run_event_loop(
+        app, lambda: walk(arguments.names or list(SCREENS), source, arguments.write, arguments.expect)
+    )
     return 1 if failed else 0
 
 

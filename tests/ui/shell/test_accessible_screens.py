@@ -28,7 +28,7 @@ class Walk:
 
     def __init__(self, folder: Path, names: list[str]) -> None:
         self.folder = folder
-        command = [sys.executable, "-m", "tests.gallery.walk", *names, f"--write={folder}"]
+        command = [sys.executable, "-m", "tests.gallery.walk", *names, f"--write={folder}", f"--expect={RECORDED}"]
         done = subprocess.run(
             command, env=displays.base_environment(folder / "home"), capture_output=True, text=True, check=False
         )
