@@ -1,8 +1,10 @@
 """What a screen reader finds in the windows that are open: the lines it reads, and what it could not tell."""
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAccessible, QAccessibleInterface
@@ -15,6 +17,7 @@ _DAY = re.compile(
     r"\b((Mon|Tues|Wednes|Thurs|Fri|Satur|Sun|Yester|To)day|Mon|Tue|Wed|Thu|Fri|Sat|Sun|January|February|March|April|May|June"
     r"|July|August|September|October|November|December|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b"
 )
+_ROOT = Path(__file__).resolve().parents[2]
 MOST_ROWS = 3
 """Of a list; the others are read in the same way."""
 MOST_LETTERS = 160
@@ -74,7 +77,8 @@ def read_lines(*, with_conversations: bool = False) -> list[str]:
 
 def _mask(words: str) -> str:
     """Leave out what differs from machine to machine and from run to run."""
-    without_folders = re.sub(r"[^\s“(]*desktop-agent-gallery-\w+", "FOLDER", words)
+    here = words.replace(sys.executable, "PYTHON").replace(str(_ROOT), "PROGRAM")
+    without_folders = re.sub(r"[^\s“(]*desktop-agent-gallery-\w+", "FOLDER", here)
     without_numbers = re.sub(r"\d[\d.,:]*", "#", _DAY.sub("DAY", without_folders))
     without_units = re.sub(r"# ?([kKMGT]?B|bytes?|ms|s|min|h)\b", "# UNIT", without_numbers)
     # Two backups of one second have a number.
