@@ -77,8 +77,7 @@ class WelcomePage(QScrollArea):
         self._escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         self._escape.activated.connect(self.back_requested)
         self.set_back_button(is_there=False)
-        # Labels take over another size of text after this.
-        themes.changed.connect(lambda: QTimer.singleShot(0, self, self._align_titles))
+        themes.changed.connect(self._align_titles_later)
         self._custom.submitted.connect(self.custom_submitted)
         self._custom.submitted_for_session.connect(self.custom_session_submitted)
 
@@ -124,6 +123,10 @@ class WelcomePage(QScrollArea):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._align_titles()
+
+    def _align_titles_later(self) -> None:
+        # Labels take over another size of text after this.
+        QTimer.singleShot(0, self, self._align_titles)
 
     def _align_titles(self) -> None:
         """Give all titles of servers the width of the widest, so that what is beside them begins at one edge."""

@@ -5,6 +5,7 @@ import pytest
 from pydantic import SecretStr
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QToolButton
+from shiboken6 import delete
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Endpoint, ModelInfo
@@ -211,6 +212,15 @@ def test_with_large_text_in_a_narrow_window_nothing_goes_sideways(qtbot, qapp):
     finally:
         apply_theme(qapp, ThemeSource())
         qapp.setStyleSheet(before)
+
+
+def test_a_page_that_is_gone_follows_no_theme(qtbot):
+    themes = ThemeSource()
+    page = WelcomePage(themes)
+    delete(page)
+    with qtbot.capture_exceptions() as raised:
+        themes.changed.emit()
+    assert raised == []
 
 
 def test_one_thing_is_suggested_the_demo_where_no_server_here_has_a_model(driver):
