@@ -6,7 +6,7 @@ It has no script, and its policy allows none: styles by their digest, pictures f
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
 from html import escape as escape_html
@@ -76,20 +76,35 @@ _SVG = re.compile(
 _LIMITS: Final = WorkerLimits(memory=500_000_000, seconds=1.0, call_seconds=10.0, niceness=5)
 
 
-def write_html(tree: ConversationTree, write: Callable[[bytes], object], read_picture: ReadPicture) -> None:
+FindChanges = Callable[[str, Mapping[str, Any]], Sequence[tuple[str, Sequence[str]]]]
+"""Returns the files that a call changes, each with the lines of a diff, given its tool and its arguments."""
+
+
+def no_changes(name: str, arguments: Mapping[str, Any]) -> Sequence[tuple[str, Sequence[str]]]:
+    """Find no changes of files: calls are shown by their arguments."""
+    del name, arguments
+    return ()
+
+
+def write_html(
+    tree: ConversationTree,
+    write: Callable[[bytes], object],
+    read_picture: ReadPicture,
+    find_changes: FindChanges = no_changes,
+) -> None:
     """Write the branch in view as a page. It blocks, and raises ExtraMissing where the Markdown parser is missing."""
-    with open_page(read_picture) as page:
+    with open_page(read_picture, find_changes) as page:
         for piece in page.pieces(tree):
             write(piece.encode("utf-8", "replace"))
 
 
 @contextmanager
-def open_page(read_picture: ReadPicture) -> Generator["HtmlPage"]:
+def open_page(read_picture: ReadPicture, find_changes: FindChanges) -> Generator["HtmlPage"]:
     """Open what writes a page. Raises ExtraMissing where the Markdown parser is missing."""
     if not all(find_spec(name) for name in ("markdown_it", "mdit_py_plugins")):
         raise ExtraMissing.of("Exporting as HTML", "window")
     with closing(_Highlighter()) as highlighter, closing(_Typesetter()) as typesetter:
-        yield HtmlPage(highlighter, typesetter, read_picture)
+        yield HtmlPage(highlighter, typesetter, read_picture, find_changes)
 
 
 class _Reader:
@@ -157,7 +172,13 @@ def _style() -> str:
 class HtmlPage:
     """Writes one page, piece by piece."""
 
-    def __init__(self, highlighter: _Highlighter, typesetter: _Typesetter, read_picture: ReadPicture) -> None:
+    def __init__(
+        self,
+        highlighter: _Highlighter,
+        typesetter: _Typesetter,
+        read_picture: ReadPicture,
+        find_changes: FindChanges,
+    ) -> None:
         from desktop_agent.exchange import html_markdown
 
         self._html = html_markdown
@@ -165,6 +186,7 @@ class HtmlPage:
         self._highlight = highlighter
         self._markdown = html_markdown.MarkdownRenderer(highlighter, typesetter)
         self._read_picture = read_picture
+        self._find_changes = find_changes
 
     def pieces(self, tree: ConversationTree) -> Iterator[str]:
         """Yield the whole page."""
@@ -245,12 +267,19 @@ class HtmlPage:
     def _call(self, shown: ShownCall) -> Iterator[str]:
         result = shown.result
         arguments = result.ran_with if result is not None and result.ran_with is not None else shown.call.input
-        text = pretty_json(arguments) if shown.call.malformed is None else shown.call.malformed
-        body = self._html.code_block(text, "arguments", "json", self._highlight)
+        changes = () if shown.call.malformed is not None else self._find_changes(shown.call.name, arguments)
+        if changes:
+            label = _one_line(" · ".join(map(_changed, changes)))
+            diffs = (("\n".join(lines), one_line(path), "diff") for path, lines in changes)
+            body = "".join(self._html.code_block(*diff, self._highlight) for diff in diffs)
+        else:
+            text = pretty_json(arguments) if shown.call.malformed is None else shown.call.malformed
+            label = _summary(shown.call)
+            body = self._html.code_block(text, "arguments", "json", self._highlight)
         if result is not None:
             body += "".join(map(self._result_part, result.content))
         state = _OUTCOMES[result.outcome] if result is not None else _NO_RESULT
-        yield self._card(str(tool_title(shown.call.name)), state, _summary(shown.call), body)
+        yield self._card(str(tool_title(shown.call.name)), state, label, body)
 
     def _card(self, name: str, state: tuple[str, str], label: str, body: str) -> str:
         words, color = state
@@ -290,6 +319,16 @@ class HtmlPage:
 
 def _summary(call: ToolUse) -> str:
     """Return the arguments on one line."""
-    words = ", ".join(f"{name}: {value}" for name, value in call.input.items())
+    return _one_line(", ".join(f"{name}: {value}" for name, value in call.input.items()))
+
+
+def _changed(change: tuple[str, Sequence[str]]) -> str:
+    """Return a file with the numbers of lines that are added and removed, as the window has it."""
+    path, lines = change
+    added, removed = (sum(line.startswith(mark) for line in lines) for mark in "+-")
+    return f"{path} +{added} \N{MINUS SIGN}{removed}"
+
+
+def _one_line(words: str) -> str:
     line = " ".join(words[: 20 * _MAX_LABEL].split())
     return line if len(line) <= _MAX_LABEL else line[: _MAX_LABEL - 1] + "…"

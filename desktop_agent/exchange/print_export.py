@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from desktop_agent.exchange.archive import ReadPicture
 from desktop_agent.exchange.branch_view import Speaker, Turn, branch_turns, one_line
-from desktop_agent.exchange.html_export import HtmlPage, open_page
+from desktop_agent.exchange.html_export import FindChanges, HtmlPage, no_changes, open_page
 from desktop_agent.exchange.html_markdown import escape_text
 from desktop_agent.types.blocks import Image
 from desktop_agent.types.conversation_tree import ConversationTree
@@ -111,9 +111,11 @@ class PrintedPart:
     total: int = 0
 
 
-def printed_parts(tree: ConversationTree, read_picture: ReadPicture) -> Iterator[PrintedPart]:
+def printed_parts(
+    tree: ConversationTree, read_picture: ReadPicture, find_changes: FindChanges = no_changes
+) -> Iterator[PrintedPart]:
     """Yield the branch in view. It blocks, and raises ExtraMissing where the Markdown parser is missing."""
-    with open_page(read_picture) as page:
+    with open_page(read_picture, find_changes) as page:
         title = escape_text(one_line(tree.title)) or "Conversation"
         yield PrintedPart(f'<h1>{title}</h1><p class="muted">{page.details(tree)}</p>')
         turns = list(branch_turns(tree))

@@ -4,13 +4,15 @@ import asyncio
 import re
 import threading
 import unicodedata
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
+from desktop_agent.conversation.file_changes import file_changes
 from desktop_agent.engine.exchange.found_histories import (
     FoundProgram,
     list_conversations,
@@ -196,6 +198,10 @@ class _BlockingStore:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
+def _find_changes(name: str, arguments: Mapping[str, Any]) -> list[tuple[str, Sequence[str]]]:
+    return [(change.path, change.lines) for change in file_changes(name, arguments)]
+
+
 def _print_parts(
     store: _BlockingStore, conversation: str | ConversationTree, show: Callable[[PrintedPart], Awaitable[None]]
 ) -> int:
@@ -211,7 +217,7 @@ def _print_parts(
         await show(part)
 
     tree = store.load(conversation) if isinstance(conversation, str) else conversation
-    for part in printed_parts(tree, read_picture):
+    for part in printed_parts(tree, read_picture, _find_changes):
         store.wait(shown(part))
     return lost
 
@@ -252,10 +258,13 @@ class _Export:
         for tree in self._loaded(conversations):
             path = self._target if folder is None else folder.path_for(tree.title)
             if self._format is ExportFormat.HTML:
-                self._write(path, lambda file, tree=tree: write_html(tree, file.write, self._store.read_picture))
+                self._write(path, partial(self._write_page, tree))
             else:
                 self._write_markdown(path, tree)
             yield path
+
+    def _write_page(self, tree: ConversationTree, file: IO[bytes]) -> None:
+        write_html(tree, file.write, self._store.read_picture, _find_changes)
 
     def _write_markdown(self, path: Path, tree: ConversationTree) -> None:
         exported = export_markdown(tree)

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from selectolax.lexbor import LexborHTMLParser
 
 from desktop_agent.engine.exchange.conversation_exchange import ConversationExchange, ExportFolder, ExportFormat
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
+from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import DiskFull, StorageFailed
+from desktop_agent.types.messages import Message, Role
 from tests.desktop_agent.storage.test_conversation_trees import TREE
 
 
@@ -139,6 +142,24 @@ async def test_no_export_takes_the_place_of_what_is_no_file(
         with pytest.raises(StorageFailed, match="no plain file"):
             await ConversationExchange(store).export(["1"], tmp_path / name, export_format)
         assert (tmp_path / name).is_fifo()
+
+
+async def test_the_page_shows_what_a_call_changed_in_a_file(store: Store, tmp_path: Path) -> None:
+    call = ToolUse(id="1", name="edit_file", input={"path": "a.py", "old_text": "x = 1\ny", "new_text": "x = 2\ny"})
+    result = ToolResult(tool_use_id="1", outcome=Outcome.SUCCEEDED, content=(Text(text="ok"),))
+    made = await store.create_conversation(title="changes")
+    for message in (
+        Message.user("go"),
+        Message(role=Role.ASSISTANT, blocks=(call,)),
+        Message(role=Role.TOOL, blocks=(result,)),
+    ):
+        await store.commit(made.id, message)
+    await ConversationExchange(store).export([made.id], tmp_path / "a.html", ExportFormat.HTML)
+    card = LexborHTMLParser((tmp_path / "a.html").read_text("utf-8")).css_first("details.card")
+    assert card.css_first(".arguments").text() == "a.py +1 −1"
+    diff = card.css_first("figure")
+    assert (diff.css_first("figcaption").text(), diff.css_first("pre").text()) == ("a.py", "-x = 1\n+x = 2\n y")
+    assert {part.attributes["class"] for part in diff.css("span")} == {"keyword", "string"}
 
 
 async def test_an_export_through_a_link_keeps_the_link(store: Store, tmp_path: Path) -> None:
