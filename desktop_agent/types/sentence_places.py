@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 
 _PLACE = re.compile(r"\{(\w+)\}")
-_MAX_SENTENCE_LENGTH = 100_000
+# What a tool says of a failure is cut earlier, and is a part of a sentence.
+_MAX_SENTENCE_LENGTH = 1_000_000
 
 
 def places_in(template: str) -> set[str]:

@@ -69,6 +69,7 @@ SEEN = {
     "desktop_agent.storage.file_lock",
     *(
         "desktop_agent.types.errors",
+        "desktop_agent.types.sentence_places",
         "desktop_agent.types.dialects",
     ),
 }
@@ -89,7 +90,7 @@ FOREIGN = (
     "sqlite3",
     "ssl",
 )
-MOST = 36
+MOST = 37
 """Modules of ours; each costs half a millisecond or more."""
 
 SHOWN = """

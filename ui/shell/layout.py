@@ -3,9 +3,9 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QEvent, QPoint, QTimer, Signal
-from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QApplication, QLabel, QScrollArea, QSplitter, QSplitterHandle, QStackedWidget, QWidget
+from PySide6.QtCore import QByteArray, QEvent, QObject, QPoint, QTimer, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QResizeEvent
+from PySide6.QtWidgets import QApplication, QLabel, QScrollArea, QSplitter, QStackedWidget, QWidget
 
 from ui.composer.composer import Composer
 from ui.shell.banners import BannerArea
@@ -250,44 +250,41 @@ _FOCUSED_HANDLE = 3
 
 
 class _Splitter(QSplitter):
+    """Its handle takes the focus by Tab, and the arrow keys move it.
+
+    The handle is Qt's own, and watched: making one takes an orientation, which loads all enumerations of `Qt`.
+    """
+
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
         self._themes = themes
 
-    def createHandle(self) -> QSplitterHandle:
-        return _SplitterHandle(self._themes, self)
+    def watch_handle(self) -> None:
+        """To be called when both sides are there."""
+        handle = self.handle(1)
+        set_by_name(handle, focusPolicy="TabFocus")
+        handle.installEventFilter(self)
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        kind = event.type()
+        if kind in {QEvent.Type.FocusIn, QEvent.Type.FocusOut}:
+            self.setHandleWidth(_FOCUSED_HANDLE if kind == QEvent.Type.FocusIn else 1)
+        elif isinstance(watched, QWidget) and watched.hasFocus():
+            if kind == QEvent.Type.Paint:
+                QPainter(watched).fillRect(watched.contentsRect(), QColor(self._themes.theme.accent))
+                return True
+            return isinstance(event, QKeyEvent) and kind == QEvent.Type.KeyPress and self._move(watched, event)
+        return False
 
-class _SplitterHandle(QSplitterHandle):
-    """Takes the focus by Tab; the arrow keys move it."""
-
-    def __init__(self, themes: ThemeSource, splitter: QSplitter) -> None:
-        super().__init__(splitter.orientation(), splitter)
-        self._themes = themes
-        set_by_name(self, focusPolicy="TabFocus")
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
-        if self.hasFocus():
-            QPainter(self).fillRect(self.contentsRect(), QColor(self._themes.theme.accent))
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self.splitter().setHandleWidth(_FOCUSED_HANDLE)
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self.splitter().setHandleWidth(1)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def _move(self, handle: QWidget, event: QKeyEvent) -> bool:
         from PySide6.QtCore import Qt
 
         steps = {Qt.Key.Key_Left: -KEY_STEP, Qt.Key.Key_Right: KEY_STEP}
-        if event.key() in steps:
-            # It is wider than the line that it draws.
-            self.moveSplitter(self.x() + self.contentsMargins().left() + steps[Qt.Key(event.key())])
-        else:
-            super().keyPressEvent(event)
+        if event.key() not in steps:
+            return False
+        # It is wider than the line that it draws.
+        self.moveSplitter(handle.x() + handle.contentsMargins().left() + steps[Qt.Key(event.key())], 1)
+        return True
 
 
 class WindowLayout(QWidget):
@@ -406,6 +403,7 @@ class WindowLayout(QWidget):
         self._splitter.setSizes([SIDEBAR_WIDTH, WINDOW_WIDTH - SIDEBAR_WIDTH])
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setHandleWidth(1)
+        self._splitter.watch_handle()
         self._splitter.handle(1).setAccessibleName(self.tr("Width of the sidebar"))
         self._sidebar.lower()
         self._column = vbox(self._splitter, parent=self, spacing=0, margins=0, grow=self._splitter)

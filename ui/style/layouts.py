@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize
 from PySide6.QtGui import QFocusEvent, QMoveEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QFrame, QLayout, QPushButton, QScrollArea, QSizePolicy, QWidget
 
@@ -368,6 +368,8 @@ class TabOrder(QObject):
 
 def _tab_stops(widget: QWidget) -> Iterator[QWidget]:
     """Yield the widgets that Tab stops at, in order."""
+    from PySide6.QtCore import Qt
+
     if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.focusProxy() is None:
         yield widget
     layout = widget.layout()

@@ -49,7 +49,7 @@ def test_it_is_marked_listed_beside_and_stays_while_another_is_shown(on_screen):
         await said(screen, "Hello you")
         assert rows(screen) == ["Hello you, not stored"]
         assert screen.window.windowTitle() == "Hello you (not stored) — Desktop Agent"
-        assert screen.window.page._title.text() == "Hello you"
+        assert screen.window.frame.title.text() == "Hello you"
         screen.editor.setPlainText("half a thought")
         screen.desk.library.new()
         await screen.idle()
