@@ -40,7 +40,7 @@ from desktop_agent.types.messages import Message
 INDEX_NAME = "search.sqlite3"
 FOUND_INDEX_NAME = "search-found.sqlite3"
 """Of conversations that other programs have on this disk; see `found_index`."""
-FORMAT = 2
+FORMAT = 3
 """One more with every change of the tables or of how texts are split. An index of another format is made anew."""
 HAS_IMAGE, HAS_TOOL_CALL, HAS_FILE_WRITTEN = 1, 2, 4
 _SHARD_BITS = 13
@@ -74,7 +74,8 @@ CREATE TABLE documents (
     at INTEGER NOT NULL,  -- as created_at
     role TEXT NOT NULL,
     flags INTEGER NOT NULL,
-    text INTEGER,  -- the number of its text; NULL where there is none
+    text INTEGER,  -- the number of the first piece of its text; NULL where there is none
+    last_text INTEGER,
     model TEXT
 );
 CREATE INDEX documents_by_conversation ON documents (conversation);
@@ -121,6 +122,15 @@ def is_current(connection: sqlite3.Connection) -> bool:
 def _require_current(connection: sqlite3.Connection) -> None:
     if not is_current(connection):
         raise IndexUnusable
+
+
+def read_pieces(connection: sqlite3.Connection, number: int) -> sqlite3.Cursor:
+    """Return the pieces of a message's text, for `SearchableText.from_blob`."""
+    return connection.execute(
+        "SELECT t.body FROM documents d JOIN texts t ON t.number BETWEEN d.text AND d.last_text WHERE d.number = ?"
+        " ORDER BY t.number",
+        (number,),
+    )
 
 
 def remove_index(path: Path) -> None:
@@ -254,14 +264,15 @@ class IndexWriter:
         if not flags and not any(text.parts):
             return 0
         model = None if message.model is None else plain_text(message.model)
-        stored = self._insert_text(number, text) if any(text.parts) else None
+        pieces = self._insert_text(number, text) if any(text.parts) else (None, None)
         self._connection.execute(
-            "INSERT INTO documents (number, conversation, at, role, flags, text, model) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (number, conversation, at, message.role.value, flags, stored, model),
+            "INSERT INTO documents (number, conversation, at, role, flags, text, last_text, model)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (number, conversation, at, message.role.value, flags, *pieces, model),
         )
         return sum(map(len, text.parts))
 
-    def _insert_text(self, number: int, text: SearchableText) -> int | None:
+    def _insert_text(self, number: int, text: SearchableText) -> tuple[int | None, int | None]:
         shard = number >> _SHARD_BITS
         if shard not in self._shards:
             self._create_table(shard)
@@ -270,7 +281,12 @@ class IndexWriter:
             self._mark_for_compaction(self._shards & {shard - 1, shard + 1})
         sql = f"INSERT INTO words_{shard} (rowid, text, calls, attachments, files) VALUES (?, ?, ?, ?, ?)"  # noqa: S608  a number
         self._connection.execute(sql, (number, *map(to_index_words, text.parts)))
-        return self._connection.execute("INSERT INTO texts (body) VALUES (?)", (text.to_blob(),)).lastrowid
+        # SQLite gives each the number after the largest.
+        pieces = [
+            self._connection.execute("INSERT INTO texts (body) VALUES (?)", (blob,)).lastrowid
+            for blob in text.to_blobs()
+        ]
+        return pieces[0], pieces[-1]
 
     def _create_table(self, shard: int) -> None:
         self._connection.execute(_SHARD.format(shard=shard, tokenizer=TOKENIZER))
@@ -289,19 +305,21 @@ class IndexWriter:
 
     def _remove_message(self, number: int) -> SearchableText | None:
         """Return what was in the index of it: its words are there until it is compacted."""
-        row = self._connection.execute(
-            "SELECT t.number, t.body FROM documents d JOIN texts t ON t.number = d.text WHERE d.number = ?", (number,)
-        ).fetchone()
+        rows = read_pieces(self._connection, number).fetchall()
+        self._connection.execute(
+            "DELETE FROM texts WHERE number BETWEEN (SELECT text FROM documents WHERE number = ?)"
+            " AND (SELECT last_text FROM documents WHERE number = ?)",
+            (number, number),
+        )
         self._connection.execute("DELETE FROM documents WHERE number = ?", (number,))
-        if row is None:
+        if not rows:
             return None
-        shard, text = number >> _SHARD_BITS, SearchableText.from_blob(row[1])
+        shard, text = number >> _SHARD_BITS, SearchableText.from_blobs(row[0] for row in rows)
         self._connection.execute(
             f"INSERT INTO words_{shard} (words_{shard}, rowid, text, calls, attachments, files)"  # noqa: S608  a number
             " VALUES ('delete', ?, ?, ?, ?, ?)",
             (number, *map(to_index_words, text.parts)),
         )
-        self._connection.execute("DELETE FROM texts WHERE number = ?", (row[0],))
         return text
 
     def put_conversation(self, row: ConversationRow) -> None:

@@ -5,14 +5,14 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 from desktop_agent.storage.open_files import FileIdentity, file_identity
-from desktop_agent.storage.search.index_file import connect_index, is_current
+from desktop_agent.storage.search.index_file import connect_index, is_current, read_pieces
 from desktop_agent.storage.search.query_plan import (
     MatchPlan,
     conversation_filter,
@@ -259,11 +259,14 @@ class _Search:
         return FoundConversation(number, title, find_matches(title, self._terms), with_snippets, len(messages), score)
 
     def _snippet(self, number: int) -> Snippet:
-        row = self._connection.execute(
-            "SELECT t.body FROM documents d JOIN texts t ON t.number = d.text WHERE d.number = ?", (number,)
-        ).fetchone()
-        text = SearchableText() if row is None else SearchableText.from_blob(row[0])
-        return make_snippet(text, self._terms, self._query.places)
+        with closing(read_pieces(self._connection, number)) as rows:
+            return make_snippet(self._pieces(rows), self._terms, self._query.places)
+
+    def _pieces(self, rows: Iterable[tuple[bytes]]) -> Iterator[SearchableText]:
+        for (body,) in rows:
+            if self._is_stopped():
+                raise SearchStopped
+            yield SearchableText.from_blob(body)
 
     def _groups(self) -> tuple[dict[int, list[FoundMessage]], bool]:
         """Return the newest messages that match, by conversation, and whether there may be more."""

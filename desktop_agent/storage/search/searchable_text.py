@@ -2,15 +2,17 @@
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, cast
 
+from desktop_agent.storage.search.text_analysis import split_text
 from desktop_agent.types.blocks import Image, Json, ServerStep, Text, ToolResult, ToolUse
 from desktop_agent.types.messages import Message
 
-MAX_PART_CHARACTERS = 64 * 1024
-"""Of each part of a message so much is indexed; its beginning."""
+MAX_PART_CHARACTERS = 4 * 1024 * 1024
+"""Of each part of a message so much is indexed, its beginning: more than any model reads at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +32,21 @@ class SearchableText:
         """Return whether the other has all of this, and perhaps goes on: a message that was written further."""
         return all(theirs.startswith(own) for own, theirs in zip(self.parts, other.parts, strict=True))
 
-    def to_blob(self) -> bytes:
-        """Return it compressed."""
-        return zlib.compress(json.dumps(self.parts, ensure_ascii=False).encode())
+    def to_blobs(self) -> Iterator[bytes]:
+        """Yield it compressed, in pieces of which each can be searched by itself: one, unless it is long."""
+        for parts in zip_longest(*map(split_text, self.parts), fillvalue=""):
+            yield zlib.compress(json.dumps(parts, ensure_ascii=False).encode())
 
     @classmethod
     def from_blob(cls, blob: bytes) -> "SearchableText":
-        """Raise ValueError or zlib.error for what `to_blob` did not make."""
+        """Return a piece. Raise ValueError or zlib.error for what `to_blobs` did not make."""
         return cls(*json.loads(zlib.decompress(blob)))
+
+    @classmethod
+    def from_blobs(cls, blobs: Iterable[bytes]) -> "SearchableText":
+        """Return the whole. Raise as `from_blob`."""
+        pieces = [cls.from_blob(blob).parts for blob in blobs]
+        return cls(*map("".join, zip(*pieces, strict=True)))
 
 
 def searchable_text(message: Message) -> SearchableText:

@@ -35,21 +35,25 @@ class Snippet:
 NO_SNIPPET = Snippet(SearchPlace.TEXT, "")
 
 
-def make_snippet(text: SearchableText, terms: Sequence[Term], places: frozenset[SearchPlace]) -> Snippet:
-    """Return the line around a match, of the first place that has one; else the beginning of the text.
+def make_snippet(pieces: Iterable[SearchableText], terms: Sequence[Term], places: frozenset[SearchPlace]) -> Snippet:
+    """Return the line around a match, of the first piece and place that has one; else the beginning of the text.
 
     The match is the first one of the longest term that is there, which says most.
     """
-    parts = [(place, part) for place, part in zip(_PLACES, text.parts, strict=True) if part]
     longest_first = sorted(terms, key=lambda term: -sum(map(len, term.pieces)))
-    for place, part in parts:
-        if places and place not in places:
-            continue
-        matcher = _Matcher(part)
-        for term in longest_first:
-            for match in matcher.matches(term, 0, len(part)):
-                return _cut(place, part, matcher, terms, match)
-    place, part = next(iter(parts), (SearchPlace.TEXT, ""))
+    beginning: tuple[SearchPlace, str] | None = None
+    for piece in pieces:
+        for place, part in zip(_PLACES, piece.parts, strict=True):
+            if not part:
+                continue
+            beginning = beginning or (place, part)
+            if places and place not in places:
+                continue
+            matcher = _Matcher(part)
+            for term in longest_first:
+                for match in matcher.matches(term, 0, len(part)):
+                    return _cut(place, part, matcher, terms, match)
+    place, part = beginning or (SearchPlace.TEXT, "")
     line = _Line(place, part, 0, min(len(part), _LENGTH), ())
     return Snippet(place, line.between(0, line.end).lstrip() + _ELLIPSIS * (len(part) > _LENGTH))
 

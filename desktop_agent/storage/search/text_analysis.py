@@ -6,8 +6,8 @@ SQLite has only to split it at what is ASCII and no letter or digit:
 - Case, width and diacritics are folded: Unicode's case folding, then NFKD without marks, then NFC.
 - `snake_case` and paths are split at what is no letter or digit; typed whole they are a phrase. `camelCase` stays
   whole, since people also write it in small letters, and its parts are added at the end of the text.
-- Scripts without spaces are written as overlapping pairs of characters, so that a word of two is one token, a longer
-  one a phrase, and a single character the beginning of a token.
+- Scripts without spaces, and emoji, are written as overlapping pairs of characters, so that a word of two is one token,
+  a longer one a phrase, and a single character the beginning of a token.
 
 A query is rewritten in the same way, hence finds what a text has in any of these spellings: `UserName` is the word that
 was typed, or these two parts of a longer name.
@@ -24,11 +24,14 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u312f\u3130-\u318f\u31a0-\u31bf"
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
-_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+# Clocks, arrows of players, weather, dingbats, stars and all later emoji: blocks of Unicode 15.0 that are mostly emoji.
+_EMOJI = "\u231a-\u23ff\u2600-\u27bf\u2b50-\u2b55\U0001f000-\U0001faff"
+_UNSPACED_RUN = re.compile(f"[{_UNSPACED}{_EMOJI}]+")
 _ALPHANUMERIC = frozenset(string.ascii_letters + string.digits)
 _ALPHANUMERIC_RUN = re.compile("[A-Za-z0-9]+")
 # From a capital on, since few characters are: seven times as fast as from any.
 _HUMP_LETTER = re.compile(r"[A-Z](?:(?<=[a-z0-9][A-Z])|[A-Z][a-z]{2})")
+_MAX_PIECE = 16 * 1024
 _MAX_NAME = 64
 """Characters. What is longer is no name but data, such as base64."""
 # Two small letters after capitals: URLs is one word.
@@ -41,7 +44,7 @@ _SIGNS = (
     "\u0610-\u061a\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
     "\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u102b-\u103e\u17b4-\u17d3\u3099\u309a"
 )
-_SEPARATORS = re.compile(rf"[^\w{_SIGNS}]+|_+")
+_SEPARATORS = re.compile(rf"[^\w{_SIGNS}{_EMOJI}]+|_+")
 
 TOKENIZER = "ascii"
 """Of SQLite. All that is not ASCII belongs to words for it."""
@@ -56,10 +59,26 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", _MARKS.sub("", decomposed))
 
 
+def split_text(text: str) -> Iterator[str]:
+    """Yield the text in pieces of up to 16,384 characters that end before a space, where there is one; at least one."""
+    begin = 0
+    while len(text) - begin > _MAX_PIECE:
+        middle, end = begin + _MAX_PIECE // 2, begin + _MAX_PIECE
+        place = max(text.rfind(" ", middle, end), text.rfind("\n", middle, end))
+        yield text[begin : (begin := end if place < 0 else place)]
+    yield text[begin:]
+
+
 def to_index_words(text: str) -> str:
     """Return the text as the index takes it."""
-    parts = [_HUMP.sub(" ", name) for name in _camel_names(text)]
-    words = fold(" ".join((text, *parts)))
+    # In pieces, between which other threads have their turn.
+    pieces = list(split_text(text))
+    names = (_HUMP.sub(" ", name) for piece in pieces for name in _camel_names(piece))
+    return "".join(map(_to_words, (*pieces, *(f" {name}" for name in names))))
+
+
+def _to_words(text: str) -> str:
+    words = fold(text)
     if words.isascii():
         return words
     return _UNSPACED_RUN.sub(_to_pairs, _SEPARATORS.sub(" ", words))
@@ -87,7 +106,7 @@ def _to_pairs(run: re.Match[str]) -> str:
 
 
 def is_unspaced(character: str) -> bool:
-    """Return whether it belongs to a script without spaces."""
+    """Return whether it belongs to a script without spaces, or is an emoji."""
     return _UNSPACED_RUN.match(character) is not None
 
 

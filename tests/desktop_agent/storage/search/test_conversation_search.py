@@ -1,6 +1,7 @@
 """What is said, called and attached is found, by words as people type them."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncGenerator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -11,7 +12,7 @@ import pytest_asyncio
 
 from desktop_agent.storage.connection import connect
 from desktop_agent.storage.opening import DATABASE_NAME
-from desktop_agent.storage.search import conversation_search, index_reader
+from desktop_agent.storage.search import conversation_search, index_reader, searchable_text
 from desktop_agent.storage.search.index_file import INDEX_NAME
 from desktop_agent.storage.search.index_reader import IndexReader, SearchStopped
 from desktop_agent.storage.store import Store
@@ -289,10 +290,42 @@ async def test_only_whole_words_are_marked(store: Store) -> None:
     assert await hits(store, "use") == [("user", "text", ["use", "use", "use", "use"])]
 
 
-async def test_only_the_beginning_of_a_long_part_is_indexed(store: Store) -> None:
-    await talk(store, Message.user("first " + "x" * 65_536 + " last"))
+async def test_a_long_message_is_found_to_its_end_and_shown_at_the_place(store: Store) -> None:
+    text = "first " + "word " * 60_000 + "theLastName of all"
+    await talk(store, Message.user(text))
+    assert await hits(store, "first last ") == [("user", "text", ["first"])]
+    assert await hits(store, "LastName") == [("user", "text", ["LastName"])]
+    assert await hits(store, '"word word thelastname"') == [("user", "text", ["word word theLastName"])]
+
+
+async def test_a_long_word_is_found_in_pieces(store: Store) -> None:
+    await talk(store, Message.user("first " + "x" * 200_000 + " last " + "字" * 200_000 + "漢"))
+    assert await conversations(store, "last first") == ["A talk"]
+    assert await conversations(store, "漢") == ["A talk"]
+
+
+async def test_no_piece_of_a_long_message_is_left(store: Store, tmp_path: Path) -> None:
+    message = Message.user("first " + "word " * 60_000 + "marker")
+    id_ = await talk(store, message)
+    await store.commit(id_, message.model_copy(update={"blocks": (Text(text="short"),)}))
+    assert await conversations(store, "marker") == []
+    assert await conversations(store, "short") == ["A talk"]
+    with closing(sqlite3.connect(tmp_path / INDEX_NAME)) as index:
+        assert index.execute("SELECT count(*) FROM texts").fetchone() == (1,)
+
+
+async def test_only_the_beginning_of_an_endless_part_is_indexed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searchable_text, "MAX_PART_CHARACTERS", 1000)
+    await talk(store, Message.user("first " + "x" * 1000 + " last"))
     assert await conversations(store, "first") == ["A talk"]
     assert await conversations(store, "last") == []
+
+
+@pytest.mark.parametrize("typed", ["🎉", "🎉🎉", "done 🎉", "👩‍💻", "✅", "👍🏽", '"🎉 party"'])
+async def test_emoji_are_found(store: Store, typed: str) -> None:
+    await talk(store, Message.user("all done 🎉🎉 party, 👩‍💻 says ✅ and 👍🏽"))
+    await talk(store, Message.user("all done 🎈"), title="Another")
+    assert await conversations(store, typed) == ["A talk"]
 
 
 async def test_text_that_utf8_cannot_carry_is_found(store: Store) -> None:
