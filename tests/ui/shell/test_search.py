@@ -2,12 +2,14 @@
 
 import asyncio
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QListView
 
 from desktop_agent.storage.file_lock import FileLock, Holder, host_name, lock_path
-from desktop_agent.types.messages import Message
+from desktop_agent.types.blocks import Text, ToolResult, ToolUse
+from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.search import SearchHit, SearchPlace
 from tests.fakes.qt_loop import Bridge, Heard, until
 from tests.fakes.scripted_provider import Turn, Wait
@@ -54,6 +56,36 @@ def test_enter_opens_the_message_at_its_place_with_its_words_marked(on_screen):
         )
         assert field.text() == "harbour office"
         assert results.isVisible()
+
+    on_screen(work)
+
+
+def call(arguments, result):
+    asked = Message(role=Role.ASSISTANT, blocks=[ToolUse(id="1", name="run_command", input=arguments)])
+    return asked, Message.tool_results([ToolResult(tool_use_id="1", content=[Text(text=result)])])
+
+
+LINES = "\n".join(f"line {number}" for number in range(25_000))
+LONG_MESSAGES = {
+    "prompt": (Message.user(f"{LONG * 100} The zebrafish swims. {LONG * 100}"),),
+    "code": (Message.assistant(f"```\n{LINES}\nzebrafish\n{LINES}\n```"),),
+    "arguments": call({"lines": [*LINES.split("\n"), "zebrafish"]}, "done"),
+    "result": call({"command": "list"}, f"{LINES}\nzebrafish\n{LINES}"),
+}
+
+
+@pytest.mark.parametrize("case", LONG_MESSAGES)
+def test_a_long_message_opens_at_its_place(case, on_screen):
+    async def work(screen):
+        await write(screen, "Boats", Message.user("Hello"), *LONG_MESSAGES[case])
+        field, results = await search(screen, "zebrafish")
+        QTest.keyClick(field, Qt.Key.Key_Down)
+        QTest.keyClick(results, Qt.Key.Key_Down)
+        QTest.keyClick(results, Qt.Key.Key_Return)
+        found = await screen.wait_for(QLineEdit, "Find in conversation")
+        await until(lambda: found.accessibleDescription() == "1 of 1")
+        transcript = screen.window.page.transcript
+        await until(lambda: not transcript.finder._is_coming and transcript.row_viewport.rows.top > 1000)
 
     on_screen(work)
 

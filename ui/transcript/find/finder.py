@@ -85,6 +85,9 @@ SLICE_SECONDS = 0.004
 _REST_MS = 80
 """Milliseconds before changed rows are counted again."""
 
+_WAIT_MS = 20
+"""Milliseconds until it is seen again whether the worker has prepared what is long."""
+
 
 @dataclass(frozen=True, slots=True)
 class FindStatus:
@@ -264,6 +267,9 @@ class Finder(QObject):
                 self._work = None
             elif self._current is None and (match := self._search_origin.choose_match(self._counts, index)):
                 self._go_to(*match)
+            if self._texts.is_waiting:
+                break
+        self._timer.setInterval(_WAIT_MS if self._texts.is_waiting else 0)
         if self._work is None and not self._is_coming:
             self._timer.stop()
         if self._work is None:

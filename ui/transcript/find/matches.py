@@ -222,9 +222,11 @@ class MatchCounts:
             self._listed = index, matches
         return self._listed[1]
 
-    def _matches(self, index: int, first: int = 0) -> Iterator[tuple[TextRun | None, list[TextRange]]]:
+    def _matches(
+        self, index: int, first: int = 0, *, waits: bool = False
+    ) -> Iterator[tuple[TextRun | None, list[TextRange]]]:
         """Yield the matches by text run, those of long ones in parts."""
-        for text_run in self._texts.text_runs_of(index, first):
+        for text_run in self._texts.text_runs_of(index, first, waits=waits):
             if text_run is None:
                 yield None, []
             else:
@@ -278,7 +280,7 @@ class MatchCounts:
         first, count = self._final.get(index, (0, 0))
         final, settled = self._final_block_count(index), count
         places = RowMatches()
-        for text_run, spans in self._matches(index, first):
+        for text_run, spans in self._matches(index, first, waits=True):
             count += len(spans)
             if text_run and spans:
                 places.add(text_run, spans)

@@ -155,6 +155,9 @@ _EXTRA_LENGTH = 150
 _STEP_SECONDS = 0.002
 """Seconds for one step of parsing a long text."""
 
+_PATIENCE_SECONDS = 10.0
+"""So long the worker is waited for, which may have failed."""
+
 
 class SearchableTexts:
     """The text runs of the rows of one list, with everything unfolded and parsed."""
@@ -163,18 +166,34 @@ class SearchableTexts:
         self._rows = rows
         self._cache: dict[str, list[TextRun]] = {}
         self._size = 0
+        self.is_waiting = False
 
-    def text_runs_of(self, index: int, first: int = 0) -> Iterator[TextRun | None]:
-        """Yield the text runs of a row from a block on, and None whenever parsing took a while."""
+    def text_runs_of(self, index: int, first: int = 0, *, waits: bool = False) -> Iterator[TextRun | None]:
+        """Yield the text runs of a row from a block on, and None whenever parsing took a while.
+
+        `waits`: yield None too while the worker prepares what is long, for a few seconds; `is_waiting` then.
+        """
         item = self._rows.transcript[index]
         row, kept = self._rows.existing_row(index), self._cache.get(item.id)
-        if row and row.unfolded and first_lazy_section(row) is None:
+        if row and row.unfolded and first_lazy_section(row) is None and not row.is_preparing:
             yield from _read_in_steps(row.blocks[first:])
             yield from iter_text_runs(row, first)
         elif kept is not None:
             yield from (text_run for text_run in kept if text_run.first >= first)
         else:
-            yield from self._read(make_unfolded_row(item, self._rows.render_context), first)
+            row = make_unfolded_row(item, self._rows.render_context)
+            if waits and row.is_preparing:
+                yield from self._wait_for(row)
+            yield from self._read(row, first)
+
+    def _wait_for(self, row: Row) -> Iterator[None]:
+        give_up = perf_counter() + _PATIENCE_SECONDS
+        self.is_waiting = True
+        try:
+            while row.is_preparing and perf_counter() < give_up:
+                yield None
+        finally:
+            self.is_waiting = False
 
     def _read(self, row: Row, first: int) -> Iterator[TextRun | None]:
         index = 0
@@ -189,7 +208,7 @@ class SearchableTexts:
             if text_run.first >= first:
                 yield text_run
         size = _text_length(text_runs)
-        if not row.is_open and self._size + size <= _MAX_CACHED_LENGTH:
+        if not (row.is_open or row.is_preparing) and self._size + size <= _MAX_CACHED_LENGTH:
             self._size += size
             self._cache[row.item.id] = text_runs
 

@@ -138,6 +138,8 @@ class Row:
     """Whether its text belongs to a copy of several rows."""
     footer_gap = 4
     """Pixels at 100 % between the last block and the footer."""
+    is_preparing = False
+    """Whether the worker makes a block of it, in whose place a few words stand."""
 
     def __init__(self, item: Item, render_context: RenderContext) -> None:
         self.item = item

@@ -131,8 +131,8 @@ class ToolRow(Row):
         self._fed_length = 0
         self._live: tuple[int, OutputBlock | OutputTailBlock] | None = None
         self._since: float | None = None
-        # Whether the worker makes a block of it, and whether that is because the person unfolded it.
-        self._is_timing = self._is_pressed = False
+        # Whether the person unfolded it and waits for the worker.
+        self._is_pressed = False
         self._undo = partial(render_context.signals.undo_requested.emit, item.id)
         self._redo = partial(render_context.signals.redo_requested.emit, item.id)
         px, gap = render_context.style.px, render_context.style.gap
@@ -154,7 +154,7 @@ class ToolRow(Row):
 
     def build(self) -> None:
         """Make the whole card anew."""
-        self._live, self._is_timing = None, False
+        self._live, self.is_preparing = None, False
         self._start_timer()
         head = call_header(self._call, self._since, unfolded=self.unfolded)
         self.add(HeaderBlock(head, self._toggle, self._undo if self._call.can_be_undone else self._redo))
@@ -291,13 +291,13 @@ class ToolRow(Row):
     def _large_block(self, what: str, source: object, make: Callable[[], Block]) -> Block | None:
         """Return a block that the worker makes; None until then."""
         block = self.render_context.large_block(self.item.id, what, source, make, self._on_large_block)
-        self._is_timing |= block is None
+        self.is_preparing |= block is None
         return block
 
     def _on_large_block(self) -> None:
         was_pressed = self._is_pressed
         self.refresh("state")
-        self._is_pressed = was_pressed and self._is_timing
+        self._is_pressed = was_pressed and self.is_preparing
         # What the person pressed stays under the pointer, however late it unfolds.
         notify = self.render_context.signals.changed if was_pressed else self.render_context.signals.content_arrived
         notify.emit(self.item.id)
@@ -322,7 +322,7 @@ class ToolRow(Row):
 
     def _toggle(self) -> None:
         super()._toggle()
-        self._is_pressed = self._is_timing
+        self._is_pressed = self.is_preparing
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """Paint the card."""
