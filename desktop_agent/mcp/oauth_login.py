@@ -71,11 +71,12 @@ class CallbackListener:
     async def listen(self, port: int) -> AsyncGenerator[None]:
         """Listen at this port, or at another where it is taken; 0 is any free one. Raises OSError."""
         try:
-            server = await asyncio.start_server(self._serve, CALLBACK_HOST, port, limit=_MAX_REQUEST_BYTES)
+            server = await self._bind(port)
         except OSError:
-            server = await asyncio.start_server(self._serve, CALLBACK_HOST, 0, limit=_MAX_REQUEST_BYTES)
+            server = await self._bind(0)
         self.address = f"http://{CALLBACK_HOST}:{server.sockets[0].getsockname()[1]}{_CALLBACK_PATH}"
         try:
+            await server.start_serving()
             yield
         finally:
             self._answer.cancel()
@@ -85,6 +86,12 @@ class CallbackListener:
                     writer.close()
             server.close()
             await server.wait_closed()
+
+    async def _bind(self, port: int) -> asyncio.Server:
+        # Serving begins apart: asyncio waits there, and a server whose start is cancelled would never be closed.
+        return await asyncio.start_server(
+            self._serve, CALLBACK_HOST, port, limit=_MAX_REQUEST_BYTES, start_serving=False
+        )
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.append(writer)

@@ -36,7 +36,11 @@ class DemoServer:
     async def start(self) -> str:
         """Listen, and return the base URL. Raises OSError if the system has no free port."""
         if self._server is None:
-            self._server = await asyncio.start_server(self._on_connect, "127.0.0.1", 0, limit=HEAD_LIMIT)
+            # Serving begins apart: asyncio waits there, and a server whose start is cancelled could not be closed.
+            self._server = await asyncio.start_server(
+                self._on_connect, "127.0.0.1", 0, limit=HEAD_LIMIT, start_serving=False
+            )
+        await self._server.start_serving()
         port = self._server.sockets[0].getsockname()[1]
         return f"http://127.0.0.1:{port}/v1"
 

@@ -2,7 +2,10 @@
 
 import asyncio
 
+import pytest
+
 from desktop_agent.mcp.oauth_login import CallbackListener
+from tests.fakes.listening import cancel_after, record_bound_sockets
 from tests.fakes.mcp_client import until
 
 
@@ -19,3 +22,15 @@ async def test_who_only_holds_connections_open_keeps_the_answer_from_none():
         for _, each in [*idle, (reader, writer)]:
             each.transport.abort()
         await until(lambda: not listener._open)
+
+
+@pytest.mark.parametrize("turns", range(1, 9))
+async def test_a_sign_in_that_is_cancelled_at_any_moment_stops_listening(monkeypatch, turns):
+    bound = record_bound_sockets(monkeypatch)
+
+    async def listen():
+        async with CallbackListener().listen(0):
+            await asyncio.Event().wait()
+
+    await cancel_after(turns, listen())
+    assert [each for each in bound if each.fileno() != -1] == []

@@ -17,6 +17,7 @@ from desktop_agent.providers.demo import scripted_model
 from desktop_agent.providers.demo.script import split_pieces
 from desktop_agent.providers.demo.server import DemoServer
 from desktop_agent.types.blocks import Text, ToolResult
+from tests.fakes.listening import cancel_after, record_bound_sockets
 from tests.fakes.recording_server import RecordingServer, RequestRecord
 from tests.frame.patience import PATIENCE
 
@@ -451,6 +452,17 @@ async def test_a_request_sent_before_the_answer_ended_is_answered_too(client: ht
         assert b"[DONE]" in await reader.readuntil(b"\r\n0\r\n\r\n")
     writer.close()
     await writer.wait_closed()
+
+
+@pytest.mark.parametrize("turns", range(1, 9))
+async def test_a_start_that_is_cancelled_at_any_moment_can_be_closed(
+    monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    bound = record_bound_sockets(monkeypatch)
+    server = DemoServer()
+    await cancel_after(turns, server.start())
+    await server.aclose()
+    assert [each for each in bound if each.fileno() != -1] == []
 
 
 def test_pieces_are_small_and_join_to_the_text() -> None:
