@@ -34,6 +34,8 @@ class _Server:
         self.hint = logind == "locked"
         self.last = 0
         self.shown: set[int] = set()
+        self.is_holding = False
+        self.held: list[Any] = []
 
     async def take_names(self, *names: str) -> None:
         async with DBusRouter(self.connection) as router:
@@ -49,6 +51,7 @@ class _Server:
 
     async def _answer(self, message: Any) -> None:
         method, body = message.header.fields.get(HeaderFields.member), message.body
+        told: list[tuple[str, Any]] = []
         match method:
             case "GetCapabilities":
                 reply = new_method_return(message, "as", (self.capabilities,))
@@ -56,7 +59,7 @@ class _Server:
                 number = body[1] or self.last + 1
                 self.last = max(self.last, number)
                 self.shown.add(number)
-                _tell("shown", [number, body[3], body[4], body[5]])
+                told.append(("shown", [number, body[3], body[4], body[5]]))
                 reply = new_method_return(message, "u", (number,))
             case "CloseNotification" if body[0] in self.shown:
                 await self.close(body[0], 3)
@@ -64,11 +67,17 @@ class _Server:
             case "Get" if body == (f"{LOGIND}.Session", "LockedHint"):
                 reply = new_method_return(message, "v", (("b", self.hint),))
             case "GetActive":
-                _tell("asked", self.is_locked)
+                told.append(("asked", self.is_locked))
                 reply = new_method_return(message, "b", (self.is_locked,))
             case _:
                 reply = new_error(message, "org.freedesktop.DBus.Error.Failed", "s", (f"no {method}",))
-        await self.connection.send(reply)
+        if self.is_holding and method == "Notify":
+            self.held.append(reply)
+        else:
+            # First: whoever reads what was told may end this process at once.
+            await self.connection.send(reply)
+        for what, value in told:
+            _tell(what, value)
 
     async def close(self, number: int, reason: int) -> None:
         self.shown.discard(number)
@@ -85,6 +94,12 @@ class _Server:
                 other = await open_dbus_connection("SESSION")
                 await other.send(_signal("ActionInvoked", "us", (number, action)))
                 await other.close()
+            case ["hold"]:
+                self.is_holding = True
+            case ["release"]:
+                self.is_holding = False
+                for reply in self.held:
+                    await self.connection.send(reply)
             case ["lock", is_locked]:
                 self.is_locked = is_locked
             case _:
@@ -152,6 +167,14 @@ class NotificationServer:
     def forge(self, number: int, action: str) -> None:
         """A click that another program on the bus claims to have seen."""
         self._order("forge", number, action)
+
+    def hold(self) -> None:
+        """Show what comes from now on, and do not answer that."""
+        self._order("hold")
+
+    def release(self) -> None:
+        """Give the answers that are due, and answer again."""
+        self._order("release")
 
     def lock(self, *, is_locked: bool) -> None:
         self._order("lock", is_locked)

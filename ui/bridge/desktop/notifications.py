@@ -115,7 +115,11 @@ class _NotificationServer:
             for _ in range(2):
                 if not await self._connect() or not await self._find_server():
                     return
-                number = await self._notify(key, title, text, actions)
+                try:
+                    number = await self._notify(key, title, text, actions)
+                except TimeoutError:
+                    # It may be shown all the same: never send it again.
+                    return
                 if number is not None:
                     offered = [name for name, _ in actions] if "actions" in self._capabilities else []
                     self._shown[key] = _Shown(number, frozenset((SHOW, *offered)))
@@ -192,7 +196,7 @@ class _NotificationServer:
             names = ["default", _PROGRAM, *(part for action in actions for part in action)]
         replaces = self._shown[key].number if key in self._shown else 0
         words = (_PROGRAM, replaces, _DESKTOP_ENTRY, title, body, names, hints, -1)
-        reply = await self._call(self._owner, "Notify", "susssasa{sv}i", words)
+        reply = await self._request(self._owner, "Notify", "susssasa{sv}i", words)
         return None if reply is None else int(reply.body[0])
 
     async def _close_notification(self, number: int) -> None:
@@ -234,6 +238,13 @@ class _NotificationServer:
 
     async def _call(self, to: str, method: str, signature: str | None, words: tuple[Any, ...]) -> Any:
         """Return the server's reply; None if it refuses, is gone or does not answer in time."""
+        try:
+            return await self._request(to, method, signature, words)
+        except TimeoutError:
+            return None
+
+    async def _request(self, to: str, method: str, signature: str | None, words: tuple[Any, ...]) -> Any:
+        """Return the server's reply; None if it refuses or is gone. Raises TimeoutError."""
         from jeepney import DBusAddress, MessageType  # pyright: ignore[reportMissingTypeStubs]
         from jeepney import new_method_call as call  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
         from jeepney.io.common import RouterClosed  # pyright: ignore[reportMissingTypeStubs]
@@ -245,6 +256,8 @@ class _NotificationServer:
         except (OSError, EOFError, KeyError, RouterClosed, TimeoutError) as error:
             _log.info("the notification server cannot be asked: %r", error)
             await self.close()
+            if isinstance(error, TimeoutError):
+                raise
             return None
         if reply.header.message_type is MessageType.error:
             _log.info("the notification server refuses %s: %s", method, reply.body)

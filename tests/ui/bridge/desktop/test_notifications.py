@@ -4,6 +4,7 @@ from contextlib import ExitStack
 
 from tests.fakes.notification_server import notification_server
 from tests.fakes.qt_loop import Heard, until
+from ui.bridge.desktop import notifications as module
 from ui.bridge.desktop.notifications import DesktopNotifications
 from ui.bridge.event_loop import BackgroundTasks
 
@@ -115,5 +116,23 @@ def test_the_server_that_takes_the_place_of_another_is_asked_what_it_can(in_loop
             server.click(1, "show")
             await until(lambda: activated)
             assert activated == [("b", "show")]
+
+    run(in_loop, work)
+
+
+def test_what_a_slow_server_shows_is_not_sent_again(in_loop, bus, monkeypatch):
+    async def work(notifications):
+        with notification_server(bus) as server:
+            notifications.show("a", "A", "a")
+            await until(lambda: not notifications._tasks._running)
+            server.hold()
+            with monkeypatch.context() as patch:
+                patch.setattr(module, "_REPLY_SECONDS", 0.2)
+                notifications.show("b", "B", "b")
+                await until(lambda: not notifications._tasks._running)
+            server.release()
+            notifications.show("c", "C", "c")
+            await until(lambda: [title for _, title, _, _ in server.shown][-1] == "C")
+            assert [title for _, title, _, _ in server.shown] == ["A", "B", "C"]
 
     run(in_loop, work)
