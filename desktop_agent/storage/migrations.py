@@ -6,6 +6,7 @@ surroundings knows by it to which table the row belongs.
 """
 
 import os
+import re
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -131,6 +132,7 @@ MIGRATIONS: tuple[str, ...] = (
     usage_table.TABLES,
     schedule_rows.TABLES,
 )
+_MADE = re.compile(r"^\s*(?:CREATE TABLE (\w+)|ALTER TABLE (\w+) ADD COLUMN (\w+))", re.MULTILINE)
 TABLES_BY_MARK: dict[int, str] = {
     101: "conversations",
     102: "messages",
@@ -163,13 +165,28 @@ def has_views(connection: sqlite3.Connection) -> bool:
 
 
 def has_strange_schema(connection: sqlite3.Connection, steps: Sequence[str] = MIGRATIONS) -> bool:
-    """Return whether there are views, or triggers that are none of ours: what they do is not for us to find out.
+    """Return whether there are views, or triggers that are none of ours: what they do is not for us to find out; or
+    whether the version it claims is not that of its tables.
 
     Raises sqlite3.Error.
     """
     own = "\n".join(steps)
     triggers = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger'")
-    return has_views(connection) or any(text_of(sql) not in own for (sql,) in triggers)
+    is_foreign = has_views(connection) or any(text_of(sql) not in own for (sql,) in triggers)
+    return is_foreign or _has_wrong_version(connection, steps)
+
+
+def _has_wrong_version(connection: sqlite3.Connection, steps: Sequence[str]) -> bool:
+    """Return whether a table or column of an earlier step is missing, or one of a step to come is there."""
+    version = schema_version(connection)
+    made, to_come = (set(_MADE.findall("\n".join(part))) for part in (steps[:version], steps[version:]))
+    tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    present = {(text_of(name), "", "") for (name,) in tables}
+    for _, table, _ in made | to_come:
+        if table:
+            columns = connection.execute(f"PRAGMA table_info({table})")
+            present |= {("", table, text_of(column[1])) for column in columns}
+    return not made <= present or not present.isdisjoint(to_come - made)
 
 
 def refuse_newer(connection: sqlite3.Connection, path: Path, steps: Sequence[str] = MIGRATIONS) -> None:

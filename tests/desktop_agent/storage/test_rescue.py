@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.storage.files import delete_with_logs, find_set_aside
-from desktop_agent.storage.migrations import TABLES_BY_MARK
+from desktop_agent.storage.migrations import MIGRATIONS, TABLES_BY_MARK
 from desktop_agent.storage.opening import open_read_only
 from desktop_agent.storage.records import Draft
 from desktop_agent.storage.rescue import read_rows, rebuild_database
@@ -432,6 +432,9 @@ STRANGE = {
     "a trigger": ("CREATE TRIGGER strange AFTER INSERT ON messages BEGIN DELETE FROM conversations; END",),
     "a view": ("ALTER TABLE conversations RENAME TO c", "CREATE VIEW conversations AS SELECT * FROM c"),
     "a version below zero": ("PRAGMA user_version = -5",),
+    "an older version that has today's columns": ("PRAGMA user_version = 3",),
+    "an older version that has today's tables": (f"PRAGMA user_version = {len(MIGRATIONS) - 1}",),
+    "a table that is gone": ("DROP TRIGGER schedule_prompt_stored", "DROP TABLE schedule_runs"),
 }
 
 
