@@ -133,12 +133,14 @@ async def _export(arguments: _Arguments) -> int:
         ids = arguments.ids or [record.id for record in await history.conversations(archived=None)]
         result = await history.export(ids, target, ExportFormat(arguments.format or _format_of(target)))
     if arguments.json:
-        _print_json({"files": list(map(str, result.files)), "lost_pictures": result.lost_pictures})
+        _print_json({**asdict(result), "files": list(map(str, result.files))})
     else:
         _print("\n".join(map(str, result.files)))
     if result.lost_pictures:
         write_remark(f"Pictures that could not be read: {result.lost_pictures}. Their places are kept.")
-    return DONE
+    if result.gone:
+        write_remark(f"Not there, or deleted meanwhile, so not exported: {', '.join(result.gone)}.")
+    return ERROR if result.gone and arguments.ids else DONE
 
 
 def _format_of(target: Path) -> str:

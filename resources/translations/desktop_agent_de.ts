@@ -9470,6 +9470,10 @@ Aufwärts zu: {1}</translation>
         <translation>Beschädigte Dateien, die endgültig Gelöschtes vielleicht noch enthalten: {damaged}.</translation>
     </message>
     <message>
+        <source>Deleted meanwhile, so not exported ({count}): {titles}.</source>
+        <translation>Inzwischen gelöscht und daher nicht exportiert ({count}): {titles}.</translation>
+    </message>
+    <message>
         <source>Deleting…</source>
         <translation>Wird gelöscht…</translation>
     </message>

@@ -9469,6 +9469,10 @@ Go up to: {1}</source>
         <translation>可能仍含有已永久删除内容的损坏文件：{damaged}。</translation>
     </message>
     <message>
+        <source>Deleted meanwhile, so not exported ({count}): {titles}.</source>
+        <translation>其间已被删除，因此未导出（{count}）：{titles}。</translation>
+    </message>
+    <message>
         <source>Deleting…</source>
         <translation>正在删除…</translation>
     </message>

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from desktop_agent.engine.exchange.conversation_exchange import (
 from desktop_agent.engine.exchange.found_histories import FoundProgram
 from desktop_agent.exchange.print_export import PrintedPart
 from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.errors import WrongUse
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.unstored import UnstoredConversations
 
@@ -34,6 +36,7 @@ class Exchange(QObject):
     progressed = Signal(int, int)
     """How much of how much is done."""
     exported = Signal(ExportResult)
+    """`gone` has the titles, where they are known."""
     imported = Signal(ImportResult)
     programs_found = Signal(list)
     """The FoundPrograms, in the order in which they are shown."""
@@ -106,8 +109,9 @@ class Exchange(QObject):
         *,
         in_folder: bool,
     ) -> None:
-        wanted = await self._wanted(ids)
-        self.exported.emit(await self._exchange.export(wanted, target, export_format, progress, in_folder=in_folder))
+        wanted, titles = await self._wanted(ids), await self._titles()
+        result = await self._exchange.export(wanted, target, export_format, progress, in_folder=in_folder)
+        self.exported.emit(replace(result, gone=tuple(titles.get(id_, id_) for id_ in result.gone)))
 
     async def _export_pdf(self, target: Path, conversation_id: str, progress: Progress) -> None:
         (conversation,) = await self._wanted([conversation_id])
@@ -117,15 +121,25 @@ class Exchange(QObject):
     async def _export_pdfs(self, folder: Path, ids: Sequence[str] | None, progress: Progress) -> None:
         wanted = await self._wanted(ids)
         require_any(wanted)
+        titles = await self._titles()
         names = await asyncio.to_thread(ExportFolder, folder, "pdf")
         files: list[Path] = []
+        gone: list[str] = []
         lost = 0
         for conversation in wanted:
-            progress(len(files), len(wanted))
-            title = await self._title_of(conversation)
-            files.append(names.path_for(title))
-            lost += await self._print(conversation, title, files[-1], lambda _done, _total: None)
-        self.exported.emit(ExportResult(tuple(files), lost))
+            progress(len(files) + len(gone), len(wanted))
+            try:
+                title = await self._title_of(conversation)
+                path = names.path_for(title)
+                lost += await self._print(conversation, title, path, lambda _done, _total: None)
+            except WrongUse:
+                id_ = conversation if isinstance(conversation, str) else conversation.id
+                gone.append(titles.get(id_, id_))
+                if len(gone) == len(wanted):
+                    raise
+            else:
+                files.append(path)
+        self.exported.emit(ExportResult(tuple(files), lost, tuple(gone)))
 
     async def _print(self, conversation: ConversationTree | str, title: str, target: Path, progress: Progress) -> int:
         """Print a conversation into a file; return the number of lost pictures."""
@@ -145,6 +159,10 @@ class Exchange(QObject):
         # What was said a moment ago may wait for the disk.
         await self._engine.write_all()
         return await self._all_ids() if ids is None else [self._in_memory_or_id(one) for one in ids]
+
+    async def _titles(self) -> dict[str, str]:
+        """Return the titles by id, of what may be deleted by another process meanwhile."""
+        return {record.id: record.title for record in await self._engine.store.list_conversations()}
 
     async def _title_of(self, conversation: ConversationTree | str) -> str:
         if isinstance(conversation, str):

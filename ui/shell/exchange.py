@@ -9,7 +9,7 @@ from PySide6.QtCore import QDir, QLocale, QObject, QStandardPaths, Qt, Signal, S
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QFrame, QWidget
 
-from desktop_agent.types.errors import Sentence
+from desktop_agent.types.errors import Sentence, join_remedy
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.exchange import Exchange, ExportFormat, ExportResult, FoundProgram, ImportResult
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _KEY = "exchange"
 _MAX_LINES = 200
+_MAX_TITLES = 5
+_MAX_TITLE = 60
 
 
 def _suffix(export_format: ExportFormat | None) -> str:
@@ -39,6 +41,12 @@ def _is_folder(export_format: ExportFormat | None, ids: Sequence[str] | None) ->
     """Return whether each conversation becomes a file of its own."""
     is_page = export_format not in {ExportFormat.ARCHIVE, ExportFormat.JSON}
     return is_page and (ids is None or len(ids) > 1)
+
+
+def _gone_conversations(titles: Sequence[str]) -> Sentence:
+    shown = [f"“{show_hidden(title[:_MAX_TITLE])}”" for title in titles[:_MAX_TITLES]]
+    values = {"count": str(len(titles)), "titles": ", ".join(shown + ["…"] * (len(titles) > len(shown)))}
+    return Sentence("Deleted meanwhile, so not exported ({count}): {titles}.", values)
 
 
 class ExchangePresenter(QObject):
@@ -201,10 +209,13 @@ class ExchangePresenter(QObject):
     def _show_exported(self, result: ExportResult) -> None:
         path = result.files[0] if len(result.files) == 1 else result.files[0].parent
         sentence = Sentence("Exported to “{path}”.", {"path": show_hidden(str(path))})
-        remedy = None
+        remarks: list[Sentence] = []
         if result.lost_pictures:
             words = "Pictures that could not be read: {count}. Their places are kept."
-            remedy = Sentence(words, {"count": str(result.lost_pictures)})
+            remarks.append(Sentence(words, {"count": str(result.lost_pictures)}))
+        if result.gone:
+            remarks.append(_gone_conversations(result.gone))
+        remedy = remarks[0] if len(remarks) == 1 else join_remedy(*remarks) if remarks else None
         level = "notice" if remedy else "remark"
         folder = partial(self._opener.open_folder, result.files[0].parent)
         buttons = (BannerButton(self.tr("Open folder"), folder),)

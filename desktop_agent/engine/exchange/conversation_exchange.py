@@ -64,10 +64,14 @@ _SINGLE_FILES = {ExportFormat.ARCHIVE, ExportFormat.JSON}
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What was written: the files, and how many pictures could not be read."""
+    """What was written: the files, and how many pictures could not be read.
+
+    `gone` are the ids of conversations that are not there, such as those that were deleted meanwhile.
+    """
 
     files: tuple[Path, ...]
     lost_pictures: int = 0
+    gone: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -100,8 +104,8 @@ class ConversationExchange:
         That is a file for JSON, for an archive, and for one conversation in another format; for several of them, and
         with `in_folder` or where it is a folder already for one too, it is a folder. Pictures of Markdown lie in the
         folder `pictures` beside it.
-        Raises WrongUse for an unknown conversation, StorageFailed, and ExtraMissing where the libraries of the format
-        are not installed.
+        Raises WrongUse where none of the conversations is there, StorageFailed, and ExtraMissing where the libraries of
+        the format are not installed.
         """
         export = _Export(target, export_format, on_progress, in_folder=in_folder)
         return await self._in_thread(lambda store: export.run(store, conversations))
@@ -233,6 +237,7 @@ class _Export:
         self._format = export_format
         self._on_progress = on_progress
         self._lost = 0
+        self._gone: list[str] = []
 
     def run(self, store: _BlockingStore, conversations: Sequence[str | ConversationTree]) -> ExportResult:
         self._store = store
@@ -240,8 +245,10 @@ class _Export:
         try:
             if self._format in _SINGLE_FILES:
                 self._write(self._target, lambda file: self._write_all(file, conversations))
-                return ExportResult((self._target,), self._lost)
-            return ExportResult(tuple(self._write_each(conversations)), self._lost)
+                files = (self._target,)
+            else:
+                files = tuple(self._write_each(conversations))
+            return ExportResult(files, self._lost, tuple(self._gone))
         except OSError as error:
             raise file_error(error, self._target) from error
 
@@ -282,7 +289,17 @@ class _Export:
         for done, conversation in enumerate(conversations):
             if self._on_progress is not None:
                 self._on_progress(done, len(conversations))
-            yield self._store.load(conversation) if isinstance(conversation, str) else conversation
+            if not isinstance(conversation, str):
+                yield conversation
+                continue
+            try:
+                tree = self._store.load(conversation)
+            except WrongUse:
+                self._gone.append(conversation)
+                if len(self._gone) == len(conversations):
+                    raise
+            else:
+                yield tree
 
     def _write(self, path: Path, write: Callable[[IO[bytes]], object]) -> None:
         """Write a file that has its name only when it is whole. A link stays, and what it leads to is replaced."""

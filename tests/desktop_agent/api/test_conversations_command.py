@@ -266,6 +266,14 @@ def test_what_is_exported_is_imported_elsewhere(terminal: Terminal, tmp_path: Pa
             assert after.read(name) == before.read(name).replace(b'"workspace":"/somewhere"', b'"workspace":null')
 
 
+def test_one_that_is_not_there_keeps_no_other_from_the_export(terminal: Terminal, tmp_path: Path) -> None:
+    target = tmp_path / "all.json"
+    code, out, err = terminal.run("export", "imported", "nothing", "--to", str(target), "--json")
+    assert (code, json.loads(out)["gone"]) == (1, ["nothing"])
+    assert "not exported: nothing." in err
+    assert [tree["id"] for tree in json.loads(target.read_text())["conversations"]] == ["imported"]
+
+
 def test_pages_are_exported_one_or_all(terminal: Terminal, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     terminal.json("export", "imported", "--to", str(page))

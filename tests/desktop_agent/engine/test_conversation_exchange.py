@@ -17,7 +17,7 @@ from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.conversation_tree import ConversationTree
-from desktop_agent.types.errors import DiskFull, StorageFailed
+from desktop_agent.types.errors import DiskFull, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message, Role
 from tests.desktop_agent.storage.test_conversation_trees import TREE
 
@@ -84,6 +84,36 @@ async def test_an_import_that_is_cancelled_has_ended(store: Store, tmp_path: Pat
         assert step.calls == 2
     finally:
         await empty.close()
+
+
+@pytest.mark.parametrize("export_format", ExportFormat)
+async def test_what_another_process_deletes_meanwhile_is_left_out_and_named(
+    store: Store, tmp_path: Path, export_format: ExportFormat
+) -> None:
+    other, loop = await Store.open(tmp_path / "data"), asyncio.get_running_loop()
+
+    async def delete() -> None:
+        await other.delete_conversation("3")
+        await other.purge_conversation("3")
+
+    def delete_at_second(done: int, _: int) -> None:
+        if done == 1:
+            asyncio.run_coroutine_threadsafe(delete(), loop).result()
+
+    exchange, ids = ConversationExchange(store), [str(number) for number in range(5)]
+    target = tmp_path / "out"
+    result = await exchange.export(ids, target, export_format, delete_at_second)
+    await other.close()
+    assert result.gone == ("3",)
+    if target.is_dir():
+        assert len(result.files) == len(list(target.glob(f"*.{export_format}"))) == 4
+    else:
+        assert len((await exchange.import_file(target)).added) == 0
+        assert (await exchange.import_file(target)).present == 4
+    for wanted in (["3"], ["3", "nothing"]):
+        with pytest.raises(WrongUse, match="There is no conversation"):
+            await exchange.export(wanted, tmp_path / "none.json", ExportFormat.JSON)
+    assert not (tmp_path / "none.json").exists()
 
 
 async def test_nothing_in_a_folder_is_replaced_by_an_export_into_it(store: Store, tmp_path: Path) -> None:

@@ -85,3 +85,26 @@ def test_a_folder_that_cannot_be_made_is_said(on_screen, tmp_path):
         assert (tmp_path / "taken").read_text() == ""
 
     on_screen(work, *TURNS[:1])
+
+
+@pytest.mark.parametrize("words", ["Web pages", "PDF files"])
+def test_one_that_is_deleted_meanwhile_is_named_and_the_others_are_there(on_screen, tmp_path, monkeypatch, words):
+    async def work(screen):
+        ids = await two(screen)
+        exchange = screen.desk.exchange()._exchange
+        read_titles = exchange._titles
+
+        async def read_and_delete():
+            titles = await read_titles()
+            await screen.engine.store.delete_conversation(ids[0])
+            await screen.engine.store.purge_conversation(ids[0])
+            return titles
+
+        monkeypatch.setattr(exchange, "_titles", read_and_delete)
+        monkeypatch.setattr(screen.banners, "clear", lambda: None)
+        screen.window.findChild(OrganisePresenter).act_on("export", ids)
+        await choose(screen, words, tmp_path / "pages")
+        assert len(list((tmp_path / "pages").iterdir())) == 1
+        assert "Deleted meanwhile, so not exported (1): “precious”." in shown(screen)
+
+    on_screen(work, *TURNS)
