@@ -1196,6 +1196,10 @@
         <source>Delete them too</source>
         <translation>Auch diese löschen</translation>
     </message>
+    <message>
+        <source>These folders are gone</source>
+        <translation>Diese Ordner gibt es nicht mehr</translation>
+    </message>
 </context>
 <context>
     <name>ElicitationForm</name>
@@ -9378,6 +9382,10 @@ Aufwärts zu: {1}</translation>
         <translation>Gelöschte Sicherungen und Kopien: {count}.</translation>
     </message>
     <message>
+        <source>Backups were written into folders that are not there now, and may have it too: {folders}.</source>
+        <translation>Sicherungen wurden auch in Ordner geschrieben, die jetzt nicht da sind, und können es ebenfalls enthalten: {folders}.</translation>
+    </message>
+    <message>
         <source>Bind the command “desktop-agent --quick-ask” to a key in the settings of your desktop.</source>
         <translation>Legen Sie den Befehl „desktop-agent --quick-ask“ in den Einstellungen Ihres Desktops auf eine Taste.</translation>
     </message>
@@ -9512,6 +9520,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Files that the other version changed stay as they are.</source>
         <translation>Dateien, die die andere Version geändert hat, bleiben, wie sie sind.</translation>
+    </message>
+    <message>
+        <source>Folders with backups that are not there now, and may still have what was deleted for good: {folders}.</source>
+        <translation>Ordner mit Sicherungen, die jetzt nicht da sind und noch enthalten können, was endgültig gelöscht wurde: {folders}.</translation>
     </message>
     <message>
         <source>Free some space, or save it on another disk.</source>

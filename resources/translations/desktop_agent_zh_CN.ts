@@ -1196,6 +1196,10 @@
         <source>Delete them too</source>
         <translation>把它们也删除</translation>
     </message>
+    <message>
+        <source>These folders are gone</source>
+        <translation>这些文件夹已不存在</translation>
+    </message>
 </context>
 <context>
     <name>ElicitationForm</name>
@@ -9377,6 +9381,10 @@ Go up to: {1}</source>
         <translation>已删除的备份和副本：{count}。</translation>
     </message>
     <message>
+        <source>Backups were written into folders that are not there now, and may have it too: {folders}.</source>
+        <translation>备份还曾写入现在不存在的文件夹，其中可能也有这些内容：{folders}。</translation>
+    </message>
+    <message>
         <source>Bind the command “desktop-agent --quick-ask” to a key in the settings of your desktop.</source>
         <translation>请在桌面设置中将命令“desktop-agent --quick-ask”绑定到一个按键。</translation>
     </message>
@@ -9511,6 +9519,10 @@ Go up to: {1}</source>
     <message>
         <source>Files that the other version changed stay as they are.</source>
         <translation>另一版本更改的文件保持不变。</translation>
+    </message>
+    <message>
+        <source>Folders with backups that are not there now, and may still have what was deleted for good: {folders}.</source>
+        <translation>以下备份文件夹现在不存在，其中可能仍有已永久删除的内容：{folders}。</translation>
     </message>
     <message>
         <source>Free some space, or save it on another disk.</source>

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from desktop_agent.storage.backups.backup import (
     BACKUP_FOLDER,
     Backup,
     StoredCounts,
+    find_backup_folders,
     find_with_conversations,
     find_with_message,
+    forget_backup_folders,
     is_backup_due,
     list_backups,
     remove_backup,
@@ -63,9 +66,9 @@ class Backups(QObject):
     """The Path of a new data folder that can be opened."""
     noticed = Signal(object)
     """A Sentence about an automatic backup that could not be written; once until one could."""
-    deleted_but_kept = Signal(list, list)
+    deleted_but_kept = Signal(list, list, list)
     """The Paths of backups and copies that still have what was deleted for good, and of damaged files that may have it:
-    what these hold nobody can say.
+    what these hold nobody can say; and of folders that had backups and are not there now.
     """
 
     def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
@@ -157,21 +160,33 @@ class Backups(QObject):
 
     async def find_with(self, conversation_ids: Collection[str]) -> None:
         """Find what has these conversations still; `deleted_but_kept` names it, if there is anything."""
-        await self._offer(await find_with_conversations(await self._all_paths(), conversation_ids))
+        await self._offer(lambda paths: find_with_conversations(paths, conversation_ids))
 
     async def find_with_message(self, conversation_id: str, message_id: str) -> None:
         """Find what has this message still; `deleted_but_kept` names it, if there is anything."""
-        await self._offer(await find_with_message(await self._all_paths(), conversation_id, message_id))
+        await self._offer(lambda paths: find_with_message(paths, conversation_id, message_id))
 
-    async def _offer(self, found: Sequence[Path]) -> None:
+    def forget_folders(self, folders: Sequence[Path]) -> None:
+        """Name these folders, which are not there, no more."""
+        self._tasks.start(forget_backup_folders(self._engine.folder, folders))
+
+    async def _offer(self, find: Callable[[Sequence[Path]], Awaitable[Sequence[Path]]]) -> None:
+        folders, gone = await find_backup_folders(self._engine.folder)
+        found = await find([*await self._all_backups(folders), *await self._all_copies()])
         damaged = await asyncio.to_thread(find_set_aside, self._engine.folder / DATABASE_NAME, _DAMAGED)
-        if found or damaged:
-            self.deleted_but_kept.emit([*found], [*damaged])
+        if found or damaged or gone:
+            self.deleted_but_kept.emit([*found], [*damaged], [*gone])
 
-    async def _all_paths(self) -> list[Path]:
-        paths = [backup.folder for backup in await list_backups(self.folder)]
+    async def _all_backups(self, folders: Sequence[Path]) -> list[Path]:
+        with suppress(StorageFailed):
+            # It may have backups that other versions, or other computers, wrote.
+            folders = [*folders, self.folder]
+        lists = [await list_backups(folder) for folder in folders]
+        return list({backup.folder.resolve(): backup.folder for backups in lists for backup in backups}.values())
+
+    async def _all_copies(self) -> list[Path]:
         replaced = await asyncio.to_thread(find_set_aside, self._engine.folder / DATABASE_NAME, _REPLACED)
-        return [*paths, *(copy.path for copy in await list_migration_copies(self._engine.folder)), *replaced]
+        return [*(copy.path for copy in await list_migration_copies(self._engine.folder)), *replaced]
 
     async def _refresh(self) -> None:
         self.changed.emit([*await list_backups(self.folder)])

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QStandardPaths, Qt, Slot
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
-from desktop_agent.types.errors import AgentError, Sentence, StorageFailed
+from desktop_agent.types.errors import AgentError, Sentence, StorageFailed, join_remedy
 from ui.bridge.drafts import UnsavedContent
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.storage import DiskMonitor, save_file
 from ui.shell.banners import Banner, BannerArea, BannerButton
-from ui.style.text import translate_sentence
+from ui.style.text import show_hidden, translate_sentence
 from ui.style.theme import ThemeSource
 from ui.style.widgets import QuestionBox
 
@@ -33,6 +33,24 @@ if TYPE_CHECKING:
 DISK_BANNER_KEY = "disk"
 _KEPT_KEY = "kept"
 _REMARK_MS = 12_000
+
+
+_UNSEEN = "Folders with backups that are not there now, and may still have what was deleted for good: {folders}."
+
+
+def _kept_copies(copies: int, damaged: int) -> Sentence | None:
+    values = {"count": str(copies), "damaged": str(damaged)}
+    if copies and damaged:
+        return Sentence(
+            "Backups and copies that still have what was deleted for good: {count}. "
+            "Damaged files that may have it too: {damaged}.",
+            values,
+        )
+    if copies:
+        return Sentence("Backups and copies that still have what was deleted for good: {count}.", values)
+    if damaged:
+        return Sentence("Damaged files that may still have what was deleted for good: {damaged}.", values)
+    return None
 
 
 class DiskBanner(QObject):
@@ -53,22 +71,21 @@ class DiskBanner(QObject):
         if is_whole:
             self._banners.show_banner(Banner("check", result, level="remark", duration_ms=_REMARK_MS))
 
-    @Slot(list, list)
-    def _offer_deletion(self, paths: "list[Path]", damaged: "list[Path]") -> None:
+    @Slot(list, list, list)
+    def _offer_deletion(self, paths: "list[Path]", damaged: "list[Path]", gone: "list[Path]") -> None:
         """Backups are there for what was deleted; who wants it gone from there too says so."""
-        values = {"count": str(len(paths)), "damaged": str(len(damaged))}
-        if not damaged:
-            sentence = Sentence("Backups and copies that still have what was deleted for good: {count}.", values)
-        elif not paths:
-            sentence = Sentence("Damaged files that may still have what was deleted for good: {damaged}.", values)
-        else:
-            sentence = Sentence(
-                "Backups and copies that still have what was deleted for good: {count}. "
-                "Damaged files that may have it too: {damaged}.",
-                values,
-            )
-        delete = BannerButton(self.tr("Delete them too"), lambda: self._disk.backups.delete(*paths, *damaged))
-        self._banners.show_banner(Banner(_KEPT_KEY, sentence, level="notice", buttons=(delete,)))
+        backups, buttons = self._disk.backups, list[BannerButton]()
+        sentence = _kept_copies(len(paths), len(damaged))
+        if sentence is not None:
+            buttons.append(BannerButton(self.tr("Delete them too"), lambda: backups.delete(*paths, *damaged)))
+        if gone:
+            values = {"folders": ", ".join(f"“{show_hidden(str(path))}”" for path in gone)}
+            words = "Backups were written into folders that are not there now, and may have it too: {folders}."
+            unseen = Sentence(words if sentence else _UNSEEN, values)
+            sentence = unseen if sentence is None else join_remedy(sentence, unseen)
+            buttons.append(BannerButton(self.tr("These folders are gone"), lambda: backups.forget_folders(gone)))
+        if sentence is not None:
+            self._banners.show_banner(Banner(_KEPT_KEY, sentence, level="notice", buttons=tuple(buttons)))
 
     def show(self) -> None:
         """Show the current state."""

@@ -32,6 +32,9 @@ T = TypeVar("T")
 
 BACKUP_FOLDER = "backups"
 """The folder for backups inside a data folder."""
+_KNOWN_FOLDERS = "backup-folders"
+"""The file in the data folder that names other folders with backups, in JSON; no backup has it."""
+_MAX_KNOWN_FOLDERS = 100
 _MANIFEST = "backup.json"
 _MAX_MANIFEST_BYTES = 100_000
 _FORMAT = 1
@@ -102,6 +105,19 @@ async def write_backup(store: Store, data_folder: Path, backups: Path, *, is_aut
         for target in targets:
             await _in_thread(lambda _: shutil.rmtree(target, ignore_errors=True))  # noqa: B023  awaited at once
         raise
+
+
+async def find_backup_folders(data_folder: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Return the folders into which backups of a data folder were ever written, and those of them that are gone.
+
+    The latter may be on a disk that is not connected. The folder in the data folder is always among the first.
+    """
+    return await _in_thread(lambda _: _find_folders(data_folder))
+
+
+async def forget_backup_folders(data_folder: Path, gone: Collection[Path]) -> None:
+    """Look into these folders no more, until a backup is written into them again. Raises StorageFailed."""
+    await _in_thread(lambda _: _save_known(data_folder, [path for path in _known(data_folder) if path not in gone]))
 
 
 async def list_backups(backups: Path) -> tuple[Backup, ...]:
@@ -219,7 +235,40 @@ def _finish(
         write_atomically(target / _MANIFEST, json.dumps(manifest, indent=2).encode())
     except OSError as error:
         raise file_error(error, target) from error
+    _remember(data_folder, target.parent)
     return Backup(target, created_at, counts, _size_of(target), is_automatic)
+
+
+def _remember(data_folder: Path, backups: Path) -> None:
+    backups = backups.resolve()
+    known = _known(data_folder)
+    if backups not in (*known, (data_folder / BACKUP_FOLDER).resolve()):
+        # The backup is good also where nothing can be written into the data folder.
+        with suppress(StorageFailed):
+            _save_known(data_folder, [*known, backups][-_MAX_KNOWN_FOLDERS:])
+
+
+def _known(data_folder: Path) -> list[Path]:
+    try:
+        paths = json.loads((data_folder / _KNOWN_FOLDERS).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return []
+    texts: list[object] = paths if isinstance(paths, list) else []
+    return [Path(text) for text in texts if isinstance(text, str) and Path(text).is_absolute()]
+
+
+def _save_known(data_folder: Path, known: Sequence[Path]) -> None:
+    path = data_folder / _KNOWN_FOLDERS
+    try:
+        write_atomically(path, json.dumps([str(folder) for folder in known], indent=2).encode())
+    except OSError as error:
+        raise file_error(error, path) from error
+
+
+def _find_folders(data_folder: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    known = _known(data_folder)
+    there = [path for path in known if path.is_dir()]
+    return (data_folder / BACKUP_FOLDER, *there), tuple(path for path in known if path not in there)
 
 
 def _content_of(folder: Path) -> Iterator[Path]:

@@ -20,10 +20,13 @@ import pytest
 from desktop_agent.storage import store as store_module
 from desktop_agent.storage.backups import backup as backup_module
 from desktop_agent.storage.backups.backup import (
+    BACKUP_FOLDER,
     StoredCounts,
     count_stored,
+    find_backup_folders,
     find_with_conversations,
     find_with_message,
+    forget_backup_folders,
     is_backup_due,
     list_backups,
     remove_backup,
@@ -263,6 +266,26 @@ async def test_the_backups_that_have_a_conversation_are_known(store: Store, data
     assert await find_with_conversations(paths, ["another"]) == ()
     (backup.folder / DATABASE_NAME).write_bytes(b"unreadable")
     assert await find_with_conversations(paths, ["another"]) == (backup.folder,)
+
+
+async def test_folders_of_backups_are_remembered_and_no_backup_has_them(
+    store: Store, data: Path, tmp_path: Path
+) -> None:
+    own, first, second = data / BACKUP_FOLDER, tmp_path / "first", tmp_path / "second"
+    assert await find_backup_folders(data) == ((own,), ())
+    made = [await write_backup(store, data, folder) for folder in (own, first, second, first)]
+    assert await find_backup_folders(data) == ((own, first, second), ())
+    assert not list(made[-1].folder.glob("backup-folders*"))
+    first.rename(tmp_path / "away")
+    assert await find_backup_folders(data) == ((own, second), (first,))
+    await forget_backup_folders(data, (first,))
+    assert await find_backup_folders(data) == ((own, second), ())
+
+
+@pytest.mark.parametrize("text", ["", "{}", "null", '[1, "relative", null, ["/x"]]', "[" * 10_000])
+async def test_a_list_of_folders_that_nobody_can_read_is_none(store: Store, data: Path, text: str) -> None:
+    (data / "backup-folders").write_text(text)
+    assert await find_backup_folders(data) == ((data / BACKUP_FOLDER,), ())
 
 
 async def test_the_backups_that_have_a_message_are_known(store: Store, data: Path) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QListWidget, QPushButton
 
 from desktop_agent.storage import compaction, write_behind
 from desktop_agent.storage.backups import backup as backup_storage
-from desktop_agent.storage.backups.backup import list_backups, restore_backup
+from desktop_agent.storage.backups.backup import list_backups, restore_backup, write_backup
 from desktop_agent.storage.migrations import MIGRATIONS, apply_migrations
 from desktop_agent.storage.store import DATABASE_NAME, Store
 from desktop_agent.types.errors import DiskFull
@@ -256,6 +256,41 @@ def test_backups_that_have_what_was_deleted_for_good_are_offered_for_deletion(on
         assert await list_backups(backups.folder) == ()
 
     on_screen(work, HI)
+
+
+def test_backups_in_folders_of_before_are_looked_at_and_folders_that_are_gone_are_named(on_screen, tmp_path):
+    async def purge(screen):
+        await screen.say("One")
+        id_ = screen.conversation.id
+        screen.action("Delete this conversation").trigger()
+        await until(lambda: screen.conversation.id != id_)
+        await screen.idle()
+        screen.desk.library.trash.purge(id_)
+
+    async def work(screen):
+        engine, there, gone = screen.engine, tmp_path / "there", tmp_path / "gone"
+        await screen.say("One")
+        await engine.write_all()
+        for folder in (there, gone):
+            await write_backup(engine.store, engine.folder, folder)
+        gone.rename(tmp_path / "away")
+        await purge(screen)
+        button = await screen.wait_for(QPushButton, "Delete them too")
+        words = " ".join(screen.words(screen.banners))
+        assert "still have what was deleted for good: 1. Backups were written into folders" in words
+        assert f"“{gone}”" in words
+        button.click()
+        await screen.idle()
+        assert await list_backups(there) == ()
+        await purge(screen)
+        (await screen.wait_for(QPushButton, "These folders are gone")).click()
+        assert "Delete them too" not in screen.words(screen.banners)
+        await screen.idle()
+        await purge(screen)
+        await screen.idle()
+        assert "what was deleted for good" not in " ".join(screen.words(screen.banners))
+
+    on_screen(work, HI, HI, HI, HI)
 
 
 def test_damaged_files_that_were_kept_are_offered_for_deletion_with_a_conversation(on_screen):
