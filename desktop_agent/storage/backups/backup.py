@@ -14,10 +14,10 @@ import stat
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from desktop_agent.processes.worker_threads import CancelToken, WorkerThread, wait_to_end
 from desktop_agent.storage.connection import DatabaseConnection, text_of
@@ -38,6 +38,8 @@ _MAX_KNOWN_FOLDERS = 100
 _MANIFEST = "backup.json"
 _MAX_MANIFEST_BYTES = 100_000
 _FORMAT = 1
+_MAX_COUNT = 2**53
+_MIN_YEAR, _MAX_YEAR = 1971, 9000
 _FOLDERS = (PICTURE_FOLDER, BLOB_FOLDER)
 _SETTINGS = ("*.json", "*.toml")
 _NAME = re.compile(r"\d{4}-\d\d-\d\d \d\d-\d\d-\d\d( \d+)?")
@@ -303,13 +305,23 @@ def _read(manifest: Path) -> Backup | None:
         if not manifest.is_file() or manifest.stat().st_size > _MAX_MANIFEST_BYTES:
             return None
         data = json.loads(manifest.read_bytes())
-        created_at, counts = datetime.fromisoformat(data["created_at"]), StoredCounts(**data["counts"])
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        created_at = datetime.fromisoformat(data["created_at"])
+        counts = _counts_in(data["counts"]) or count_stored(manifest.parent)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError, StorageFailed):
         return None
-    if created_at.tzinfo is None:
-        # Of a changed manifest: it could not be compared with the others.
+    if created_at.tzinfo is None or not _MIN_YEAR <= created_at.year <= _MAX_YEAR:
+        # Of a changed manifest: it could not be compared with the others, or shown in the local time.
         return None
     return Backup(manifest.parent, created_at, counts, _size_of(manifest.parent), data.get("automatic") is True)
+
+
+def _counts_in(counts: object) -> StoredCounts | None:
+    """Return the counts of a manifest; None for a changed one that has something else."""
+    if not isinstance(counts, dict):
+        return None
+    numbers = [cast("dict[str, object]", counts).get(field.name) for field in fields(StoredCounts)]
+    whole = [number for number in numbers if type(number) is int and 0 <= number <= _MAX_COUNT]
+    return StoredCounts(*whole) if len(whole) == len(numbers) else None
 
 
 def _size_of(folder: Path) -> int:

@@ -308,6 +308,22 @@ async def test_a_backup_of_a_moment_without_a_zone_keeps_no_other_from_being_lis
     assert [backup.folder.name for backup in await list_backups(tmp_path)] == ["b"]
 
 
+@pytest.mark.parametrize("count", ["<b>1</b>", -1, 10**400, [1], True, 1.5, None])
+async def test_counts_that_no_program_of_ours_writes_are_counted_anew(
+    store: Store, data: Path, tmp_path: Path, count: Any
+) -> None:
+    backup = await write_backup(store, data, tmp_path / "backups")
+    manifest = backup.folder / "backup.json"
+    written = json.loads(manifest.read_text())
+    for counts in ({**written["counts"], "messages": count}, count, {"messages": 1}, {**written["counts"], "more": count}):
+        manifest.write_text(json.dumps({**written, "counts": counts}))
+        (listed,) = await list_backups(tmp_path / "backups")
+        assert listed.counts == backup.counts
+    for moment in (count, "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"):
+        manifest.write_text(json.dumps({**written, "created_at": moment}))
+        assert await list_backups(tmp_path / "backups") == ()
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
 async def test_nothing_waits_for_a_pipe(store: Store, data: Path, tmp_path: Path) -> None:
     backup = await write_backup(store, data, tmp_path / "backups")
