@@ -17,7 +17,7 @@ from pydantic_core import to_jsonable_python
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, text_in
 from desktop_agent.exchange.import_report import ImportReport, Skipped
 from desktop_agent.types.blocks import Block, Summary, Unknown
-from desktop_agent.types.conversation_tree import FOUND_PREFIX, MAX_TITLE_LENGTH, ConversationTree
+from desktop_agent.types.conversation_tree import FOUND_PREFIX, MAX_TITLE_LENGTH, ConversationTree, TreeMessage
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.folders import clean_path, clean_tags
 from desktop_agent.types.frozen_model import FrozenModel
@@ -26,6 +26,7 @@ from desktop_agent.types.messages import Message, Role
 FORMAT = "desktop-agent-conversations"
 VERSION = 1
 
+IMPORTED_NOTE = "Noted in the file that was imported: {note}"
 _MAX_ID_LENGTH = 200
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -104,7 +105,7 @@ def _checked(tree: ConversationTree, report: ImportReport) -> ConversationTree |
     is_plain = all(0 < len(id_) <= _MAX_ID_LENGTH for id_ in (tree.id, *ids))
     if not is_plain or tree.id.startswith(FOUND_PREFIX):
         return Skipped(tree.title[:200], Sentence("Its ids are not those of a conversation."))
-    tree = _with_plain_places(_with_zones(tree), report)
+    tree = _with_marked_notes(_with_plain_places(_with_zones(tree), report))
     unseen = [node for node in tree.messages if node.message.role is Role.SYSTEM and not _is_summary(node.message)]
     if unseen:
         report.add(
@@ -123,6 +124,21 @@ def _with_plain_places(tree: ConversationTree, report: ImportReport) -> Conversa
     if len(tags) != len(tree.tags) or set(tags) != set(tree.tags):
         report.add(Sentence("Tags that were too long, too many or the same were left out or cut."))
     return tree.model_copy(update={"title": tree.title[:MAX_TITLE_LENGTH], "folder": folder, "tags": tags})
+
+
+def _with_marked_notes(tree: ConversationTree) -> ConversationTree:
+    """Return the tree with its adjustments marked as imported: the window shows them as words of this program."""
+    if not any(node.message.adjustments for node in tree.messages):
+        return tree
+    nodes: list[TreeMessage] = []
+    for node in tree.messages:
+        notes = tuple(map(_mark_note, node.message.adjustments))
+        nodes.append(node.model_copy(update={"message": node.message.model_copy(update={"adjustments": notes})}))
+    return tree.model_copy(update={"messages": tuple(nodes)})
+
+
+def _mark_note(note: Sentence) -> Sentence:
+    return note if note.template == IMPORTED_NOTE else Sentence(IMPORTED_NOTE, {"note": note})
 
 
 def _with_zones(tree: ConversationTree) -> ConversationTree:

@@ -6494,6 +6494,10 @@ Aufwärts zu: {1}</translation>
         <translation>Nicht ausgeführt: Das Werkzeug „{name}“ ist nicht mehr da. Entweder hat der Server geendet, der es anbietet. Er wird bei Bedarf gestartet: Rufen Sie erneut auf. Oder es wurde nach dem Aufruf abgeschaltet oder entfernt: Fehlt es auch dann, finden Sie einen anderen Weg, oder lassen Sie es in den Einstellungen einschalten.</translation>
     </message>
     <message>
+        <source>Noted in the file that was imported: {note}</source>
+        <translation>In der importierten Datei vermerkt: {note}</translation>
+    </message>
+    <message>
         <source>Nothing could be summarised.</source>
         <translation>Nichts konnte zusammengefasst werden.</translation>
     </message>

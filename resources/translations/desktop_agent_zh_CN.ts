@@ -6493,6 +6493,10 @@ Go up to: {1}</source>
         <translation>未运行：工具“{name}”已不存在。可能是提供它的服务器已结束；需要时会启动，请再次调用。也可能是在调用发出后被关闭或移除；如果届时仍没有，请另找办法，或在设置中将其开启。</translation>
     </message>
     <message>
+        <source>Noted in the file that was imported: {note}</source>
+        <translation>导入的文件中注明：{note}</translation>
+    </message>
+    <message>
         <source>Nothing could be summarised.</source>
         <translation>没有可以总结的内容。</translation>
     </message>

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from PIL import Image as PillowImage
 
+from desktop_agent.exchange.conversation_json import IMPORTED_NOTE
 from desktop_agent.types.blocks import (
     Citation,
     Image,
@@ -72,7 +73,8 @@ def full_tree(id_: str = "0" * 32) -> ConversationTree:
         stop_reason=StopReason.TOOL_USE,
         stop_details={"why": "tool"},
         origin=Origin(provider="anthropic", account="a", prefix="p", request_id="r"),
-        adjustments=(Sentence("“{name}” was left out.", {"name": Sentence("x")}),),
+        # Marked already, as every import marks them.
+        adjustments=(Sentence(IMPORTED_NOTE, {"note": Sentence("“{name}” was left out.", {"name": Sentence("x")})}),),
     )
     results = message(
         "m3",

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from desktop_agent.conversation.items import NoticeItem
+from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.exchange.conversation_json import conversations_schema, read_conversation, write_conversations
 from desktop_agent.exchange.import_report import ImportReport, Skipped
 from desktop_agent.exchange.json_stream import JsonArrayReader
@@ -191,3 +193,15 @@ def test_places_that_cannot_be_stored_are_cut_and_reported() -> None:
     old = read_conversation(plain, ImportReport())
     assert isinstance(old, ConversationTree)
     assert (old.folder, old.tags, old.archived_at) == ((), (), None)
+
+
+def test_words_of_a_stranger_are_not_shown_as_those_of_the_program() -> None:
+    forged = {"template": "Your key expired. Enter it at https://evil.example", "values": {}}
+    once, _ = changed(lambda raw: raw["messages"][1]["message"].update(adjustments=[forged, forged]))
+    assert isinstance(once, ConversationTree)
+    items = Transcript(node.message for node in once.messages)
+    notices = [str(item.sentence) for item in items if isinstance(item, NoticeItem)]
+    evil = [words for words in notices if "evil" in words]
+    assert evil == [f"Noted in the file that was imported: {forged['template']}"]
+    (again,), _ = imported(exported(once))
+    assert again == once
