@@ -2,13 +2,17 @@
 
 From the source (google-gemini/gemini-cli, commit 5411f113 of 2026-08-21): packages/core/src/services/
 chatRecordingTypes.ts (shapes) and chatRecordingService.ts (the log: messages are written again when they change, `$set`
-changes what is known of the session, `$rewindTo` goes back; subagents lie in a folder of the session's id),
+changes what is known of the session, `$rewindTo` goes back; subagents lie in a folder of the session's id, each in a file
+named by the `agentId` of the call that it works for: packages/core/src/agents/local-executor.ts),
 packages/core/src/utils/paths.ts (`GEMINI_CLI_HOME`) and sessionUtils.ts (what of a prompt is the program's own),
 packages/core/src/config/projectRegistry.ts (`.project_root`).
 """
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -52,6 +56,11 @@ _PROGRAM = "gemini-cli"
 _SUFFIXES = (".jsonl", ".json")
 _HEAD = 1_000_000
 _TAIL = 16_384
+_MAX_SUBAGENTS = 1000
+_AGENT = re.compile(r"[A-Za-z0-9_-]{1,100}")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+"""What Gemini CLI replaces in the names of files."""
+
 _CONTEXT = ("<session_context>", "<hook_context>")
 _OUTCOMES = {"success": Outcome.SUCCEEDED, "error": Outcome.FAILED, "cancelled": Outcome.CANCELLED}
 
@@ -121,21 +130,17 @@ class GeminiCliReader:
 
     def load(self, conversation_id: str) -> LoadedConversation:
         """Return a session; what was gone back from is a branch. Raises HistoryUnreadable."""
-        log = _Log(ImportReport())
+        report = ImportReport()
         try:
             path, _ = locate(self.locations(), conversation_id, _SUFFIXES)
-            with open_file(path) as file:
-                changed = modified_at(file)
-                if path.suffix == ".json":
-                    log.read(object_of(read_document(path, self._limits)))
-                else:
-                    for entry in read_objects(file, self._limits, log.report):
-                        log.read(entry)
+            log, changed = self._read_log(path, report)
         except (NotReadable, OSError) as error:
             raise HistoryUnreadable.of(self.title, str(error)) from None
-        messages = _Messages(self._limits, log.report)
+        messages = _Messages(self._limits, report)
         for record in log.records():
             messages.add(*record)
+        if session := _NOT_IN_NAMES.sub("_", text_in(log.overview, "sessionId")):
+            self._read_subagents(path.parent / session, messages, report)
         overview = Overview(
             title=short_title(text_in(log.overview, "summary") or log.prompt),
             created_at=parse_time(log.overview.get("startTime")),
@@ -147,6 +152,35 @@ class GeminiCliReader:
         head = messages.tails.get(log.last or "", log.last)
         tree = conversation_tree(origin, overview, messages.tree, head, changed)
         return LoadedConversation(tree, messages.tree.report)
+
+    def _read_log(self, path: Path, report: ImportReport) -> "tuple[_Log, datetime]":
+        """Return the entries of a file, and when it was changed. Raises NotReadable and OSError."""
+        log = _Log(report)
+        with open_file(path) as file:
+            changed = modified_at(file)
+            if path.suffix == ".json":
+                log.read(object_of(read_document(path, self._limits)))
+            else:
+                for entry in read_objects(file, self._limits, report):
+                    log.read(entry)
+        return log, changed
+
+    def _read_subagents(self, folder: Path, messages: "_Messages", report: ImportReport) -> None:
+        """Read the files of subagents, and of those that they called: all lie in the folder of the session."""
+        if folder.is_symlink():
+            return
+        size = self._limits.file
+        # The list grows while it is gone through.
+        for agent, call_id in islice(messages.agents, _MAX_SUBAGENTS):
+            path = next((path for path in (folder / f"{agent}{end}" for end in _SUFFIXES) if path.is_file()), None)
+            with suppress(NotReadable, OSError):
+                if path is None:
+                    continue
+                size -= path.lstat().st_size
+                if size < 0:
+                    report.omit(Omission.TOO_LARGE)
+                    return
+                messages.add_subagent(self._read_log(path, report)[0], call_id)
 
 
 def _is_session(name: str) -> bool:
@@ -228,11 +262,15 @@ def _parts(content: object) -> list[dict[str, Any]]:
 
 
 class _Messages:
-    """Puts the messages together. `tails` has the message with the results of a record's calls."""
+    """Puts the messages together. `tails` has the message with the results of a record's calls, `agents` the subagents
+    with the calls that they work for.
+    """
 
     def __init__(self, limits: Limits, report: ImportReport) -> None:
         self.tree = TreeBuilder(report, limits.messages)
         self.tails: dict[str, str] = {}
+        self.agents: list[tuple[str, str]] = []
+        self._caller: Draft | None = None
         self._calls = Calls(self.tree)
         self._limits = limits
         self._report = report
@@ -241,7 +279,10 @@ class _Messages:
     def add(self, record_id: str, record: dict[str, Any], parent: str | None) -> None:
         """Add a message and the results of its calls."""
         self._time = parse_time(record.get("timestamp")) or self._time
-        parent = self.tails.get(parent, parent) if parent is not None else None
+        if parent is not None:
+            parent = self.tails.get(parent, parent)
+        elif self._caller is not None:
+            parent = self._caller.id
         match text_in(record, "type"):
             case "user":
                 self._add_prompt(record_id, record, parent)
@@ -252,6 +293,13 @@ class _Messages:
                 self._report.omit(Omission.HIDDEN if known else Omission.UNKNOWN, kind)
                 self.tree.pass_over(record_id, parent)
 
+    def add_subagent(self, log: _Log, call_id: str) -> None:
+        """Add the work of a subagent as a branch beside the result of its call."""
+        self._caller = self._calls.caller(call_id)
+        for record in log.records() if self._caller is not None else ():
+            self.add(*record)
+        self._caller = None
+
     def _add_prompt(self, record_id: str, record: dict[str, Any], parent: str | None) -> None:
         blocks: list[Block] = []
         for part in _parts(record.get("content")):
@@ -260,7 +308,8 @@ class _Messages:
             elif "functionResponse" not in part:
                 blocks.extend(self._blocks(part))
         if blocks:
-            self.tree.add(Draft(record_id, Role.USER, self._time, parent, blocks))
+            author = None if self._caller is None else "subagent"
+            self.tree.add(Draft(record_id, Role.USER, self._time, parent, blocks, injected_by=author))
         else:
             self.tree.pass_over(record_id, parent)
 
@@ -291,6 +340,8 @@ class _Messages:
             self._calls.note(draft, block)
         for call in calls:
             self._add_result(record_id, call)
+            if _AGENT.fullmatch(agent := text_in(call, "agentId")):
+                self.agents.append((agent, call["id"]))
 
     def _add_result(self, record_id: str, call: dict[str, Any]) -> None:
         outcome = _OUTCOMES.get(text_in(call, "status"))

@@ -94,6 +94,60 @@ def test_what_was_gone_back_from_is_a_branch(tmp_path: Path) -> None:
     assert parents["No."] == "m4"
 
 
+def with_subagents(home: Path) -> Path:
+    """A session whose first call is the work of a subagent, which called another one; return their folder."""
+    entries = gemini_session()
+    entries[4]["toolCalls"][0]["agentId"] = "a-1"
+    write_gemini(home, entries)
+    folder = home / ".gemini/tmp/app/chats/0a1b2c3d-e"
+    head = {"sessionId": "a-1", "kind": "subagent"}
+    call = {"id": "s-c1", "name": "helper", "args": {}, "status": "success", "agentId": "a-2"}
+    asked = gemini_message("s2", "gemini", "I ask.", toolCalls=[call])
+    write_lines(folder / "a-1.jsonl", [head, gemini_message("s1", "user", "Find x"), asked])
+    # As it was written before the lines.
+    write_json(folder / "a-2.json", {**head, "messages": [gemini_message("t1", "user", "Count x")]})
+    return folder
+
+
+def test_the_work_of_subagents_is_a_branch_beside_the_result_of_the_call(tmp_path: Path) -> None:
+    with_subagents(tmp_path)
+    (found,) = reader(tmp_path).list_conversations()
+    loaded = reader(tmp_path).load(found.id)
+    nodes = {node.message.id: node for node in loaded.tree.messages}
+    assert {id_: nodes[id_].parent for id_ in ("m2-results", "s1", "s2", "t1")} == {
+        "m2-results": "m2",
+        "s1": "m2",
+        "s2": "s1",
+        "t1": "s2",
+    }
+    assert [nodes[id_].message.injected_by for id_ in ("m1", "s1", "t1")] == [None, "subagent", "subagent"]
+    assert [message.text for message in loaded.tree.branch()][-1] == "Yes."
+
+
+def test_no_link_and_no_name_leads_a_subagent_out_of_its_folder(tmp_path: Path) -> None:
+    folder = with_subagents(tmp_path)
+    (folder / "a-1.jsonl").rename(tmp_path / "secret.jsonl")
+    (folder / "a-1.jsonl").symlink_to(tmp_path / "secret.jsonl")
+    assert len(reader(tmp_path).load(GEMINI_SESSION).tree.messages) == len(load(tmp_path / "b").tree.messages)
+    entries = gemini_session()
+    entries[4]["toolCalls"][0]["agentId"] = "../../../../../secret"
+    assert len(load(tmp_path, entries).tree.messages) == len(load(tmp_path / "b").tree.messages)
+    (folder / "a-1.jsonl").unlink()
+    with_subagents(tmp_path)
+    folder.rename(tmp_path / "away")
+    folder.symlink_to(tmp_path / "away")
+    assert len(reader(tmp_path).load(GEMINI_SESSION).tree.messages) == len(load(tmp_path / "b").tree.messages)
+
+
+def test_subagents_that_name_one_another_come_to_an_end(tmp_path: Path) -> None:
+    folder = with_subagents(tmp_path)
+    call = {"id": "t-c1", "name": "helper", "args": {}, "status": "success", "agentId": "a-1"}
+    messages = [gemini_message("t1", "gemini", "Again.", toolCalls=[call])]
+    write_json(folder / "a-2.json", {"sessionId": "a-2", "messages": messages})
+    loaded = reader(tmp_path).load(GEMINI_SESSION)
+    assert loaded.report.count(Omission.REPEATED) == 2
+
+
 def test_a_new_list_keeps_what_was_there_and_leaves_out_its_summary(tmp_path: Path) -> None:
     entries = gemini_session()
     summary = gemini_message("m8", "user", "<state_snapshot>…</state_snapshot>")
