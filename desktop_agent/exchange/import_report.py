@@ -49,7 +49,10 @@ _SENTENCES = {
     Omission.TOO_MANY: Sentence("Ends of lists that are too long."),
     Omission.LINK: Sentence("Links, which are not followed."),
     Omission.UNREADABLE_FILE: Sentence("Files that cannot be read."),
-    Omission.COMPRESSED: Sentence("Compressed conversations, which cannot be read here."),
+    Omission.COMPRESSED: Sentence(
+        "Conversations compressed with zstd (.jsonl.zst), which this program cannot unpack. "
+        "“zstd -d” makes files of them that it reads."
+    ),
     Omission.PICTURE: Sentence("Pictures that are damaged, too large, or only named."),
     Omission.REPEATED: Sentence("Entries that are there twice."),
     Omission.MISSING_PARENT: Sentence("Messages whose predecessor is missing; they follow the one before them."),

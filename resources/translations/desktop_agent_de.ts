@@ -5688,10 +5688,6 @@ Aufwärts zu: {1}</translation>
         <translation>Verdichten braucht {needed} freien Platz auf dem Datenträger von „{folder}“.</translation>
     </message>
     <message>
-        <source>Compressed conversations, which cannot be read here.</source>
-        <translation>Komprimierte Unterhaltungen, die hier nicht gelesen werden können.</translation>
-    </message>
-    <message>
         <source>Confined by {name}.</source>
         <translation>Eingeschlossen durch {name}.</translation>
     </message>
@@ -5722,6 +5718,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Continue it here to send something.</source>
         <translation>Setzen Sie sie hier fort, um etwas zu senden.</translation>
+    </message>
+    <message>
+        <source>Conversations compressed with zstd (.jsonl.zst), which this program cannot unpack. “zstd -d” makes files of them that it reads.</source>
+        <translation>Mit zstd gepackte Unterhaltungen (.jsonl.zst), die dieses Programm nicht entpacken kann. „zstd -d“ macht daraus Dateien, die es liest.</translation>
     </message>
     <message>
         <source>Converted from {format} to PNG.</source>

@@ -5687,10 +5687,6 @@ Go up to: {1}</source>
         <translation>压缩需要“{folder}”所在磁盘上有 {needed} 可用空间。</translation>
     </message>
     <message>
-        <source>Compressed conversations, which cannot be read here.</source>
-        <translation>压缩的对话，无法在这里读取。</translation>
-    </message>
-    <message>
         <source>Confined by {name}.</source>
         <translation>由 {name} 限制。</translation>
     </message>
@@ -5721,6 +5717,10 @@ Go up to: {1}</source>
     <message>
         <source>Continue it here to send something.</source>
         <translation>请在这里继续该对话，以便发送内容。</translation>
+    </message>
+    <message>
+        <source>Conversations compressed with zstd (.jsonl.zst), which this program cannot unpack. “zstd -d” makes files of them that it reads.</source>
+        <translation>用 zstd 压缩的对话（.jsonl.zst），本程序无法解压。用“zstd -d”可以把它们变成能读取的文件。</translation>
     </message>
     <message>
         <source>Converted from {format} to PNG.</source>
