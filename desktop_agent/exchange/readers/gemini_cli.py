@@ -2,8 +2,8 @@
 
 From the source (google-gemini/gemini-cli, commit 5411f113 of 2026-08-21): packages/core/src/services/
 chatRecordingTypes.ts (shapes) and chatRecordingService.ts (the log: messages are written again when they change, `$set`
-changes what is known of the session, `$rewindTo` goes back; subagents lie in a folder of the session's id, each in a file
-named by the `agentId` of the call that it works for: packages/core/src/agents/local-executor.ts),
+changes what is known of the session, `$rewindTo` goes back; subagents lie in a folder of the session's id, each named
+by the `agentId` of the call that it works for: packages/core/src/agents/local-executor.ts),
 packages/core/src/utils/paths.ts (`GEMINI_CLI_HOME`) and sessionUtils.ts (what of a prompt is the program's own),
 packages/core/src/config/projectRegistry.ts (`.project_root`).
 """

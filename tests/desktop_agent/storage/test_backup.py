@@ -315,7 +315,12 @@ async def test_counts_that_no_program_of_ours_writes_are_counted_anew(
     backup = await write_backup(store, data, tmp_path / "backups")
     manifest = backup.folder / "backup.json"
     written = json.loads(manifest.read_text())
-    for counts in ({**written["counts"], "messages": count}, count, {"messages": 1}, {**written["counts"], "more": count}):
+    for counts in (
+        {**written["counts"], "messages": count},
+        count,
+        {"messages": 1},
+        {**written["counts"], "more": count},
+    ):
         manifest.write_text(json.dumps({**written, "counts": counts}))
         (listed,) = await list_backups(tmp_path / "backups")
         assert listed.counts == backup.counts
