@@ -61,7 +61,7 @@ def write_conversations(trees: Iterable[ConversationTree], write: Callable[[byte
 
 def _tree_json(tree: ConversationTree) -> bytes:
     # Not mode="json": it replaces lone surrogates in the keys of objects.
-    data = tree.model_dump()
+    data = _change_notes(tree, _unmark_note).model_dump()
     try:
         text = _dumps(data)
     except ValueError:
@@ -105,7 +105,7 @@ def _checked(tree: ConversationTree, report: ImportReport) -> ConversationTree |
     is_plain = all(0 < len(id_) <= _MAX_ID_LENGTH for id_ in (tree.id, *ids))
     if not is_plain or tree.id.startswith(FOUND_PREFIX):
         return Skipped(tree.title[:200], Sentence("Its ids are not those of a conversation."))
-    tree = _with_marked_notes(_with_plain_places(_with_zones(tree), report))
+    tree = _change_notes(_with_plain_places(_with_zones(tree), report), _mark_note)
     unseen = [node for node in tree.messages if node.message.role is Role.SYSTEM and not _is_summary(node.message)]
     if unseen:
         report.add(
@@ -126,19 +126,25 @@ def _with_plain_places(tree: ConversationTree, report: ImportReport) -> Conversa
     return tree.model_copy(update={"title": tree.title[:MAX_TITLE_LENGTH], "folder": folder, "tags": tags})
 
 
-def _with_marked_notes(tree: ConversationTree) -> ConversationTree:
-    """Return the tree with its adjustments marked as imported: the window shows them as words of this program."""
+def _change_notes(tree: ConversationTree, change: Callable[[Sentence], Sentence]) -> ConversationTree:
+    """Return the tree with its adjustments changed."""
     if not any(node.message.adjustments for node in tree.messages):
         return tree
     nodes: list[TreeMessage] = []
     for node in tree.messages:
-        notes = tuple(map(_mark_note, node.message.adjustments))
+        notes = tuple(map(change, node.message.adjustments))
         nodes.append(node.model_copy(update={"message": node.message.model_copy(update={"adjustments": notes})}))
     return tree.model_copy(update={"messages": tuple(nodes)})
 
 
 def _mark_note(note: Sentence) -> Sentence:
-    return note if note.template == IMPORTED_NOTE else Sentence(IMPORTED_NOTE, {"note": note})
+    """Return an adjustment as that of a file: the window shows adjustments as words of this program."""
+    return Sentence(IMPORTED_NOTE, {"note": note})
+
+
+def _unmark_note(note: Sentence) -> Sentence:
+    marked = note.values.get("note") if note.template == IMPORTED_NOTE else None
+    return marked if isinstance(marked, Sentence) else note
 
 
 def _with_zones(tree: ConversationTree) -> ConversationTree:

@@ -54,6 +54,15 @@ def message(id_: str, role: Role, *blocks: object, minutes: int = 0, **fields: o
     return Message.model_validate({"id": id_, "role": role, "blocks": blocks, "created_at": at, **fields})
 
 
+def as_imported(tree: ConversationTree) -> ConversationTree:
+    """Return the tree with its adjustments as every import marks them."""
+    nodes: list[TreeMessage] = []
+    for node in tree.messages:
+        notes = tuple(Sentence(IMPORTED_NOTE, {"note": note}) for note in node.message.adjustments)
+        nodes.append(node.model_copy(update={"message": node.message.model_copy(update={"adjustments": notes})}))
+    return tree.model_copy(update={"messages": tuple(nodes)})
+
+
 def full_tree(id_: str = "0" * 32) -> ConversationTree:
     """Every kind of block and field, two versions of an answer, and texts that are hard to write."""
     picture = Image(source=stored(GREEN), name="tea.png")
@@ -73,8 +82,7 @@ def full_tree(id_: str = "0" * 32) -> ConversationTree:
         stop_reason=StopReason.TOOL_USE,
         stop_details={"why": "tool"},
         origin=Origin(provider="anthropic", account="a", prefix="p", request_id="r"),
-        # Marked already, as every import marks them.
-        adjustments=(Sentence(IMPORTED_NOTE, {"note": Sentence("“{name}” was left out.", {"name": Sentence("x")})}),),
+        adjustments=(Sentence("“{name}” was left out.", {"name": Sentence("x")}),),
     )
     results = message(
         "m3",

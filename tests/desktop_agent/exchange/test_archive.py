@@ -23,6 +23,7 @@ from tests.desktop_agent.exchange.sample_trees import (
     GREEN,
     PICTURES,
     RED,
+    as_imported,
     full_tree,
     long_tree,
     png,
@@ -87,7 +88,7 @@ def test_a_picture_that_is_gone_is_counted_and_the_conversation_stays(tmp_path: 
     counts = write_archive(file, [full_tree()], lambda source: None)
     assert counts == ExportCounts(conversations=1, pictures=0, lost_pictures=2)
     results, export = read(saved(tmp_path, file.getvalue()))
-    assert results == [full_tree()]
+    assert results == [as_imported(full_tree())]
     assert notes(export) == ["A picture is not in the export; its place is kept."]
 
 

@@ -17,7 +17,7 @@ from desktop_agent.exchange.json_stream import JsonArrayReader
 from desktop_agent.types.blocks import Json, Text, ToolResult, ToolUse, Unknown
 from desktop_agent.types.conversation_tree import ConversationTree, TreeMessage
 from desktop_agent.types.messages import Message, Role
-from tests.desktop_agent.exchange.sample_trees import full_tree, long_tree, message
+from tests.desktop_agent.exchange.sample_trees import as_imported, full_tree, long_tree, message
 
 ROOT = Path(__file__).parents[3]
 
@@ -51,7 +51,7 @@ def test_everything_comes_back_and_is_the_same_bytes_again() -> None:
     trees = [full_tree(), full_tree("a" * 32), long_tree(3)]
     data = exported(*trees)
     read, report = imported(data)
-    assert read == trees
+    assert read == [as_imported(tree) for tree in trees]
     assert report.notes == ()
     assert exported(*(tree for tree in read if isinstance(tree, ConversationTree))) == data
     assert data.decode().count("\n") == 5
@@ -98,7 +98,7 @@ def test_blocks_and_properties_of_the_future_are_kept_or_reported() -> None:
     tree, report = changed(change)
     assert isinstance(tree, ConversationTree)
     assert tree.messages[0].message.blocks[2:] == (Unknown(raw={"type": "smell", "of": "tea"}), Unknown(raw=5))
-    assert tree.messages[1:] == full_tree().messages[1:]
+    assert tree.messages[1:] == as_imported(full_tree()).messages[1:]
     assert lines(report) == [
         "A property “mood”, which this version does not know, was left out. 1",
         "A property “aura”, which this version does not know, was left out. 1",
@@ -145,7 +145,7 @@ def test_a_moment_without_a_zone_is_in_utc() -> None:
         data["messages"][1]["message"]["created_at"] = "2026-11-26T09:31:00"
 
     tree, _ = changed(change)
-    assert tree == full_tree()
+    assert tree == as_imported(full_tree())
 
 
 JSON = st.recursive(
