@@ -11703,6 +11703,14 @@ Aufwärts zu: {1}</translation>
         <translation>Statt dieser Antwort neu antworten</translation>
     </message>
     <message>
+        <source>Continue after your message</source>
+        <translation>Nach Ihrer Nachricht fortfahren</translation>
+    </message>
+    <message>
+        <source>Continue this answer</source>
+        <translation>Diese Antwort fortsetzen</translation>
+    </message>
+    <message>
         <source>This is the first version.</source>
         <translation>Das ist die erste Version.</translation>
     </message>
@@ -13421,6 +13429,14 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Regenerate answer</source>
         <translation>Neu antworten lassen</translation>
+    </message>
+    <message>
+        <source>go on resume after stop limit</source>
+        <translation>weitermachen fortfahren nach anhalten stopp grenze</translation>
+    </message>
+    <message>
+        <source>Continue answer</source>
+        <translation>Antwort fortsetzen</translation>
     </message>
     <message>
         <source>branch before after</source>

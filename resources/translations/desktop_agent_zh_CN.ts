@@ -11702,6 +11702,14 @@ Go up to: {1}</source>
         <translation>重新生成此回答</translation>
     </message>
     <message>
+        <source>Continue after your message</source>
+        <translation>在您的消息之后继续</translation>
+    </message>
+    <message>
+        <source>Continue this answer</source>
+        <translation>继续此回答</translation>
+    </message>
+    <message>
         <source>This is the first version.</source>
         <translation>这是第一个版本。</translation>
     </message>
@@ -13420,6 +13428,14 @@ Go up to: {1}</source>
     <message>
         <source>Regenerate answer</source>
         <translation>重新生成回答</translation>
+    </message>
+    <message>
+        <source>go on resume after stop limit</source>
+        <translation>继续 恢复 停止 限制</translation>
+    </message>
+    <message>
+        <source>Continue answer</source>
+        <translation>继续回答</translation>
     </message>
     <message>
         <source>branch before after</source>

@@ -26,6 +26,7 @@ from ui.shell.undo import UndoPresenter
 from ui.style.controls import announce
 from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource
+from ui.transcript.rows.message_actions import offer_at_end
 from ui.transcript.rows.render_context import Alternative, AlternativeGroup, MessageActions
 from ui.transcript.view import TranscriptView
 
@@ -99,6 +100,17 @@ class BranchesPresenter(QObject):
     def regenerate_here(self) -> None:
         """Ask anew for the focused answer, or the last one."""
         self._run_at_message("R", Sentence("There is no answer yet."))
+
+    @property
+    def can_continue(self) -> bool:
+        """Whether the end of the conversation offers to continue."""
+        return self._conversation is not None and offer_at_end(self._conversation.transcript) is not None
+
+    def continue_at_end(self) -> None:
+        """Continue after Stop or a limit, wherever the focus is."""
+        offer = None if self._conversation is None else offer_at_end(self._conversation.transcript)
+        if offer is not None:
+            self._transcript.remedy_requested.emit(*offer)
 
     def delete_here(self) -> None:
         """Delete the focused message, or the last one, after asking."""

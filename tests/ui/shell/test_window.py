@@ -255,9 +255,12 @@ def test_continue_after_half_an_answer_does_not_ask_for_it_again(on_screen):
         notice = screen.conversation.transcript[-1]
         assert notice.action is RemedyAction.CONTINUE
         screen.write("half a thought")
-        screen.window.page.transcript.remedy_requested.emit(notice.id, notice.action)
+        action = screen.action("Continue answer")
+        assert action.applies()
+        action.trigger()
         await until(lambda: screen.answers() == ["half", " and half"])
         await until(lambda: not screen.conversation.working)
+        assert not action.applies()
         asked = [message.text for message in screen.provider.requests[-1].messages]
         assert asked == ["Hello", "half", "Continue."]
         assert screen.editor.toPlainText() == "half a thought"

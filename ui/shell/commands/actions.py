@@ -327,6 +327,8 @@ class WindowActions(QObject):
         add("edit-last", self.tr("Edit last prompt"), "Ctrl+Alt+E", editing.edit_last, other_words)
         other_words = self.tr("retry again answer anew")
         add("regenerate", self.tr("Regenerate answer"), "Ctrl+Alt+R", branches.regenerate_here, other_words)
+        other_words, text = self.tr("go on resume after stop limit"), self.tr("Continue answer")
+        add("continue", text, None, branches.continue_at_end, other_words, applies=lambda: branches.can_continue)
         other_words = self.tr("branch before after")
         text = self.tr("Previous version")
         add("previous-version", text, None, lambda: branches.step_version(-1), other_words)

@@ -4,14 +4,17 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 
 from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.conversation.branches import Versions
 from desktop_agent.conversation.items import AnswerItem, Item, NoticeItem, ToolCallItem, UserItem
 from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.types.errors import RemedyAction
 from ui.style.text import one_line, truncate
 from ui.transcript.blocks.message_footer import MessageCommand, MessageFooter
+from ui.transcript.rows.notice_rows import remedy_label
 from ui.transcript.rows.render_context import MessageActions, RenderContext
 from ui.transcript.rows.row import Row
 
@@ -22,6 +25,9 @@ _MOST_READ = 400
 _MARKS = re.compile(
     r"^[ \t]*(#+|>|[-*+])[ \t]+|^[ \t]*(```|~~~).*$|`+|\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)", re.MULTILINE
 )
+
+_CONTINUE_ACTIONS = (RemedyAction.CONTINUE, RemedyAction.GO_ON)
+"""After Stop or a crash, and after a limit."""
 
 
 def carrier_of(items: Transcript, index: int) -> int | None:
@@ -63,7 +69,7 @@ def commands_at(items: Transcript, index: int, context: RenderContext) -> Sequen
 class _Message:
     """A message as its footer shows it: `following` is what other branches have below it, if it is the last.
 
-    `subject` is how it begins.
+    `subject` is how it begins; `offer` is the id and the action of the notice below it that offers to continue.
     """
 
     item_id: str
@@ -72,6 +78,7 @@ class _Message:
     versions: Versions | None
     following: tuple[str, ...]
     subject: str
+    offer: tuple[str, RemedyAction] | None
 
 
 def _message_at(items: Transcript, index: int, actions: MessageActions | None) -> _Message | None:
@@ -83,9 +90,17 @@ def _message_at(items: Transcript, index: int, actions: MessageActions | None) -
     # Of an answer that still grows nobody knows where it ends.
     if not is_prompt and (actions.is_working if after is None else not isinstance(items[after], UserItem)):
         return None
-    following = actions.continuations if after is None and not actions.is_working else ()
+    is_last = after is None and not actions.is_working
+    following, offer = (actions.continuations, offer_at_end(items)) if is_last else ((), None)
     versions = _versions_at(items, index, actions)
-    return _Message(item.id, item.message_id, is_prompt, versions, following, _subject_of(item))
+    return _Message(item.id, item.message_id, is_prompt, versions, following, _subject_of(item), offer)
+
+
+def offer_at_end(items: Transcript) -> tuple[str, RemedyAction] | None:
+    """Return the id and the action of the notice at the end that offers to continue."""
+    last = takewhile(lambda item: isinstance(item, NoticeItem), reversed(items))
+    offers = (item for item in last if isinstance(item, NoticeItem) and item.action in _CONTINUE_ACTIONS)
+    return next(((item.id, item.action) for item in offers), None)
 
 
 def _subject_of(item: Item) -> str:
@@ -166,7 +181,7 @@ class _Commands:
         if message.is_prompt:
             edit, editing = translate("Transcript", "Edit"), translate("Transcript", "Edit your message")
             run = partial(signals.edit_requested.emit, message.message_id)
-            return [self._change(edit, editing, run, "pencil", "E"), *commands]
+            return [self._change(edit, editing, run, "pencil", "E"), *self._continuing(), *commands]
         regenerate = translate("Transcript", "Regenerate")
         anew = partial(signals.regenerate_requested.emit, message.message_id)
         choose = partial(signals.alternatives_requested.emit, message.item_id)
@@ -174,8 +189,20 @@ class _Commands:
         commands[1:1] = [
             self._change(regenerate, translate("Transcript", "Regenerate this answer"), anew, "refresh", "R"),
             self._change(regenerate_with(), choosing, choose, "chevron-down", "Shift+R"),
+            *self._continuing(),
         ]
         return commands
+
+    def _continuing(self) -> Sequence[MessageCommand]:
+        """Return what the button of the notice below the message does, if that offers to continue."""
+        if self._message.offer is None:
+            return []
+        translate, action = QCoreApplication.translate, self._message.offer[1]
+        run = partial(self._signals.remedy_requested.emit, *self._message.offer)
+        (continuing,) = self._names(
+            (translate("Transcript", "Continue after your message"), translate("Transcript", "Continue this answer"))
+        )
+        return [self._change(remedy_label(action), continuing, run, "play", "G")]
 
     def _names(self, *pairs: tuple[str, str]) -> Sequence[str]:
         """Return the first of each pair for a prompt, the second for an answer."""

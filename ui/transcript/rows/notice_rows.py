@@ -51,7 +51,7 @@ class NoticeRow(Row):
             self.add(TextBlock(Line(translate_sentence(notice.remedy)), SMALL, "muted"), 2, is_fixed=False)
         buttons: list[Button] = []
         signals = self.render_context.signals
-        if remedy := _remedy_labels().get(notice.action):
+        if remedy := remedy_label(notice.action):
             buttons.append(Button(remedy, partial(signals.remedy_requested.emit, notice.id, notice.action)))
         # What one call alone had changed is redone at its card.
         if notice.can_be_redone and not self._is_of_one_call():
@@ -90,15 +90,16 @@ class NoticeRow(Row):
         painter.drawPixmap(px(15), self.stack.above + (style.line - px(18)) // 2, style.icon(name, color, 18, ratio))
 
 
-def _remedy_labels() -> dict[RemedyAction, str]:
-    """Return the labels of the buttons in the current language."""
+def remedy_label(action: RemedyAction) -> str:
+    """Return the label of the button in the current language, or "" where there is none."""
     translate = QCoreApplication.translate
-    return {
+    labels = {
         RemedyAction.RETRY: translate("Transcript", "Retry"),
         RemedyAction.OPEN_SETTINGS: translate("Transcript", "Open settings"),
         RemedyAction.CONTINUE: translate("Transcript", "Continue"),
         RemedyAction.GO_ON: translate("Transcript", "Go on once"),
     }
+    return labels.get(action, "")
 
 
 class UnknownRow(Row):

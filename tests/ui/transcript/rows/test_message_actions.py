@@ -11,7 +11,7 @@ from desktop_agent.conversation.branches import Versions
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import ToolFinished, TurnStarted
-from desktop_agent.types.errors import Sentence
+from desktop_agent.types.errors import RemedyAction, Sentence
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, TextClosed
 from tests.fakes.transcript_feed import Feed
@@ -162,6 +162,45 @@ def test_keys_and_buttons_say_which_message(standing):
         ("branch", "last"),
         ("delete", "last"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("action", "name"), [(RemedyAction.CONTINUE, "Continue"), (RemedyAction.GO_ON, "Go on once")]
+)
+def test_an_answer_that_can_go_on_does_so_by_its_button_its_key_and_its_menu(standing, action, name):
+    asked = []
+    standing.view.remedy_requested.connect(lambda id_, chosen: asked.append((id_, chosen)))
+    standing.view.apply(standing.transcript.add_notice(Sentence("A limit was reached."), action=action))
+    notice = standing.transcript[6].id
+    with_continue = [*OF_ANSWERS[:3], name, *OF_ANSWERS[3:]]
+    assert [buttons(standing, row) for row in (3, 5)] == [OF_ANSWERS, with_continue]
+    standing.click(5, name)
+    for row in (2, 5, 6):
+        standing.view.row_viewport.focus((row, ""))
+        QTest.keyClick(standing.view, Qt.Key.Key_G)
+    offered = offered_at(standing, 5)[name]
+    assert offered.shortcut().toString() == "G"
+    offered.trigger()
+    assert asked == [(notice, action)] * 4
+    node = standing.view.accessible_tree.row_node(5).child_nodes()[-1].find_child(name)
+    assert node.name() == "Continue this answer"
+
+
+def test_only_what_ends_a_conversation_at_rest_can_go_on(standing):
+    offer = Sentence("The model can go on from here.")
+    standing.view.apply(standing.transcript.add_notice(offer, action=RemedyAction.CONTINUE))
+    standing.view.apply(standing.transcript.add_notice(Sentence("You chose another mode.")))
+    assert "Continue" in buttons(standing, 5)
+    standing.view.set_message_actions(MessageActions(refusal="Another window has it."))
+    commands = commands_at(standing.transcript, 5, standing.rows.render_context)
+    assert {each.name: each.refusal for each in commands}["Continue"] == "Another window has it."
+    standing.view.set_message_actions(MessageActions())
+    standing.view.apply(standing.transcript.add_message(Message.user("c")))
+    assert [buttons(standing, row) for row in (5, 8)] == [OF_ANSWERS, OF_PROMPTS]
+    standing.view.apply(standing.transcript.add_notice(offer, action=RemedyAction.CONTINUE))
+    assert buttons(standing, 8) == ["Edit", "Continue", *OF_PROMPTS[1:]]
+    standing.view.set_message_actions(MessageActions(is_working=True))
+    assert buttons(standing, 8) == OF_PROMPTS
 
 
 def test_versions_are_walked_at_prompts_and_at_the_ends_of_answers(standing):
