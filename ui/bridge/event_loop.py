@@ -298,9 +298,13 @@ class BackgroundTasks:
     def __init__(self, on_error: Callable[[AgentError], None]) -> None:
         self._on_error = on_error
         self._running: set[asyncio.Task[None]] = set()
+        self._is_closed = False
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run it in the background."""
+        """Run it in the background; not after `close`, when what it needs is closed too."""
+        if self._is_closed:
+            work.close()
+            return
         task = asyncio.get_running_loop().create_task(self._report_crash(work))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -318,6 +322,7 @@ class BackgroundTasks:
             for task in self._running:
                 task.cancel()
             await asyncio.wait(self._running)
+        self._is_closed = True
 
     async def _report_crash(self, work: Coroutine[Any, Any, None]) -> None:
         try:

@@ -78,3 +78,21 @@ def test_work_that_is_closed_before_it_began_complains_about_nothing(in_loop):
 
     in_loop(work())
     assert began == []  # and no warning of a coroutine that was never awaited
+
+
+def test_nothing_begins_after_the_end(in_loop):
+    began = []
+
+    async def work():
+        tasks = BackgroundTasks(began.append)
+
+        async def late():
+            began.append("late")
+
+        await tasks.close()
+        tasks.start(late())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    in_loop(work())
+    assert began == []  # and no warning of a coroutine that was never awaited
