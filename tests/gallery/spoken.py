@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,9 @@ from PySide6.QtGui import QAccessible, QAccessibleInterface
 from PySide6.QtWidgets import QApplication, QComboBox, QMainWindow, QWidget
 
 Role, Text = QAccessible.Role, QAccessible.Text
-_SAID_STATES = ("checked", "checkStateMixed", "selected", "expanded", "collapsed", "disabled")
+OF_THE_LIST = ("list", "folders")
+"""The screens that show the list of conversations."""
+SAID_STATES = ("checked", "checkStateMixed", "selected", "expanded", "collapsed", "disabled")
 _SILENT = {Role.Client, Role.Border, Role.Splitter, Role.LayeredPane, Role.Grouping, Role.ScrollBar}
 _DAY = re.compile(
     r"\b((Mon|Tues|Wednes|Thurs|Fri|Satur|Sun|Yester|To)day|Mon|Tue|Wed|Thu|Fri|Sat|Sun|January|February|March|April|May|June"
@@ -40,6 +42,7 @@ class Node:
     value: str
     states: tuple[str, ...]
     is_focusable: bool
+    is_offscreen: bool
     parents: tuple[str, ...]
     above: tuple[tuple[Role, QObject | None], ...]
     widget: QObject | None
@@ -51,11 +54,16 @@ class Node:
 
     @property
     def line(self) -> str:
-        """Name, role, state, value and description, each said once; numbers and dates change, and are left out."""
-        words = [self.name, self.role.name, *self.states]
-        words += [f"= {self.value}"] if self.value not in {"", self.name} else []
-        words += [f"({self.description})"] if self.description not in {"", self.name, self.value} else []
-        return _mask("  ".join(" ".join(word.split()) for word in words if word))[:MOST_LETTERS].rstrip()
+        """As it is read."""
+        return line_of(self.name, self.role.name, self.states, self.value, self.description)
+
+
+def line_of(name: str, role: str, states: Iterable[str], value: str, description: str) -> str:
+    """Return all of it, each said once; numbers and dates change, and are left out."""
+    words = [name, role, *states]
+    words += [f"= {value}"] if value not in {"", name} else []
+    words += [f"({description})"] if description not in {"", name, value} else []
+    return _mask("  ".join(" ".join(word.split()) for word in words if word))[:MOST_LETTERS].rstrip()
 
 
 def read_lines(*, with_conversations: bool = False) -> list[str]:
@@ -115,8 +123,9 @@ def _walk(
         name,
         interface.text(Text.Description),
         interface.text(Text.Value),
-        tuple(each for each in _SAID_STATES if getattr(state, each)),
+        tuple(each for each in SAID_STATES if getattr(state, each)),
         bool(state.focusable),
+        bool(state.offscreen),
         parents,
         above,
         widget,
@@ -132,6 +141,8 @@ def _walk(
             continue
         if isinstance(child.object(), QWidget) and (child.object().isWindow() or child.object().height() == 0):
             continue
+        if child.role() == Role.Pane and child.rect().isEmpty():
+            continue  # Qt lists the corner of a table that has none
         yield from _walk(child, inside, within)
 
 

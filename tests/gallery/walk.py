@@ -9,6 +9,7 @@ import asyncio
 import os
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
@@ -17,15 +18,13 @@ from desktop_agent.sandbox import backends
 from tests.gallery.__main__ import load_screens, shown
 from tests.gallery.keyboard import activate, keyboard_faults
 from tests.gallery.screens import SCREENS
-from tests.gallery.spoken import faults, open_windows, read_lines
+from tests.gallery.spoken import OF_THE_LIST, faults, open_windows, read_lines
 from ui.approval.guarded_dialog import GuardedDialog
 from ui.bridge.event_loop import run_event_loop
 from ui.style.accessibility import install_accessibility
 from ui.style.style_sheet import apply_theme
 from ui.style.theme import ThemeSource, theme_for
 
-OF_THE_LIST = ("list", "folders")
-"""The screens that show the list of conversations."""
 SETTLE = 5.0
 """Seconds that a window gets to stop changing."""
 
@@ -76,13 +75,22 @@ async def walk(names: list[str], source: ThemeSource, folder: Path | None, expec
 
 
 def be_the_same_everywhere() -> None:
-    """Let the screens say the same on each machine: no display, no keyring, one clock, and a sandbox that works."""
-    os.environ |= {"QT_QPA_PLATFORM": "offscreen", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
-    os.environ["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=/nonexistent"
+    """Let the screens say the same on each machine: no keyring, one clock, and a sandbox that works."""
+    os.environ |= {"LC_ALL": "C.UTF-8", "TZ": "UTC", "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
     time.tzset()
     backends.find_bubblewrap = lambda: "bwrap"
     backends.is_working = lambda _sandbox: True
     backends._is_ordinary_user = lambda: True
+
+
+def run_in_window(work: Callable[[ThemeSource], Awaitable[int]]) -> int:
+    """Run it as the program runs, with its theme, and return 1 if it found something."""
+    app = QApplication(["desktop-agent-gallery"])
+    app.setApplicationVersion("1.0")
+    install_accessibility(app)
+    source = ThemeSource(theme_for("system", system_dark=False, strong_contrast=False), 100)
+    apply_theme(app, source)
+    return 1 if run_event_loop(app, lambda: work(source)) else 0
 
 
 def main() -> int:
@@ -97,16 +105,10 @@ def main() -> int:
     if arguments.list:
         sys.stdout.write("\n".join(SCREENS) + "\n")
         return 0
+    os.environ |= {"QT_QPA_PLATFORM": "offscreen", "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"}
     be_the_same_everywhere()
-    app = QApplication(["desktop-agent-gallery"])
-    app.setApplicationVersion("1.0")
-    install_accessibility(app)
-    source = ThemeSource(theme_for("system", system_dark=False, strong_contrast=False), 100)
-    apply_theme(app, source)
-    failed = run_event_loop(
-        app, lambda: walk(arguments.names or list(SCREENS), source, arguments.write, arguments.expect)
-    )
-    return 1 if failed else 0
+    names = arguments.names or list(SCREENS)
+    return run_in_window(lambda source: walk(names, source, arguments.write, arguments.expect))
 
 
 if __name__ == "__main__":

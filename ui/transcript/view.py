@@ -129,9 +129,19 @@ class TranscriptView(QAbstractScrollArea):
 
     def _make_tree(self) -> AccessibleTree:
         show = partial(scroll_to_text, self.row_viewport, self.scroller)
-        doing = ViewActions(lambda: self.caret.position, self.caret.move_to, show, self._links.follow)
-        widgets: list[QWidget] = [self.in_place_editor, self.jump_button, self.verticalScrollBar()]
-        return AccessibleTree(self, self.row_viewport, widgets, doing, self._keyboard.focus_row)
+        doing = ViewActions(lambda: self.caret.position, self.caret.move_to, show, self._links.follow, self._focus_part)
+        # The bar lies in a frame, which is its parent.
+        widgets = [self.in_place_editor, self.jump_button, self.verticalScrollBar().parentWidget()]
+        return AccessibleTree(self, self.row_viewport, widgets, doing)
+
+    def _focus_part(self, index: int, key: str) -> None:
+        """Give the keyboard to a message, or to a link or control in it."""
+        self.setFocus()
+        if key:
+            self._keyboard.focus_control(index, key)
+        else:
+            self._keyboard.focus_row(index)
+        self._on_focus_moved()
 
     def _set_up(self) -> None:
         self.setAccessibleName(self.tr("Transcript"))
@@ -332,8 +342,11 @@ class TranscriptView(QAbstractScrollArea):
         if not self.caret.handle_key(event) and not self._keyboard.handle_key(event):
             event.ignore()
         elif self.row_viewport.focused != before:
-            self.caret.follow(TextPosition(self.row_viewport.focused[0]))
-            self._notifier.notify_focus()
+            self._on_focus_moved()
+
+    def _on_focus_moved(self) -> None:
+        self.caret.follow(TextPosition(self.row_viewport.focused[0]))
+        self._notifier.notify_focus()
 
     def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002, FBT001  Qt's name
         """Tab goes through the links and buttons of the focused message before it leaves the view."""

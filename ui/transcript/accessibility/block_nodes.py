@@ -1,6 +1,6 @@
 """The accessible children of a row: its blocks, and in them links, buttons, the rows and cells of tables."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QRect
@@ -76,6 +76,10 @@ class BlockNode(AccessibleNode):
         """Return whether a link or button of this name has the focus."""
         return self.context.viewport.focused == (self._index(), f"{self._number}/{name}")
 
+    def focus_child(self, name: str) -> None:
+        """Focus the link or button of this name."""
+        self.context.actions.focus(self._index(), f"{self._number}/{name}")
+
     def level(self) -> int:
         """Return the level of a heading, or 0."""
         block = self.block()
@@ -99,9 +103,8 @@ class BlockNode(AccessibleNode):
         ]
 
     def find_child(self, name: str) -> AccessibleNode | None:
-        """Return the link or button of this name."""
-        self.child_nodes()
-        return next((node for (kind, _), node in self._children.items() if kind == name), None)
+        """Return the link or button of this name, also in a cell of a table."""
+        return next((node for node in _stops_in(self) if node.stop_name == name), None)
 
     def open_link(self, target: str) -> None:
         """Follow a link."""
@@ -123,6 +126,7 @@ class LinkNode(AccessibleNode):
         super().__init__(above, block_node.context, _Role.Link)
         self._block_node = block_node
         self._link = Link(start + link.start, start + link.end, link.words, link.target)
+        self.stop_name = self._link.name
 
     def name(self) -> str:
         """Return the words of the link."""
@@ -134,7 +138,11 @@ class LinkNode(AccessibleNode):
 
     def has_keyboard_focus(self) -> bool:
         """Return whether Tab stopped here."""
-        return self._block_node.has_focus(self._link.name)
+        return self._block_node.has_focus(self.stop_name)
+
+    def focus(self) -> Callable[[], None]:
+        """Return the callback that focuses the link."""
+        return partial(self._block_node.focus_child, self.stop_name)
 
     def box(self) -> QRect:
         """Return the box in the viewport."""
@@ -151,14 +159,14 @@ class ButtonNode(AccessibleNode):
     def __init__(self, block_node: BlockNode, number: int, control: Control) -> None:
         super().__init__(block_node, block_node.context, _Role.Link if control.is_link else _Role.Button)
         self._block_node = block_node
-        self._number, self._name = number, control.name
+        self._number, self.stop_name = number, control.name
         self._accessible_name = control.accessible_name or control.name
 
     def _control(self) -> Control | None:
         block = self._block_node.block()
         controls = block.controls() if block else ()
         control = controls[self._number] if self._number < len(controls) else None
-        return control if control and control.name == self._name else None
+        return control if control and control.name == self.stop_name else None
 
     def name(self) -> str:
         """Return the name of the control, which says at what kind of message it is."""
@@ -181,7 +189,11 @@ class ButtonNode(AccessibleNode):
 
     def has_keyboard_focus(self) -> bool:
         """Return whether Tab stopped here."""
-        return self._block_node.has_focus(self._name)
+        return self._block_node.has_focus(self.stop_name)
+
+    def focus(self) -> Callable[[], None]:
+        """Return the callback that focuses the button."""
+        return partial(self._block_node.focus_child, self.stop_name)
 
     def press(self) -> Callable[[], None] | None:
         """Return what pressing it does."""
@@ -251,6 +263,14 @@ class CellNode(AccessibleNode):
         """Return the box of the text in the viewport."""
         line, start = self._line()
         return self._block_node.boxes_of(start, start + max(1, len(line.plain())))
+
+
+def _stops_in(node: AccessibleNode) -> Iterator[LinkNode | ButtonNode]:
+    for child in node.child_nodes():
+        if isinstance(child, LinkNode | ButtonNode):
+            yield child
+        elif isinstance(child, AccessibleNode):
+            yield from _stops_in(child)
 
 
 def _role_of(block: Block) -> QAccessible.Role:

@@ -30,6 +30,8 @@ class ViewActions:
     set_caret: Callable[[TextPosition], None]
     show: Callable[[int, RowSelection], None]
     open_link: Callable[[str, int], None]
+    focus: Callable[[int, str], None]
+    """Focus a message, or the link or control in it that has this key."""
 
 
 class AccessibilityContext:

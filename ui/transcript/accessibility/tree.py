@@ -101,11 +101,11 @@ class RowNode(AccessibleNode):
 
     def focus(self) -> Callable[[], None]:
         """Return the callback that focuses the message."""
-        return lambda: self._tree.focus_row(self.index())
+        return lambda: self.context.actions.focus(self.index(), "")
 
 
 class AccessibleTree(QObject):
-    """The accessible children of one view: all rows, then the visible widgets over it."""
+    """The accessible children of one view: all rows, then its visible child widgets."""
 
     def __init__(
         self,
@@ -113,13 +113,11 @@ class AccessibleTree(QObject):
         viewport: RowViewport,
         widgets: list[QWidget],
         actions: ViewActions,
-        focus_row: Callable[[int], None],
     ) -> None:
         super().__init__(view)
         self.view = view
         self.viewport = viewport
         self.context = AccessibilityContext(viewport, actions)
-        self.focus_row = focus_row
         self.interface: QAccessibleInterface | None = None
         self._widgets = widgets
         self._rows: OrderedDict[str, RowNode] = OrderedDict()
@@ -127,7 +125,7 @@ class AccessibleTree(QObject):
         _install_factory()
 
     def visible_widgets(self) -> list[QWidget]:
-        """Return the visible widgets over the rows."""
+        """Return the visible widgets over the rows and beside them."""
         return [widget for widget in self._widgets if widget.isVisible()]
 
     def row_node(self, index: int) -> RowNode | None:

@@ -124,10 +124,20 @@ class KeyboardHandler:
         if stop is None:
             self._viewport.focus((index, ""))
             return bool(key) and step < 0
+        self._focus_stop(index, stop)
+        return True
+
+    def focus_control(self, index: int, key: str) -> None:
+        """Focus this link or control of a message, if it still exists."""
+        is_there = 0 <= index < len(self._viewport.rows)
+        stop = find_focus_stop(self._viewport.rows.row(index), key) if is_there else None
+        if stop is not None:
+            self._focus_stop(index, stop)
+
+    def _focus_stop(self, index: int, stop: FocusStop) -> None:
         self._viewport.focus((index, stop.key))
         self._scroller.row_arrived(index)
         self._show(index, stop)
-        return True
 
     def _show(self, index: int, stop: FocusStop) -> None:
         """Scroll to a link or control."""

@@ -80,6 +80,37 @@ def test_rows_that_are_gone_are_not_offered(qtbot):
     assert tree_of(stand).child(3).text(TEXT) == "Message 3"
 
 
+def test_a_link_or_a_button_takes_the_keyboard_and_is_announced_also_in_a_table(qtbot, monkeypatch):
+    told = []
+    monkeypatch.setattr(QAccessible, "isActive", lambda: True)
+    monkeypatch.setattr(QAccessible, "updateAccessibility", lambda event: told.append(event.object()))
+    table = "| What |\n|---|\n| [a train](https://example.org/train) |"
+    stand = Stand(qtbot, [Message.assistant(f"See [the map](https://example.org/map).\n\n{table}\n\n```\nx = 1\n```")])
+    row = tree_of(stand).child(0)
+    link, in_cell = row.child(0).child(0), row.child(1).child(1).child(0).child(0)
+    assert (link.text(NAME), in_cell.text(NAME)) == ("the map", "a train")
+    for interface in (link, in_cell, row.child(2).child(0)):
+        assert interface.state().focusable
+        told.clear()
+        interface.actionInterface().doAction("SetFocus")
+        assert interface.state().focused
+        assert interface.object() in told
+    assert stand.view.hasFocus()
+
+
+def test_what_lies_over_the_rows_leads_back_to_the_transcript(qtbot):
+    stand = Stand(qtbot, [Message.user(f"Message {number}") for number in range(60)])
+    stand.send(TurnStarted("t", "m", "model"), ContentDelta("Some"))
+    stand.view.scroller.scroll_to_start()
+    qtbot.waitUntil(stand.view.jump_button.isVisible)
+    for part in (stand.view.jump_button, stand.view.verticalScrollBar()):
+        inside = QAccessible.queryAccessibleInterface(part)
+        while inside.object() is not stand.view:
+            above = inside.parent()
+            assert above.child(above.indexOfChild(inside)).object() is inside.object()
+            inside = above
+
+
 def test_the_caret_and_its_block_have_the_keyboard(qtbot):
     stand = Stand(qtbot, [Message.assistant("One\n\nTwo 😀 three")])
     stand.begin()
