@@ -119,7 +119,7 @@ class TranscriptView(QAbstractScrollArea):
             self.row_viewport, self.scroller, self._wheel.handle, self._rebuild_row, self
         )
         self.in_place_editor.stackUnder(self.jump_button)
-        self.accessible_tree = self._make_tree()
+        self.accessible_tree = _make_tree(self, self._links)
         self._notifier = AccessibilityNotifier(self.accessible_tree)
         self.caret.moved.connect(self._on_caret_moved)
         self.caret.toggled.connect(self._on_caret_moved)
@@ -127,20 +127,10 @@ class TranscriptView(QAbstractScrollArea):
         self._set_up()
         self._connect()
 
-    def _make_tree(self) -> AccessibleTree:
-        show = partial(scroll_to_text, self.row_viewport, self.scroller)
-        doing = ViewActions(lambda: self.caret.position, self.caret.move_to, show, self._links.follow, self._focus_part)
-        # The bar lies in a frame, which is its parent.
-        widgets = [self.in_place_editor, self.jump_button, self.verticalScrollBar().parentWidget()]
-        return AccessibleTree(self, self.row_viewport, widgets, doing)
-
-    def _focus_part(self, index: int, key: str) -> None:
-        """Give the keyboard to a message, or to a link or control in it."""
+    def focus_part(self, index: int, key: str) -> None:
+        """Give the keyboard to a message, or to the link or control in it that has this key."""
         self.setFocus()
-        if key:
-            self._keyboard.focus_control(index, key)
-        else:
-            self._keyboard.focus_row(index)
+        self._keyboard.focus_part(index, key)
         self._on_focus_moved()
 
     def _set_up(self) -> None:
@@ -367,3 +357,11 @@ class TranscriptView(QAbstractScrollArea):
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         self.context_menu.popup(event, self)
+
+
+def _make_tree(view: TranscriptView, links: LinkNavigator) -> AccessibleTree:
+    show = partial(scroll_to_text, view.row_viewport, view.scroller)
+    actions = ViewActions(lambda: view.caret.position, view.caret.move_to, show, links.follow, view.focus_part)
+    # The bar lies in a frame, which is its parent.
+    widgets = [view.in_place_editor, view.jump_button, view.verticalScrollBar().parentWidget()]
+    return AccessibleTree(view, view.row_viewport, widgets, actions)

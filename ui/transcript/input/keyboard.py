@@ -127,8 +127,11 @@ class KeyboardHandler:
         self._focus_stop(index, stop)
         return True
 
-    def focus_control(self, index: int, key: str) -> None:
-        """Focus this link or control of a message, if it still exists."""
+    def focus_part(self, index: int, key: str) -> None:
+        """Focus a message, or the link or control in it that has this key, if it still exists."""
+        if not key:
+            self.focus_row(index)
+            return
         is_there = 0 <= index < len(self._viewport.rows)
         stop = find_focus_stop(self._viewport.rows.row(index), key) if is_there else None
         if stop is not None:
