@@ -255,7 +255,7 @@ def _known(data_folder: Path) -> list[Path]:
         paths = json.loads((data_folder / _KNOWN_FOLDERS).read_bytes())
     except (OSError, ValueError, RecursionError):
         return []
-    texts: list[object] = paths if isinstance(paths, list) else []
+    texts = cast("list[object]", paths) if isinstance(paths, list) else []
     return [Path(text) for text in texts if isinstance(text, str) and Path(text).is_absolute()]
 
 
