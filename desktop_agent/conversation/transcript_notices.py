@@ -189,9 +189,13 @@ def merged_notice(note: Message) -> NoticeText:
     return NoticeText(Sentence("{text}", {"text": note.text}))
 
 
+_MAX_NAME = 100
+
+
 def continued_notice(name: str) -> NoticeText:
     """Return the notice that something other than the person made the model go on."""
-    return NoticeText(Sentence("“{name}” let the work go on.", {"name": name}))
+    # Of an imported message it is anything.
+    return NoticeText(Sentence("“{name}” let the work go on.", {"name": " ".join(name.split())[:_MAX_NAME]}))
 
 
 def undo_notice(note: Message) -> NoticeText:
