@@ -362,6 +362,7 @@ class TranscriptView(QAbstractScrollArea):
 def _make_tree(view: TranscriptView, links: LinkNavigator) -> AccessibleTree:
     show = partial(scroll_to_text, view.row_viewport, view.scroller)
     actions = ViewActions(lambda: view.caret.position, view.caret.move_to, show, links.follow, view.focus_part)
+    bar = view.verticalScrollBar()
     # The bar lies in a frame, which is its parent.
-    widgets = [view.in_place_editor, view.jump_button, view.verticalScrollBar().parentWidget()]
+    widgets: list[QWidget] = [view.in_place_editor, view.jump_button, bar.parentWidget() or bar]
     return AccessibleTree(view, view.row_viewport, widgets, actions)
