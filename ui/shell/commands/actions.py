@@ -311,7 +311,8 @@ class WindowActions(QObject):
         text = self.tr("New line in the message")
         self._new_line = add("message/write", "new-line", text, None, lambda: composer.editor.insert_text("\n"))
         text, other_words = self.tr("Stop the answer"), self.tr("cancel interrupt abort break")
-        add("message/write", "stop", text, None, composer.stop, other_words, self._is_working).show_keys("Esc")
+        is_working = partial(_is_working, self._window)
+        add("message/write", "stop", text, None, composer.stop, other_words, is_working).show_keys("Esc")
         text, other_words = self.tr("Attach image"), self.tr("picture photo file upload")
         add("message/write", "attach", text, "Ctrl+Shift+A", composer.choose_files, other_words)
         text, waiting = self.tr("Waiting messages"), page.session_controls.waiting
@@ -355,10 +356,6 @@ class WindowActions(QObject):
         conversation = self._window.conversation
         return conversation is not None and not conversation.is_empty
 
-    def _is_working(self) -> bool:
-        conversation = self._window.conversation
-        return conversation is not None and conversation.working
-
     def _search(self) -> None:
         self._window.panes.show_list()
         self._window.sidebar.focus_search()
@@ -392,6 +389,10 @@ class WindowActions(QObject):
         page.models.parameters.show_keys(keys["conversation-settings"])
         page.session_controls.picker.show_keys(keys["choose-mode"])
         page.session_controls.questions.show_keys(keys["answer"])
+
+
+def _is_working(window: MainWindow) -> bool:
+    return window.conversation is not None and window.conversation.working
 
 
 def _can_delete(window: MainWindow) -> bool:
