@@ -958,14 +958,6 @@
 <context>
     <name>ConversationView</name>
     <message>
-        <source>Menu: {0}</source>
-        <translation>Menü: {0}</translation>
-    </message>
-    <message>
-        <source>Conversation</source>
-        <translation>Unterhaltung</translation>
-    </message>
-    <message>
         <source>All folders ({0})</source>
         <translation>Alle Ordner ({0})</translation>
     </message>
@@ -976,6 +968,18 @@
     <message>
         <source>Conversations</source>
         <translation>Unterhaltungen</translation>
+    </message>
+    <message>
+        <source>Folder</source>
+        <translation>Ordner</translation>
+    </message>
+    <message>
+        <source>Conversation</source>
+        <translation>Unterhaltung</translation>
+    </message>
+    <message>
+        <source>Menu: {0}</source>
+        <translation>Menü: {0}</translation>
     </message>
 </context>
 <context>

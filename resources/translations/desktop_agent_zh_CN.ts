@@ -958,14 +958,6 @@
 <context>
     <name>ConversationView</name>
     <message>
-        <source>Menu: {0}</source>
-        <translation>菜单：{0}</translation>
-    </message>
-    <message>
-        <source>Conversation</source>
-        <translation>对话</translation>
-    </message>
-    <message>
         <source>All folders ({0})</source>
         <translation>所有文件夹（{0}）</translation>
     </message>
@@ -976,6 +968,18 @@
     <message>
         <source>Conversations</source>
         <translation>对话</translation>
+    </message>
+    <message>
+        <source>Folder</source>
+        <translation>文件夹</translation>
+    </message>
+    <message>
+        <source>Conversation</source>
+        <translation>对话</translation>
+    </message>
+    <message>
+        <source>Menu: {0}</source>
+        <translation>菜单：{0}</translation>
     </message>
 </context>
 <context>

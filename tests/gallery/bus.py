@@ -69,7 +69,7 @@ class _Bus:
         name, description = (self._property(part, ACCESSIBLE, each) for each in ("Name", "Description"))
         is_found_again = place is None or place == self._place_of(part)
         yield BusNode(role, name, description, self._value(part), states, depth, is_found_again)
-        if role == "combo box":
+        if role == "combo box" and "expanded" not in states:
             return
         children = self._children(part)[: self._most_in_table if role == "table" else self._most]
         for index, child in enumerate(children):

@@ -30,7 +30,7 @@ _LISTS = {Role.List, Role.Table, Role.Tree, Role.PageTabList, Role.PopupMenu, Ro
 """The arrows go through what is inside, but for widgets that lie on a row."""
 _FIELDS = {Role.ComboBox, Role.SpinBox, Role.EditableText}
 """Keys do what the buttons inside do."""
-_BY_OTHER_KEYS = {"Menu: Conversation"}
+_BY_OTHER_KEYS = {"Menu: Conversation", "Menu: Folder"}
 """Shown under the mouse; the Menu key does the same for the row that is current."""
 MOST_STOPS = 400
 MOST_IN_GROUP = 8

@@ -38,6 +38,8 @@ class Node:
 
     role: Role
     name: str
+    keys: str
+    """That are shown in a row of a menu."""
     description: str
     value: str
     states: tuple[str, ...]
@@ -55,7 +57,8 @@ class Node:
     @property
     def line(self) -> str:
         """As it is read."""
-        return line_of(self.name, self.role.name, self.states, self.value, self.description)
+        name = f"{self.name} [{self.keys}]" if self.keys else self.name
+        return line_of(name, self.role.name, self.states, self.value, self.description)
 
 
 def line_of(name: str, role: str, states: Iterable[str], value: str, description: str) -> str:
@@ -121,6 +124,7 @@ def _walk(
     yield Node(
         interface.role(),
         name,
+        interface.text(Text.Accelerator) if interface.role() == Role.MenuItem else "",
         interface.text(Text.Description),
         interface.text(Text.Value),
         tuple(each for each in SAID_STATES if getattr(state, each)),
@@ -130,7 +134,7 @@ def _walk(
         above,
         widget,
     )
-    if isinstance(widget, QComboBox):
+    if isinstance(widget, QComboBox) and not state.expanded:
         return
     inside = (*parents, name) if name else parents
     within = (*above, (interface.role(), widget))
@@ -152,8 +156,10 @@ def faults() -> list[str]:
 
 
 def _faults_of(window: QWidget) -> Iterator[str]:
-    seen: set[tuple[Role, str, str, tuple[str, ...]]] = set()
+    seen: set[tuple[Role, str, str, tuple[str, ...], QObject | None]] = set()
     for node in nodes_of(window):
+        if node.role == Role.PopupMenu and not node.name:
+            yield f"no name: a menu, {node.parents[-2:]}"
         if not node.is_focusable or node.role in _READ or "disabled" in node.states or node.depth == 0:
             continue
         what = f"{type(node.widget).__name__} {node.role.name} {node.name!r}"
@@ -163,7 +169,9 @@ def _faults_of(window: QWidget) -> Iterator[str]:
             yield f"no role: {what}"
         if _COUNT.search(node.name) or _has_value(node):
             yield f"value in the name: {what} {node.value!r}"
-        key = (node.role, node.name, node.description, node.parents)
+        # Two messages with the same words are told apart by their place.
+        row = next((part for role, part in reversed(node.above) if role == Role.ListItem), None)
+        key = (node.role, node.name, node.description, node.parents, row)
         if node.name and key in seen:
             yield f"twice: {what} in {node.parents[-2:]}"
         seen.add(key)

@@ -5,12 +5,12 @@ from functools import cache
 from itertools import pairwise
 
 from PySide6.QtCore import QPoint, QSize, Signal
+from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QAbstractButton, QMenu, QPushButton, QSizePolicy, QWidget
 
 from ui.style.boxes import hbox
 from ui.style.controls import IconButton, set_keys_tooltip
 from ui.style.layouts import WrappingRows
-from ui.style.text import native_shortcut
 from ui.style.theme import SPACE_XS, ThemeSource, icon
 
 _GAP = SPACE_XS
@@ -157,8 +157,8 @@ class SendStopButton(QWidget):
         self._queue.hide()
         self._menu = QMenu(self)
         self._menu.setAccessibleName(self.tr("Send"))
-        self._steer_action = self._menu.addAction("", self.send_pressed.emit)
-        self._queue_action = self._menu.addAction("", self.queue_pressed.emit)
+        self._steer_action = self._menu.addAction(self.tr("Send as soon as possible"), self.send_pressed.emit)
+        self._queue_action = self._menu.addAction(self.tr("Send when the agent is done"), self.queue_pressed.emit)
         self._can_send = False
         self.set_enter_sends(enter_sends=True)
         self._queue.clicked.connect(self._open_menu)
@@ -208,10 +208,9 @@ class SendStopButton(QWidget):
 
     def set_enter_sends(self, *, enter_sends: bool) -> None:
         """Show which shortcut sends at once and which queues."""
-        plain, with_control = (f" ({native_shortcut(keys)})" for keys in ("Enter", "Ctrl+Enter"))
-        soon, later = (plain, with_control) if enter_sends else (with_control, "")
-        self._steer_action.setText(self.tr("Send as soon as possible") + soon)
-        self._queue_action.setText(self.tr("Send when the agent is done") + later)
+        # Those of the rows of a menu are only shown.
+        self._steer_action.setShortcut(QKeySequence("Enter" if enter_sends else "Ctrl+Enter"))
+        self._queue_action.setShortcut(QKeySequence("Ctrl+Enter" if enter_sends else ""))
 
     def stop(self) -> None:
         """Request a stop, once; the button shows it at once."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QMenu, QSizePolicy, QStyle, QVBoxLayout, QWidget
 
 from ui.bridge.session_controls import WaitingMessage
@@ -41,7 +41,7 @@ class QueuedMessageControls(QWidget):
         self._menu = QMenu(self)
         self._menu.setAccessibleName(self._more.accessibleName())
         for control, keys in zip(self._buttons, ("Alt+Up", "Alt+Down", "Enter", "Del"), strict=True):
-            self._menu.addAction(f"{control.accessibleName()} ({keys})", control.click)
+            self._menu.addAction(control.accessibleName(), control.click).setShortcut(QKeySequence(keys))
         self._build_layout()
 
     @property

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import (
+    QCoreApplication,
     QEvent,
     QItemSelectionModel,
     QModelIndex,
@@ -33,7 +34,7 @@ from PySide6.QtWidgets import (
 
 from desktop_agent.types.conversation_tree import MAX_TITLE_LENGTH
 from desktop_agent.types.folders import FolderLevel
-from ui.sidebar.conversation_model import Conversation, ConversationModel, places_of
+from ui.sidebar.conversation_model import Conversation, ConversationModel, PlaceRow, places_of
 from ui.sidebar.row_drops import RowDrops
 from ui.sidebar.row_marks import RowMarks
 from ui.sidebar.row_menus import FolderAction, RowAction, fill_conversation_menu, fill_folder_menu, fill_list_menu
@@ -79,11 +80,10 @@ class ConversationView(QListView):
         self._titles = _TitleDelegate(themes, self)
         self._drops = RowDrops(self, self.rows, self._show_target, self.dropped.emit)
         self._menu = QMenu(self)
-        self._menu.setAccessibleName(self.tr("Menu: {0}").format(self.tr("Conversation")))
         self._menu_row = QPersistentModelIndex()
         """The row of the menu, or of its last opening."""
         self._hovered = QPersistentModelIndex()
-        self._button = IconButton(themes, "more", self._menu.accessibleName(), parent=self.viewport())
+        self._button = IconButton(themes, "more", _name_of_menu(0, None), parent=self.viewport())
         # The Menu key does the same, for whatever row is current.
         self._button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._button.hide()
@@ -309,6 +309,7 @@ class ConversationView(QListView):
             fill_folder_menu(self._menu, lambda action: self.folder_action_requested.emit(action, folder.id))
         else:
             return
+        self._menu.setAccessibleName(_name_of_menu(row, folder))
         self._menu.popup(place)
 
     def _open_menu_at(self, place: QPoint) -> None:
@@ -342,9 +343,19 @@ class ConversationView(QListView):
         self._button.setVisible(index.isValid())
         if index.isValid():
             row = self.visualRect(self.rows.index(index.row()))
+            self._button.set_name(_name_of_menu(index.row(), self.rows.place_at(index.row())))
             self._button.setGeometry(self._titles.place_of_button(row, index, self.layoutDirection()))
         if before != self._titles.with_button:
             self.viewport().update()
+
+
+def _name_of_menu(row: int, place: PlaceRow | None) -> str:
+    translate = QCoreApplication.translate
+    if row < 0:
+        words = translate("ConversationView", "Conversations")
+    else:
+        words = translate("ConversationView", "Folder") if place else translate("ConversationView", "Conversation")
+    return translate("ConversationView", "Menu: {0}").format(words)
 
 
 class _TitleDelegate(RowDelegate):

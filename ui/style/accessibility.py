@@ -232,7 +232,10 @@ class _AccessibleComboBox(QAccessibleWidget):
         return 1
 
     def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return QAccessible.queryAccessibleInterface(self._box.view()) if index == 0 else None
+        view = self._box.view()
+        if not view.accessibleName():
+            view.setAccessibleName(self.text(QAccessible.Text.Name))
+        return QAccessible.queryAccessibleInterface(view) if index == 0 else None
 
     def indexOfChild(self, child: QAccessibleInterface, /) -> int:
         return 0 if child.object() is self._box.view() else -1

@@ -117,13 +117,17 @@ class IconButton(QToolButton):
         self._themes = themes
         self._icon_name = icon_name
         self._kind = kind
-        self.setAccessibleName(name)
-        self.setToolTip(plain_tooltip(name))
+        self.set_name(name)
         self.setProperty("kind", kind)
         self.setProperty("square", "true")
         set_by_name(self, focusPolicy="TabFocus")
         self._update_icon()
         themes.changed.connect(self._update_icon)
+
+    def set_name(self, name: str) -> None:
+        """Set what it is called."""
+        self.setAccessibleName(name)
+        self.setToolTip(plain_tooltip(name))
 
     def _update_icon(self) -> None:
         theme = self._themes.theme

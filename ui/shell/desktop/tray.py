@@ -42,6 +42,7 @@ class TrayPresenter(QObject):
         self._state = (False, 0)
         self._icon = QSystemTrayIcon(self)
         self._menu = QMenu(self.tr("Desktop Agent"))
+        self._menu.setAccessibleName(self._menu.title())
         self._waiting = self._build_menu()
         self._icon.setContextMenu(self._menu)
         self._icon.activated.connect(self._on_activated)
