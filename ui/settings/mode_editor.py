@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from desktop_agent.types.permissions import BREADTHS, Mode, Rule
@@ -14,7 +14,7 @@ from ui.forms.controls import Control, radio_buttons, text_area, text_line
 from ui.settings.card_list import CardEditor
 from ui.settings.rule_editor import RuleEditor, effect_tag, format_pattern
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import button, label
+from ui.style.controls import button, label, set_style_property
 from ui.style.layouts import FlowRows, PartFocus
 from ui.style.removal import clear_layout
 from ui.style.text import format_number, show_hidden, translate_sentence
@@ -31,6 +31,9 @@ def rule_row(rule: Rule) -> QHBoxLayout:
 
 class RuleListEditor(QWidget):
     """An editor of a list of rules. `rules` is without one that is being written."""
+
+    editing_changed = Signal(bool)
+    """Whether one is being written."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -70,6 +73,7 @@ class RuleListEditor(QWidget):
         self._editor.start_editing()
         self._focus.part = self._editor
         self._add.setEnabled(False)
+        self.editing_changed.emit(True)
 
     def _replace_rule(self, index: int, rule: Rule) -> None:
         self.rules = (*self.rules[:index], rule, *self.rules[index + 1 :])
@@ -87,6 +91,7 @@ class RuleListEditor(QWidget):
         self._editor = None
         self._focus.part = self._add
         self._add.setEnabled(True)
+        self.editing_changed.emit(False)
         clear_layout(self._rows)
         for index, rule in enumerate(self.rules):
             if index != without:
@@ -141,6 +146,7 @@ class ModeEditor(CardEditor):
         self._title = text_line(max_length=MAX_MODE_TITLE_LENGTH)
         self._name = text_line(max_length=MAX_MODE_NAME_LENGTH, is_exact=True)
         self._rules = RuleListEditor()
+        self._rules.editing_changed.connect(self._show_primary_action)
         self._add_fields()
         self._build_layout()
         if mode is not None:
@@ -156,6 +162,10 @@ class ModeEditor(CardEditor):
         """Set the tools that rules can be about, and the names of other modes."""
         self._taken = frozenset(taken)
         self._rules.show_tools(groups)
+
+    def _show_primary_action(self, is_editing_rule: bool) -> None:  # noqa: FBT001  # a slot
+        # One primary action at a time: that of the rule first.
+        set_style_property(self._save_button, "kind", "" if is_editing_rule else "primary")
 
     def _edited_item(self) -> Mode:
         return Mode.model_validate(self.form.values)

@@ -112,7 +112,10 @@ def test_a_new_one_is_written_with_a_rule(driver):
     driver.type("Instructions", "Never push.")
     driver.rule("Deny", "Run a command", "Commands that begin with", "git push")
     assert "Deny: commands that begin with “git push”" in driver.words
+    save = driver.part(QPushButton, "Save")
+    assert [driver.part(QPushButton, "Add rule").property("kind"), save.property("kind")] == ["primary", ""]
     driver.click("Add rule")
+    assert save.property("kind") == "primary"
     driver.click("Save")
     ((kept, made),) = driver.said
     (rule,) = made.rules
