@@ -5,7 +5,7 @@ from datetime import date
 
 from pydantic import SecretStr
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLineEdit, QListWidget, QTableView
+from PySide6.QtWidgets import QLineEdit, QTableView
 
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS
@@ -142,7 +142,7 @@ async def prices(desk: Desk) -> None:
     await desk.engine.connections.models(STUDIO.id, refresh=True)
     dialog = desk.settings.show()
     dialog.resize(900, 820)
-    dialog.findChild(QListWidget).setCurrentRow(1)
+    dialog.show_page("models")
     await asyncio.sleep(0.4)
     table = dialog.findChild(QTableView)
     table.setFocus()
