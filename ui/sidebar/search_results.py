@@ -28,6 +28,7 @@ from ui.style.style_sheet import mix_colours
 from ui.style.text import show_hidden, translate_sentence
 from ui.style.text_display import displayed_positions, in_logical_order, isolate_untrusted, relative_date
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, Theme, ThemeSource
+from ui.style.tool_labels import tool_title
 
 translate = QCoreApplication.translate
 
@@ -104,13 +105,14 @@ def _conversation_rows(query: SearchQuery, found: ConversationHits, now: datetim
     )
     for hit in found.hits:
         who, when = _who(hit), relative_date(hit.at, now)
-        text, matches = _begun_later(hit.snippet, hit.matches)
+        snippet, marked = _with_tool_title(hit)
+        text, matches = _begun_later(snippet, marked)
         yield SearchRow(
             text=text,
             matches=matches,
             under=who,
             detail=when,
-            spoken=f"{who}, {when}: {hit.snippet}",
+            spoken=f"{who}, {when}: {snippet}",
             conversation_id=found.conversation_id,
             hit=hit,
             is_choosable=True,
@@ -121,6 +123,17 @@ def _conversation_rows(query: SearchQuery, found: ConversationHits, now: datetim
         yield SearchRow(
             text=translate("SearchResults", "Show all {0}").format(found.hit_count), query=within, is_choosable=True
         )
+
+
+def _with_tool_title(hit: SearchHit) -> tuple[str, Sequence[MatchRange]]:
+    """Return the snippet of a tool call as its card calls it, unless its name is what was looked for."""
+    name, _, rest = hit.snippet.partition(" ")
+    is_call = hit.place is SearchPlace.CALLS and hit.role is Role.ASSISTANT
+    title = tool_title(name) if is_call else name
+    if title == name or any(start < len(name) for start, _ in hit.matches):
+        return hit.snippet, hit.matches
+    shift = len(title) + 1 - len(name)
+    return f"{title}: {rest}", [(start + shift, end + shift) for start, end in hit.matches]
 
 
 def _begun_later(text: str, matches: Sequence[MatchRange]) -> tuple[str, tuple[MatchRange, ...]]:

@@ -58,6 +58,23 @@ def test_who_said_it(found, who):
     assert rows_of(QUERY, SearchResults((group(found),)), NOON)[1].under == who
 
 
+@pytest.mark.parametrize(
+    ("snippet", "at", "shown"),
+    [
+        ("read_file path jam/plum.txt", 15, "Read a file: path jam/plum.txt"),
+        ("notes__make_jam fruit jam", 22, "Make jam (notes): fruit jam"),
+        ("notes__make_jam fruit", 12, "notes__make_jam fruit"),
+        ("stir jam", 5, "stir jam"),
+    ],
+)
+def test_a_call_is_called_as_its_card_unless_its_name_is_what_was_looked_for(snippet, at, shown):
+    call = hit(snippet, ((at, at + 3),), role=Role.ASSISTANT, place=SearchPlace.CALLS)
+    row = rows_of(QUERY, SearchResults((group(call),)), NOON)[1]
+    assert row.text == shown
+    assert [row.text[start:end] for start, end in row.matches] == ["jam"]
+    assert row.spoken.endswith(f": {shown}")
+
+
 def test_what_is_not_there_is_said():
     assert texts(QUERY, SearchResults()) == ["Nothing found for “jam”"]
     assert texts(SearchQuery(has_image=True), SearchResults()) == ["Nothing found"]
