@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 
 DEMO = "demo"
+_DEMO_TITLE = "Demo (offline)"
 # A local server that answers at all answers at once; in seconds.
 _DISCOVERY_TIMEOUT = 2.0
 _PRESETS = (*LOCAL_SERVERS, *CLOUD_PROVIDERS)
@@ -115,7 +116,8 @@ class Connections:
         for endpoint in self.endpoints():
             if endpoint.id == endpoint_id:
                 return endpoint
-        title = next((preset.title for preset in _PRESETS if preset.id == endpoint_id), endpoint_id)
+        titles = {DEMO: _DEMO_TITLE, **{preset.id: preset.title for preset in _PRESETS}}
+        title = titles.get(endpoint_id, endpoint_id)
         raise WrongUse(Sentence("The server “{title}” is no longer set up.", {"title": title}), "Choose another model.")
 
     def require_endpoint(self, endpoint_id: str | None) -> None:
@@ -132,7 +134,7 @@ class Connections:
 
                 self._demo = DemoServer()
                 base_url = await self._demo.start()
-                self._demo_endpoint = Endpoint(id=DEMO, title="Demo (offline)", base_url=base_url, kind="demo")
+                self._demo_endpoint = Endpoint(id=DEMO, title=_DEMO_TITLE, base_url=base_url, kind="demo")
             return self._demo_endpoint
 
     async def provider(self, endpoint_id: str) -> Provider:

@@ -8894,6 +8894,18 @@ Aufwärts zu: {1}</translation>
         <translation>„desktop-agent ask“ (Prozess {pid})</translation>
     </message>
     <message>
+        <source>“{address}” does not begin with http:// or https://.</source>
+        <translation>„{address}“ beginnt nicht mit http:// oder https://.</translation>
+    </message>
+    <message>
+        <source>“{address}” is not an address.</source>
+        <translation>„{address}“ ist keine Adresse.</translation>
+    </message>
+    <message>
+        <source>“{address}” names no server.</source>
+        <translation>„{address}“ nennt keinen Server.</translation>
+    </message>
+    <message>
         <source>“{command}”</source>
         <translation>„{command}“</translation>
     </message>

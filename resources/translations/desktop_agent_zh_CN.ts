@@ -8893,6 +8893,18 @@ Go up to: {1}</source>
         <translation>“desktop-agent ask”（进程 {pid}）</translation>
     </message>
     <message>
+        <source>“{address}” does not begin with http:// or https://.</source>
+        <translation>“{address}”不以 http:// 或 https:// 开头。</translation>
+    </message>
+    <message>
+        <source>“{address}” is not an address.</source>
+        <translation>“{address}”不是地址。</translation>
+    </message>
+    <message>
+        <source>“{address}” names no server.</source>
+        <translation>“{address}”没有指明服务器。</translation>
+    </message>
+    <message>
         <source>“{command}”</source>
         <translation>“{command}”</translation>
     </message>

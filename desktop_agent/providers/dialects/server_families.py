@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 from desktop_agent.providers.data_tables import load_table
 from desktop_agent.providers.transport.json_codec import text_in
 from desktop_agent.types.blocks import MEDIA_TYPES_WITHOUT_GIF, SUPPORTED_MEDIA_TYPES
-from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.providers import ImageLimits, is_loopback
 
 ReasoningSwitch = Literal["none", "openai", "openrouter", "deepseek", "ollama", "llamacpp", "xai"]
@@ -142,11 +142,12 @@ def _parse_base_url(base_url: str) -> SplitResult:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise WrongUse(f"“{text[:200]}” is not an address.", _REMEDY) from None
+        raise WrongUse(Sentence("“{address}” is not an address.", {"address": text[:200]}), _REMEDY) from None
     if parts.scheme not in ("http", "https"):
-        raise WrongUse(f"“{text[:200]}” does not begin with http:// or https://.", _REMEDY)
+        sentence = Sentence("“{address}” does not begin with http:// or https://.", {"address": text[:200]})
+        raise WrongUse(sentence, _REMEDY)
     if parts.username is not None or parts.password is not None:
         raise WrongUse("The address holds a user name or password.", "Leave it out, and enter the key as API key.")
     if not parts.hostname or port == 0 or not text.isprintable() or any(space in text for space in " \t"):
-        raise WrongUse(f"“{text[:200]}” names no server.", _REMEDY)
+        raise WrongUse(Sentence("“{address}” names no server.", {"address": text[:200]}), _REMEDY)
     return parts

@@ -1,6 +1,7 @@
 """Servers, keys and models. A key goes only to the server it was given for."""
 
 import asyncio
+import re
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -380,6 +381,8 @@ async def test_local_servers_are_found(setting: Setting, monkeypatch: pytest.Mon
 async def test_the_demo_is_started_once(setting: Setting) -> None:
     connections = setting.connections()
     assert connections.endpoints() == ()
+    with pytest.raises(WrongUse, match=re.escape("Demo (offline)")):
+        connections.endpoint(DEMO)
     first, second, provider = await asyncio.gather(
         connections.start_demo(), connections.start_demo(), connections.provider(DEMO)
     )
