@@ -29,7 +29,8 @@ _ROWS = {Role.ListItem, Role.TreeItem, Role.Cell, Role.Row, Role.MenuItem}
 MOST_CHILDREN = 60
 """Of one part of the tree; a list has more."""
 MOST_IN_TABLE = 24
-_COUNT = re.compile(r"(: |\()\d[\d.,]*\)?$")
+_COUNT = re.compile(r"(?<!^Open image)(: |\()\d[\d.,]*\)?$")
+"""Pictures without a name are told apart by their number."""
 
 
 @dataclass(frozen=True)
@@ -178,8 +179,8 @@ def _faults_of(window: QWidget) -> Iterator[str]:
 
 
 def _has_value(node: Node) -> bool:
-    """“Title of Ada” names a field of what is called Ada."""
-    is_told = len(node.value) > 1 and node.value in node.name and node.role != Role.Document
+    """“Title of Ada” names a field of what is called Ada, and an address in a text is a link to itself."""
+    is_told = len(node.value) > 1 and node.value in node.name and node.role not in {Role.Document, Role.Link}
     return is_told and not node.name.endswith(f" of {node.value}")
 
 
