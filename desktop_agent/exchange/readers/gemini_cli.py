@@ -56,7 +56,7 @@ _PROGRAM = "gemini-cli"
 _SUFFIXES = (".jsonl", ".json")
 _HEAD = 1_000_000
 _TAIL = 16_384
-_MAX_SUBAGENTS = 1000
+_MAX_AGENTS = 1000
 _AGENT = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 """What Gemini CLI replaces in the names of files."""
@@ -140,7 +140,7 @@ class GeminiCliReader:
         for record in log.records():
             messages.add(*record)
         if session := _NOT_IN_NAMES.sub("_", text_in(log.overview, "sessionId")):
-            self._read_subagents(path.parent / session, messages, report)
+            self._read_agents(path.parent / session, messages, report)
         overview = Overview(
             title=short_title(text_in(log.overview, "summary") or log.prompt),
             created_at=parse_time(log.overview.get("startTime")),
@@ -165,13 +165,13 @@ class GeminiCliReader:
                     log.read(entry)
         return log, changed
 
-    def _read_subagents(self, folder: Path, messages: "_Messages", report: ImportReport) -> None:
+    def _read_agents(self, folder: Path, messages: "_Messages", report: ImportReport) -> None:
         """Read the files of subagents, and of those that they called: all lie in the folder of the session."""
         if folder.is_symlink():
             return
         size = self._limits.file
         # The list grows while it is gone through.
-        for agent, call_id in islice(messages.agents, _MAX_SUBAGENTS):
+        for agent, call_id in islice(messages.agents, _MAX_AGENTS):
             path = next((path for path in (folder / f"{agent}{end}" for end in _SUFFIXES) if path.is_file()), None)
             with suppress(NotReadable, OSError):
                 if path is None:
@@ -180,7 +180,7 @@ class GeminiCliReader:
                 if size < 0:
                     report.omit(Omission.TOO_LARGE)
                     return
-                messages.add_subagent(self._read_log(path, report)[0], call_id)
+                messages.add_agent(self._read_log(path, report)[0], call_id)
 
 
 def _is_session(name: str) -> bool:
@@ -293,7 +293,7 @@ class _Messages:
                 self._report.omit(Omission.HIDDEN if known else Omission.UNKNOWN, kind)
                 self.tree.pass_over(record_id, parent)
 
-    def add_subagent(self, log: _Log, call_id: str) -> None:
+    def add_agent(self, log: _Log, call_id: str) -> None:
         """Add the work of a subagent as a branch beside the result of its call."""
         self._caller = self._calls.caller(call_id)
         for record in log.records() if self._caller is not None else ():
