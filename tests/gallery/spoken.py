@@ -100,10 +100,13 @@ def _mask(words: str) -> str:
 
 
 def open_windows() -> list[QWidget]:
-    """Return the windows of the program, open menus and popups too, as they were made."""
+    """Return the windows of the program, open menus and popups too: main windows first, the others by their names."""
     root = QAccessible.queryAccessibleInterface(QApplication.instance())
-    windows = [root.child(index).object() for index in range(root.childCount())]
-    return [window for window in windows if isinstance(window, QWidget)]
+    # Qt has them in no order.
+    children = [root.child(index) for index in range(root.childCount())]
+    windows = [(child.object(), child.text(QAccessible.Text.Name)) for child in children]
+    shown = [(window, name) for window, name in windows if isinstance(window, QWidget)]
+    return [window for window, _ in sorted(shown, key=lambda each: (not isinstance(each[0], QMainWindow), each[1]))]
 
 
 def windows_in_front() -> list[QWidget]:
