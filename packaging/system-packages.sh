@@ -8,9 +8,10 @@ run="libglib2.0-0 libgl1 libegl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libfre
      libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0
      libxcb-xkb1 libxkbcommon-x11-0 fonts-dejavu-core"
 # A private screen with a window manager, keys and clipboard; what a screen reader sees; a keyring; what confines
-# commands, and one that tries to get out; a file system made by a test; many writing systems and time zones.
+# commands, and one that tries to get out; a file system made by a test; what packs an archive; many writing systems
+# and time zones.
 test="$run xvfb openbox xdotool xclip x11-utils dbus at-spi2-core python3-pyatspi gnome-keyring dunst bubblewrap curl fuse3
-      fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji tzdata"
+      xz-utils fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji tzdata"
 # What PyInstaller reads libraries with, what packs the result and shows it, and what judges its certificates, its
 # desktop entry, its page of the manual and its recipes.
 package="$run binutils rpm xz-utils xvfb openbox x11-utils openssl desktop-file-utils appstream mandoc nsis shellcheck

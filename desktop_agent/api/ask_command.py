@@ -363,9 +363,9 @@ class _AskRun:
         except OSError as error:
             # The reader has gone, or the disk is full: the same as Ctrl+C.
             self._is_output_closed = True
+            _discard_output()
             if isinstance(error, BrokenPipeError):
                 self._has_reader = False
-                _discard_output()
             else:
                 self._has_failed = True
                 write_remark(f"The answer cannot be written: {error.strerror}.")

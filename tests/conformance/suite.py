@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.conformance.client import act
 from tests.desktop_agent.mcp.reference_servers import node_package
+from tests.frame.node import NODE
 from tests.frame.patience import PATIENCE
 
 VERSION = "0.1.16"
@@ -48,7 +49,7 @@ async def outcomes(folder: Path) -> dict[str, Outcome]:
         command = f"{sys.executable} -S -E {HERE / 'relay.py'} {end}"
         words = ["client", "--command", command, "--suite", "all", "--timeout", str(int(PATIENCE * 1000))]
         process = await asyncio.create_subprocess_exec(
-            *("node", "--import", str(HERE / "old_node.mjs"), str(script), *words, "-o", str(folder / "out")),
+            *(NODE, "--import", str(HERE / "old_node.mjs"), str(script), *words, "-o", str(folder / "out")),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             cwd=folder,

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-NPM = tuple(f"@modelcontextprotocol/server-{name}@2026.8.31" for name in ("everything", "filesystem", "memory"))
+from tests.frame.node import NODE, NPM
+
+PACKAGES = tuple(f"@modelcontextprotocol/server-{name}@2026.8.31" for name in ("everything", "filesystem", "memory"))
 PYPI = ("mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19")
 PATIENCE = 300
 
@@ -50,12 +52,9 @@ def _commands(name: str, folder: Path, made: str) -> list[list[str]]:
     return _npm(folder, made) if name.startswith("npm") else _pypi(folder)
 
 
-def _npm(folder: Path, made: str, packages: tuple[str, ...] = NPM) -> list[list[str]]:
-    npm = shutil.which("npm")
-    if not npm or not shutil.which("node"):
-        raise OSError("there is no npm")
+def _npm(folder: Path, made: str, packages: tuple[str, ...] = PACKAGES) -> list[list[str]]:
     quiet = ["--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--cache", f"{made}/cache"]
-    return [[npm, "install", *quiet, "--prefix", str(folder), *packages]]
+    return [[*NPM, "install", *quiet, "--prefix", str(folder), *packages]]
 
 
 def _pypi(folder: Path) -> list[list[str]]:
@@ -68,7 +67,7 @@ def node_server(name: str, *words: str) -> list[str]:
     if why := _fetched("npm-2026.8.31"):
         pytest.skip(why)
     script = _kept("npm-2026.8.31") / f"node_modules/@modelcontextprotocol/server-{name}/dist/index.js"
-    return ["node", str(script), *words]
+    return [NODE, str(script), *words]
 
 
 def python_server(name: str, *words: str) -> list[str]:

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.frame.node import NPM
+
 PACKAGE = "commonmark-spec@0.31.2"
 SHA512 = "vXKxmclzJPymhOJYD26G0oBjVmIcKC8p5m2DvHIq1A1btr1m0r0dT/PzRA5/nwxUbCAPedMNPEoiQE+zvuOcOw=="
 _EXAMPLE = re.compile(r"^`{32} example\n(.*?)^\.\n(.*?)^`{32}$", re.MULTILINE | re.DOTALL)
@@ -31,12 +33,9 @@ def _is_it(archive: Path) -> bool:
 
 
 def _fetch(archive: Path) -> None:
-    npm = shutil.which("npm")
-    if not npm:
-        pytest.skip("there is no npm to take the specification from")
     archive.parent.mkdir(exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(prefix="desktop-agent-npm-") as folder:
-        command = [npm, "pack", PACKAGE, "--silent", "--cache", f"{folder}/cache", "--pack-destination", folder]
+        command = [*NPM, "pack", PACKAGE, "--silent", "--cache", f"{folder}/cache", "--pack-destination", folder]
         try:
             subprocess.run(command, check=True, capture_output=True, timeout=90, cwd=folder)
         except (subprocess.SubprocessError, OSError) as error:
