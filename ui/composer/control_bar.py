@@ -160,7 +160,7 @@ class SendStopButton(QWidget):
         self._steer_action = self._menu.addAction(self.tr("Send as soon as possible"), self.send_pressed.emit)
         self._queue_action = self._menu.addAction(self.tr("Send when the agent is done"), self.queue_pressed.emit)
         self._can_send = False
-        self.set_enter_sends(enter_sends=True)
+        self._enter_sends = True
         self._queue.clicked.connect(self._open_menu)
         hbox(self._queue, self._stop, self._send, parent=self, spacing=SPACE_XS, margins=0)
         self._send.clicked.connect(self.send_pressed)
@@ -208,9 +208,7 @@ class SendStopButton(QWidget):
 
     def set_enter_sends(self, *, enter_sends: bool) -> None:
         """Show which shortcut sends at once and which queues."""
-        # Those of the rows of a menu are only shown.
-        self._steer_action.setShortcut(QKeySequence("Enter" if enter_sends else "Ctrl+Enter"))
-        self._queue_action.setShortcut(QKeySequence("Ctrl+Enter" if enter_sends else ""))
+        self._enter_sends = enter_sends
 
     def stop(self) -> None:
         """Request a stop, once; the button shows it at once."""
@@ -225,6 +223,9 @@ class SendStopButton(QWidget):
         self.stop_requested.emit()
 
     def _open_menu(self) -> None:
+        # Those of the rows of a menu are only shown. Late: they make Qt's enumerations.
+        self._steer_action.setShortcut(QKeySequence("Enter" if self._enter_sends else "Ctrl+Enter"))
+        self._queue_action.setShortcut(QKeySequence("Ctrl+Enter" if self._enter_sends else ""))
         self._menu.popup(self._queue.mapToGlobal(QPoint(0, -self._menu.sizeHint().height())))
 
     def _apply_theme(self) -> None:
