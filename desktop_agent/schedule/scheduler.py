@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from desktop_agent.engine.engine import Engine
+from desktop_agent.processes.worker_threads import CancelToken, run_in_thread
 from desktop_agent.schedule.timing import GRACE, Clock, Slot, newest_slot, slots_after
 from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.file_lock import FileLock, Holder, RetakeResult, lock_path
@@ -138,7 +139,7 @@ class Scheduler:
         self._wake.set()
 
     async def _hold_lock(self) -> bool:
-        def hold() -> bool:
+        def hold(_token: CancelToken) -> bool:
             holder = Holder.this_process(self._program)
             # Its file may have been removed, and another process may hold a new one.
             if self._lock.is_held and self._lock.retake(holder) is RetakeResult.REFUSED:
@@ -146,7 +147,8 @@ class Scheduler:
             return self._lock.acquire(holder)
 
         try:
-            return await asyncio.to_thread(hold)
+            # To its end, also when this is cancelled: what is taken is given back after.
+            return await run_in_thread(hold)
         except StorageFailed as error:
             _log.info("scheduled prompts do not run: %s", error)
             return False

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,7 @@ from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
 from desktop_agent.schedule.scheduler import Scheduler
 from desktop_agent.schedule.timing import Clock
+from desktop_agent.storage.file_lock import Holder
 from desktop_agent.types.errors import AgentError, WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.providers import Endpoint
@@ -122,6 +124,31 @@ async def test_a_prompt_is_sent_at_its_time_once_and_its_end_is_noted(tmp_path: 
         assert stored.last_run is not None
         assert (stored.last_run.state, stored.last_run.result) == ("ended", "completed")
         assert stored.last_run.conversation_id == record.id
+
+
+async def test_a_lock_that_is_taken_while_it_ends_is_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    engine = await Engine.open(tmp_path)
+    scheduler = Scheduler(engine, Hands())
+    acquire = scheduler._lock.acquire
+
+    def acquire_slowly(holder: Holder) -> bool:
+        begun.set()
+        assert go_on.wait(PATIENCE)
+        return acquire(holder)
+
+    monkeypatch.setattr(scheduler._lock, "acquire", acquire_slowly)
+    work = asyncio.create_task(scheduler.run())
+    assert await asyncio.to_thread(begun.wait, PATIENCE)
+    work.cancel()
+    await asyncio.sleep(0.05)
+    go_on.set()
+    await asyncio.gather(work, return_exceptions=True)
+    await asyncio.to_thread(lambda: None)
+    assert not scheduler._lock.is_held
+    await engine.close()
 
 
 async def test_runs_go_on_in_one_conversation_where_that_is_chosen_and_in_no_wider_mode(tmp_path: Path) -> None:
