@@ -10,6 +10,7 @@ from desktop_agent.types.mcp import McpServer, StdioConnection
 from desktop_agent.types.preferences import McpPreferences
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import UntrustedSource
+from tests.desktop_agent.mcp.reference_servers import node_server
 from tests.fakes.mcp_client import own_server
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
@@ -22,6 +23,8 @@ SERVER = UntrustedSource("mcp", TITLE, "every")
 
 @pytest.fixture(autouse=True)
 def popups_open(request, qt_messages):
+    # Skipped here where the server cannot be had: what is expected of Qt would not be said.
+    node_server("everything")
     if "banner" not in request.node.name:
         qt_messages.expect("grabbing the keyboard")
 
