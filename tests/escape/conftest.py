@@ -18,6 +18,6 @@ def attempt(request: pytest.FixtureRequest) -> type[Trial] | type[Judged]:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_enforced(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_is_enforced(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every command be asked about, as where commands cannot be confined: what a rule allows is what is judged."""
     monkeypatch.setattr(backends, "_is_ordinary_user", lambda: False)

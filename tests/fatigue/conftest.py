@@ -1,10 +1,5 @@
-"""Every command is asked about, as where commands cannot be confined."""
+"""Every command is asked about, as in the tests of escapes."""
 
-import pytest
+from tests.escape.conftest import nothing_is_enforced
 
-from desktop_agent.sandbox import backends
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_enforced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backends, "_is_ordinary_user", lambda: False)
+__all__ = ["nothing_is_enforced"]

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -109,19 +110,18 @@ class Exchange(QObject):
         *,
         in_folder: bool,
     ) -> None:
-        wanted, titles = await self._wanted(ids), await self._titles()
+        wanted, titles = await self._wanted(ids)
         result = await self._exchange.export(wanted, target, export_format, progress, in_folder=in_folder)
         self.exported.emit(replace(result, gone=tuple(titles.get(id_, id_) for id_ in result.gone)))
 
     async def _export_pdf(self, target: Path, conversation_id: str, progress: Progress) -> None:
-        (conversation,) = await self._wanted([conversation_id])
+        (conversation,), _ = await self._wanted([conversation_id])
         lost = await self._print(conversation, await self._title_of(conversation), target, progress)
         self.exported.emit(ExportResult((target,), lost))
 
     async def _export_pdfs(self, folder: Path, ids: Sequence[str] | None, progress: Progress) -> None:
-        wanted = await self._wanted(ids)
+        wanted, titles = await self._wanted(ids)
         require_any(wanted)
-        titles = await self._titles()
         names = await asyncio.to_thread(ExportFolder, folder, "pdf")
         files: list[Path] = []
         gone: list[str] = []
@@ -155,14 +155,19 @@ class Exchange(QObject):
 
             return await self._exchange.print_parts(conversation, add)
 
-    async def _wanted(self, ids: Sequence[str] | None) -> Sequence[ConversationTree | str]:
+    async def _wanted(self, ids: Sequence[str] | None) -> tuple[Sequence[ConversationTree | str], dict[str, str]]:
+        """Return what is to be exported, and the titles of what another process may delete meanwhile, by id."""
         # What was said a moment ago may wait for the disk.
         await self._engine.write_all()
-        return await self._all_ids() if ids is None else [self._in_memory_or_id(one) for one in ids]
-
-    async def _titles(self) -> dict[str, str]:
-        """Return the titles by id, of what may be deleted by another process meanwhile."""
-        return {record.id: record.title for record in await self._engine.store.list_conversations()}
+        if ids is None:
+            titles = {record.id: record.title for record in await self._engine.store.list_conversations()}
+            return list(titles), titles
+        wanted, titles = [self._in_memory_or_id(one) for one in ids], dict[str, str]()
+        for one in wanted:
+            # What is gone already is said by its id.
+            with suppress(WrongUse):
+                titles |= {one: await self._title_of(one)} if isinstance(one, str) else {}
+        return wanted, titles
 
     async def _title_of(self, conversation: ConversationTree | str) -> str:
         if isinstance(conversation, str):
@@ -174,9 +179,6 @@ class Exchange(QObject):
 
     async def _import(self, path: Path, progress: Progress) -> None:
         self.imported.emit(await self._exchange.import_file(path, progress))
-
-    async def _all_ids(self) -> Sequence[ConversationTree | str]:
-        return [record.id for record in await self._engine.store.list_conversations()]
 
     def _progress_reporter(self) -> Progress:
         """Return a function for another thread, of whose calls some are shown."""

@@ -92,15 +92,15 @@ def test_one_that_is_deleted_meanwhile_is_named_and_the_others_are_there(on_scre
     async def work(screen):
         ids = await two(screen)
         exchange = screen.desk.exchange()._exchange
-        read_titles = exchange._titles
+        read_wanted = exchange._wanted
 
-        async def read_and_delete():
-            titles = await read_titles()
+        async def read_and_delete(wanted):
+            found = await read_wanted(wanted)
             await screen.engine.store.delete_conversation(ids[0])
             await screen.engine.store.purge_conversation(ids[0])
-            return titles
+            return found
 
-        monkeypatch.setattr(exchange, "_titles", read_and_delete)
+        monkeypatch.setattr(exchange, "_wanted", read_and_delete)
         monkeypatch.setattr(screen.banners, "clear", lambda: None)
         screen.window.findChild(OrganisePresenter).act_on("export", ids)
         await choose(screen, words, tmp_path / "pages")
