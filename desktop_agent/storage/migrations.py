@@ -165,8 +165,7 @@ def has_views(connection: sqlite3.Connection) -> bool:
 
 
 def has_strange_schema(connection: sqlite3.Connection, steps: Sequence[str] = MIGRATIONS) -> bool:
-    """Return whether there are views, or triggers that are none of ours: what they do is not for us to find out; or
-    whether the version it claims is not that of its tables.
+    """Return whether there are views or triggers that we did not make, or its tables are not those of its version.
 
     Raises sqlite3.Error.
     """

@@ -12,7 +12,7 @@ from desktop_agent.types.blocks import Image, Json, ServerStep, Text, ToolResult
 from desktop_agent.types.messages import Message
 
 MAX_PART_CHARACTERS = 4 * 1024 * 1024
-"""Of each part of a message so much is indexed, its beginning: more than any model reads at once."""
+"""How much of each part of a message is indexed, from its beginning: more than any model reads at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ _REST_MS = 80
 """Milliseconds before changed rows are counted again."""
 
 _WAIT_MS = 20
-"""Milliseconds until it is seen again whether the worker has prepared what is long."""
+"""Milliseconds between two looks whether the worker has prepared a long text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,7 @@ _STEP_SECONDS = 0.002
 """Seconds for one step of parsing a long text."""
 
 _PATIENCE_SECONDS = 10.0
-"""So long the worker is waited for, which may have failed."""
+"""How long to wait for the worker, which may have failed."""
 
 
 class SearchableTexts:
@@ -171,7 +171,8 @@ class SearchableTexts:
     def text_runs_of(self, index: int, first: int = 0, *, waits: bool = False) -> Iterator[TextRun | None]:
         """Yield the text runs of a row from a block on, and None whenever parsing took a while.
 
-        `waits`: yield None too while the worker prepares what is long, for a few seconds; `is_waiting` then.
+        With `waits` it also yields None, for up to ten seconds, while the worker prepares a long text; `is_waiting` is
+        true meanwhile.
         """
         item = self._rows.transcript[index]
         row, kept = self._rows.existing_row(index), self._cache.get(item.id)

@@ -139,7 +139,7 @@ class Row:
     footer_gap = 4
     """Pixels at 100 % between the last block and the footer."""
     is_preparing = False
-    """Whether the worker makes a block of it, in whose place a few words stand."""
+    """Whether a few words stand in the place of a block that the worker still makes."""
 
     def __init__(self, item: Item, render_context: RenderContext) -> None:
         self.item = item
