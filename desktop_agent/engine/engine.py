@@ -242,12 +242,11 @@ class Engine:
         return self._register(session, lock)
 
     async def interrupted_conversations(self) -> tuple[InterruptedRuns, ...]:
-        """Return conversations with runs of a dead process; none while read-only. Raises StorageFailed."""
+        """Return conversations with runs of a dead process, not resumed; none while read-only. Raises StorageFailed."""
         interrupted = () if self.store.read_only else await self.store.find_interrupted_runs()
-        known = ((runs, self._sessions.get(runs.conversation_id)) for runs in interrupted)
-        candidates = [runs for runs, session in known if session is None or session.is_closed]
-        is_free = await asyncio.gather(*(self._locks.lock(runs.conversation_id).is_free() for runs in candidates))
-        return tuple(runs for runs, free in zip(candidates, is_free, strict=True) if free)
+        ids = [runs.conversation_id for runs in interrupted]
+        is_left = await asyncio.gather(*(_is_left(self._sessions.get(id_), self._locks.lock(id_)) for id_ in ids))
+        return tuple(runs for runs, left in zip(interrupted, is_left, strict=True) if left)
 
     async def follow_conversation(self, conversation_id: str, held: StorageFailed) -> "ConversationFollower":
         """Follow a conversation that `session` refused with `held`. Raises WrongUse, and StorageFailed."""
@@ -463,3 +462,8 @@ def _config_for(record: ConversationRecord, preferences: Preferences, base: Prov
     chosen["system_prompt"] = record.parameters.system_prompt or preferences.chat.system_prompt or None
     chosen = {name: value for name, value in chosen.items() if getattr(base, name) is None or name not in explicit}
     return base.model_copy(update={**chosen, "timeouts": timeouts})
+
+
+async def _is_left(session: "Session | None", lock: ConversationLock) -> bool:
+    """Return whether nobody is at work in a conversation. It may be open here, to be renamed for instance."""
+    return await lock.is_free() if session is None or session.is_closed else session.can_resume

@@ -332,14 +332,12 @@ class ConversationLibrary(QObject):
             self._follower = follower
             self._tasks.start(self._follow(follower))
             return
-        if session.can_resume:
-            await self.waiting.read_times()
+        await self.waiting.read_times(session)
         if not is_wanted():
             self.leave(session)
             return
-        self.waiting.forget_interrupted(conversation_id)
         self._show(session)
-        session.resume()
+        self.waiting.resume(session)
 
     async def _show_new_file(self) -> None:
         """Show what the replaced file holds, of the open conversation too."""

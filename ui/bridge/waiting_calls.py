@@ -68,6 +68,8 @@ class WaitingCalls(QObject):
         self._sessions: dict[str, Session] = {}
         self._left: dict[str, InterruptedRuns] = {}
         self._since: dict[str, datetime] = {}
+        self._taken_over = 0
+        """How often something left by a dead process was gone on with, or deleted."""
 
     @property
     def rows(self) -> tuple[WaitingCall, ...]:
@@ -108,13 +110,21 @@ class WaitingCalls(QObject):
         if session is not None:
             Approvals(session).answer(approval_id, decision)
 
-    async def read_times(self) -> None:
-        """Read since when calls wait that dead processes left: asked again here, they have the same ids."""
+    async def read_times(self, session: "Session") -> None:
+        """Read since when the calls of a dead process wait: asked again by `resume`, they have the same ids."""
+        if not session.can_resume:
+            return
         for runs in await self._engine.store.find_interrupted_runs():
             self._since.update((call.approval_id, call.since) for call in runs.waiting_calls)
 
+    def resume(self, session: "Session") -> None:
+        """Go on with what a dead process left in a conversation that is shown now; its calls are asked again."""
+        self.forget_interrupted(session.record.id)
+        session.resume()
+
     def forget_interrupted(self, conversation_id: str) -> None:
         """Forget what a dead process left there: the conversation is opened, or deleted."""
+        self._taken_over += 1
         if self._left.pop(conversation_id, None) is not None:
             self.left_open.emit(conversation_id, False)
             self.changed.emit()
@@ -161,7 +171,11 @@ class WaitingCalls(QObject):
                 )
 
     async def _find_interrupted(self) -> None:
-        found = {runs.conversation_id: runs for runs in await self._engine.interrupted_conversations()}
+        taken_over, found = -1, dict[str, InterruptedRuns]()
+        while taken_over != self._taken_over:
+            # What was taken over while it was looked for would be listed twice.
+            taken_over = self._taken_over
+            found = {runs.conversation_id: runs for runs in await self._engine.interrupted_conversations()}
         before, self._left = self._left, {id_: runs for id_, runs in found.items() if runs.waits_for_approval}
         if before == self._left:
             return

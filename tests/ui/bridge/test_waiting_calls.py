@@ -1,5 +1,6 @@
 """The calls that wait for the person, of all conversations."""
 
+import asyncio
 import shutil
 
 import pytest
@@ -10,6 +11,7 @@ from desktop_agent.types.tool_calls import AllowOnce, Deny
 from tests.fakes.agent_run import call
 from tests.fakes.qt_loop import Bridge, Heard, until
 from tests.fakes.scripted_provider import Turn
+from ui.bridge.desktop.side_conversation import SideConversation
 
 DONE = Turn(ContentDelta("Done"))
 
@@ -148,4 +150,90 @@ def test_opened_without_a_look_before_it_waits_since_the_same_moment(in_loop, tm
 
     rows = []
     run(in_loop, tmp_path / "data", leave, Turn(write("1", "a.txt")))
+    run(in_loop, tmp_path / "left", find)
+
+
+def leave_a_call(in_loop, tmp_path):
+    """Leave a call as a process does that dies now; return its row. The data folder is `left`."""
+    rows = []
+
+    async def leave(bridge):
+        session = await ask(bridge, tmp_path / "work", "Boats")
+        rows.extend(bridge.library.waiting.rows)
+        await session.flush()
+        shutil.copytree(tmp_path / "data", tmp_path / "left")
+
+    run(in_loop, tmp_path / "data", leave, Turn(write("1", "a.txt")))
+    return rows
+
+
+def test_a_conversation_that_is_open_but_not_resumed_waits_still(in_loop, tmp_path):
+    rows = leave_a_call(in_loop, tmp_path)
+
+    async def find(bridge):
+        waiting = bridge.library.waiting
+        waiting.find_interrupted()
+        await bridge.idle()
+        # As when it is renamed, or another one is chosen while it loads.
+        session = await bridge.engine.session(rows[0].conversation_id, whole=False)
+        waiting.find_interrupted()
+        await bridge.idle()
+        assert session.can_resume
+        assert waiting.rows == tuple(rows)
+        bridge.library.open(rows[0].conversation_id)
+        await until(lambda: waiting.live_calls)
+        waiting.find_interrupted()
+        await bridge.idle()
+        assert waiting.rows == tuple(rows)
+        bridge.library.current.stop()
+        await until(lambda: waiting.count == 0)
+
+    run(in_loop, tmp_path / "left", find)
+
+
+def test_a_call_that_is_resumed_in_a_window_beside_is_listed_once(in_loop, tmp_path):
+    rows = leave_a_call(in_loop, tmp_path)
+
+    async def find(bridge):
+        waiting = bridge.library.waiting
+        bridge.library.new()
+        waiting.find_interrupted()
+        await bridge.idle()
+        assert waiting.count == 1
+        beside = SideConversation(bridge.library, bridge.engine, bridge.clock, bridge.tasks)
+        beside.open(rows[0].conversation_id)
+        await until(lambda: waiting.live_calls)
+        assert waiting.count == 1
+        assert waiting.rows == tuple(rows)
+        beside.current.stop()
+        await until(lambda: waiting.count == 0)
+        beside.close()
+
+    run(in_loop, tmp_path / "left", find)
+
+
+def test_a_call_that_is_resumed_while_it_is_looked_for_is_listed_once(in_loop, tmp_path):
+    rows = leave_a_call(in_loop, tmp_path)
+
+    async def find(bridge):
+        waiting, look = bridge.library.waiting, bridge.engine.interrupted_conversations
+        has_looked, resumed = asyncio.Event(), asyncio.Event()
+
+        async def look_late():
+            found = await look()
+            has_looked.set()
+            await resumed.wait()
+            return found
+
+        bridge.engine.interrupted_conversations = look_late
+        waiting.find_interrupted()
+        await has_looked.wait()
+        bridge.library.open(rows[0].conversation_id)
+        await until(lambda: waiting.live_calls)
+        resumed.set()
+        await bridge.idle()
+        assert waiting.rows == tuple(rows)
+        bridge.library.current.stop()
+        await until(lambda: waiting.count == 0)
+
     run(in_loop, tmp_path / "left", find)

@@ -73,11 +73,12 @@ class SideConversation(QObject):
     async def _open_stored(self, conversation_id: str) -> None:
         try:
             session = await self._engine.session(conversation_id, whole=False)
+            await self._library.waiting.read_times(session)
         except Exception:
             self.failed.emit()
             raise
         self._show(session)
-        session.resume()
+        self._library.waiting.resume(session)
 
     def _show(self, session: "Session") -> None:
         before, self._open = self._open, OpenConversation(session, self._clock, self)
