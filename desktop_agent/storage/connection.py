@@ -42,6 +42,22 @@ INDEX_MISMATCH = "an index does not lead to its row"
 class DatabaseConnection(sqlite3.Connection):
     """A connection that stores text with lone surrogates, which UTF-8 cannot carry, as a BLOB (see `text_of`)."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.compared_counts: set[str] = set()
+        """What `require_equal_counts` has found to be equal."""
+
+    def require_equal_counts(self, sql: str) -> None:
+        """Raise InconsistentData unless the counts that this selects, by indexes and by their table, are equal.
+
+        Counting takes longer than reading a page of the list: once is enough, at the first list of each start.
+        """
+        if sql in self.compared_counts:
+            return
+        if len(set(self.execute(sql).fetchone())) > 1:
+            raise InconsistentData(INDEX_MISMATCH)
+        self.compared_counts.add(sql)
+
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         """As in sqlite3, but damage is an error of SQLite's whatever bytes its message quotes."""
         try:

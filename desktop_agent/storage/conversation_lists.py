@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from desktop_agent.storage.connection import INDEX_MISMATCH, InconsistentData, text_of
+from desktop_agent.storage.connection import DatabaseConnection, text_of
 from desktop_agent.storage.conversation_rows import SELECT_CONVERSATION, from_microseconds, record_from_row
 from desktop_agent.storage.folder_rows import SELECT_WITHIN, folder_number
 from desktop_agent.storage.records import (
@@ -82,14 +82,14 @@ _MOST = (1 << 63) - 1
 
 
 def list_conversations(
-    connection: sqlite3.Connection, limit: int | None, *, in_trash: bool, scope: ListScope
+    connection: DatabaseConnection, limit: int | None, *, in_trash: bool, scope: ListScope
 ) -> tuple[ConversationRecord, ...]:
     """Return the records, the last written first, or the last deleted.
 
     Raises WrongUse for an unknown folder, InconsistentData where an index lacks one, or has one too many.
     """
     if not in_trash:
-        _check_indexes(connection, _COUNT_RECORDS)
+        connection.require_equal_counts(_COUNT_RECORDS)
     conditions = ["deleted_at IS NOT NULL" if in_trash else "deleted_at IS NULL"]
     values: dict[str, str | int | None] = {"limit": -1 if limit is None else min(limit, _MOST)}
     if scope.archived is not None:
@@ -107,7 +107,7 @@ def list_conversations(
 
 
 def list_page(
-    connection: sqlite3.Connection, limit: int, after: ListPlace | None, scope: ListScope
+    connection: DatabaseConnection, limit: int, after: ListPlace | None, scope: ListScope
 ) -> tuple[tuple[ListedConversation, ...], ListPlace | None]:
     """Return a part of a folder or of the archive, and the place where it goes on; None at the end.
 
@@ -117,7 +117,7 @@ def list_page(
     if scope.in_trash or scope.title is not None:
         return _read_anywhere(connection, limit, after, scope)
     if after is None:
-        _check_indexes(connection, _COUNT_PAGES)
+        connection.require_equal_counts(_COUNT_PAGES)
     if scope.archived:
         return _read_page(connection, limit, after, _ARCHIVED, None)
     folder = folder_number(connection, scope.folder)
@@ -169,11 +169,6 @@ def _like(word: str) -> str:
     """Return the pattern for a text that has this word in it."""
     escaped = _WILDCARDS.sub(r"\\\1", word[:_MAX_WORD].replace("\0", " "))
     return f"%{escaped}%"
-
-
-def _check_indexes(connection: sqlite3.Connection, counts: str) -> None:
-    if len(set(connection.execute(counts).fetchone())) > 1:
-        raise InconsistentData(INDEX_MISMATCH)
 
 
 def _read_page(
