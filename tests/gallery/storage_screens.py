@@ -1,6 +1,7 @@
 """Conversations that are never stored, and the page of storage."""
 
 import asyncio
+from pathlib import Path
 
 from PySide6.QtWidgets import QPushButton, QScrollArea
 
@@ -13,7 +14,10 @@ from tests.fakes.scripted_provider import Turn
 from tests.gallery import answers
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
+from ui.bridge.exchange import ExportResult
+from ui.bridge.storage import DiskMonitor
 from ui.settings.storage_form import StorageSettings
+from ui.shell.storage import DiskBanner
 
 
 async def unstored(desk: Desk) -> None:
@@ -75,4 +79,18 @@ async def storage_copies(desk: Desk) -> None:
     page = await storage_page(desk)
     bars = [each.verticalScrollBar() for each in desk.settings.show().findChildren(QScrollArea) if each.isAncestorOf(page)]
     bars[0].setValue(bars[0].maximum())
+    await asyncio.sleep(0.3)
+
+
+@scene("deleted-but-kept")
+async def deleted_but_kept(desk: Desk) -> None:
+    desk.begin()
+    await asyncio.sleep(0.3)
+    disk = DiskMonitor(desk.engine, desk.tasks, desk.window)
+    DiskBanner(disk, desk.window.banners, desk.window)
+    backups = [Path(f"/home/ada/Backups/2026-11-0{day} 08-00-00") for day in (1, 8)]
+    disk.backups.deleted_but_kept.emit(backups, [], [Path("/media/ada/Stick/Backups")])
+    desk.exchange._show_exported(
+        ExportResult((Path("/home/ada/Downloads/Conversations/Boats.html"),) * 2, 2, ("A trip to Rome", "Trees"))
+    )
     await asyncio.sleep(0.3)
