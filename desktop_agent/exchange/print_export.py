@@ -28,7 +28,8 @@ h4 { font-size: 12pt; margin-top: 12px; margin-bottom: 4px; }
 h5, h6 { font-size: 10pt; margin-top: 10px; margin-bottom: 4px; }
 p { margin-top: 5px; margin-bottom: 5px; } ul, ol { margin-top: 4px; margin-bottom: 4px; } li { margin-bottom: 2px; }
 a { color: #3440c0; } hr { margin-top: 8px; margin-bottom: 8px; }
-.muted, .label, .thought, .sources { color: #65645f; } .label { font-size: 8pt; }
+.muted, .label, .thought, .sources { color: #65645f; }
+.label { font-size: 8pt; font-weight: normal; margin-top: 5px; margin-bottom: 5px; }
 .danger { color: #b3261e; } .warning { color: #7a5200; } .success { color: #19692f; }
 .typed { white-space: pre-wrap; margin-top: 0; margin-bottom: 0; }
 code, pre { font-family: "DejaVu Sans Mono", "Noto Sans Mono", monospace; font-size: 8.5pt; }
@@ -65,6 +66,7 @@ _FORMULA = re.compile(
     re.DOTALL,
 )
 TAG = re.compile(r"(<[^>]*>)")
+_LAST_LINE_END = re.compile(r"\n(?=(<[^>]*>)*\Z)")
 _NAME = re.compile(r"<(/?)([a-z0-9]+)")
 _CLASS = re.compile(r' class="([^"]*)"')
 _VOID = frozenset({"br", "hr", "img"})
@@ -76,7 +78,7 @@ _PAD = '<p class="pad">&nbsp;</p>'
 _BOXES = frozenset({"figure", "blockquote", "table"})
 _OPENINGS = {
     ("figure", "code"): (_CODE_BOX, _BOX_END),
-    ("figcaption", ""): ('<p class="label">', "</p>"),
+    ("figcaption", ""): ('<h6 class="label">', "</h6>"),
     ("code", "in pre"): ("", ""),
     ("details", "card"): ("", ""),
     ("summary", "in card"): (_BOX.format(color="#fbfbfa", more=' border="1" bordercolor="#dedcd6"'), _BOX_END),
@@ -203,7 +205,11 @@ class _Splitter:
         self._length += len(html) if length is None else length
 
     def _cut(self) -> Iterator[tuple[str, bool]]:
-        yield "".join((*self._pieces, *(tag.closing for tag in reversed(self._open)))), self._continues
+        html = "".join(self._pieces)
+        if any(tag.name == "pre" for tag in self._open):
+            # Qt would show an empty line.
+            html = _LAST_LINE_END.sub("", html)
+        yield "".join((html, *(tag.closing for tag in reversed(self._open)))), self._continues
         self._continues = any(tag.opening for tag in self._open)
         self._pieces = [tag.reopening() for tag in self._open]
         self._length = 0
@@ -215,8 +221,8 @@ class _Splitter:
             place = _place_to_cut(
                 text, limit - self._length, at="\n" if in_pre else " ", is_full=self._length * 2 > limit
             )
-            self._add(text[:place].removesuffix("\n") if in_pre else text[:place])
-            text = text[place:]
+            self._add(text[:place])
+            text = text[place:] if place or not in_pre else text.removeprefix("\n")
             yield from self._cut()
         self._add(text)
 
@@ -236,6 +242,9 @@ class _Splitter:
         elif match and match[1]:
             yield from self._close(name)
         else:
+            if name == "figure" and self._length * 2 > _PART and not any(tag.opening for tag in self._open):
+                # Otherwise its label might be all that fits.
+                yield from self._cut()
             self._begin(name, token)
 
     def _begin(self, name: str, token: str) -> None:

@@ -1,6 +1,6 @@
 """Highlight code with the lexers of Pygments. Only worker processes import this: a text may keep a lexer busy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import cast
 
 from pygments import lexers
@@ -48,6 +48,14 @@ def word_kind(token_type: _TokenType, kinds: dict[_TokenType, str]) -> str:
     return kind
 
 
+def read_tokens(lexer: Lexer, text: str) -> Iterator[tuple[_TokenType, str]]:
+    """Yield the tokens of a text, its last line complete or not."""
+    # Some lexers, that of diffs among them, know a line by its end.
+    for position, token_type, value in lexer.get_tokens_unprocessed(f"{text}\n"):
+        if position < len(text):
+            yield token_type, value[: len(text) - position]
+
+
 def highlight_code(text: str, language: str) -> list[StyledPiece]:
     """Return the whole text in pieces; one plain piece for a language that is not known."""
     lexer = find_lexer(language)
@@ -55,7 +63,7 @@ def highlight_code(text: str, language: str) -> list[StyledPiece]:
         return [(text, "")]
     kinds: dict[_TokenType, str] = {}
     pieces: list[StyledPiece] = []
-    for _, token_type, value in lexer.get_tokens_unprocessed(text):
+    for token_type, value in read_tokens(lexer, text):
         kind = word_kind(token_type, kinds)
         if pieces and pieces[-1][1] == kind:
             pieces[-1] = (pieces[-1][0] + value, kind)

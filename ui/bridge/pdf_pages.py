@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from typing import cast
 
 from PySide6.QtCore import QIODevice, QLocale, QMarginsF, QRectF, QSaveFile, Qt
 from PySide6.QtGui import (
@@ -15,7 +16,10 @@ from PySide6.QtGui import (
     QPainter,
     QPalette,
     QPdfWriter,
+    QTextBlock,
+    QTextCursor,
     QTextDocument,
+    QTextTable,
 )
 
 from desktop_agent.exchange.print_export import PRINT_STYLE, PrintedPart
@@ -186,13 +190,21 @@ def _last_line_end(document: QTextDocument, top: float, limit: float) -> float |
 
 
 def _lines(document: QTextDocument) -> Iterator[tuple[float, float, bool]]:
-    """Yield top and bottom of each line, and whether it is of a heading."""
-    layout, block = document.documentLayout(), document.begin()
+    """Yield top and bottom of each line, and whether it is of a heading, or of the space below one."""
+    layout, block, is_heading = document.documentLayout(), document.begin(), False
     while block.isValid():
         top = layout.blockBoundingRect(block).top()
         lines = block.layout()
+        if block.text().strip():
+            is_heading = block.blockFormat().headingLevel() > 0 or _is_card_head(block)
         for index in range(lines.lineCount()):
             line = lines.lineAt(index)
             begin = top + line.y()
-            yield begin, begin + line.height(), block.blockFormat().headingLevel() > 0
+            yield begin, begin + line.height(), is_heading
         block = block.next()
+
+
+def _is_card_head(block: QTextBlock) -> bool:
+    """Return whether it is in the frame that only the head of a tool call has."""
+    table = cast("QTextTable | None", QTextCursor(block).currentTable())
+    return table is not None and table.rows() == 1 and table.format().border() > 0

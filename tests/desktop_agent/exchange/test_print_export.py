@@ -101,6 +101,18 @@ def test_a_call_is_a_card_with_its_state_arguments_and_result() -> None:
     assert words.index("arguments") < words.index("result") < words.index("written")
 
 
+def test_code_that_is_cut_begins_with_a_line_in_each_part() -> None:
+    content = "\n".join(f"line {number}" for number in range(300))
+    call = ToolUse(id="1", name="write_file", input={"path": "a.py", "content": content})
+    result = Message.tool_results((ToolResult(tool_use_id="1", content=(Text(text=content),)),))
+    patch = "".join(f"+line {number}\n" for number in range(300))
+    answer = assistant(Text(text=f"```diff\n{patch}```"))
+    html = "".join(part.html for part in parts_of(assistant(call), result, answer))
+    assert len(re.findall("<pre", html)) > 10
+    assert not re.search(r"<pre[^>]*>(<[^/][^>]*>)*(\n|</)", html)
+    assert not re.search(r"\n(<[^>]*>)*</pre>", html)
+
+
 def test_a_picture_is_as_wide_as_the_page_at_most_and_a_broken_one_is_named() -> None:
     data = io.BytesIO()
     Picture.new("RGB", (3_000, 1_000), "red").save(data, "PNG")

@@ -8,7 +8,7 @@ from typing import Any, cast
 from pygments.lexer import ExtendedRegexLexer, Lexer, LexerContext, RegexLexer
 from pygments.token import Comment, Error, String, _TokenType  # pyright: ignore[reportPrivateUsage]  # the only name of the type  # pyright: ignore[reportPrivateUsage]
 
-from desktop_agent.markdown.code_highlighting import find_lexer, word_kind
+from desktop_agent.markdown.code_highlighting import find_lexer, read_tokens, word_kind
 from ui.transcript.blocks.code.highlighter_protocol import (
     HighlightAnswer,
     HighlightedLines,
@@ -26,7 +26,7 @@ _MAX_WORDS = 4000
 def iter_highlighted_lines(text: str, language: str) -> Iterator[list[StyledWord]]:
     """Yield the words of each line as soon as it is lexed; nothing for an unknown language."""
     lexer = find_lexer(language)
-    return iter_words_by_line(lexer.get_tokens(text)) if lexer else iter(())
+    return iter_words_by_line(read_tokens(lexer, text)) if lexer else iter(())
 
 
 def words_by_line(tokens: Iterable[tuple[_TokenType, str]]) -> list[list[StyledWord]]:

@@ -3,6 +3,7 @@
 import pytest
 from pygments.lexers import get_lexer_by_name
 
+from desktop_agent.markdown.code_highlighting import highlight_code
 from tests.ui.transcript.blocks.code.lexed_words import words_by_line
 from ui.transcript.blocks.code.highlighter_protocol import HighlightRequest
 from ui.transcript.blocks.code.highlighter_worker import highlight_slices, iter_words_by_line
@@ -49,3 +50,9 @@ def test_slices_are_the_whole(text):
 
 def test_the_first_slice_is_a_screen():
     assert [len(each.words) for each in highlight_slices(HighlightRequest("x = 1\n" * 250, "python"))] == [60, 100, 91]
+
+
+def test_the_last_line_of_a_diff_is_coloured_without_its_end() -> None:
+    assert words_by_line("+one\n+two", "diff") == [[(0, 4, "string")], [(0, 4, "string")]]
+    assert highlight_code("+one\n+two", "diff") == [("+one", "string"), ("\n", ""), ("+two", "string")]
+    assert highlight_code("", "diff") == []
