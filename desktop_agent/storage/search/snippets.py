@@ -15,6 +15,8 @@ from desktop_agent.types.search import MatchRange, SearchPlace
 _LENGTH = 200
 """Characters of a snippet, about two lines of a list."""
 _BEFORE = 60
+_SEAM = 1000
+"""Characters at each side of the end of a piece: more than a phrase has."""
 _MAX_MATCHES = 100
 _PLACES = (SearchPlace.TEXT, SearchPlace.CALLS, SearchPlace.ATTACHMENTS, SearchPlace.FILES)
 _ELLIPSIS = "…"
@@ -42,20 +44,30 @@ def make_snippet(pieces: Iterable[SearchableText], terms: Sequence[Term], places
     """
     longest_first = sorted(terms, key=lambda term: -sum(map(len, term.pieces)))
     beginning: tuple[SearchPlace, str] | None = None
-    for piece in pieces:
-        for place, part in zip(_PLACES, piece.parts, strict=True):
-            if not part:
-                continue
-            beginning = beginning or (place, part)
-            if places and place not in places:
-                continue
-            matcher = _Matcher(part)
-            for term in longest_first:
-                for match in matcher.matches(term, 0, len(part)):
+    for place, part, seam in _parts(pieces):
+        beginning = beginning or (place, part)
+        if places and place not in places:
+            continue
+        matcher = _Matcher(part)
+        for term in longest_first:
+            for match in matcher.matches(term, 0, len(part)):
+                if seam is None or match[0] < seam < match[1]:
                     return _cut(place, part, matcher, terms, match)
     place, part = beginning or (SearchPlace.TEXT, "")
     line = _Line(place, part, 0, min(len(part), _LENGTH), ())
     return Snippet(place, line.between(0, line.end).lstrip() + _ELLIPSIS * (len(part) > _LENGTH))
+
+
+def _parts(pieces: Iterable[SearchableText]) -> Iterator[tuple[SearchPlace, str, int | None]]:
+    """Yield the parts of the pieces; before each what is around its beginning, and where that is: a phrase spans it."""
+    before = ("",) * len(_PLACES)
+    for piece in pieces:
+        for place, last, part in zip(_PLACES, before, piece.parts, strict=True):
+            if last and part:
+                yield place, last[-_SEAM:] + part[:_SEAM], min(len(last), _SEAM)
+            if part:
+                yield place, part, None
+        before = piece.parts
 
 
 def find_matches(text: str, terms: Sequence[Term]) -> tuple[MatchRange, ...]:

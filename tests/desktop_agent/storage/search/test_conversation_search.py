@@ -255,6 +255,16 @@ async def test_a_snippet_is_one_line_around_the_match(store: Store) -> None:
     assert marked(hit.snippet, hit.matches) == ["the needle, and"]
 
 
+@pytest.mark.parametrize("cut", [2, 9, 18])
+async def test_a_phrase_is_shown_in_a_long_text_wherever_it_is_kept_in_two(store: Store, cut: int) -> None:
+    place = 16_384 - cut
+    hay = "hay " * (place // 4) + "x" * (place % 4)
+    await talk(store, Message.user(f"{hay} a lonely needle in much {hay}"))
+    conversation = (await found(store, '"a lonely needle in much"')).conversations[0]
+    (hit,) = conversation.hits
+    assert marked(hit.snippet, hit.matches) == ["a lonely needle in much"]
+
+
 async def test_a_snippet_has_no_signs_of_markdown_but_those_that_were_looked_for(store: Store) -> None:
     text = "# Sorting\n\n- Use **`sorted()`** or [the docs](https://docs.example/sorting) with `__lt__`."
     await talk(store, Message.assistant(text))
