@@ -122,7 +122,8 @@ class FoundIndexWriter:
         self._index.put_conversation(_row_of(number, entry))
         characters = 0
         for place, message in enumerate(messages, number):
-            characters += self._index.add_message(place, number, _microseconds(message.created_at), message)
+            text = self._index.add_message(place, number, _microseconds(message.created_at), message)
+            characters += sum(map(len, text.parts))
             pause()
         ids = ((place, message.id) for place, message in enumerate(messages, number))
         self._connection.executemany("INSERT INTO message_ids VALUES (?, ?)", ids)

@@ -248,13 +248,13 @@ class IndexWriter:
         for row in rows:
             before = self._remove_message(row.number)
             message = read_message(row.body, id_=row.id, role=row.role, state=row.state)
-            self.add_message(row.number, row.conversation, _moment(row.created_at), message)
+            text = self.add_message(row.number, row.conversation, _moment(row.created_at), message)
             # The number of a message that was deleted for good is given to the next one.
-            if before is not None and not before.is_beginning_of(searchable_text(message)):
+            if before is not None and not before.is_beginning_of(text):
                 self._mark_for_compaction([row.number >> _SHARD_BITS])
 
-    def add_message(self, number: int, conversation: int, at: int, message: Message) -> int:
-        """Add a message under a new number, in the transaction of the caller; return how many characters it has.
+    def add_message(self, number: int, conversation: int, at: int, message: Message) -> SearchableText:
+        """Add a message under a new number, in the transaction of the caller; return what can be found of it.
 
         `at` is in microseconds since 1970.
         """
@@ -262,7 +262,7 @@ class IndexWriter:
         flags = HAS_IMAGE * has_image(message) | HAS_TOOL_CALL * has_tool_call(message)
         flags |= HAS_FILE_WRITTEN * has_file_written(message)
         if not flags and not any(text.parts):
-            return 0
+            return text
         model = None if message.model is None else plain_text(message.model)
         pieces = self._insert_text(number, text) if any(text.parts) else (None, None)
         self._connection.execute(
@@ -270,7 +270,7 @@ class IndexWriter:
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (number, conversation, at, message.role.value, flags, *pieces, model),
         )
-        return sum(map(len, text.parts))
+        return text
 
     def _insert_text(self, number: int, text: SearchableText) -> tuple[int | None, int | None]:
         shard = number >> _SHARD_BITS

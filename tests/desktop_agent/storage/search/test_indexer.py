@@ -18,10 +18,12 @@ from desktop_agent.storage import opening
 from desktop_agent.storage.connection import connect
 from desktop_agent.storage.migrations import create_database
 from desktop_agent.storage.opening import DATABASE_NAME, mark_damaged
-from desktop_agent.storage.search import indexer
+from desktop_agent.storage.search import index_file, indexer
 from desktop_agent.storage.search.index_file import INDEX_NAME, IndexWriter
 from desktop_agent.storage.search.index_reader import IndexReader
+from desktop_agent.storage.search.searchable_text import SearchableText, searchable_text
 from desktop_agent.storage.store import Store
+from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import DiskFull
 from desktop_agent.types.messages import Message
 from desktop_agent.types.search import SearchQuery
@@ -59,6 +61,25 @@ def index_bytes(folder: Path) -> bytes:
 
 def rights(folder: Path) -> set[int]:
     return {file.stat().st_mode & 0o777 for file in folder.glob(f"{INDEX_NAME}*")}
+
+
+async def test_the_text_of_a_changed_message_is_gathered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = await Store.open(tmp_path)
+    made = await store.create_conversation(title="A talk")
+    message = Message.user("before")
+    await store.commit(made.id, message)
+    assert await indexed_titles(store, "before ") == ["A talk"]
+    gathered: list[str] = []
+
+    def gather(changed: Message) -> SearchableText:
+        gathered.append(changed.text)
+        return searchable_text(changed)
+
+    monkeypatch.setattr(index_file, "searchable_text", gather)
+    await store.commit(made.id, message.model_copy(update={"blocks": (Text(text="after"),)}))
+    assert await indexed_titles(store, "after ") == ["A talk"]
+    assert gathered == ["after"]
+    await store.close()
 
 
 async def test_nothing_is_noted_until_there_is_an_index(tmp_path: Path) -> None:
