@@ -4,8 +4,8 @@ Every screen of every module *_screens.py here is a real window on a private dis
 dark, at 100 and 200 percent. The pictures are gallery/NAME-THEME-SCALEx.png. A blank picture is an error.
 Nothing confines root, so its dialogs say “Not confined”. Root sees those of everybody else with
 `python -m tests.frame.unprivileged tests.gallery --folder DIR …`, where everybody may write in DIR.
-`--language de` draws with a translation, `--language pseudo` with every translated text in ⟦…⟧ and a third longer: what is
-bare never went through a translation, what has no end is cut. `--right-to-left` mirrors the window.
+`--language de` draws with a translation, `--language pseudo` with every translated text in ⟦…⟧ and a third longer: what
+is bare never went through a translation, what has no end is cut. `--right-to-left` mirrors the window.
 With `--zoom 229 --room 480x600` text is so large (24 pt) and the screen so small; what is cut or out of reach there is
 an error, too.
 """
@@ -25,16 +25,15 @@ from PySide6.QtCore import QCoreApplication, QRect, Qt
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
+from tests.fakes.pseudo_language import PseudoLanguage
 from tests.frame import displays
 from tests.gallery import screens
-from tests.fakes.pseudo_language import PseudoLanguage
 from tests.gallery.fitting import unreachable
 from tests.gallery.screens import SCREENS, Screen
 from ui.bridge.event_loop import run_event_loop
 from ui.style.languages import LANGUAGES, install_language
-from ui.style.theme import theme_for
 from ui.style.style_sheet import apply_theme
-from ui.style.theme import ThemeSource
+from ui.style.theme import ThemeSource, theme_for
 
 HERE = Path(__file__).parent
 FOLDER = HERE.parents[1] / "gallery"

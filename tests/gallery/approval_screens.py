@@ -2,24 +2,22 @@
 
 import asyncio
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt
 
-from tests.fakes.scripted_provider import Turn
 from desktop_agent.sandbox.backends import landlock_sandbox
 from desktop_agent.tools.commands.powershell_command import run_powershell
 from desktop_agent.tools.commands.run_command import run_command
-from desktop_agent.tools.tool import ToolRegistry
-from desktop_agent.tools.tool import AnyTool
+from desktop_agent.tools.tool import AnyTool, ToolRegistry
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import ToolUse
-from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.mcp import McpServer, StdioConnection
 from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.preferences import McpPreferences
 from desktop_agent.types.tool_calls import Effect, UntrustedSource
+from tests.fakes.scripted_provider import Turn
 from tests.gallery import answers
 from tests.gallery.conduct_screens import REVIEWER
 from tests.gallery.desk import Desk, until

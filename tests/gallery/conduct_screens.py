@@ -1,13 +1,9 @@
 """What the runtime does besides asking the model: it summarises, delegates, hands back, and says so."""
 
 import asyncio
-from dataclasses import replace
 
-from tests.fakes.scripted_provider import Turn
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.blocks import Outcome, Summary, ToolUse
-from desktop_agent.types.policies import HookDeny, Hooks, UserPromptSubmit
-from desktop_agent.types.policies import Specialist
 from desktop_agent.types.engine_events import (
     CheckpointRestored,
     GuardAborted,
@@ -17,7 +13,9 @@ from desktop_agent.types.engine_events import (
     QuestionAsked,
 )
 from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.policies import HookDeny, Hooks, Specialist, UserPromptSubmit
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn
 from tests.gallery import answers
 from tests.gallery.conversation_screens import called, said, unfold
 from tests.gallery.desk import Desk, until

@@ -1,25 +1,24 @@
 """What the person does while the agent works: the mode, messages that wait, answers to its questions, specialists."""
 
 import asyncio
-from dataclasses import replace
 
-from tests.fakes.scripted_provider import Turn, Wait
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.blocks import ToolUse
-from desktop_agent.types.policies import Limits
-from desktop_agent.types.permissions import BUILT_IN_MODES, Mode
+from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import (
+    BUILT_IN_MODES,
     CommandPattern,
     HostPattern,
+    Mode,
     PathPattern,
     Rule,
     RuleEffect,
     RuleScope,
 )
-from desktop_agent.types.policies import Specialist
-from desktop_agent.types.messages import Message
+from desktop_agent.types.policies import Limits, Specialist
 from desktop_agent.types.preferences import ModePreferences, SpecialistPreferences
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
 from tests.gallery.server_question_screens import set_up, work

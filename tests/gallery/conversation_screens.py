@@ -2,13 +2,12 @@
 
 import asyncio
 
-from tests.fakes.scripted_provider import Turn, Wait
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.blocks import Outcome, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.types.errors import ConnectionFailed
 from desktop_agent.types.messages import Message, MessageState, Role
-from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta, UsageUpdate
-from desktop_agent.types.provider_events import Usage
+from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta, Usage, UsageUpdate
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.gallery import answers
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene

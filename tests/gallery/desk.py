@@ -13,38 +13,34 @@ from PySide6.QtWidgets import QApplication
 from desktop_agent.conversation.picture_preparation import import_picture_async
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.session import Session
-from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from desktop_agent.storage.file_lock import FileLock
 from desktop_agent.types.blocks import Image
-from desktop_agent.types.providers import Endpoint
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import Message, now
-from desktop_agent.types.providers import Capabilities, ModelInfo, Price
+from desktop_agent.types.providers import Capabilities, Endpoint, ModelInfo, Price
+from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.gallery.paintings import painting
-from ui.bridge.organiser import Organiser
-from ui.bridge.permissions import PermissionRules
-from ui.bridge.storage import DiskMonitor
-from ui.bridge.event_loop import FrameClock
+from ui.bridge.event_loop import BackgroundTasks, FrameClock
 from ui.bridge.exchange import Exchange
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.mcp_servers import McpServerSettings
-from ui.bridge.storage import PictureStore
 from ui.bridge.model_servers import ModelServers
+from ui.bridge.organiser import Organiser
+from ui.bridge.permissions import PermissionRules
 from ui.bridge.schedule.schedules import ScheduledPrompts
 from ui.bridge.settings import Settings
-from ui.bridge.event_loop import BackgroundTasks
-from ui.style.theme import ThemeSource
-from ui.shell.commands.actions import WindowActions
+from ui.bridge.storage import DiskMonitor, PictureStore
 from ui.shell.approvals import ApprovalPresenter
-from ui.shell.conversation_page import ConversationPage
-from ui.shell.commands.actions import HelpPresenter
+from ui.shell.commands.actions import HelpPresenter, WindowActions
 from ui.shell.commands.command_palette import PalettePresenter
+from ui.shell.conversation_page import ConversationPage
 from ui.shell.exchange import ExchangePresenter
 from ui.shell.schedule.schedule_presenter import SchedulePresenter
 from ui.shell.settings import SettingsPresenter
 from ui.shell.side_windows.conversation_window import ConversationWindow
 from ui.shell.window import MainWindow
 from ui.sidebar.organising import OrganisePresenter
+from ui.style.theme import ThemeSource
 
 STUDIO = Endpoint(id="studio", title="Studio", base_url="http://127.0.0.1:9/v1", kind="custom")
 LARGE = Capabilities(
@@ -117,7 +113,11 @@ class Desk:
         self.settings.set_mcp_servers(self.tool_servers)
         self.settings.set_storage(disk, self.library.found)
         self.exchange = ExchangePresenter(
-            themes, Exchange(engine, self.library.unstored, self.tasks, app), self.library, self.window.banners, self.window
+            themes,
+            Exchange(engine, self.library.unstored, self.tasks, app),
+            self.library,
+            self.window.banners,
+            self.window,
         )
         self.schedules = ScheduledPrompts(engine, self.library, self.tasks, app)
         self.scheduled = SchedulePresenter(themes, self.schedules, settings, self.servers, self.window)

@@ -1,4 +1,4 @@
-"""Conversations of other programs: the offer, their folders in the sidebar, one that is shown in place, the settings."""
+"""Conversations of other programs: the offer, their folders in the sidebar, one shown in place, the settings."""
 
 import os
 import tempfile
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from desktop_agent.conversation.items import ToolCallItem
+from desktop_agent.types.messages import Message
 from tests.desktop_agent.exchange.readers.foreign_homes import (
     call,
     claude_entry,
@@ -25,13 +26,13 @@ from tests.desktop_agent.exchange.readers.foreign_homes import (
 from tests.gallery.conversation_screens import said
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
-from desktop_agent.types.messages import Message
 from ui.shell.exchange import FoundPresenter
 from ui.sidebar.found_section import FoundSection
 
 SESSION = ".claude/projects/-home-ann-app/5e551011-0000-4000-8000-0000000000aa.jsonl"
 BEFORE = "def pages(total, size):\n    count = total // size\n    return count\n"
-AFTER = "def pages(total, size):\n    # The last page may not be full.\n    count = (total + size - 1) // size\n    return count\n"
+ROUNDED_UP = "    # The last page may not be full.\n    count = (total + size - 1) // size\n"
+AFTER = BEFORE.replace("    count = total // size\n", ROUNDED_UP)
 
 
 def write_home(home: Path) -> None:

@@ -29,7 +29,7 @@ async def ask(desk: Desk) -> list[Session]:
     for title, _ in ASKING:
         session = await desk.converse("Go on", workspace=True, title=title)
         await until(lambda session=session: session.approvals.open_approvals)
-        await until(lambda: desk.window.approvals._created_dialog.isVisible())
+        await until(desk.window.approvals._created_dialog.isVisible)
         desk.window.approvals._created_dialog.reject()
         sessions.append(session)
     desk.window.panes.show_list()

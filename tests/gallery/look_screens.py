@@ -6,8 +6,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLineEdit, QToo
 from resources import resource_path
 from tests.gallery.screens import screen
 from ui.style.controls import button, label, line
-from ui.style.theme import themed_icon
-from ui.style.theme import ThemeSource
+from ui.style.theme import ThemeSource, themed_icon
 
 
 @screen("look-controls", 760, 560)

@@ -8,18 +8,19 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QTableView
 
 from desktop_agent.types.blocks import Text
-from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.provider_events import Usage
 from desktop_agent.types.providers import (
+    CLOUD_PROVIDERS,
+    LOCAL_SERVERS,
     Capabilities,
     ConversationParameters,
-    ModelInfo,
     ImageLimits,
+    ModelInfo,
     Price,
     ReasoningEffort,
 )
-from desktop_agent.types.provider_events import Usage
 from tests.gallery.conversation_screens import said
 from tests.gallery.desk import LARGE, MODELS, STUDIO, Desk, until
 from tests.gallery.paintings import painting

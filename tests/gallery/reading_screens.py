@@ -2,12 +2,11 @@
 
 import asyncio
 
-from tests.fakes.scripted_provider import Turn
-from desktop_agent.tools.tool import ToolRegistry
-from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
+from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool, ToolRegistry
 from desktop_agent.types.blocks import Text, ToolUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.tool_calls import Effect, ToolClass
+from tests.fakes.scripted_provider import Turn
 from tests.gallery import answers, written
 from tests.gallery.conduct_screens import facts
 from tests.gallery.conversation_screens import said

@@ -11,7 +11,10 @@ from tests.gallery.screens import scene
 
 PROMPTS = (
     ScheduledPrompt(
-        id="news", title="Morning news", prompt="What is new in the repository?", timing=Weekly(days=WEEKDAYS, at=time(9))
+        id="news",
+        title="Morning news",
+        prompt="What is new in the repository?",
+        timing=Weekly(days=WEEKDAYS, at=time(9)),
     ),
     ScheduledPrompt(
         id="bill",

@@ -7,8 +7,8 @@ from PySide6.QtTest import QTest
 from desktop_agent.types.blocks import Text, ToolUse
 from desktop_agent.types.messages import Message, Role
 from tests.gallery.conversation_screens import said
-from tests.gallery.found_screens import home_of_others, show_found
 from tests.gallery.desk import MODELS, STUDIO, Desk, until
+from tests.gallery.found_screens import home_of_others, show_found
 from tests.gallery.screens import scene
 from ui.sidebar.search_filters import ChosenFilters
 
@@ -17,9 +17,9 @@ HARBOURS = (
         "Harbours of the north-west coast",
         Message.user("Which harbours between Porto and A Coruña can take a boat of 9 m with a draught of 1.8 m?"),
         said(
-            "Viana do Castelo is the easiest: the marina lies behind the old bridge, and the **harbour office** answers on "
-            "channel 9.\n\nBaiona has two marinas. The harbour is open in all winds but the north-west, and both have "
-            "depths of 4 m.\n\n"
+            "Viana do Castelo is the easiest: the marina lies behind the old bridge, and the **harbour office** "
+            "answers on channel 9.\n\nBaiona has two marinas. The harbour is open in all winds but the north-west, "
+            "and both have depths of 4 m.\n\n"
             + "\n\n".join(f"Place {n} is a small one: no berth for guests, a slip, and a café." for n in range(1, 30))
         ),
         Message.user("And is there a harbour master who speaks English?"),
@@ -113,7 +113,7 @@ async def search_opened(desk: Desk) -> None:
     await search(desk, "harbour office")
     sidebar = desk.window.sidebar
     sidebar._results.choose_best()
-    await until(lambda: desk.window.page.navigation.find_bar.isVisible())
+    await until(desk.window.page.navigation.find_bar.isVisible)
 
 
 @scene("search-filters")

@@ -8,29 +8,27 @@ from PySide6.QtWidgets import QLineEdit
 
 from desktop_agent.types.blocks import Text, ToolResult, ToolUse
 from desktop_agent.types.mcp import (
-    SamplingModel,
     ElicitationRequest,
-    SamplingAnswer,
-    SamplingRequest,
-)
-from desktop_agent.types.mcp import (
     McpPrompt,
+    McpPromptArgument,
     McpResource,
     McpResourceTemplate,
-    McpPromptArgument,
+    McpServer,
     McpServerCatalog,
+    SamplingAnswer,
+    SamplingModel,
+    SamplingRequest,
+    StdioConnection,
 )
-from desktop_agent.types.mcp import McpServer, StdioConnection
 from desktop_agent.types.preferences import McpPreferences
-from desktop_agent.types.providers import Price
 from desktop_agent.types.provider_events import Usage
+from desktop_agent.types.providers import Price
 from desktop_agent.types.tool_calls import ToolSpec
 from tests.gallery.desk import Desk
 from tests.gallery.paintings import painting
 from tests.gallery.screens import scene
-from ui.bridge.mcp_requests import McpRequests
+from ui.bridge.mcp_requests import McpCatalog, McpRequests, ServerCatalog
 from ui.bridge.mcp_servers import McpNotices
-from ui.bridge.mcp_requests import McpCatalog, ServerCatalog
 from ui.composer.attachment_items import PendingResource, ServerPicture
 from ui.shell.mcp import McpPresenter
 

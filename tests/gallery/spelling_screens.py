@@ -16,9 +16,7 @@ DRAFT = (
 
 
 def _spelling(desk: Desk) -> SpellingPresenter:
-    presenter = SpellingPresenter(
-        desk.settings._themes, desk.folder, desk.settings._settings, desk.tasks, desk.window
-    )
+    presenter = SpellingPresenter(desk.settings._themes, desk.folder, desk.settings._settings, desk.tasks, desk.window)
     presenter.watch(desk.window.page.composer.editor)
     return presenter
 

@@ -77,7 +77,9 @@ async def storage_full(desk: Desk) -> None:
 @scene("settings-storage-copies")
 async def storage_copies(desk: Desk) -> None:
     page = await storage_page(desk)
-    bars = [each.verticalScrollBar() for each in desk.settings.show().findChildren(QScrollArea) if each.isAncestorOf(page)]
+    bars = [
+        each.verticalScrollBar() for each in desk.settings.show().findChildren(QScrollArea) if each.isAncestorOf(page)
+    ]
     bars[0].setValue(bars[0].maximum())
     await asyncio.sleep(0.3)
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QLineEdit
 
-from desktop_agent.types.mcp import McpLogLine
-from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
+from desktop_agent.types.mcp import HttpConnection, McpLogLine, McpServer, StdioConnection
 from desktop_agent.types.messages import now
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene

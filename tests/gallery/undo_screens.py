@@ -6,12 +6,12 @@ from PySide6.QtCore import Qt
 
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem, UserItem
 from desktop_agent.engine.session import Session
-from tests.fakes.scripted_provider import Turn, Wait
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.blocks import ToolUse
-from desktop_agent.types.permissions import Rule, RuleEffect
 from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import Rule, RuleEffect
 from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.gallery.answers import OLD_FILE
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene

@@ -59,7 +59,9 @@ async def usage_page(desk: Desk) -> UsageSettings:
 
 
 def scroll_down(desk: Desk, page: UsageSettings) -> None:
-    bars = [each.verticalScrollBar() for each in desk.settings.show().findChildren(QScrollArea) if each.isAncestorOf(page)]
+    bars = [
+        each.verticalScrollBar() for each in desk.settings.show().findChildren(QScrollArea) if each.isAncestorOf(page)
+    ]
     bars[0].setValue(bars[0].maximum())
 
 

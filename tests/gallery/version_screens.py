@@ -151,7 +151,7 @@ async def editing_the_first(desk: Desk) -> None:
     view.scroller.scroll_to_start()
     view.row_viewport.focus((0, ""))
     QTest.keyClick(view, Qt.Key.Key_E)
-    await until(lambda: view.in_place_editor.isVisible())
+    await until(view.in_place_editor.isVisible)
     desk.window.page.composer.editor.insertPlainText("\nAnswer in two sentences, and say who found it out.")
     await asyncio.sleep(0.4)
 

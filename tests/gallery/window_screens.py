@@ -10,19 +10,9 @@ from PySide6.QtWidgets import QListView
 
 from desktop_agent.engine.connections import FoundServer
 from desktop_agent.engine.exchange.conversation_exchange import ExportResult, FoundProgram, ImportResult
-from desktop_agent.storage.write_behind import UnsavedConversation
-from tests.fakes.scripted_provider import Turn, Wait
 from desktop_agent.storage.file_lock import FileLock, Holder, host_name, lock_path
+from desktop_agent.storage.write_behind import UnsavedConversation
 from desktop_agent.types.blocks import ToolUse
-from desktop_agent.types.permissions import CommandPattern, HostPattern, Rule, RuleEffect, RuleScope
-from desktop_agent.types.providers import (
-    CLOUD_PROVIDERS,
-    LOCAL_SERVERS,
-    FoundModels,
-    LocalModel,
-    LocalPhase,
-    LocalState,
-)
 from desktop_agent.types.errors import (
     AuthenticationFailed,
     ConnectionFailed,
@@ -31,21 +21,29 @@ from desktop_agent.types.errors import (
     Sentence,
 )
 from desktop_agent.types.messages import Message
+from desktop_agent.types.permissions import CommandPattern, HostPattern, Rule, RuleEffect, RuleScope
 from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.providers import (
+    CLOUD_PROVIDERS,
+    LOCAL_SERVERS,
+    FoundModels,
+    LocalModel,
+    LocalPhase,
+    LocalState,
+)
 from desktop_agent.types.tool_calls import AllowOnce, Deny
+from tests.fakes.scripted_provider import Turn, Wait
 from tests.gallery import answers
 from tests.gallery.conversation_screens import said
 from tests.gallery.desk import MODELS, STUDIO, TITLES, Desk, until
 from tests.gallery.paintings import painting
 from tests.gallery.screens import placed, scene
 from ui.bridge.desktop.updates import Release, UpdateSource
-from ui.bridge.drafts import ComposerDraft, Draft
-from ui.bridge.drafts import UnsavedContent
+from ui.bridge.drafts import ComposerDraft, Draft, UnsavedContent
 from ui.bridge.model_servers import ModelGroup
-from ui.style.theme import ThemeSource
+from ui.settings.trash_dialog import TrashDialog
 from ui.shell.desktop.update_notice import UpdateNotice
 from ui.shell.storage import CloseConfirmation
-from ui.settings.trash_dialog import TrashDialog
 
 
 @scene("welcome-no-server", connected=False, listed=False)
@@ -97,12 +95,33 @@ async def trash_empty(desk: Desk) -> None:
 
 
 FILES = (
-    LocalModel(id="Qwen3-8B-Q4_K_M", path="/1", size=5_027_783_488, source="LM Studio", architecture="qwen3",
-               context_length=40960, quantisation="Q4_K_M"),
-    LocalModel(id="llama3.2:3b", path="/2", size=2_019_377_376, source="Ollama", architecture="llama",
-               context_length=131072, quantisation="Q4_K_M"),
-    LocalModel(id="gemma-3-27b-it-UD-Q5_K_XL-with-a-rather-long-name", path="/3", size=20_808_112_128,
-               source="Hugging Face", architecture="gemma3", context_length=131072, quantisation="Q5_K_M"),
+    LocalModel(
+        id="Qwen3-8B-Q4_K_M",
+        path="/1",
+        size=5_027_783_488,
+        source="LM Studio",
+        architecture="qwen3",
+        context_length=40960,
+        quantisation="Q4_K_M",
+    ),
+    LocalModel(
+        id="llama3.2:3b",
+        path="/2",
+        size=2_019_377_376,
+        source="Ollama",
+        architecture="llama",
+        context_length=131072,
+        quantisation="Q4_K_M",
+    ),
+    LocalModel(
+        id="gemma-3-27b-it-UD-Q5_K_XL-with-a-rather-long-name",
+        path="/3",
+        size=20_808_112_128,
+        source="Hugging Face",
+        architecture="gemma3",
+        context_length=131072,
+        quantisation="Q5_K_M",
+    ),
 )
 
 
