@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QLabel, QMenu, QMenuBar, QSplitterHandle, QWidget
+from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QLabel, QMenu, QMenuBar, QSplitterHandle, QWidget
 
 from tests.gallery.spoken import Node, nodes_of, windows_in_front
 from ui.transcript.accessibility.nodes import AccessibleNode
@@ -50,17 +50,26 @@ async def activate() -> None:
 
 def keyboard_faults() -> list[str]:
     """Return a line for each control of the windows in front that no key reaches, and for each that keeps Tab."""
-    return [fault for window in windows_in_front() for fault in _faults_of(window)]
+    windows = windows_in_front()
+    found = [fault for window in windows for fault in _faults_of(window)]
+    others = [each for each in windows_in_front() if each not in windows and each.windowType() != Qt.WindowType.ToolTip]
+    return [*found, *(f"Tab leads to another window: {_told(other)}" for other in others)]
 
 
 def _faults_of(window: QWidget) -> Iterator[str]:
     if isinstance(window, QMenu):
         yield from _unreached_actions(window)
         return
-    stops, trap = _tab_stops(window)
+    if isinstance(window, QAbstractItemView):
+        yield from _unreached_rows(window)
+        return
+    order, trap = _tab_stops(window, Qt.Key.Key_Tab)
+    if trap is None:
+        yield from _faults_backwards(window, order)
+    stops = {*order, *_by_arrows(window, order)}
     unreached = [node for node in nodes_of(window) if not _is_reached(node, stops)]
     if trap is not None and unreached:
-        yield f"keeps Tab: {type(trap).__name__} {trap.accessibleName()!r}"
+        yield f"keeps Tab: {_told(trap)}"
     for node in unreached:
         yield f"no key reaches: {type(node.widget).__name__} {node.role.name} {node.name!r} in {node.parents[-2:]}"
     for part in window.findChildren(QWidget):
@@ -71,22 +80,46 @@ def _faults_of(window: QWidget) -> Iterator[str]:
             yield from _unreached_in(view)
 
 
-def _tab_stops(window: QWidget) -> tuple[set[QObject], QWidget | None]:
-    """Press Tab until it comes around. Returns where it stopped, and what it could not leave."""
+def _tab_stops(window: QWidget, key: Qt.Key) -> tuple[list[QWidget], QWidget | None]:
+    """Press Tab or Backtab until it comes around. Returns where it stopped, and what it could not leave."""
     stops: list[QWidget] = []
     stays = 0
     for _ in range(MOST_STOPS):
         before = window.focusWidget()
-        QTest.keyClick(before or window, Qt.Key.Key_Tab)
+        QTest.keyClick(before or window, key)
         at = window.focusWidget()
         if at is None or (len(stops) > 1 and at is stops[0] and at is not before):
             break
         stays = stays + 1 if at is before else 0
         if stays > MOST_STOPS // 4:
-            return set(stops), at
+            return stops, at
         if at not in stops:
             stops.append(at)
-    return {*stops, *_by_arrows(window, stops)}, None
+    return stops, None
+
+
+def _faults_backwards(window: QWidget, order: list[QWidget]) -> Iterator[str]:
+    """Press Shift+Tab until it comes around: it stops where Tab did, the other way round.
+
+    What is hidden once the keyboard has gone on, as the filters of a search are, is left out.
+    """
+    back, trap = _tab_stops(window, Qt.Key.Key_Backtab)
+    if trap is not None:
+        yield f"keeps Shift+Tab: {_told(trap)}"
+    forth, back = ([stop for stop in stops if stop.isVisible()] for stops in (reversed(order), back))
+    if trap is None and forth and forth != _turned(back, forth[0]):
+        names = (", ".join(map(_told, stops)) for stops in (back, forth))
+        yield "Shift+Tab goes another way than Tab: {}; and not: {}".format(*names)
+
+
+def _told(part: QWidget) -> str:
+    return f"{type(part).__name__} {nodes_of(part)[0].name!r}"
+
+
+def _turned(stops: list[QWidget], first: QWidget) -> list[QWidget]:
+    """Return the round with another beginning."""
+    begin = stops.index(first) if first in stops else 0
+    return stops[begin:] + stops[:begin]
 
 
 def _by_arrows(window: QWidget, stops: list[QWidget]) -> Iterator[QWidget]:
@@ -143,6 +176,16 @@ def _unreached_actions(menu: QMenu) -> Iterator[str]:
             yield f"no key reaches: QAction {action.text()!r} in {menu.accessibleName()!r}"
 
 
+def _unreached_rows(view: QAbstractItemView) -> Iterator[str]:
+    """Press Down in a list that is a popup of its own until it comes around."""
+    left = set(range(view.model().rowCount()))
+    for _ in range(view.model().rowCount() + 1):
+        QTest.keyClick(view, Qt.Key.Key_Down)
+        left.discard(view.currentIndex().row())
+    for row in sorted(left):
+        yield f"no key reaches: row {view.model().index(row, 0).data()!r} in {view.accessibleName()!r}"
+
+
 def _unreached_in(view: TranscriptView) -> Iterator[str]:
     """Go through the messages from the last, and by Tab through the controls of each."""
     view.setFocus()
@@ -156,6 +199,7 @@ def _unreached_in(view: TranscriptView) -> Iterator[str]:
             if node.role in {Role.Button, Role.Link} and "disabled" not in node.states
         ]
         left = list(inside)
+        forth, back = [view.row_viewport.focused], []
         for _ in range(MOST_STOPS):
             QTest.keyClick(view, Qt.Key.Key_Tab)
             left = [
@@ -165,6 +209,13 @@ def _unreached_in(view: TranscriptView) -> Iterator[str]:
             ]
             if view.window().focusWidget() is not view:
                 break
+            forth.append(view.row_viewport.focused)
+        for _ in forth:
+            QTest.keyClick(view.window().focusWidget(), Qt.Key.Key_Backtab)
+            back.append(view.row_viewport.focused)
+        # A caret is not taken from its place.
+        if forth != back[::-1] and not view.caret.is_on:
+            yield f"Shift+Tab goes another way than Tab: {back}, not {forth[::-1]} in {row.name!r}"
         view.setFocus()
         for node in left:
             yield f"no key reaches: {node.role.name} {node.name!r} in {row.name!r}"

@@ -321,6 +321,9 @@ class TranscriptView(QAbstractScrollArea):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
+        is_backwards = event.reason() == Qt.FocusReason.BacktabFocusReason and not self.caret.is_on
+        if is_backwards and self._keyboard.focus_last_control():
+            self._on_focus_moved()
         self.row_viewport.repaint_row(self.row_viewport.focused[0])
 
     def focusOutEvent(self, event: QFocusEvent) -> None:

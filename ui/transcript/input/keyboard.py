@@ -11,6 +11,7 @@ from ui.transcript.viewport.positions import (
     FocusStop,
     Link,
     find_focus_stop,
+    iter_focus_stops,
     link_selection,
     next_focus_stop,
     scroll_to_text,
@@ -126,6 +127,17 @@ class KeyboardHandler:
             return bool(key) and step < 0
         self._focus_stop(index, stop)
         return True
+
+    def focus_last_control(self) -> bool:
+        """Focus the last link or control of the focused message, as Shift+Tab comes to it; return whether it did."""
+        index, key = self._viewport.focused
+        if key or not 0 <= index < len(self._viewport.rows):
+            return False
+        row = self._viewport.rows.row(index)
+        stop = next(iter_focus_stops(row, len(row.blocks) - 1, -1), None)
+        if stop is not None:
+            self._focus_stop(index, stop)
+        return stop is not None
 
     def focus_part(self, index: int, key: str) -> None:
         """Focus a message, or the link or control in it that has this key, if it still exists."""

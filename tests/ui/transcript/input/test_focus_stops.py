@@ -2,6 +2,7 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit
 
 from desktop_agent.types.messages import Message
 from tests.ui.transcript.input.test_caret import Stand
@@ -57,6 +58,28 @@ def test_what_is_far_down_is_reached_and_brought_into_sight(qtbot):
     assert stand.rows.top > top
     QTest.keyClick(stand.view, Qt.Key.Key_Tab)
     assert stand.view.row_viewport.focused == (0, "")
+
+
+def test_shift_tab_comes_back_to_the_last_stop_and_takes_no_caret_away(qtbot):
+    stand = opened(qtbot, Message.assistant("See [one](https://x.org/1) and [two](https://x.org/2)."))
+    other = QLineEdit()
+    qtbot.addWidget(other)
+    other.setParent(stand.view)
+    other.show()
+    qtbot.waitUntil(stand.view.hasFocus)
+    forth = ["", *iter(lambda: tab(stand), "")]
+    assert len(forth) > 2
+
+    def come_back():
+        other.setFocus()
+        stand.view.setFocus(Qt.FocusReason.BacktabFocusReason)
+        return stand.view.row_viewport.focused[1]
+
+    back = [come_back(), *(tab(stand, Qt.Key.Key_Backtab) for _ in forth[1:])]
+    assert back == forth[::-1]
+    stand.begin()
+    place = stand.press("right", "right")
+    assert (come_back(), stand.at) == ("", place)
 
 
 def test_arrows_move_what_is_too_wide(qtbot):
