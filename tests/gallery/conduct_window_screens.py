@@ -22,6 +22,7 @@ from tests.fakes.scripted_provider import Turn, Wait
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
 from tests.gallery.server_question_screens import set_up, work
+from tests.gallery.spoken import is_read
 from tests.gallery.tools import ProjectTools
 
 NO_PAGES = Rule(effect=RuleEffect.DENY, tool="fetch_page", scope=RuleScope.ALWAYS)
@@ -94,6 +95,7 @@ async def waiting_messages(desk: Desk) -> None:
     shown.send(Message.user("Then write the changelog entry."), "idle")
     desk.window.page.composer.set_draft("And one more thing")
     desk.window.page.session_controls.waiting.take_focus()
+    await until(lambda: is_read(desk.window.page.transcript, "tests/test_store.py"))
 
 
 @scene("waiting-messages-narrow", 480, 760)

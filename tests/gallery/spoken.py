@@ -120,6 +120,11 @@ def nodes_of(part: QObject) -> list[Node]:
     return list(_walk(QAccessible.queryAccessibleInterface(part), (), ()))
 
 
+def is_read(part: QObject, words: str) -> bool:
+    """Return whether these words are in what is read of a window or a part of it."""
+    return any(words in node.name for node in nodes_of(part))
+
+
 def _walk(
     interface: QAccessibleInterface, parents: tuple[str, ...], above: tuple[tuple[Role, QObject | None], ...]
 ) -> Iterator[Node]:
@@ -162,8 +167,8 @@ def faults() -> list[str]:
 def _faults_of(window: QWidget) -> Iterator[str]:
     seen: set[tuple[Role, str, str, tuple[str, ...], QObject | None]] = set()
     for node in nodes_of(window):
-        if node.role == Role.PopupMenu and not node.name:
-            yield f"no name: a menu, {node.parents[-2:]}"
+        if not node.name and (node.role == Role.PopupMenu or node.depth == 0):
+            yield f"no name: a window or a menu, {type(node.widget).__name__} {node.parents[-2:]}"
         if not node.is_focusable or node.role in _READ or "disabled" in node.states or node.depth == 0:
             continue
         what = f"{type(node.widget).__name__} {node.role.name} {node.name!r}"

@@ -15,6 +15,7 @@ from tests.fakes.scripted_provider import Turn, Wait
 from tests.gallery.answers import OLD_FILE
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
+from tests.gallery.spoken import is_read
 from tests.gallery.tools import ProjectTools
 
 NEW_FILE = OLD_FILE.replace("for row in rows:", "for number, row in enumerate(rows):")
@@ -96,12 +97,15 @@ async def undo_while_working(desk: Desk) -> None:
     await undo_dialog(desk, wait=True)
 
 
-@scene("undo-banner")
+@scene("undo-banner", height=1100)
 async def undo_banner(desk: Desk) -> None:
+    """So high that all cards are drawn: of the others there are no buttons."""
     await undo_dialog(desk)
-    desk.window.page.undo._created_dialog._press()
-    await until(lambda: desk.window.page.undo._created_dialog is None)
-    await asyncio.sleep(0.3)
+    page = desk.window.page
+    page.undo._created_dialog._press()
+    await until(lambda: page.undo._created_dialog is None)
+    for words in ("Undone: old.csv", "Not put back", "Changes were undone."):
+        await until(lambda words=words: is_read(desk.window, words))
 
 
 @scene("redo-dialog")

@@ -36,10 +36,15 @@ class BlockNode(AccessibleNode):
     def __init__(
         self, row_node: AccessibleNode, context: AccessibilityContext, index: Callable[[], int], number: int
     ) -> None:
-        block = context.block(index(), number)
-        super().__init__(row_node, context, _role_of(block) if block else _Role.Grouping)
+        super().__init__(row_node, context, _Role.Grouping)
         self._index, self._number = index, number
         self._text = AccessibleText(context, index, number)
+
+    @property
+    def role(self) -> QAccessible.Role:
+        """The role of the block that has this number now: a row that is made anew may have another kind there."""
+        block = self.block()
+        return _role_of(block) if block else self._role
 
     def block(self) -> Block | None:
         """Return the block, if it still exists."""

@@ -29,9 +29,13 @@ class AccessibleNode(QObject):
         super().__init__(above)
         self.parent_node = above
         self.context = context
-        self.role = role
+        self._role = role
         self.interface: QAccessibleInterface | None = None
         self._children: dict[tuple[str, int], AccessibleNode] = {}
+
+    @property
+    def role(self) -> QAccessible.Role:
+        return self._role
 
     def name(self) -> str:
         """Return the accessible name."""

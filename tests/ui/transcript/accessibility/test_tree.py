@@ -2,8 +2,9 @@
 
 from PySide6.QtGui import QAccessible
 
-from desktop_agent.conversation.items import Removed
+from desktop_agent.conversation.items import Added, NoticeItem, Removed, Updated
 from desktop_agent.types.engine_events import TurnStarted
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.transcript.input.test_caret import Stand
@@ -68,6 +69,18 @@ def test_what_grows_is_read_as_it_is_now(qtbot):
     assert row.text(TEXT) == "Some "[:4]
     stand.send(ContentDelta("words"))
     assert row.text(TEXT) == "Some words"
+
+
+def test_a_block_has_the_role_of_what_stands_there_now(qtbot):
+    stand = Stand(qtbot, [])
+    notice = NoticeItem("n", "notice", Sentence("Changes were undone."), folded="More of it")
+    stand.transcript._item_list.items.append(notice)
+    stand.view.apply([Added(0)])
+    row = tree_of(stand).child(0)
+    assert row.child(1).role() == QAccessible.Role.StaticText
+    notice.redos = {"first": False, "second": False}
+    stand.view.apply([Updated(0, "state")])
+    assert (row.child(1).role(), row.child(1).child(0).text(NAME)) == (QAccessible.Role.Grouping, "Redo")
 
 
 def test_rows_that_are_gone_are_not_offered(qtbot):
