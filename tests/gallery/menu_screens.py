@@ -6,24 +6,29 @@ from types import SimpleNamespace
 
 from PySide6.QtCore import QObject, QPoint, Signal
 from PySide6.QtGui import QContextMenuEvent
-from PySide6.QtWidgets import QApplication, QComboBox, QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QMenu, QToolButton, QWidget
 
 from desktop_agent.types.messages import Message
 from tests.gallery.conduct_window_screens import waiting_messages
-from tests.gallery.conversation_screens import said
+from tests.gallery.conversation_screens import pictures, said
 from tests.gallery.desk import Desk, until
 from tests.gallery.folder_screens import folders_inside, organise
 from tests.gallery.model_screens import WARM, costing
 from tests.gallery.reading_screens import talk
 from tests.gallery.screens import scene
 from tests.gallery.search_screens import search
+from tests.gallery.server_question_screens import arguments
 from tests.gallery.spoken import nodes_of
+from tests.gallery.text_screens import pictures_remote
 from tests.gallery.version_screens import versions
+from ui.composer.completion_popup import PromptArgumentsDialog
 from ui.composer.message_queue import QueuedMessageControls
 from ui.shell.branch_tree.branch_dialog import BranchDialog
 from ui.shell.context_usage import UsageMeter
 from ui.shell.desktop.tray import TrayPresenter
 from ui.sidebar.folder_header import FolderHeader
+from ui.transcript.blocks.table_block import TableBlock
+from ui.transcript.viewport.selection import TextPosition
 
 Open = Callable[[Desk], Awaitable[None]]
 
@@ -180,17 +185,40 @@ async def branch(desk: Desk) -> None:
     dialog.tree.customContextMenuRequested.emit(dialog.tree.visualRect(dialog.tree.currentIndex()).center())
 
 
-async def over(desk: Desk, name: str) -> None:
+async def over(desk: Desk, name: str, talks: Open = talk) -> None:
     """Open the context menu of the first link or button of this name in messages."""
-    await talk(desk)
+    await talks(desk)
     view = desk.window.page.transcript
-    part = next(node.widget for node in nodes_of(view) if node.name == name)
-    part.focus()()
+    await until(lambda: any(node.name == name for node in nodes_of(view)))
+    next(node.widget for node in nodes_of(view) if node.name == name).focus()()
     view.context_menu.popup_by_key(view)
 
 
 menu("link")(partial(over, name="Sintra"))
 menu("code")(partial(over, name="Copy code"))
+menu("picture")(partial(over, name="Open image: harbour.png", talks=pictures))
+menu("picture-elsewhere")(partial(over, name="Load image", talks=pictures_remote))
+
+
+@menu("table")
+async def table(desk: Desk) -> None:
+    await talk(desk)
+    view = desk.window.page.transcript
+    row = next(at for at, item in enumerate(view.row_viewport.rows.transcript) if "| Room" in str(item))
+    block = next(at for at, block in enumerate(view.row_viewport.rows.row(row).blocks) if isinstance(block, TableBlock))
+    view.caret.toggle()
+    view.caret.move_to(TextPosition(row, block, 0))
+    view.context_menu.popup_by_key(view)
+
+
+@menu("arguments")
+async def completions_of_argument(desk: Desk) -> None:
+    await arguments(desk)
+    dialog = desk.window.findChild(PromptArgumentsDialog)
+    field = dialog.findChildren(QLineEdit)[0]
+    field.setFocus()
+    await until(field.hasFocus)
+    dialog.show_completions(next(iter(dialog._completers)), ["main", "release"])
 
 
 @menu("tray")

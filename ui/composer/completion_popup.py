@@ -139,6 +139,8 @@ class PromptArgumentsDialog(QDialog):
         completer = self._completers[argument.name] = QCompleter(QStringListModel(line), line)
         completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
         line.setCompleter(completer)
+        if (popup := completer.popup()) is not None:
+            popup.setAccessibleName(show_hidden(argument.name))
         line.textEdited.connect(partial(self._on_edited, argument.name))
         is_optional = not argument.required
         title = show_hidden(argument.name)

@@ -114,6 +114,7 @@ class TranscriptView(QAbstractScrollArea):
         self._copy_note = CopyProgressNote(style, self.viewport(), self)
         self.finder = Finder(self.row_viewport, self.scroller, self)
         self.caret = Caret(self.row_viewport, self.scroller, self._links.follow, self)
+        self.context_menu.caret_box = self.caret.box
         self.jump_button = JumpButton(style, self.viewport(), self)
         self.in_place_editor = InPlaceEditor(
             self.row_viewport, self.scroller, self._wheel.handle, self._rebuild_row, self

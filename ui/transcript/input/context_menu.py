@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QPoint, QRect, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, QPoint, QRect, QRectF, Qt, QTimer
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QImage, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
@@ -143,6 +143,8 @@ class ContextMenu:
         self._find = find
         self.message_link: Callable[[str], str] = lambda _message_id: ""
         """Returns the link to a message; "" where there can be none."""
+        self.caret_box: Callable[[], QRectF | None] = lambda: None
+        """Returns the box of the caret in the viewport; None without one."""
         self._copies = 0
         self._on_message = False
         signals = viewport.rows.render_context.signals
@@ -207,10 +209,13 @@ class ContextMenu:
         return make_menu(view, list(self._sections(hit, row)))
 
     def _keyboard_point(self) -> QPoint:
-        """Return a point in the focused control or message, or else the end of the selection, or the middle."""
+        """Return a point in the focused control, at the caret, in the focused or selected message, or the middle."""
         viewport = self._viewport
         middle = viewport.widget.rect().center()
         index, key = viewport.focused
+        caret = None if key else self.caret_box()
+        if caret is not None and viewport.widget.rect().contains(caret.center().toPoint()):
+            return caret.center().toPoint()
         if index < 0 and not viewport.selection.is_empty:
             index, key = viewport.selection.end.row, ""
         if not 0 <= index < len(viewport.rows):

@@ -132,6 +132,19 @@ def test_cells_are_walked_through_line_by_line(qtbot):
     assert offsets == [(0, 1, 0), (0, 1, 4), (0, 2, 0)]
 
 
+def test_the_menu_is_about_what_the_caret_is_in(qtbot, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+    stand = Stand(qtbot, [Message.assistant("Before\n\n| a | b |\n|---|---|\n| c | d |\n\nAfter")])
+    stand.begin()
+    names = []
+    for _ in range(2):
+        menu = stand.view.context_menu.popup_by_key(stand.view)
+        names.append(menu.accessibleName())
+        menu.close()
+        stand.press("down")
+    assert names == ["Menu: Assistant said", "Menu: Table"]
+
+
 def test_shift_selects_and_what_is_selected_is_copied(qtbot):
     stand = Stand(qtbot, [Message.assistant("One two three\n\nFour five")])
     stand.begin()
