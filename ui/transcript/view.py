@@ -122,8 +122,6 @@ class TranscriptView(QAbstractScrollArea):
         self.in_place_editor.stackUnder(self.jump_button)
         self.accessible_tree = _make_tree(self, self._links)
         self._notifier = AccessibilityNotifier(self.accessible_tree)
-        self.caret.moved.connect(self._on_caret_moved)
-        self.caret.toggled.connect(self._on_caret_moved)
         self._announcer = Announcer(self._notifier.announce, QAccessible.isActive)
         self._set_up()
         self._connect()
@@ -147,6 +145,8 @@ class TranscriptView(QAbstractScrollArea):
         self.context_menu.install_shortcut(self)
 
     def _connect(self) -> None:
+        self.caret.moved.connect(self._on_caret_moved)
+        self.caret.toggled.connect(self._on_caret_moved)
         signals = self._signals
         self._links.opened.connect(self.link_activated)
         self._copier.progress.connect(self._copy_note.show_message)
@@ -166,11 +166,9 @@ class TranscriptView(QAbstractScrollArea):
 
     def set_transcript(self, transcript: Transcript) -> None:
         """Show another conversation, at its end."""
-        self._render_context.choices, self._render_context.large, self._render_context.items = (
-            ViewChoices(),
-            LargeBlockCache(),
-            transcript,
-        )
+        self._render_context.choices = ViewChoices()
+        self._render_context.large = LargeBlockCache()
+        self._render_context.items = transcript
         self.row_viewport.selection.clear()
         self.caret.turn_off()
         self.row_viewport.hovered = self.row_viewport.focused = (-1, "")
@@ -322,9 +320,8 @@ class TranscriptView(QAbstractScrollArea):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        is_backwards = event.reason() == Qt.FocusReason.BacktabFocusReason and not self.caret.is_on
-        if is_backwards and self._keyboard.focus_last_control():
-            self._on_focus_moved()
+        if event.reason() == Qt.FocusReason.BacktabFocusReason and not self.caret.is_on:
+            self._keyboard.focus_last_control(self._on_focus_moved)
         self.row_viewport.repaint_row(self.row_viewport.focused[0])
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
