@@ -264,8 +264,9 @@ class Trial:
         if self._process is not None:
             os.killpg(self._process.pid, signal.SIGKILL)
             _, error = await self._process.communicate()
-            if b"Traceback" in error:
-                self._told.faults.append(error.decode()[-3000:])
+            before, found, trace = error.decode().partition("Traceback")
+            if found:
+                self._told.faults.append(f"{before[-300:]}{found}{trace[:3000]}")
 
     async def _until(self, find: Callable[[], list[str]]) -> None:
         """Wait until nothing is found to be wrong any more, or note what it is at last."""
