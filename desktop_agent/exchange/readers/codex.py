@@ -5,24 +5,29 @@ compression.rs (`.jsonl.zst`, which the standard library of Python 3.11 cannot r
 session_index.rs (names that people gave); codex-rs/protocol/src/models.rs (`ResponseItem`) and protocol.rs
 (`SessionMeta`, `TurnContextItem`, `CompactedItem`, `ThreadRolledBackEvent`). From notes alone, skillsynchq/txcript,
 docs/formats/codex.md (2026-08-21): which of the two logs in a file has what. Rollouts of early 2025 have bare items.
+Subagents have rollouts of their own among the others: core/src/tools/handlers/multi_agents/spawn.rs (the result of
+`spawn_agent` names the thread) and multi_agents_v2/spawn.rs (its path), protocol.rs (`SessionMeta.source`); from notes
+alone, langfuse/codex-observability-plugin pull request 79 (2026-09-15, `sub_agent_activity`), alibaba/loongsuite-pilot
+pull request 244 (2026-08-16, what of its session a rollout repeats).
 """
 
 import re
-import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
+from os import fstat
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
 from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder, conversation_tree
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
+from desktop_agent.exchange.readers.codex_calls import PROGRAM, custom_call, plain_output, shell_call
 from desktop_agent.exchange.readers.content import (
     is_hidden,
     picture,
     picture_from_url,
     short_title,
-    tool_call,
     usage_of,
 )
 from desktop_agent.exchange.readers.files import (
@@ -60,10 +65,12 @@ from desktop_agent.types.blocks import (
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import MessageState, Role
 
-_PROGRAM = "codex"
 _SUFFIX = ".jsonl"
 _HEAD = 1_000_000
 _TAIL = 16_384
+_MAX_LOOKED = 5_000
+"""Rollouts among which the subagents of one session are looked for."""
+_ID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _REQUEST = "## My request for Codex:"
 """What an editor puts between its own context and the person's words."""
 
@@ -82,14 +89,11 @@ _CONTEXT_TAGS = (
 _CONTEXT = re.compile(rf"\s*(?:<(?:{'|'.join(_CONTEXT_TAGS)})>|# AGENTS\.md instructions for )")
 """The beginning of what the program itself writes as if it were the person."""
 
-_EXIT_CODE = re.compile(r"(?:Exit code: |Process exited with code )(-?\d+)")
-_PATCH_FILE = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")
-
 
 class CodexReader:
     """Reads the sessions of Codex CLI. An id is the place of the rollout below its folder."""
 
-    program: ClassVar[str] = _PROGRAM
+    program: ClassVar[str] = PROGRAM
     title: ClassVar[str] = "Codex"
 
     def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
@@ -106,22 +110,24 @@ class CodexReader:
         return any(folder.is_dir() for folder in self.locations())
 
     def list_conversations(self) -> Iterator[FoundConversation]:
-        """Yield the sessions, by folder; compressed ones and those of subagents are counted and passed over."""
+        """Yield the sessions, by folder. Compressed ones, and subagents of sessions that are gone, are counted."""
         self.report = ImportReport()
         names = self._names()
+        files = list(self._files(self.report))
+        threads = {thread for _, path in files for thread in _ID.findall(path.name)}
 
         def describe(session_id: str, file: BinaryIO) -> FoundConversation | None:
-            return self._describe(session_id, file, names)
+            return self._describe(session_id, file, names, threads)
 
-        yield from describe_files(self._files(), describe, self.report)
+        yield from describe_files(files, describe, self.report)
 
-    def _files(self) -> Iterator[tuple[str, Path]]:
+    def _files(self, report: ImportReport) -> Iterator[tuple[str, Path]]:
         for root in self.locations():
-            for path in walk_files(root, 3, _is_rollout, self._limits, self.report):
+            for path in walk_files(root, 3, _is_rollout, self._limits, report):
                 if path.suffix == _SUFFIX:
                     yield file_id(root, path, _SUFFIX), path
                 elif not path.with_suffix("").exists():
-                    self.report.omit(Omission.COMPRESSED)
+                    report.omit(Omission.COMPRESSED)
 
     def _names(self) -> dict[str, str]:
         """Return the names that sessions were given, by session; the last one counts."""
@@ -132,14 +138,17 @@ class CodexReader:
             return {}
         return {text_in(entry, "id"): short_title(text_in(entry, "thread_name")) for entry in entries}
 
-    def _describe(self, session_id: str, file: BinaryIO, names: dict[str, str]) -> FoundConversation | None:
+    def _describe(
+        self, session_id: str, file: BinaryIO, names: dict[str, str], threads: set[str]
+    ) -> FoundConversation | None:
         overview, thread_id, prompt = Overview(), "", ""
         for entry in read_head_objects(file, _HEAD):
             kind, payload = _unwrap(entry)
             overview.created_at = overview.created_at or parse_time(entry.get("timestamp"))
             if kind == "session_meta" and not thread_id:
                 if "subagent" in object_in(payload, "source"):
-                    self.report.omit(Omission.HIDDEN, "subagent")
+                    if _caller_of(payload) not in threads:
+                        self.report.omit(Omission.HIDDEN, "subagent")
                     return None
                 thread_id, overview.workspace = text_in(payload, "id"), text_in(payload, "cwd")
             overview.model = overview.model or (text_in(payload, "model") if kind == "turn_context" else "")
@@ -160,26 +169,58 @@ class CodexReader:
         )
 
     def load(self, conversation_id: str) -> LoadedConversation:
-        """Return a session; turns that were rolled back are branches. Raises HistoryUnreadable."""
-        rollout = _Rollout(self._limits)
+        """Return a session; turns that were rolled back, and subagents, are branches. Raises HistoryUnreadable."""
+        agents = _Agents(self._limits)
+        rollout = _Rollout(self._limits, agents)
         try:
             path, _ = locate(self.locations(), conversation_id, (_SUFFIX,))
             with open_file(path) as file:
                 changed = modified_at(file)
-                for entry in read_objects(file, self._limits, rollout.report):
-                    rollout.read(entry)
+                rollout.read_file(file)
+            self._read_agents(path, agents, rollout)
         except (NotReadable, OSError) as error:
             raise HistoryUnreadable.of(self.title, str(error)) from None
         name = self._names().get(rollout.thread_id)
         overview = rollout.overview
         overview.title, overview.title_is_automatic = name or overview.title, not name
         origin = ConversationOrigin(program=self.program, id=conversation_id)
-        tree = conversation_tree(origin, overview, rollout.tree, rollout.thread.tail, changed)
-        return LoadedConversation(tree, rollout.tree.report)
+        tree = conversation_tree(origin, overview, agents.tree, rollout.thread.tail, changed)
+        return LoadedConversation(tree, agents.report)
+
+    def _read_agents(self, path: Path, agents: "_Agents", session: "_Rollout") -> None:
+        """Read the rollouts of subagents, and of those that they started: each begins after the one of its caller."""
+        if not agents.is_any_missing:
+            return
+        later = sorted((other for _, other in self._files(ImportReport()) if other.name > path.name), key=_name_of)
+        room = self._limits.file
+        for other in later[:_MAX_LOOKED]:
+            if not agents.is_any_missing:
+                return
+            self._limits.pause()
+            with suppress(NotReadable, OSError), open_file(other) as file:
+                _, meta = _unwrap(next(read_head_objects(file, _HEAD), {}))
+                if _caller_of(meta) not in agents.threads:
+                    continue
+                room -= fstat(file.fileno()).st_size
+                if room < 0:
+                    agents.report.omit(Omission.TOO_LARGE)
+                    return
+                caller = agents.take(meta)
+                file.seek(0)
+                _Rollout(self._limits, agents, caller.id if caller else session.thread.tail).read_file(file)
 
 
 def _is_rollout(name: str) -> bool:
     return name.startswith("rollout-") and name.endswith((_SUFFIX, ".jsonl.zst"))
+
+
+def _name_of(path: Path) -> str:
+    return path.name
+
+
+def _caller_of(meta: dict[str, Any]) -> str:
+    """Return the thread that started this one; empty for what the program starts by itself, as a review."""
+    return text_in(meta, "source", "subagent", "thread_spawn", "parent_thread_id")
 
 
 def _unwrap(entry: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -198,15 +239,61 @@ def _prompt_of(payload: dict[str, Any]) -> str:
     return text.partition(_REQUEST)[2].strip() or text.strip()
 
 
-class _Rollout:
-    """The entries of one rollout, put together."""
+class _Agents:
+    """A session and its subagents: the tree of all their messages, and the calls whose subagents are still missing."""
 
     def __init__(self, limits: Limits) -> None:
         self.report = ImportReport()
         self.tree = TreeBuilder(self.report, limits.messages)
-        self.thread = Thread(self.tree)
+        self.threads: set[str] = set()
+        self.items: set[int] = set()
+        """What was read, by which a rollout that repeats it is known."""
+        self._callers: dict[str, Draft] = {}
+        self._calls: dict[str, str] = {}
+
+    @property
+    def is_any_missing(self) -> bool:
+        return bool(self._callers)
+
+    def note_call(self, draft: Draft, block: Block) -> None:
+        """Take the block of an answer."""
+        if isinstance(block, ToolUse) and block.name == "spawn_agent":
+            self._callers[block.id] = draft
+
+    def note_agent(self, call_id: str, thread: str, *names: str) -> None:
+        """Take the thread that a call has started, or its name in the `thread` of the call."""
+        self._calls |= {f"{thread} {name}" if name.startswith("/") else name: call_id for name in names if name}
+
+    def note_result(self, item: dict[str, Any], thread: str) -> None:
+        """Take the result of a call: one that names no subagent has started none."""
+        call_id = text_in(item, "call_id")
+        if call_id in self._callers:
+            started = object_of(parse_json(text_in(item, "output")))
+            self.note_agent(call_id, thread, text_in(started, "agent_id"), text_in(started, "task_name"))
+            if call_id not in self._calls.values():
+                del self._callers[call_id]
+
+    def take(self, meta: dict[str, Any]) -> Draft | None:
+        """Return the answer whose call has started this thread; once."""
+        path = text_in(meta, "source", "subagent", "thread_spawn", "agent_path")
+        names = (text_in(meta, "id"), f"{_caller_of(meta)} {path}")
+        call_id = next((self._calls[name] for name in names if name in self._calls), "")
+        return self._callers.pop(call_id, None)
+
+
+class _Rollout:
+    """The entries of one rollout, put together. That of a subagent is a branch that begins after a message."""
+
+    def __init__(self, limits: Limits, agents: _Agents, begins_after: str | None = None) -> None:
+        self.report = agents.report
+        self.thread = Thread(agents.tree)
+        self.thread.tail = begins_after
         self.overview = Overview()
         self.thread_id = ""
+        self._agents = agents
+        self._author: str | None = None
+        self._repeats = False
+        self._begins_at = 0
         self._limits = limits
         self._prompts: list[Draft] = []
         self._answer: Draft | None = None
@@ -214,16 +301,21 @@ class _Rollout:
         self._count = 0
         self._time = datetime.fromtimestamp(0, UTC)
 
-    def read(self, entry: dict[str, Any]) -> None:
-        """Read the next entry."""
+    def read_file(self, file: BinaryIO) -> None:
+        """Read all entries."""
+        for entry in read_objects(file, self._limits, self.report):
+            self._read(entry)
+
+    def _read(self, entry: dict[str, Any]) -> None:
         self._count += 1
         time = parse_time(entry.get("timestamp"))
         self._time = time or self._time
         kind, payload = _unwrap(entry)
         match kind:
             case "session_meta" if not self.thread_id:
-                self.thread_id = text_in(payload, "id")
-                self.overview.workspace = text_in(payload, "cwd")
+                self._read_meta(payload)
+            case "response_item" if self._is_repeated(entry, payload):
+                self.report.omit(Omission.REPEATED)
             case "turn_context":
                 self._model = text_in(payload, "model")
                 self.overview.model = self._model or self.overview.model
@@ -238,8 +330,31 @@ class _Rollout:
             case _:
                 self._leave_out(kind)
 
+    def _read_meta(self, meta: dict[str, Any]) -> None:
+        self.thread_id = text_in(meta, "id")
+        self._agents.threads.add(self.thread_id)
+        self.overview.workspace = text_in(meta, "cwd")
+        if _caller_of(meta):
+            self._author = "subagent"
+            self._repeats = bool(text_in(meta, "forked_from_id"))
+            start = meta.get("subagent_history_start_ordinal")
+            self._begins_at = start if isinstance(start, int) else 0
+
+    def _is_repeated(self, entry: dict[str, Any], item: dict[str, Any]) -> bool:
+        """Return whether a subagent that knows what was said before has this from the session that started it."""
+        ordinal = entry.get("ordinal")
+        if self._begins_at and isinstance(ordinal, int):
+            return ordinal < self._begins_at
+        parts = [*list_in(item, "summary"), *list_in(item, "content")]
+        texts = tuple(text_in(part, "text") for part in parts)
+        key = hash((text_in(item, "type"), text_in(item, "role"), text_in(item, "call_id"), texts))
+        if self._repeats:
+            return key in self._agents.items
+        self._agents.items.add(key)
+        return False
+
     def _leave_out(self, kind: str) -> None:
-        self.report.omit(Omission.HIDDEN if is_hidden(_PROGRAM, kind) else Omission.UNKNOWN, kind)
+        self.report.omit(Omission.HIDDEN if is_hidden(PROGRAM, kind) else Omission.UNKNOWN, kind)
 
     def _read_event(self, event: dict[str, Any]) -> None:
         """Read an event; most repeat what the items say."""
@@ -249,6 +364,8 @@ class _Rollout:
                 if isinstance(turns, int) and 0 < turns <= len(self._prompts):
                     self.thread.tail = self._prompts[-turns].parent
                     del self._prompts[-turns:]
+            case "sub_agent_activity" if text_in(event, "kind") == "started":
+                self._agents.note_agent(text_in(event, "event_id"), self.thread_id, text_in(event, "agent_thread_id"))
             case "turn_aborted" if self._answer is not None:
                 self._answer.state = MessageState.INTERRUPTED
             case "token_count" if self._answer is not None:
@@ -273,13 +390,19 @@ class _Rollout:
                 self._read_message(item)
             case "function_call_output" | "custom_tool_call_output":
                 self.thread.add_result(self._result(item), self._time)
+                self._agents.note_result(item, self.thread_id)
             case _:
                 for block in self._blocks(kind, item):
                     self._add_block(block)
 
+    @property
+    def _item_id(self) -> str:
+        return f"{self.thread_id}-item-{self._count}" if self._author else f"item-{self._count}"
+
     def _add_block(self, block: Block) -> None:
-        draft = self.thread.add_block(f"item-{self._count}", self._time, block)
+        draft = self.thread.add_block(self._item_id, self._time, block)
         if draft is not None:
+            self._agents.note_call(draft, block)
             draft.model = draft.model or self._model or None
             self._answer = draft
 
@@ -290,7 +413,8 @@ class _Rollout:
             for block in self._message_blocks(parts):
                 self._add_block(block)
         elif role == "user":
-            draft = Draft(f"item-{self._count}", Role.USER, self._time, None, list(self._message_blocks(parts)))
+            draft = Draft(self._item_id, Role.USER, self._time, blocks=list(self._message_blocks(parts)))
+            draft.injected_by = self._author
             if draft.blocks and self.thread.add(draft):
                 self._prompts.append(draft)
                 self.overview.title = self.overview.title or short_title(_prompt_of(item))
@@ -319,21 +443,21 @@ class _Rollout:
                 yield from self._reasoning(item)
             case "function_call" if call_id:
                 arguments = text_in(item, "arguments")
-                yield _call(call_id, text_in(item, "name"), parse_json(arguments), arguments)
+                yield shell_call(call_id, text_in(item, "name"), parse_json(arguments), arguments)
             case "local_shell_call" if call_id:
-                yield _call(call_id, "local_shell", object_in(item, "action"), "")
+                yield shell_call(call_id, "local_shell", object_in(item, "action"), "")
             case "custom_tool_call" if call_id:
-                yield _custom_call(call_id, text_in(item, "name"), text_in(item, "input"))
+                yield custom_call(call_id, text_in(item, "name"), text_in(item, "input"))
             case "web_search_call":
                 action = object_in(item, "action")
                 words = next((text_in(action, key) for key in ("query", "url", "pattern") if text_in(action, key)), "")
                 # Under this program's name, so that it is sent to no server.
-                yield ServerStep(provider=_PROGRAM, name="web_search", text=words, raw=item)
+                yield ServerStep(provider=PROGRAM, name="web_search", text=words, raw=item)
             case "image_generation_call":
                 image = picture(text_in(item, "result"), self._limits, self.report)
                 if image is not None:
                     yield image
-            case _ if is_hidden(_PROGRAM, kind):
+            case _ if is_hidden(PROGRAM, kind):
                 self.report.omit(Omission.HIDDEN, kind)
             case _:
                 self.report.omit(Omission.UNKNOWN, kind)
@@ -354,7 +478,7 @@ class _Rollout:
         output = text_in(older, "content") if older else item.get("output")
         parts: list[ResultPart] = []
         if isinstance(output, str):
-            text, failed_by_code = _plain_output(output)
+            text, failed_by_code = plain_output(output)
             failed = failed or failed_by_code
             parts.append(Text(text=text))
         else:
@@ -365,55 +489,3 @@ class _Rollout:
                     parts.append(image)
         outcome = Outcome.FAILED if failed else Outcome.SUCCEEDED
         return ToolResult(tool_use_id=text_in(item, "call_id"), content=parts, outcome=outcome)
-
-
-def _plain_output(output: str) -> tuple[str, bool]:
-    """Return what a call wrote, and whether it failed. Some outputs are JSON with the text and the exit code."""
-    value = object_of(parse_json(output)) if output.startswith('{"output"') else {}
-    if isinstance(value.get("output"), str):
-        exit_code = object_in(value, "metadata").get("exit_code")
-        return value["output"], isinstance(exit_code, int) and exit_code != 0
-    code = _EXIT_CODE.search(output[:300])
-    return output, code is not None and code[1] != "0"
-
-
-def _call(call_id: str, name: str, arguments: object, raw: str) -> ToolUse:
-    """Return a call; a command that is a list of words is written as a line."""
-    values = object_of(arguments)
-    if arguments != values:
-        return tool_call(_PROGRAM, call_id, name, raw)
-    key = "cmd" if name == "exec_command" else "command"
-    words = [word for word in list_in(values, key) if isinstance(word, str)]
-    if words[:1] == ["apply_patch"] and len(words) == 2:
-        return _custom_call(call_id, "apply_patch", words[1])
-    if words:
-        is_shell = len(words) == 3 and words[1] in {"-lc", "-c"}
-        values = {**values, key: words[2] if is_shell else shlex.join(words)}
-    return tool_call(_PROGRAM, call_id, name, values)
-
-
-def _custom_call(call_id: str, name: str, text: str) -> ToolUse:
-    """Return a call whose argument is a text: a patch of one place in one file is our edit."""
-    change = _single_change(text) if name == "apply_patch" else None
-    if change is None:
-        return ToolUse(id=call_id, name=name[:200], input={"input": text})
-    return ToolUse(id=call_id, name=change[0], input=change[1])
-
-
-def _single_change(patch: str) -> tuple[str, dict[str, Any]] | None:
-    lines = patch.strip().split("\n")
-    header = _PATCH_FILE.fullmatch(lines[1].rstrip()) if len(lines) >= 3 else None
-    body = lines[2:-1]
-    if header is None or lines[0] != "*** Begin Patch" or any(line.startswith("*** ") for line in body):
-        return None
-    action, path = header[1], header[2].strip()
-    if action == "Delete":
-        return ("delete_file", {"path": path}) if not body else None
-    if action == "Add":
-        return "write_file", {"path": path, "content": "".join(f"{line[1:]}\n" for line in body)}
-    hunk = body[1:] if body[:1] and body[0].startswith("@@") else body
-    if any(line.startswith("@@") for line in hunk):
-        return None
-    old = "\n".join(line[1:] for line in hunk if not line.startswith("+"))
-    new = "\n".join(line[1:] for line in hunk if not line.startswith("-"))
-    return ("edit_file", {"path": path, "old_text": old, "new_text": new}) if old else None

@@ -157,6 +157,41 @@ def codex_session() -> list[dict[str, Any]]:
     ]
 
 
+CODEX_THREAD = "0195f0c0-0000-7000-8000-000000000001"
+CODEX_AGENT = "0195f0c0-0000-7000-8000-00000000000a"
+
+
+def codex_caller(result: dict[str, Any], *events: dict[str, Any]) -> list[dict[str, Any]]:
+    """A session that starts a subagent. The first version of these calls names its thread, the second one its path."""
+    arguments = json.dumps({"message": "Look around", "task_name": "look"})
+    return [
+        codex_entry("session_meta", 0, id=CODEX_THREAD, cwd="/repo", source="cli"),
+        codex_message("user", "Find it", second=1),
+        codex_item("function_call", 2, name="spawn_agent", arguments=arguments, call_id="call_s"),
+        *events,
+        codex_item("function_call_output", 2, call_id="call_s", output=json.dumps(result)),
+        codex_message("assistant", "Found.", second=9),
+    ]
+
+
+def codex_agent(*before: dict[str, Any], **meta: Any) -> list[dict[str, Any]]:
+    """The rollout of the subagent, with what it repeats of its session `before` its own work."""
+    spawn = {"parent_thread_id": CODEX_THREAD, "depth": 1, "agent_path": "/root/look", "agent_nickname": "Curie"}
+    source = {"subagent": {"thread_spawn": spawn}}
+    return [
+        codex_entry("session_meta", 3, id=CODEX_AGENT, cwd="/repo", source=source, thread_source="subagent", **meta),
+        *before,
+        codex_message("user", "Look around", second=4),
+        codex_item("function_call", 5, name="exec_command", arguments='{"cmd":"ls"}', call_id="call_a"),
+        codex_item("function_call_output", 5, call_id="call_a", output="here.txt"),
+        codex_message("assistant", "It is here.", second=6),
+    ]
+
+
+def write_codex_agent(home: Path, entries: list[dict[str, Any]], thread: str = CODEX_AGENT) -> Path:
+    return write_lines(home / f".codex/sessions/2026/04/02/rollout-2026-04-02T00-00-03-{thread}.jsonl", entries)
+
+
 def write_codex(home: Path, entries: Iterable[object] | None = None) -> Path:
     path = home / ".codex" / "sessions" / f"{CODEX_SESSION}.jsonl"
     return write_lines(path, codex_session() if entries is None else entries)

@@ -13,12 +13,17 @@ from desktop_agent.types.blocks import Image, Outcome, ServerStep, Text, Thinkin
 from desktop_agent.types.messages import MessageState
 from desktop_agent.types.provider_events import Usage
 from tests.desktop_agent.exchange.readers.foreign_homes import (
+    CODEX_AGENT,
     CODEX_SESSION,
+    CODEX_THREAD,
+    codex_agent,
+    codex_caller,
     codex_entry,
     codex_item,
     codex_message,
     codex_session,
     write_codex,
+    write_codex_agent,
     write_lines,
 )
 
@@ -76,6 +81,79 @@ def test_compressed_sessions_and_subagents_are_counted(tmp_path: Path) -> None:
     codex = reader(tmp_path)
     assert list(codex.list_conversations()) == []
     assert codex.report.omissions == {(Omission.HIDDEN, "subagent"): 1, (Omission.COMPRESSED, ""): 1}
+
+
+STARTED = codex_entry(
+    "event_msg", 2, type="sub_agent_activity", kind="started", event_id="call_s", agent_thread_id=CODEX_AGENT
+)
+CALLERS = {
+    "by thread": codex_caller({"agent_id": CODEX_AGENT, "nickname": "Curie"}),
+    "by path": codex_caller({"task_name": "/root/look"}),
+    "by event": codex_caller({}, STARTED),
+}
+
+
+@pytest.mark.parametrize("shape", CALLERS)
+def test_a_subagent_is_a_branch_of_its_call(tmp_path: Path, shape: str) -> None:
+    write_codex_agent(tmp_path, codex_agent())
+    write_codex_agent(tmp_path, codex_session(), "0195f0c0-0000-7000-8000-00000000000b")
+    loaded = load(tmp_path, CALLERS[shape])
+    assert [message.text for message in loaded.tree.branch()] == ["Find it", "", "", "Found."]
+    prompt = next(node for node in loaded.tree.messages if node.message.text == "Look around")
+    assert (prompt.parent, prompt.message.injected_by) == ("item-3", "subagent")
+    assert [node.message.text for node in loaded.tree.messages][4:] == ["Look around", "", "", "It is here."]
+    assert calls(loaded)["call_a"] == ("run_command", {"command": "ls"})
+    assert (loaded.tree.title, loaded.report.omissions) == ("Find it", {})
+
+
+def test_a_subagent_of_a_subagent_is_a_branch_of_its_call(tmp_path: Path) -> None:
+    deep = "0195f0c0-0000-7000-8000-00000000000c"
+    output = json.dumps({"agent_id": deep})
+    call = codex_item("function_call", 7, name="spawn_agent", arguments="{}", call_id="call_d")
+    result = codex_item("function_call_output", 7, call_id="call_d", output=output)
+    write_codex_agent(tmp_path, [*codex_agent(), call, result])
+    source = {"subagent": {"thread_spawn": {"parent_thread_id": CODEX_AGENT, "depth": 2}}}
+    write_codex_agent(
+        tmp_path, [codex_entry("session_meta", 8, id=deep, source=source), codex_message("user", "Deeper")], deep
+    )
+    tree = load(tmp_path, CALLERS["by thread"]).tree
+    parents = {node.message.text: node.parent for node in tree.messages}
+    assert "call_d" in [
+        call.id for node in tree.messages if node.message.id == parents["Deeper"] for call in node.message.tool_uses
+    ]
+
+
+def test_what_a_subagent_repeats_of_its_session_is_there_once(tmp_path: Path) -> None:
+    known = CALLERS["by thread"][:2]
+    write_codex_agent(tmp_path, codex_agent(*known, forked_from_id=CODEX_THREAD))
+    tree = load(tmp_path, CALLERS["by thread"]).tree
+    assert [node.message.text for node in tree.messages].count("Find it") == 1
+    own = [{**entry, "ordinal": number} for number, entry in enumerate(codex_agent(codex_message("user", "Other")))]
+    own[0]["payload"] |= {"forked_from_id": CODEX_THREAD, "subagent_history_start_ordinal": 2}
+    write_codex_agent(tmp_path, own)
+    tree = reader(tmp_path).load(CODEX_SESSION).tree
+    texts = [node.message.text for node in tree.messages]
+    assert ("Other" in texts, "Look around" in texts) == (False, True)
+
+
+def test_a_subagent_is_in_no_list_and_is_counted_where_its_session_is_gone(tmp_path: Path) -> None:
+    session = write_codex(tmp_path, CALLERS["by thread"])
+    write_codex_agent(tmp_path, codex_agent())
+    codex = reader(tmp_path)
+    assert [found.title for found in codex.list_conversations()] == ["Find it"]
+    assert codex.report.omissions == {}
+    session.unlink()
+    assert list(codex.list_conversations()) == []
+    assert codex.report.omissions == {(Omission.HIDDEN, "subagent"): 1}
+
+
+def test_a_subagent_whose_call_is_not_known_comes_last(tmp_path: Path) -> None:
+    write_codex_agent(tmp_path, codex_agent())
+    tree = load(
+        tmp_path, [entry for entry in CALLERS["by path"] if entry["payload"].get("type") != "function_call_output"]
+    ).tree
+    parents = {node.message.text: node.parent for node in tree.messages}
+    assert parents["Look around"] == tree.head
 
 
 def test_archived_sessions_are_there_too(tmp_path: Path) -> None:
