@@ -198,7 +198,7 @@ class CodexReader:
                 return
             self._limits.pause()
             with suppress(NotReadable, OSError), open_file(other) as file:
-                _, meta = _unwrap(next(read_head_objects(file, _HEAD), {}))
+                meta = next((_unwrap(entry)[1] for entry in read_head_objects(file, _HEAD)), object_of(None))
                 if _caller_of(meta) not in agents.threads:
                     continue
                 room -= fstat(file.fileno()).st_size
