@@ -11,7 +11,7 @@ from ui.style.theme import ThemeSource, themed_icon
 
 @screen("look-controls", 760, 560)
 def controls(_theme: ThemeSource) -> QWidget:
-    window = QWidget()
+    window = QWidget(windowTitle="Controls")
     column = QVBoxLayout(window)
     for kind in ("title", "heading", "strong", "", "muted", "small", "error", "warning", "ok"):
         column.addWidget(label(f"{kind or 'plain'}: The quick brown fox — 敏捷的狐狸 — الثعلب السريع 🦊", kind))
@@ -34,7 +34,7 @@ def controls(_theme: ThemeSource) -> QWidget:
 
 @screen("look-icons", 520, 420)
 def icons(theme: ThemeSource) -> QWidget:
-    window = QWidget()
+    window = QWidget(windowTitle="Icons")
     grid = QGridLayout(window)
     for place, file in enumerate(sorted(resource_path("icons").glob("*.svg"))):
         shown = QToolButton()
