@@ -91,6 +91,7 @@ async def go_to(desk: Desk) -> None:
 async def folder(desk: Desk) -> None:
     await organise(desk)
     view = desk.window.sidebar.view
+    await until(lambda: any(view.rows.place_at(at) is not None for at in range(view.rows.rowCount())))
     row = next(at for at in range(view.rows.rowCount()) if view.rows.place_at(at) is not None)
     view.customContextMenuRequested.emit(view.visualRect(view.rows.index(row)).center())
 
