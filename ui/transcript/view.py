@@ -109,12 +109,11 @@ class TranscriptView(QAbstractScrollArea):
         self.run_message_command = self._keyboard.run_command
         """Run the command with these keys of the focused message, or of the last one that has it; False for none."""
         self._copier = ClipboardWriter(self)
-        select_all, find = self._keyboard.select_all, self.find_requested.emit
-        self.context_menu = ContextMenu(self.row_viewport, self._links, self._copier, select_all, find)
+        self.caret = Caret(self.row_viewport, self.scroller, self._links.follow, self)
+        select_all, find, caret_box = self._keyboard.select_all, self.find_requested.emit, self.caret.box
+        self.context_menu = ContextMenu(self.row_viewport, self._links, self._copier, select_all, find, caret_box)
         self._copy_note = CopyProgressNote(style, self.viewport(), self)
         self.finder = Finder(self.row_viewport, self.scroller, self)
-        self.caret = Caret(self.row_viewport, self.scroller, self._links.follow, self)
-        self.context_menu.caret_box = self.caret.box
         self.jump_button = JumpButton(style, self.viewport(), self)
         self.in_place_editor = InPlaceEditor(
             self.row_viewport, self.scroller, self._wheel.handle, self._rebuild_row, self
@@ -122,6 +121,8 @@ class TranscriptView(QAbstractScrollArea):
         self.in_place_editor.stackUnder(self.jump_button)
         self.accessible_tree = _make_tree(self, self._links)
         self._notifier = AccessibilityNotifier(self.accessible_tree)
+        self.caret.moved.connect(self._on_caret_moved)
+        self.caret.toggled.connect(self._on_caret_moved)
         self._announcer = Announcer(self._notifier.announce, QAccessible.isActive)
         self._set_up()
         self._connect()
@@ -145,8 +146,6 @@ class TranscriptView(QAbstractScrollArea):
         self.context_menu.install_shortcut(self)
 
     def _connect(self) -> None:
-        self.caret.moved.connect(self._on_caret_moved)
-        self.caret.toggled.connect(self._on_caret_moved)
         signals = self._signals
         self._links.opened.connect(self.link_activated)
         self._copier.progress.connect(self._copy_note.show_message)
@@ -166,9 +165,11 @@ class TranscriptView(QAbstractScrollArea):
 
     def set_transcript(self, transcript: Transcript) -> None:
         """Show another conversation, at its end."""
-        self._render_context.choices = ViewChoices()
-        self._render_context.large = LargeBlockCache()
-        self._render_context.items = transcript
+        self._render_context.choices, self._render_context.large, self._render_context.items = (
+            ViewChoices(),
+            LargeBlockCache(),
+            transcript,
+        )
         self.row_viewport.selection.clear()
         self.caret.turn_off()
         self.row_viewport.hovered = self.row_viewport.focused = (-1, "")
@@ -258,8 +259,7 @@ class TranscriptView(QAbstractScrollArea):
         return max(120, min(self._render_context.style.reading_width, room))
 
     def _on_row_changed(self, item_id: str) -> None:
-        index = self.row_viewport.rows.index_of(item_id)
-        if index is not None:
+        if (index := self.row_viewport.rows.index_of(item_id)) is not None:
             self.scroller.row_changed(index)
 
     def _on_caret_moved(self) -> None:
@@ -320,8 +320,8 @@ class TranscriptView(QAbstractScrollArea):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        if event.reason() == Qt.FocusReason.BacktabFocusReason and not self.caret.is_on:
-            self._keyboard.focus_last_control(self._on_focus_moved)
+        if not self.caret.is_on and self._keyboard.take_focus(event.reason()):
+            self._on_focus_moved()
         self.row_viewport.repaint_row(self.row_viewport.focused[0])
 
     def focusOutEvent(self, event: QFocusEvent) -> None:

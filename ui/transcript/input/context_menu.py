@@ -135,16 +135,16 @@ class ContextMenu:
         copier: ClipboardWriter,
         select_all: Callable[[], None],
         find: Callable[[], None],
+        caret_box: Callable[[], QRectF | None],
     ) -> None:
         self._viewport = viewport
         self._links = links
         self._copier = copier
         self._select_all = select_all
         self._find = find
+        self._caret_box = caret_box
         self.message_link: Callable[[str], str] = lambda _message_id: ""
         """Returns the link to a message; "" where there can be none."""
-        self.caret_box: Callable[[], QRectF | None] = lambda: None
-        """Returns the box of the caret in the viewport; None without one."""
         self._copies = 0
         self._on_message = False
         signals = viewport.rows.render_context.signals
@@ -213,7 +213,7 @@ class ContextMenu:
         viewport = self._viewport
         middle = viewport.widget.rect().center()
         index, key = viewport.focused
-        caret = None if key else self.caret_box()
+        caret = None if key else self._caret_box()
         if caret is not None and viewport.widget.rect().contains(caret.center().toPoint()):
             return caret.center().toPoint()
         if index < 0 and not viewport.selection.is_empty:

@@ -128,16 +128,16 @@ class KeyboardHandler:
         self._focus_stop(index, stop)
         return True
 
-    def focus_last_control(self, on_moved: Callable[[], None]) -> None:
-        """Focus the last link or control of the focused message, as Shift+Tab comes to it, if there is one."""
+    def take_focus(self, reason: Qt.FocusReason) -> bool:
+        """Focus the last link or control of the focused message where Shift+Tab comes to it; return whether it did."""
         index, key = self._viewport.focused
-        if key or not 0 <= index < len(self._viewport.rows):
-            return
+        if reason != Qt.FocusReason.BacktabFocusReason or key or not 0 <= index < len(self._viewport.rows):
+            return False
         row = self._viewport.rows.row(index)
         stop = next(iter_focus_stops(row, len(row.blocks) - 1, -1), None)
         if stop is not None:
             self._focus_stop(index, stop)
-            on_moved()
+        return stop is not None
 
     def focus_part(self, index: int, key: str) -> None:
         """Focus a message, or the link or control in it that has this key, if it still exists."""
