@@ -147,7 +147,8 @@ def _format_of(target: Path) -> str:
     known = {export_format.value for export_format in ExportFormat}
     ending = target.suffix.lower().removeprefix(".")
     if ending not in known:
-        raise WrongUse("The format is not clear.", f"Name it with --format: {', '.join(sorted(known))}.")
+        remedy = f"Name it with --format: {', '.join(sorted(known))}. PDF files are made in the window."
+        raise WrongUse("The format is not clear.", remedy)
     return ending
 
 
@@ -308,7 +309,11 @@ def _print(text: str) -> None:
 
 def _print_json(value: object) -> None:
     # In ASCII: titles may hold what a terminal obeys.
-    sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
+    sys.stdout.write(json.dumps(value, indent=2, default=_json_text) + "\n")
+
+
+def _json_text(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -157,6 +158,7 @@ def test_words_are_found(terminal: Terminal) -> None:
     (found,) = terminal.json("search", "another", "beginning")
     assert found["conversation_id"] == "imported"
     assert [hit["message_id"] for hit in found["hits"]] == ["f"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d.*", found["hits"][0]["at"])
     code, out, err = terminal.run("search", "anoth")
     assert (code, err) == (0, "")
     assert "user: another beginning" in out
