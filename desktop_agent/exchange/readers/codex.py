@@ -8,7 +8,7 @@ docs/formats/codex.md (2026-08-21): which of the two logs in a file has what. Ro
 Subagents have rollouts of their own among the others: core/src/tools/handlers/multi_agents/spawn.rs (the result of
 `spawn_agent` names the thread) and multi_agents_v2/spawn.rs (its path), protocol.rs (`SessionMeta.source`); from notes
 alone, langfuse/codex-observability-plugin pull request 79 (2026-09-15, `sub_agent_activity`), alibaba/loongsuite-pilot
-pull request 244 (2026-08-16, what of its session a rollout repeats).
+pull request 244 (2026-08-16, what of its session a rollout repeats; that session's own `session_meta` begins it).
 """
 
 import re
@@ -220,7 +220,8 @@ def _name_of(path: Path) -> str:
 
 def _caller_of(meta: dict[str, Any]) -> str:
     """Return the thread that started this one; empty for what the program starts by itself, as a review."""
-    return text_in(meta, "source", "subagent", "thread_spawn", "parent_thread_id")
+    thread = text_in(meta, "source", "subagent", "thread_spawn", "parent_thread_id")
+    return thread or (text_in(meta, "parent_thread_id") if object_in(meta, "source", "subagent") else "")
 
 
 def _unwrap(entry: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -314,6 +315,9 @@ class _Rollout:
         match kind:
             case "session_meta" if not self.thread_id:
                 self._read_meta(payload)
+            case "session_meta" if self._author:
+                # That of the session that started it, with a copy of what was said there.
+                self._repeats = True
             case "response_item" if self._is_repeated(entry, payload):
                 self.report.omit(Omission.REPEATED)
             case "turn_context":

@@ -128,6 +128,11 @@ def test_what_a_subagent_repeats_of_its_session_is_there_once(tmp_path: Path) ->
     write_codex_agent(tmp_path, codex_agent(*known, forked_from_id=CODEX_THREAD))
     tree = load(tmp_path, CALLERS["by thread"]).tree
     assert [node.message.text for node in tree.messages].count("Find it") == 1
+    copy = [*codex_agent()[:1], *CALLERS["by thread"][:3], *codex_agent()[1:]]
+    copy[0]["payload"] |= {"parent_thread_id": CODEX_THREAD, "source": {"subagent": {"thread_spawn": {}}}}
+    write_codex_agent(tmp_path, copy)
+    texts = [node.message.text for node in reader(tmp_path).load(CODEX_SESSION).tree.messages]
+    assert (texts.count("Find it"), "Look around" in texts) == (1, True)
     own = [{**entry, "ordinal": number} for number, entry in enumerate(codex_agent(codex_message("user", "Other")))]
     own[0]["payload"] |= {"forked_from_id": CODEX_THREAD, "subagent_history_start_ordinal": 2}
     write_codex_agent(tmp_path, own)
