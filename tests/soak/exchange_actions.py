@@ -79,7 +79,8 @@ async def _import(world: World, trees: Sequence[ConversationTree], run: Callable
     world.announce(*(whole_of(tree, None) for tree in trees), *(name for tree in trees for name in tree.folder))
     world.intend(places)
     # All or nothing: where the conversation is, they are.
-    world.confirm(dict(messages) | {f"head/{tree.id}": tree.head for tree in trees})
+    titles = {f"title/{tree.id}": tree.title for tree in trees}
+    world.confirm(dict(messages) | titles | {f"head/{tree.id}": tree.head for tree in trees})
     result = await run()
     world.confirm(places)
     again = await run()
@@ -104,7 +105,8 @@ async def continue_found(world: World) -> None:
     world.announce(whole_of(tree, ENDPOINT))
     copy = await FoundHistories(world.engine).copy(_CLAUDE_CODE, conversation_id)
     messages = dict(fact_of(copy, node.message) for node in tree.messages)
-    world.confirm({f"place/{copy}": "list", f"head/{copy}": tree.head, **messages})
+    title = {f"title/{copy}": tree.title}
+    world.confirm({f"place/{copy}": "list", f"head/{copy}": tree.head, **title, **messages})
     world.announce()
     await go_on_in(world, await world.session(copy))
 
