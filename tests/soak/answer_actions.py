@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from desktop_agent.conversation.history import is_own_prompt
 from desktop_agent.engine.session import Session
 from desktop_agent.types.engine_events import Envelope
 from desktop_agent.types.messages import Message, Role
@@ -73,7 +74,7 @@ async def get_title(world: World) -> None:
 
 async def edit(world: World) -> None:
     session, edited = await world.session(), Message.user(world.words())
-    own = [message.id for message in session.history if message.role is Role.USER]
+    own = [message.id for message in session.history if is_own_prompt(message)]
     if own:
         await _answer(world, session, edited, partial(session.branches.edit_prompt, world.chance.choice(own), edited))
 
