@@ -34,7 +34,7 @@ from ui.bridge.search import FIRST_SECONDS
 
 SIZES = (10_000, 100_000)
 PER_CONVERSATION = 10
-QUERIES = 100
+QUERIES = 200
 """Of each kind."""
 GOALS = {"100000.processor p99 of all": 50.0}
 
@@ -261,8 +261,8 @@ def index_size(folder: Path) -> int:
 
 
 def quantile(values: list[float], share: float) -> float:
-    """Return the value below which this share of them lies."""
-    return round(sorted(values)[min(len(values) - 1, int(len(values) * share))], 2)
+    """Return the smallest value that at least this share of them does not exceed."""
+    return round(sorted(values)[max(0, math.ceil(len(values) * share) - 1)], 2)
 
 
 def run(sizes: tuple[int, ...] = SIZES) -> dict[str, Any]:
