@@ -38,6 +38,8 @@ def test_what_may_be_there_after_a_kill_is_no_fault() -> None:
     assert judged(STORED, renamed) == []
     assert judged({**STORED, "title/c": "Coffee"}, renamed) == []
     assert judged({}, {"intend": {"place/c": None}}) == []
+    folder = {"folder/f": "cup|grey|None"}
+    assert judged({**STORED, **folder}, {"confirm": folder}, {"intend": {"folder/f": None}}) == []
     assert (
         judged({**STORED, "message/c/n": "abcdefghijklmo leaf1 lea"}, {"begun": ["c", "abcdefghijklmo leaf1 "]}) == []
     )
@@ -53,6 +55,7 @@ def test_what_may_be_there_after_a_kill_is_no_fault() -> None:
         ({**STORED, "message/c/n": "again abcdefghijklmn"}, {}),
         ({**STORED, "place/d": "list", "message/d/m": "abcdefghijklmn tea"}, {}),
         (STORED, {"begun": ["c", "abcdefghijklmo leaf1 "]}),
+        ({**STORED, "folder/f": "cup|grey|None"}, {"announced": ["tea"]}),
         ({**STORED, "export/x": "broken"}, {"intend": {"export/x": "?"}}),
         (STORED, {"confirm": {"backup/x": "all"}}),
     ],
