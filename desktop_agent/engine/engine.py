@@ -242,7 +242,7 @@ class Engine:
         return self._register(session, lock)
 
     async def interrupted_conversations(self) -> tuple[InterruptedRuns, ...]:
-        """Return conversations with runs of a dead process, not resumed; none while read-only. Raises StorageFailed."""
+        """Return conversations with runs that a dead process left open; none if read-only. Raises StorageFailed."""
         interrupted = () if self.store.read_only else await self.store.find_interrupted_runs()
         ids = [runs.conversation_id for runs in interrupted]
         is_left = await asyncio.gather(*(_is_left(self._sessions.get(id_), self._locks.lock(id_)) for id_ in ids))

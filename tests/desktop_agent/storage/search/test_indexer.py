@@ -102,8 +102,9 @@ async def test_what_is_written_is_found_without_being_asked_for(tmp_path: Path) 
     store = await Store.open(tmp_path)
     store.search.start_indexing()
     await talk(store, "needle")
-    while await titles(store, "needle") != ["A talk"]:
+    while not (found := await titles(store, "needle")):
         await asyncio.sleep(0.01)
+    assert found == ["A talk"]
     await store.close()
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from pygments.lexer import ExtendedRegexLexer, Lexer, LexerContext, RegexLexer
-from pygments.token import Comment, Error, String, _TokenType  # pyright: ignore[reportPrivateUsage]  # the only name of the type  # pyright: ignore[reportPrivateUsage]
+from pygments.token import Comment, Error, String, _TokenType  # pyright: ignore[reportPrivateUsage]  # the only name of the type
 
 from desktop_agent.markdown.code_highlighting import find_lexer, read_tokens, word_kind
 from ui.transcript.blocks.code.highlighter_protocol import (
