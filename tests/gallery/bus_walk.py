@@ -68,11 +68,11 @@ async def read(name: str, expected: Path | None) -> tuple[list[str], list[str]]:
 
     After SETTLE seconds, as they are then.
     """
-    every, windows, until = spoken.open_windows(), spoken.windows_in_front(), time.monotonic() + SETTLE
-    numbers = [every.index(window) for window in windows]
+    windows, until = spoken.windows_in_front(), time.monotonic() + SETTLE
     recorded = None if expected is None else (expected / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     while True:
         before = [list(_on_screen(window)) for window in windows]
+        numbers = spoken.numbers_of(windows)
         trees = await asyncio.to_thread(read_windows, numbers, spoken.MOST_CHILDREN, spoken.MOST_IN_TABLE)
         after = [list(_on_screen(window)) for window in windows]
         lines = list(bus_lines(trees, with_conversations=name.startswith(spoken.OF_THE_LIST)))

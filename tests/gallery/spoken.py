@@ -101,12 +101,21 @@ def _mask(words: str) -> str:
 
 def open_windows() -> list[QWidget]:
     """Return the windows of the program, open menus and popups too: main windows first, the others by their names."""
-    root = QAccessible.queryAccessibleInterface(QApplication.instance())
-    # Qt has them in no order.
-    children = [root.child(index) for index in range(root.childCount())]
-    windows = [(child.object(), child.text(QAccessible.Text.Name)) for child in children]
-    shown = [(window, name) for window, name in windows if isinstance(window, QWidget)]
-    return [window for window, _ in sorted(shown, key=lambda each: (not isinstance(each[0], QMainWindow), each[1]))]
+    shown = [(child.object(), child.text(QAccessible.Text.Name)) for child in _children_of_program()]
+    windows = [(window, name) for window, name in shown if isinstance(window, QWidget)]
+    return [window for window, _ in sorted(windows, key=lambda each: (not isinstance(each[0], QMainWindow), each[1]))]
+
+
+def numbers_of(windows: list[QWidget]) -> list[int]:
+    """Return where Qt has these windows now, which is where the bus has them; any other window may change it."""
+    every = [child.object() for child in _children_of_program()]
+    return [every.index(window) for window in windows]
+
+
+def _children_of_program() -> list[QAccessibleInterface]:
+    """Return the windows in no order, as Qt has them."""
+    program = QAccessible.queryAccessibleInterface(QApplication.instance())
+    return [program.child(index) for index in range(program.childCount())]
 
 
 def windows_in_front() -> list[QWidget]:
