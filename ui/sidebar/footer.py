@@ -1,21 +1,22 @@
 """The footer of the sidebar: Settings with a word beside its icon; what is scheduled, Trash, Commands and Help as
-icons; and what waits, while anything does.
+icons; and a line above them for what waits, while anything does.
 """
 
 from functools import partial
+from typing import Literal
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
-from ui.style.boxes import hbox
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import IconButton, set_keys_tooltip
 from ui.style.text import escape_mnemonics
-from ui.style.theme import ICON_SIZE, ThemeSource, icon, themed_icon
+from ui.style.theme import ICON_SIZE, ThemeSource, icon
 
 
 class SidebarFooter(QWidget):
-    """Settings with a word beside its icon; the others as icons, with little between them: the word has to fit."""
+    """A line for what waits; below it Settings with a word beside its icon, and the others as icons."""
 
     def __init__(
         self,
@@ -28,77 +29,35 @@ class SidebarFooter(QWidget):
         helping: QAction,
     ) -> None:
         super().__init__()
-        self._themes = themes
-        self._settings = _TextButton()
-        # With a space: Qt leaves less between icon and text than the other controls here.
-        self._settings.setText(" " + escape_mnemonics(settings.text()))
-        self._settings.setAccessibleName(settings.text())
+        self._settings = _TextButton(themes, "settings", settings.text())
+        self._settings.show_words(settings.text())
         self._waiting = WaitingButton(themes)
         self._scheduled = IconButton(themes, "clock", self.tr("Scheduled prompts"))
         self._trash = IconButton(themes, "trash", self.tr("Trash"))
         self._commands = IconButton(themes, "commands", self.tr("Commands"))
         self._help = IconButton(themes, "help", self.tr("Help"))
-        for each in self.tab_stops[1:]:
+        icons = (self._scheduled, self._trash, self._commands, self._help)
+        for each in icons:
             each.setProperty("square", "narrow")
-        hbox(*self.tab_stops, parent=self, spacing=0, margins=0, grow=self._settings)
+        row = hbox(self._settings, *icons, spacing=0, margins=0, grow=self._settings)
+        vbox(self._waiting, row, parent=self, spacing=0, margins=0)
         for button, action in zip(
-            self.tab_stops, (settings, waiting, scheduled, trash, commands, helping), strict=True
+            self.tab_stops, (waiting, settings, scheduled, trash, commands, helping), strict=True
         ):
             show_keys = partial(_show_keys, button, action)
             # Its keys can be changed.
             action.changed.connect(show_keys)
             show_keys()
             button.clicked.connect(action.trigger)
-        themes.changed.connect(self._apply_theme)
-        self._apply_theme()
 
     @property
     def tab_stops(self) -> tuple[QToolButton, ...]:
         """Return the widgets in tab order."""
-        return (self._settings, self._waiting, self._scheduled, self._trash, self._commands, self._help)
+        return (self._waiting, self._settings, self._scheduled, self._trash, self._commands, self._help)
 
     def show_waiting(self, count: int) -> None:
         """Say how many calls wait for the person."""
         self._waiting.show_count(count)
-
-    def _apply_theme(self) -> None:
-        side = round(ICON_SIZE * self._themes.zoom / 100)
-        self._settings.setIcon(themed_icon("settings", self._themes.theme, side))
-        self._settings.setIconSize(QSize(side, side))
-
-
-class WaitingButton(IconButton):
-    """Leads to the calls that wait, with their number beside its icon; hidden while there are none."""
-
-    def __init__(self, themes: ThemeSource) -> None:
-        self._count = 0
-        self._keys = ""
-        super().__init__(themes, "inbox", self.tr("Waiting approvals"))
-        self.show_count(0)
-
-    def show_count(self, count: int) -> None:
-        """Show this number; 0 hides the button."""
-        self._count = count
-        self.setVisible(count > 0)
-        self.setText(self.locale().toString(count) if count else "")
-        beside, alone = Qt.ToolButtonStyle.ToolButtonTextBesideIcon, Qt.ToolButtonStyle.ToolButtonIconOnly
-        self.setToolButtonStyle(beside if count else alone)
-        self._describe()
-        self._update_icon()
-
-    def keep_keys(self) -> None:
-        """Take the accessible description, which is the keys of its action now, and put the number before it."""
-        self._keys = self.accessibleDescription()
-        self._describe()
-
-    def _describe(self) -> None:
-        self.setAccessibleDescription(". ".join(filter(None, (self.text(), self._keys))))
-
-    def _update_icon(self) -> None:
-        super()._update_icon()
-        if self._count:
-            theme, side = self._themes.theme, self.iconSize().width()
-            self.setIcon(icon("inbox", theme.warning, theme.muted, side))
 
 
 _NARROW_MARGIN = 10
@@ -114,17 +73,29 @@ def _show_keys(button: QToolButton, action: QAction) -> None:
 class _TextButton(QToolButton):
     """As wide as there is room, with its icon and text at the leading edge; the icon alone where that is too narrow."""
 
-    def __init__(self) -> None:
+    def __init__(self, themes: ThemeSource, icon_name: str, name: str, colour: Literal["text", "warning"] = "text") -> None:
         super().__init__()
+        self._themes = themes
+        self._icon = icon_name, colour
+        self._words = [""]
         self._hint = QSize()
+        self.setAccessibleName(name)
         self.setProperty("kind", "quiet")
-        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+
+    def show_words(self, *words: str) -> None:
+        """Show the first of these texts that there is room for."""
+        # With a space: Qt leaves less between icon and text than the other controls here.
+        self._words = [f" {escape_mnemonics(text)}" for text in words]
+        self._show_text(self._words[0])
+        self._fit()
 
     def sizeHint(self) -> QSize:
-        """Return the size with the word, also while it is not shown."""
-        if self.toolButtonStyle() is not Qt.ToolButtonStyle.ToolButtonIconOnly:
+        """Return the size with the longest text, also while it is not shown."""
+        if self.toolButtonStyle() is not Qt.ToolButtonStyle.ToolButtonIconOnly and self.text() == self._words[0]:
             self._hint = super().sizeHint()
         return self._hint
 
@@ -134,5 +105,45 @@ class _TextButton(QToolButton):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        advance = self.fontMetrics().horizontalAdvance
+        beside = self.sizeHint().width() - advance(self._words[0])
+        self._show_text(next((text for text in self._words if beside + advance(text) <= self.width()), ""))
+
+    def _show_text(self, text: str) -> None:
         beside, alone = Qt.ToolButtonStyle.ToolButtonTextBesideIcon, Qt.ToolButtonStyle.ToolButtonIconOnly
-        self.setToolButtonStyle(beside if self.width() >= self.sizeHint().width() else alone)
+        # The text stays where there is no room for any: it says what the button is.
+        self.setText(text or self._words[0])
+        self.setToolButtonStyle(beside if text else alone)
+
+    def _apply_theme(self) -> None:
+        theme, side = self._themes.theme, round(ICON_SIZE * self._themes.zoom / 100)
+        name, colour = self._icon
+        self.setIcon(icon(name, theme.warning if colour == "warning" else theme.text, theme.muted, side))
+        self.setIconSize(QSize(side, side))
+
+
+class WaitingButton(_TextButton):
+    """Leads to the calls that wait, and says how many; hidden while there are none."""
+
+    def __init__(self, themes: ThemeSource) -> None:
+        self._count = self._keys = ""
+        super().__init__(themes, "inbox", self.tr("Waiting approvals"), "warning")
+        self.show_count(0)
+
+    def show_count(self, count: int) -> None:
+        """Show this number; 0 hides the button."""
+        self._count = self.locale().toString(count) if count else ""
+        self.show_words(f"{self.accessibleName()} ({self._count})", self._count)
+        self.setVisible(count > 0)
+        self._describe()
+
+    def keep_keys(self) -> None:
+        """Take the accessible description, which is the keys of its action now, and put the number before it."""
+        self._keys = self.accessibleDescription()
+        self._describe()
+
+    def _describe(self) -> None:
+        self.setAccessibleDescription(". ".join(filter(None, (self._count, self._keys))))

@@ -210,17 +210,17 @@ def test_enter_in_an_empty_search_opens_nothing(driver):
     assert driver.facts == []
 
 
-BOTTOM = ["Settings", "Waiting approvals", "Scheduled prompts", "Trash", "Commands", "Help"]
+BOTTOM = ["Waiting approvals", "Settings", "Scheduled prompts", "Trash", "Commands", "Help"]
 
 
 @pytest.fixture
 def foot(driver):
     driver.pressed = []
     actions = [QAction(text, driver.pane) for text in BOTTOM]
-    for each, keys in zip(actions, ("Ctrl+,", "Ctrl+Shift+Y", "", "", "Ctrl+K", "F1"), strict=True):
+    for each, keys in zip(actions, ("Ctrl+Shift+Y", "Ctrl+,", "", "", "Ctrl+K", "F1"), strict=True):
         each.setShortcut(keys)
         each.triggered.connect(lambda *_, action=each: driver.pressed.append(action.text()))
-    driver.footer = driver.pane.add_footer(*actions)
+    driver.footer = driver.pane.add_footer(actions[1], actions[0], *actions[2:])
     driver.footer.show_waiting(1)
     return driver
 
@@ -231,8 +231,8 @@ def test_the_row_at_the_bottom_leads_to_settings_what_waits_what_is_scheduled_tr
     assert foot.pressed == BOTTOM
     tips = [foot.part(QToolButton, name).toolTip() for name in BOTTOM]
     assert tips == [
-        "Settings (Ctrl+,)",
         "Waiting approvals (Ctrl+Shift+Y)",
+        "Settings (Ctrl+,)",
         "Scheduled prompts",
         "Trash",
         "Commands (Ctrl+K)",
@@ -256,9 +256,29 @@ def test_the_row_at_the_bottom_says_how_many_calls_wait(foot):
     button = foot.part(QToolButton, "Waiting approvals")
     foot.footer.show_waiting(3)
     said = (button.accessibleName(), button.accessibleDescription(), button.text(), button.isVisible())
-    assert said == ("Waiting approvals", "3. Ctrl+Shift+Y", "3", True)
+    assert said == ("Waiting approvals", "3. Ctrl+Shift+Y", " Waiting approvals (3)", True)
     foot.footer.show_waiting(0)
     assert not button.isVisible()
+
+
+def test_the_word_of_settings_is_as_wide_with_calls_that_wait_as_without(foot):
+    button = foot.part(QToolButton, "Settings")
+    foot.footer.show_waiting(123)
+    foot.bot.waitUntil(foot.part(QToolButton, "Waiting approvals").isVisible)
+    foot.footer.layout().activate()
+    waiting = button.width()
+    foot.footer.show_waiting(0)
+    foot.footer.layout().activate()
+    assert waiting == button.width() >= button.sizeHint().width()
+
+
+def test_where_what_waits_has_no_room_for_its_words_the_number_alone_is_beside_its_icon(foot):
+    button = foot.part(QToolButton, "Waiting approvals")
+    foot.footer.show_waiting(3)
+    foot.footer.setFixedWidth(140)
+    foot.bot.waitUntil(lambda: button.text() == " 3")
+    foot.footer.setFixedWidth(400)
+    foot.bot.waitUntil(lambda: button.text() == " Waiting approvals (3)")
 
 
 def test_a_title_is_edited_in_place(driver):
