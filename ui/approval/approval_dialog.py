@@ -151,6 +151,7 @@ class ApprovalDialog(GuardedDialog):
         self._bar.rules_requested.connect(self._rules.open_choice)
         self._rules.reveal_requested.connect(self._scroll_area.reveal)
         QShortcut(QKeySequence(MODE_SHORTCUT), self, autoRepeat=False).activated.connect(self.mode.open_menu)
+        self._rules.toggled.connect(self._bar.show_primary_action)
         self._rules.granted.connect(self._bar.allow_always)
         self._rules.cancelled.connect(self._arguments.view.setFocus)
 

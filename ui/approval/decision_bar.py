@@ -153,6 +153,10 @@ class DecisionBar(ShortcutBar):
         """Set whether the arguments are being edited: the button then discards the edits."""
         self._edit.setText(self.tr("Discard edits") if editing else self.tr("Edit arguments"))
 
+    def show_primary_action(self, is_choosing_rule: bool) -> None:  # noqa: FBT001  # a slot
+        """Fill the button that allows once, or none while a rule is chosen: its choice has a filled one."""
+        self._allow_once.set_kind("" if is_choosing_rule else "primary")
+
     def allow_always(self, rule_id: str) -> None:
         """Allow the call and make the rule that was shown."""
         if self._can_allow and self._has_rules:
@@ -235,6 +239,8 @@ class RuleChoice(QFrame):
     reveal_requested = Signal(list)
     """Widgets to scroll into view, the most important last."""
     cancelled = Signal()
+    toggled = Signal(bool)
+    """It is shown, or hidden."""
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -277,6 +283,10 @@ class RuleChoice(QFrame):
             self.setTabOrder(after, choice)
             after = choice
         self._grant.setEnabled(bool(self._offers))
+
+    def setVisible(self, visible: bool) -> None:  # noqa: FBT001  # Qt's signature
+        super().setVisible(visible)
+        self.toggled.emit(visible)
 
     def open_choice(self) -> None:
         """Show the choice and focus the first rule."""

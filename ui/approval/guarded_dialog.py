@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QPlainTextEdit, QPushButton, QStyle, QWidget
 
-from ui.style.controls import ButtonKind, announce, label
+from ui.style.controls import ButtonKind, announce, label, set_style_property
 from ui.style.layouts import FlowRows
 from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip
 from ui.style.theme import SPACE_S, ThemeSource
@@ -62,6 +62,11 @@ class ShortcutButton(QPushButton):
             self._shortcut.setKeys(_key_sequences(key))
         self.setText(text)
         self._update_tooltip()
+
+    def set_kind(self, kind: ButtonKind) -> None:
+        """Show it as another kind of button."""
+        self._kind = kind
+        set_style_property(self, "kind", kind)
 
     def show_key(self, shown: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
         """Set whether there is room for the shortcut; without it the tooltip has it."""

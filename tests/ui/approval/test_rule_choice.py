@@ -224,3 +224,18 @@ def test_what_is_always_asked_can_be_allowed_once_alone(qtbot):
     driver.settled()
     press(driver, Qt.Key.Key_A)
     assert driver.decisions == [("call-1", AllowOnce())]
+
+
+def filled(driver):
+    buttons = driver.dialog.findChildren(QPushButton)
+    return [each.text() for each in buttons if each.isVisible() and each.property("kind") == "primary"]
+
+
+def test_one_action_is_filled_at_a_time(qtbot):
+    driver = Driver(qtbot)
+    driver.show(call(offers=OFFERS))
+    assert filled(driver) == ["Allow once"]
+    press(driver, Qt.Key.Key_W, MORE)
+    assert filled(driver) == ["Allow and keep this rule"]
+    pushed(driver, "Cancel").click()
+    assert filled(driver) == ["Allow once"]
