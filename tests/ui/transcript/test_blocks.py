@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QPoint
+from PySide6.QtGui import QFontMetricsF
 
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.tools.builtin_tools import builtin_tools
@@ -16,7 +17,7 @@ from ui.transcript.blocks.code.code_block import CodeBlock, CodeCallbacks
 from ui.transcript.blocks.code.code_lines import CodeLines
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_layout import TextLayout
-from ui.transcript.markdown.inline import Line, parse_inline
+from ui.transcript.markdown.inline import Line, SpanStyle, parse_inline
 from ui.transcript.markdown.stream import parse_leaves
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.rows.render_context import ViewChoices
@@ -245,3 +246,16 @@ def test_offsets_in_code_follow_the_lines(look):
     assert block.offset_at(QPoint(0, 0)) == 0
     assert block.offset_at(QPoint(0, 5000)) == 5
     assert block.paragraph_at(4) == (3, 5)
+
+
+@pytest.mark.parametrize("text", ["an `x` b", "an **`x`** b", "🙂 `x` b"])
+def test_code_in_a_line_stands_as_far_from_its_neighbours_as_words_do(look, text):
+    space = QFontMetricsF(look.body).horizontalAdvance(" ")
+    text_layout = TextLayout(parse_inline(text), look.body, look, 400, look.line)
+    (chip,) = text_layout._make_chips()
+    before, code, end, following = (text_layout.caret_rect_at(offset).left() for offset in (2, 3, 4, 5))
+    assert chip.left() - before >= space - 0.5
+    assert following - chip.right() >= space - 0.5
+    # With its padding.
+    assert chip.left() < code
+    assert chip.right() - code > QFontMetricsF(look.format(SpanStyle.CODE, look.body).font()).horizontalAdvance("x") + 1

@@ -90,6 +90,8 @@ _NO_WRAP = QTextOption.WrapMode.NoWrap
 _RIGHT_TO_LEFT = re.compile(
     "[\u0590-\u08ff\u200f\u202b\u202e\u2067\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
+_CHIP_PADDING = 2
+"""Pixels beside code in a line."""
 _ON_CHARACTER = QTextLine.CursorPosition.CursorOnCharacter
 
 
@@ -118,6 +120,7 @@ class TextLayout:
 
     __slots__ = (
         "_chips",
+        "_end_room",
         "_layout",
         "_turns",
         "height",
@@ -159,9 +162,13 @@ class TextLayout:
             align = Qt.AlignmentFlag.AlignRight
         layout.setTextOption(_OPTIONS[wraps, align])
         layout.setCacheEnabled(True)
+        self._end_room = _CHIP_PADDING
         if line.spans:
             layout.setFormats(
-                [_format_range(span.start, span.length, self._format(span, style, font)) for span in line.spans]
+                [
+                    *(_format_range(span.start, span.length, self._format(span, style, font)) for span in line.spans),
+                    *self._chip_rooms(text),
+                ]
             )
         self._break(width, step)
         self._chips: list[QRectF] | None = None
@@ -360,14 +367,37 @@ class TextLayout:
     def _row_at(self, y: float) -> int:
         return max(0, bisect_right(self.tops, y) - 1)
 
+    def _chip_rooms(self, text: str) -> FormatRanges:
+        """Return the formats that make room for the padding of code: behind the letter before it, and behind its last.
+
+        None in a line with right-to-left letters, where the room would be on the other side.
+        """
+        runs = self._code_runs()
+        if not runs or self._has_turns():
+            return []
+        self._end_room = 0
+        units = text.encode("utf-16-le", "surrogatepass")
+        wider = QTextCharFormat()
+        wider.setFontLetterSpacingType(QFont.SpacingType.AbsoluteSpacing)
+        wider.setFontLetterSpacing(_CHIP_PADDING)
+        # Others may belong to a cluster, which a format of its own would part; objects have a spacing already.
+        offsets = [offset for start, end in runs for offset in (start - 1, end - 1) if offset >= 0]
+        ascii_ends = [offset for offset in offsets if units[2 * offset] < 128 and not units[2 * offset + 1]]
+        return [_format_range(offset, 1, wider) for offset in ascii_ends]
+
     def _make_chips(self) -> list[QRectF]:
+        pad, after = _CHIP_PADDING, self._end_room
+        runs = self._code_runs()
+        return [box.adjusted(-pad, 0, after, 0) for start, end in runs for box in self.boxes(start, end - start)]
+
+    def _code_runs(self) -> list[tuple[int, int]]:
         runs: list[tuple[int, int]] = []
         for span in self.line.spans:
             if span.style & SpanStyle.CODE and not span.style & SpanStyle.NOTE:
                 # Chips are translucent: overlapping ones would be darker.
                 start = runs.pop()[0] if runs and runs[-1][1] == span.start else span.start
                 runs.append((start, span.start + span.length))
-        return [box.adjusted(-2, 0, 2, 0) for start, end in runs for box in self.boxes(start, end - start)]
+        return runs
 
 
 def is_right_to_left(text: str) -> bool:
