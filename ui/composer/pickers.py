@@ -27,6 +27,10 @@ from ui.style.text import (
 from ui.style.theme import ThemeSource, themed_icon
 from ui.style.widgets import CollapsingButton
 
+_DEMO = ("demo", "demo")
+_DEMO_TITLE = "Demo"
+"""Of the demo's model until its server has listed it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRow(ResultRow):
@@ -216,7 +220,8 @@ class ModelPicker(QToolButton):
     def _update_text(self) -> None:
         endpoint_id, model_id = self._current
         listed = (model for group in self._groups if group.endpoint.id == endpoint_id for model in group.models)
-        title = next((model.title or model.id for model in listed if model.id == model_id), model_id)
+        unlisted = _DEMO_TITLE if self._current == _DEMO else model_id
+        title = next((model.title or model.id for model in listed if model.id == model_id), unlisted)
         words = title or self.tr("Choose a model")
         self.setText(escape_mnemonics(truncate(words, MAX_NAME_LENGTH)))
         self.setAccessibleDescription(words)

@@ -203,3 +203,8 @@ def test_a_list_without_any_server_says_so():
     [row] = model_rows([], "any", ("", ""))
     assert row.text == "No model is connected yet."
     assert not row.is_choosable
+
+
+def test_the_demo_s_model_has_its_name_before_it_is_listed(driver):
+    driver.picker.set_current("demo", "demo")
+    assert driver.picker.text() == "Demo"
