@@ -625,20 +625,20 @@
         <translation>Wenn Sie jetzt beenden, geht verloren, was nicht gespeichert wurde.</translation>
     </message>
     <message>
-        <source>Save elsewhere…</source>
-        <translation>Anderswo speichern…</translation>
-    </message>
-    <message>
-        <source>Try again</source>
-        <translation>Erneut versuchen</translation>
+        <source>Keep open</source>
+        <translation>Offen lassen</translation>
     </message>
     <message>
         <source>Quit without saving</source>
         <translation>Ohne Speichern beenden</translation>
     </message>
     <message>
-        <source>Keep open</source>
-        <translation>Offen lassen</translation>
+        <source>Try again</source>
+        <translation>Erneut versuchen</translation>
+    </message>
+    <message>
+        <source>Save elsewhere…</source>
+        <translation>Anderswo speichern…</translation>
     </message>
     <message>
         <source>Save what is left</source>
@@ -788,12 +788,8 @@
         <translation>Anderes Modell</translation>
     </message>
     <message>
-        <source>With this the conversation is about {0} tokens longer than the {1} that the model can read. Write less, have older messages summarised, or choose a model that reads more.</source>
-        <translation>Damit ist die Unterhaltung etwa {0} Token länger als die {1}, die das Modell lesen kann. Schreiben Sie weniger, lassen Sie ältere Nachrichten zusammenfassen oder wählen Sie ein Modell, das mehr liest.</translation>
-    </message>
-    <message>
-        <source>This is about {0} tokens longer than the {1} that the model can read. Write less, or choose a model that reads more.</source>
-        <translation>Das ist etwa {0} Token länger als die {1}, die das Modell lesen kann. Schreiben Sie weniger oder wählen Sie ein Modell, das mehr liest.</translation>
+        <source>About {0} tokens more than the {1} that the model can read. Write less, or:</source>
+        <translation>Etwa {0} Token mehr als die {1}, die das Modell lesen kann. Schreiben Sie weniger, oder:</translation>
     </message>
 </context>
 <context>

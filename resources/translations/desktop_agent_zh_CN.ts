@@ -625,20 +625,20 @@
         <translation>如果现在退出，未保存的内容将会丢失。</translation>
     </message>
     <message>
-        <source>Save elsewhere…</source>
-        <translation>保存到别处…</translation>
-    </message>
-    <message>
-        <source>Try again</source>
-        <translation>重试</translation>
+        <source>Keep open</source>
+        <translation>保持打开</translation>
     </message>
     <message>
         <source>Quit without saving</source>
         <translation>不保存并退出</translation>
     </message>
     <message>
-        <source>Keep open</source>
-        <translation>保持打开</translation>
+        <source>Try again</source>
+        <translation>重试</translation>
+    </message>
+    <message>
+        <source>Save elsewhere…</source>
+        <translation>保存到别处…</translation>
     </message>
     <message>
         <source>Save what is left</source>
@@ -788,12 +788,8 @@
         <translation>其他模型</translation>
     </message>
     <message>
-        <source>With this the conversation is about {0} tokens longer than the {1} that the model can read. Write less, have older messages summarised, or choose a model that reads more.</source>
-        <translation>加上这条消息，对话比模型可读取的 {1} 个 token 约多出 {0} 个。请少写一些、让程序总结较早的消息，或选择能读取更多内容的模型。</translation>
-    </message>
-    <message>
-        <source>This is about {0} tokens longer than the {1} that the model can read. Write less, or choose a model that reads more.</source>
-        <translation>这比模型可读取的 {1} 个 token 约多出 {0} 个。请少写一些，或选择能读取更多内容的模型。</translation>
+        <source>About {0} tokens more than the {1} that the model can read. Write less, or:</source>
+        <translation>比模型可读取的 {1} 个 token 约多出 {0} 个。请少写一些，或者：</translation>
     </message>
 </context>
 <context>

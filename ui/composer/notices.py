@@ -94,16 +94,8 @@ class ContextOverflowNotice(QWidget):
     def show_overflow(self, over: int, window: int, *, can_summarise: bool) -> None:
         """Show that `over` tokens more than the model's `window` would be sent; hide for 0 or less."""
         self._summarise.setVisible(can_summarise)
-        if can_summarise:
-            words = self.tr(
-                "With this the conversation is about {0} tokens longer than the {1} that the model can read. "
-                "Write less, have older messages summarised, or choose a model that reads more."
-            )
-        else:
-            words = self.tr(
-                "This is about {0} tokens longer than the {1} that the model can read. "
-                "Write less, or choose a model that reads more."
-            )
+        # The buttons below end the sentence.
+        words = self.tr("About {0} tokens more than the {1} that the model can read. Write less, or:")
         # An estimate: two significant figures are known.
         about = round(over, 1 - int(math.log10(over))) if over > 0 else 0
         text = words.format(format_number(about), format_number(window)) if over > 0 else ""

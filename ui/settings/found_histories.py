@@ -38,9 +38,10 @@ class FoundHistoriesDialog(QDialog):
         close = button(self.tr("Cancel") if programs else self.tr("Close"), self.reject)
         self._import.setVisible(bool(programs))
         layout = vbox(
+            label(title, "heading", wrap=True),
             label(words if programs else none, wrap=True),
             *self._boxes.values(),
-            FlowRows((self._import, close), trailing=True),
+            FlowRows((close, self._import), trailing=True),
             parent=self,
             spacing=SPACE_M,
             margins=SPACE_L,

@@ -53,7 +53,7 @@ class TrashDialog(QDialog):
         self._empty = button(self.tr("Empty trash…"), self._confirm_purge_all, "quiet")
         close = button(self.tr("Close"), self.reject)
         self._problem = StatusLine(themes)
-        self._foot = FlowRows((self._empty, self._purge, self._restore, close), trailing=True, apart=self._empty)
+        self._foot = FlowRows((self._empty, close, self._purge, self._restore), trailing=True, apart=self._empty)
         self._confirm = ConfirmBar(
             (self.tr("Keep"), self.tr("Keep")), (self.tr("Delete for good"), self.tr("Really delete for good"))
         )

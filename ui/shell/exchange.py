@@ -248,8 +248,8 @@ class ExchangePresenter(QObject):
             shown.append(self.tr("And {0} more.").format(len(lines) - len(shown)))
         title, heading = self.tr("Import"), self.tr("What was not imported, or only in part")
         box = QuestionBox(self._themes, title, heading, "\n".join(shown), self._window)
-        box.add_answer(self.tr("Close"), "", "primary")
-        box.add_answer(self.tr("Copy report"), "copy")
+        box.add_answer(self.tr("Close"), "")
+        box.add_answer(self.tr("Copy report"), "copy", "primary")
         box.answered.connect(partial(self._on_answered, lines))
         box.open()
 

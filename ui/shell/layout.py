@@ -194,6 +194,9 @@ class PageFrame(QWidget):
             self._show_composer()
 
     def _show_focused(self, _before: QWidget | None, now: QWidget | None) -> None:
+        if now is not None:
+            # It was painted as if it had the focus before anything had it.
+            self.composer.frame.mark_focus(focused=now is self.composer.editor)
         if now is not None and self._composer_scroll.isAncestorOf(now):
             self._composer_scroll.ensureWidgetVisible(now, 0, SPACE_S)
 

@@ -247,8 +247,8 @@ class UnstoredPresenter(QObject):
         box = QuestionBox(self.themes, title, question, words, self.window)
         # Enter and Escape lose nothing.
         box.add_answer(self.tr("Cancel"), "")
-        box.add_answer(keep, "keep", "primary")
         box.add_answer(self.tr("Close"), "close", "danger")
+        box.add_answer(keep, "keep", "primary")
         return box
 
     def _on_answered(self, conversation_id: str, answer: str) -> None:
@@ -351,10 +351,10 @@ class CloseConfirmation(QObject):
         words = [*([translate_sentence(problem)] if problem is not None else []), *words]
         box = self._open_dialog = QuestionBox(self._themes, title, question, "\n\n".join(words), self._window)
         # Enter and Escape lose nothing.
-        box.add_answer(self.tr("Save elsewhere…"), "elsewhere", "primary")
-        box.add_answer(self.tr("Try again"), "again")
-        box.add_answer(self.tr("Quit without saving"), "quit", "danger")
         box.add_answer(self.tr("Keep open"), "stay")
+        box.add_answer(self.tr("Quit without saving"), "quit", "danger")
+        box.add_answer(self.tr("Try again"), "again")
+        box.add_answer(self.tr("Save elsewhere…"), "elsewhere", "primary")
 
         def on_answered(chosen: str) -> None:
             if not answer.done():

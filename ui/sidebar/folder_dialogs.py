@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QButtonGroup, QDialog, QLineEdit, QToolButton, QWi
 
 from desktop_agent.types.folders import MAX_FOLDER_NAME, Folder, FolderColour, clean_name, folder_paths
 from ui.style.boxes import vbox
-from ui.style.controls import button
+from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPanel
@@ -44,8 +44,9 @@ class FolderDialog(QDialog):
         self.setMinimumWidth(round(_WIDTH * themes.zoom / 100))
         self._accept = button(self.tr("Create") if folder is None else self.tr("Save"), self._choose, "primary")
         self._accept.setDefault(True)
-        buttons = FlowRows((self._accept, button(self.tr("Cancel"), self.reject)), trailing=True)
+        buttons = FlowRows((button(self.tr("Cancel"), self.reject), self._accept), trailing=True)
         vbox(
+            label(title, "heading"),
             self._name,
             FlowRows(self._swatches, gap=SPACE_S),
             buttons,
@@ -128,6 +129,7 @@ class _PickDialog(QDialog):
     def build(self, *buttons: QWidget) -> None:
         """Lay it out, and show all rows."""
         vbox(
+            label(self.windowTitle(), "heading", wrap=True),
             self.panel,
             FlowRows(buttons, trailing=True),
             parent=self,
@@ -214,7 +216,7 @@ class TagDialog(_PickDialog):
         super().__init__(themes, parent)
         self.set_words(self.tr("Tags"), self.tr("Find a tag, or name a new one"))
         done = button(self.tr("Done"), self._finish, "primary")
-        self.build(done, button(self.tr("Cancel"), self.reject))
+        self.build(button(self.tr("Cancel"), self.reject), done)
 
     def rows_for(self, typed: str) -> Sequence[ResultRow]:
         """Return the tags with what was typed, and one to be made."""

@@ -73,7 +73,9 @@ def _show_keys(button: QToolButton, action: QAction) -> None:
 class _TextButton(QToolButton):
     """As wide as there is room, with its icon and text at the leading edge; the icon alone where that is too narrow."""
 
-    def __init__(self, themes: ThemeSource, icon_name: str, name: str, colour: Literal["text", "warning"] = "text") -> None:
+    def __init__(
+        self, themes: ThemeSource, icon_name: str, name: str, colour: Literal["text", "warning"] = "text"
+    ) -> None:
         super().__init__()
         self._themes = themes
         self._icon = icon_name, colour

@@ -7,7 +7,7 @@ from desktop_agent.types.errors import Sentence
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.side_conversation import ConversationSource
 from ui.style.boxes import vbox
-from ui.style.controls import button
+from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
 from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
 
@@ -53,8 +53,9 @@ class TitleDialog(QDialog):
         self.setMinimumWidth(round(_WIDTH * themes.zoom / 100))
         self._accept = button(self.tr("Rename"), self._choose, "primary")
         self._accept.setDefault(True)
-        buttons = FlowRows((self._accept, button(self.tr("Cancel"), self.reject)), trailing=True)
-        vbox(self._title, buttons, parent=self, spacing=SPACE_M, margins=SPACE_L)
+        buttons = FlowRows((button(self.tr("Cancel"), self.reject), self._accept), trailing=True)
+        heading = label(self.windowTitle(), "heading")
+        vbox(heading, self._title, buttons, parent=self, spacing=SPACE_M, margins=SPACE_L)
         self._title.textChanged.connect(self._refresh)
         self._refresh()
 

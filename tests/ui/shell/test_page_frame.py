@@ -1,6 +1,6 @@
 """The frame of a conversation, before there is one."""
 
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
 from desktop_agent.conversation.history import ConversationUsage
 from desktop_agent.types.errors import Sentence
@@ -8,6 +8,7 @@ from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import Usage
 from ui.shell.context_usage import UsageMeter
 from ui.shell.layout import PageFrame
+from ui.style.boxes import vbox
 from ui.style.theme import ThemeSource
 
 
@@ -52,3 +53,16 @@ def test_what_the_figures_leave_is_the_title_s(qtbot):
     qtbot.waitUntil(lambda: frame.title.geometry().right() + 20 > meter.geometry().left())
     frame.resize(900, 300)
     qtbot.waitUntil(lambda: "tokens" in meter.text())
+
+
+def test_the_composer_is_painted_without_the_focus_once_something_else_has_it(qtbot):
+    window = QWidget()
+    qtbot.addWidget(window)
+    other, frame = QLineEdit(), PageFrame(ThemeSource())
+    vbox(other, frame, parent=window)
+    frame.set_content(UsageMeter(), QWidget(), QWidget())
+    assert frame.composer.frame.property("focused") == "true"
+    window.show()
+    other.setFocus()
+    qtbot.waitUntil(other.hasFocus)
+    assert frame.composer.frame.property("focused") == "false"

@@ -127,7 +127,7 @@ class BranchDialog(QDialog):
         self._branch = button(self.tr("Branch from here"), lambda: self._emit(self.branch_requested))
         self._delete = button(self.tr("Delete…"), lambda: self._emit(self.delete_requested), "quiet")
         close = button(self.tr("Close"), self.reject)
-        foot = FlowRows((self._delete, self._branch, self._show, close), trailing=True, apart=self._delete)
+        foot = FlowRows((self._delete, close, self._branch, self._show), trailing=True, apart=self._delete)
         title = self.tr("Branches")
         self.setWindowTitle(title)
         self.setAccessibleName(title)

@@ -42,10 +42,11 @@ class CrashReportDialog(QDialog):
         place.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         copy, close = button(self.tr("Copy"), self._copy, "primary"), button(self.tr("Close"), self.reject)
         layout = vbox(
+            label(title, "heading", wrap=True),
             label(words, wrap=True),
             place,
             ReadOnlyText(self._report, self.tr("Report"), _MOST_LINES),
-            FlowRows((copy, close), trailing=True),
+            FlowRows((close, copy), trailing=True),
             parent=self,
             spacing=SPACE_M,
             margins=SPACE_L,

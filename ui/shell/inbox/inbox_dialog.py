@@ -39,7 +39,7 @@ class InboxDialog(QDialog):
         self._empty_note = label(empty, "muted", wrap=True)
         self._open = button(self.tr("Open"), self._choose_selected, "primary", self.tr("Open the conversation"))
         close = button(self.tr("Close"), self.reject)
-        self._foot = FlowRows((self._open, close), trailing=True)
+        self._foot = FlowRows((close, self._open), trailing=True)
         self._build(themes)
         self._list.itemActivated.connect(self._choose_selected)
         choose_toggled_row(self._list, self._list.setCurrentIndex)

@@ -1,0 +1,42 @@
+"""The buttons of dialogs: what leaves everything as it is first, what is done last; and the headings above them."""
+
+import pytest
+from PySide6.QtWidgets import QLabel, QPushButton
+
+from ui.settings.trash_dialog import TrashDialog
+from ui.shell.branch_tree.branch_dialog import BranchDialog
+from ui.shell.inbox.inbox_dialog import InboxDialog
+from ui.sidebar.folder_dialogs import FolderDialog, FolderPicker, TagDialog
+from ui.sidebar.title_dialog import TitleDialog
+from ui.style.theme import ThemeSource
+
+DIALOGS = {
+    "folder": lambda themes, over: FolderDialog(themes, None, over),
+    "picker": lambda themes, over: FolderPicker(themes, (), over),
+    "tags": lambda themes, over: TagDialog(themes, (), (), over),
+    "title": lambda themes, over: TitleDialog(themes, "Pears", over),
+    "inbox": lambda themes, over: InboxDialog(themes, over),
+    "branches": lambda themes, over: BranchDialog(themes, over),
+    "trash": lambda themes, over: TrashDialog(themes, 30, over),
+}
+
+
+@pytest.fixture(params=DIALOGS)
+def dialog(request, qtbot):
+    made = DIALOGS[request.param](ThemeSource(), None)
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+def test_what_is_done_is_the_last_button_and_filled(dialog):
+    buttons = [each for each in dialog.findChildren(QPushButton) if each.isVisible()]
+    row = sorted(buttons, key=lambda each: each.mapTo(dialog, each.rect().topLeft()).x())
+    filled = [each for each in row if each.property("kind") == "primary"]
+    assert filled in ([], row[-1:])
+    assert [each.text() for each in row if each.text() in {"Cancel", "Close"}]
+
+
+def test_a_heading_says_what_it_is(dialog):
+    headings = [each.text() for each in dialog.findChildren(QLabel) if each.property("kind") == "heading"]
+    assert headings == [dialog.windowTitle()]
