@@ -15,8 +15,8 @@ DIALOGS = {
     "picker": lambda themes, over: FolderPicker(themes, (), over),
     "tags": lambda themes, over: TagDialog(themes, (), (), over),
     "title": lambda themes, over: TitleDialog(themes, "Pears", over),
-    "inbox": lambda themes, over: InboxDialog(themes, over),
-    "branches": lambda themes, over: BranchDialog(themes, over),
+    "inbox": InboxDialog,
+    "branches": BranchDialog,
     "trash": lambda themes, over: TrashDialog(themes, 30, over),
 }
 

@@ -253,7 +253,7 @@ def test_code_in_a_line_stands_as_far_from_its_neighbours_as_words_do(look, text
     space = QFontMetricsF(look.body).horizontalAdvance(" ")
     text_layout = TextLayout(parse_inline(text), look.body, look, 400, look.line)
     (chip,) = text_layout._make_chips()
-    before, code, end, following = (text_layout.caret_rect_at(offset).left() for offset in (2, 3, 4, 5))
+    before, code, following = (text_layout.caret_rect_at(offset).left() for offset in (2, 3, 5))
     assert chip.left() - before >= space - 0.5
     assert following - chip.right() >= space - 0.5
     # With its padding.
