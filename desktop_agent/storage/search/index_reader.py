@@ -226,7 +226,8 @@ class _Search:
         self._relevance = relevance
         self._best = 0.0
         self._deadline = deadline
-        self._has_rows = self._is_cut = False
+        self._conversations = 0
+        self._is_cut = False
         self._terms = parse_query(query.text)
         self._filter, self._values = message_filter(query)
 
@@ -285,7 +286,7 @@ class _Search:
                 has_more = True
                 continue
             room -= 1
-            self._has_rows = True
+            self._conversations = len(groups)
             self._best = max(self._best, -rank)
             group.append(FoundMessage(number, conversation, at, -rank * _recency(at, today) if self._terms else 0.0))
         return groups, has_more
@@ -303,8 +304,11 @@ class _Search:
         for (shard,) in self._connection.execute("SELECT number FROM shards ORDER BY number DESC").fetchall():
             if self._is_stopped():
                 raise SearchStopped
-            if self._has_rows and self._deadline is not None and time.monotonic() > self._deadline:
+            if self._conversations and self._deadline is not None and time.monotonic() > self._deadline:
                 self._is_cut = True
+                return
+            if not plan.is_ranked and self._conversations > self._limit:
+                # Only their age decides which are shown, and gathering all that begins so takes long in each table.
                 return
             yield from self._shard_rows(f"words_{shard}", plan)
 

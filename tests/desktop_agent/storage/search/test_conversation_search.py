@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from desktop_agent.storage.connection import connect
 from desktop_agent.storage.opening import DATABASE_NAME
-from desktop_agent.storage.search import conversation_search, index_reader, searchable_text
+from desktop_agent.storage.search import conversation_search, index_file, index_reader, searchable_text
 from desktop_agent.storage.search.index_file import INDEX_NAME
 from desktop_agent.storage.search.index_reader import IndexReader, SearchStopped
 from desktop_agent.storage.store import Store
@@ -365,6 +365,18 @@ async def test_a_longer_beginning_beside_other_words_must_be_there_and_counts_wh
     assert await conversations(store, "vitamin pla") == ["the word", "begun so"]
     assert await conversations(store, "vitamin_pla") == ["the word", "begun so"]
     assert await conversations(store, "tablets pla") == []
+
+
+async def test_a_short_beginning_is_looked_for_until_there_is_enough_to_show(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_file, "_SHARD_BITS", 0)
+    for number in range(5):
+        await talk(store, Message.user("word"), title=f"talk {number}")
+    results = await found(store, "w", limit=3)
+    assert [each.title for each in results.conversations] == ["talk 4", "talk 3", "talk 2"]
+    assert results.has_more
+    assert not (await found(store, "w", limit=5)).has_more
 
 
 async def test_more_than_can_be_shown_is_said(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
