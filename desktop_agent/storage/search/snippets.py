@@ -1,7 +1,7 @@
 """Finds the words of a query in a text again, and cuts out the line that shows them."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -81,20 +81,58 @@ class _Matcher:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._folded = fold(text)
-        self._places: Sequence[int] | None = None
-        if len(self._folded) != len(text):
-            self._folded, self._places = _fold_with_places(text)
+        self._folded = _FoldedText(text)
 
     def matches(self, term: Term, begin: int, end: int) -> Iterator[MatchRange]:
         """Yield where the term is between two places."""
-        places = self._places
-        limits = (begin, end) if places is None else (bisect_left(places, begin), bisect_left(places, end))
+        folded = self._folded
         # The parts of a name match it whole too.
-        for match in _find_pieces(self._folded, term.humps or term.pieces, *limits):
-            start, stop = match if places is None else (places[match[0]], places[match[1]])
+        pieces = term.humps or term.pieces
+        for match in _find_pieces(folded.text, pieces, folded.place_in_folded(begin), folded.place_in_folded(end)):
+            start, stop = map(folded.place_in_text, match)
             if _begins_word(self._text, start) and (term.is_open or _begins_word(self._text, stop)):
                 yield start, stop
+
+
+class _FoldedText:
+    """A folded text, and which places of it and of the text belong together: some characters are longer when folded."""
+
+    def __init__(self, text: str) -> None:
+        # Where stretches of the folded text begin in which all characters are as long as before; and where in the text.
+        self._folded_starts, self._starts = [0], [0]
+        self.text = fold(text)
+        if len(self.text) != len(text):
+            self._fold_characters(text)
+
+    def _fold_characters(self, text: str) -> None:
+        folded = {character: _fold_character(character) for character in set(text)}
+        self.text = text.translate(str.maketrans(folded))
+        moving = "".join(sorted(character for character, part in folded.items() if len(part) != 1))
+        grown = 0
+        # None, where letters were only put together: Hangul that was written in parts.
+        for match in re.finditer(f"[{re.escape(moving)}]", text) if moving else ():
+            place, length = match.start(), len(folded[match.group()])
+            begin = place + grown
+            self._folded_starts += range(begin, begin + length + 1)
+            self._starts += [place] * length + [place + 1]
+            grown += length - 1
+
+    def place_in_text(self, place: int) -> int:
+        """Return where a place of the folded text is in the text."""
+        stretch = bisect_right(self._folded_starts, place) - 1
+        return self._starts[stretch] + place - self._folded_starts[stretch]
+
+    def place_in_folded(self, place: int) -> int:
+        """Return the first place of the folded text that is here in the text, or behind it."""
+        stretch = bisect_left(self._starts, place)
+        before = max(0, stretch - 1)
+        found = self._folded_starts[before] + place - self._starts[before]
+        return min(found, self._folded_starts[stretch]) if stretch < len(self._starts) else found
+
+
+@lru_cache(maxsize=1024)
+def _fold_character(character: str) -> str:
+    return fold(character)
 
 
 def _find_pieces(text: str, pieces: tuple[str, ...], begin: int, end: int) -> Iterator[MatchRange]:
@@ -125,17 +163,6 @@ def _without_overlaps(ranges: Iterable[MatchRange]) -> tuple[MatchRange, ...]:
         else:
             merged.append((begin, end))
     return tuple(merged)
-
-
-def _fold_with_places(text: str) -> tuple[str, Sequence[int]]:
-    """Return the folded text, and where each of its characters is in the text, with the end."""
-    pieces: list[str] = []
-    places: list[int] = []
-    for place, character in enumerate(text):
-        piece = fold(character)
-        pieces.append(piece)
-        places += [place] * len(piece)
-    return "".join(pieces), [*places, len(text)]
 
 
 def _begins_word(text: str, place: int) -> bool:

@@ -265,6 +265,24 @@ async def test_a_phrase_is_shown_in_a_long_text_wherever_it_is_kept_in_two(store
     assert marked(hit.snippet, hit.matches) == ["a lonely needle in much"]
 
 
+@pytest.mark.parametrize(
+    ("text", "typed", "marks"),
+    [
+        ("½ … the ﬁnal straße … and more", "final", ["ﬁnal"]),
+        ("½ … the ﬁnal straße … and more", "strasse more", ["straße", "more"]),
+        ("… 部分…… 检索 …", "检索", ["检索"]),
+        ("étּ … needle", "needle", ["needle"]),
+        ("…" * 500 + " ﬁ", "fi", ["ﬁ"]),
+        ("\u1100\u1161 needle", "needle", ["needle"]),
+    ],
+)
+async def test_what_is_longer_when_it_is_folded_does_not_move_a_match(
+    store: Store, text: str, typed: str, marks: list[str]
+) -> None:
+    await talk(store, Message.user(text))
+    assert await hits(store, typed) == [("user", "text", marks)]
+
+
 async def test_a_snippet_has_no_signs_of_markdown_but_those_that_were_looked_for(store: Store) -> None:
     text = "# Sorting\n\n- Use **`sorted()`** or [the docs](https://docs.example/sorting) with `__lt__`."
     await talk(store, Message.assistant(text))
