@@ -186,7 +186,11 @@ def test_arguments_are_asked_for_and_completed_by_the_server(on_screen):
         model = line.completer().model()
         await until(lambda: model.rowCount() > 0)
         assert model.stringList() == ["Engineering"]
-        line.completer().popup().hide()
+        completions = line.completer().popup()
+        await until(completions.isVisible)
+        # Nothing shines through.
+        assert completions.grab().toImage().pixelColor(completions.rect().center()).alpha() == 255
+        completions.hide()
         line.clear()
         await fill(screen, "Team Management", department="Engineering", name="Alice")
         await until(lambda: "Alice" in screen.editor.toPlainText())
