@@ -55,7 +55,8 @@ class StatusLine(QWidget):
         self._state = Status.IDLE
         self._icon = QLabel()
         self._text = label(kind="muted", wrap=True)
-        hbox(self._icon, self._text, parent=self, spacing=SPACE_S, margins=0, grow=self._text)
+        row = hbox(self._icon, self._text, parent=self, spacing=SPACE_S, margins=0, grow=self._text)
+        row.setAlignment(self._icon, Qt.AlignmentFlag.AlignTop)
         themes.changed.connect(self._draw)
         self.hide()
 
@@ -86,6 +87,9 @@ class StatusLine(QWidget):
         name = _ICONS.get(self._state)
         self._icon.setVisible(name is not None)
         if name is not None:
+            # Beside the first line, however many there are.
+            self._text.ensurePolished()
+            self._icon.setFixedHeight(self._text.fontMetrics().height())
             colours = {Status.OK: theme.success, Status.ERROR: theme.danger, Status.NO_KEYRING: theme.warning}
             colour = colours.get(self._state, theme.muted)
             ratio = 2 if self.devicePixelRatioF() > 1 else 1

@@ -220,6 +220,16 @@ def test_a_state_line_speaks(qtbot):
     assert line.isHidden()
 
 
+def test_the_icon_of_a_state_line_is_beside_its_first_line(qtbot):
+    line = StatusLine(ThemeSource())
+    qtbot.addWidget(line)
+    line.show_state(Status.ERROR, "The server could not be started, and says in many words why.")
+    line.resize(150, 120)
+    line.layout().activate()
+    drawing, text = line.findChildren(QLabel)
+    assert drawing.geometry().center().y() < text.fontMetrics().height() < text.height() / 2
+
+
 def test_a_pasted_key_is_handed_on_once(qtbot):
     field = ApiKeyField("Key", "Paste")
     qtbot.addWidget(field)
