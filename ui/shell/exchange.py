@@ -168,9 +168,6 @@ class ExchangePresenter(QObject):
 
     def _export(self, path: Path, export_format: ExportFormat | None, ids: Sequence[str] | None) -> None:
         in_folder = _is_folder(export_format, ids)
-        if in_folder and path.suffix.lower() == f".{_suffix(export_format)}":
-            # The ending is that of the files.
-            path = path.with_suffix("")
         if export_format is not None:
             self._exchange.export(path, export_format, ids, in_folder=in_folder)
         elif ids is None or in_folder:

@@ -102,8 +102,8 @@ class ConversationExchange:
         """Write conversations, by their ids or as they are in memory, into `target`.
 
         That is a file for JSON, for an archive, and for one conversation in another format; for several of them, and
-        with `in_folder` or where it is a folder already for one too, it is a folder. Pictures of Markdown lie in the
-        folder `pictures` beside it.
+        with `in_folder` or where it is a folder already for one too, it is a folder, named without the ending of the
+        format. Pictures of Markdown lie in the folder `pictures` beside it.
         Raises WrongUse where none of the conversations is there, StorageFailed, and ExtraMissing where the libraries of
         the format are not installed.
         """
@@ -318,9 +318,13 @@ class _Export:
 def export_target(path: Path, data_folder: Path) -> Path:
     """Return the file that an export to `path` replaces or makes: what a link leads to.
 
-    Raises StorageFailed for a folder, a device or pipe, and for a file of the data folder that is there.
+    Raises StorageFailed for a folder, a device or pipe, for a file of the data folder that is there, and where the
+    folder is missing.
     """
     path = path.resolve()
+    if not path.parent.is_dir():
+        sentence = Sentence("There is no folder “{path}”.", {"path": str(path.parent)})
+        raise StorageFailed(sentence, "Make it, or choose another one.")
     if path.is_dir():
         sentence = Sentence("“{path}” is a folder, and this export is one file.", {"path": str(path)})
         raise StorageFailed(sentence, "Choose the name of a file in it.")
@@ -343,7 +347,12 @@ class ExportFolder:
     """A folder in which each exported conversation has a file of its own, named by its title."""
 
     def __init__(self, folder: Path, ending: str) -> None:
-        """Make the folder. Raises StorageFailed."""
+        """Make the folder, whose name is without the ending that the files get. Raises StorageFailed."""
+        if folder.suffix.lower() == f".{ending}" and not folder.is_dir():
+            folder = folder.with_suffix("")
+        if folder.exists() and not folder.is_dir():
+            sentence = Sentence("“{path}” is a file, and this export is a folder of files.", {"path": str(folder)})
+            raise StorageFailed(sentence, "Choose the name of a folder.")
         self._folder = folder
         self._ending = ending
         try:

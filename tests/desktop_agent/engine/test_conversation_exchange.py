@@ -141,6 +141,30 @@ async def test_one_conversation_can_be_exported_into_a_folder_that_is_there(
             await ConversationExchange(store).export(["1"], folder, export_format)
 
 
+@pytest.mark.parametrize("export_format", [ExportFormat.MARKDOWN, ExportFormat.HTML])
+async def test_several_conversations_become_a_folder_without_the_ending_of_a_file(
+    store: Store, tmp_path: Path, export_format: ExportFormat
+) -> None:
+    exchange, target = ConversationExchange(store), tmp_path / f"all.{export_format.value}"
+    for _ in range(2):
+        files = (await exchange.export(["1", "2"], target, export_format)).files
+        assert {path.parent for path in files} == {tmp_path / "all"}
+    (tmp_path / "notes").write_text("mine")
+    for taken in ("notes", f"notes.{export_format.value}"):
+        with pytest.raises(StorageFailed, match="notes” is a file"):
+            await exchange.export(["1", "2"], tmp_path / taken, export_format)
+    assert (tmp_path / "notes").read_text() == "mine"
+
+
+@pytest.mark.parametrize("export_format", [ExportFormat.MARKDOWN, ExportFormat.JSON])
+async def test_an_export_into_a_missing_folder_says_that_it_is_missing(
+    store: Store, tmp_path: Path, export_format: ExportFormat
+) -> None:
+    with pytest.raises(StorageFailed, match="There is no folder") as caught:
+        await ConversationExchange(store).export(["1"], tmp_path / "missing" / "a", export_format)
+    assert str(caught.value.remedy) == "Make it, or choose another one."
+
+
 @pytest.mark.parametrize(
     ("title", "name"),
     [("a\u202egnp.exe", "agnp.exe.md"), ("CON", "CON_.md"), ("nul.txt", "nul_.txt.md"), ("Console", "Console.md")],
