@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice, pairwise
 
 from desktop_agent.markdown.plain_text import find_signs, kept_ranges
 from desktop_agent.storage.search.searchable_text import SearchableText
@@ -44,30 +44,42 @@ def make_snippet(pieces: Iterable[SearchableText], terms: Sequence[Term], places
     """
     longest_first = sorted(terms, key=lambda term: -sum(map(len, term.pieces)))
     beginning: tuple[SearchPlace, str] | None = None
-    for place, part, seam in _parts(pieces):
-        beginning = beginning or (place, part)
-        if places and place not in places:
+    for part in _parts(pieces):
+        beginning = beginning or (part.place, part.text)
+        if places and part.place not in places:
             continue
-        matcher = _Matcher(part)
+        matcher = _Matcher(part.text)
         for term in longest_first:
-            for match in matcher.matches(term, 0, len(part)):
-                if seam is None or match[0] < seam < match[1]:
-                    return _cut(place, part, matcher, terms, match)
-    place, part = beginning or (SearchPlace.TEXT, "")
-    line = _Line(place, part, 0, min(len(part), _LENGTH), ())
-    return Snippet(place, line.between(0, line.end).lstrip() + _ELLIPSIS * (len(part) > _LENGTH))
+            for match in matcher.matches(term, 0, len(part.text)):
+                if part.seam is None or match[0] < part.seam < match[1]:
+                    return _cut(part, matcher, terms, match)
+    place, text = beginning or (SearchPlace.TEXT, "")
+    line = _Line(place, text, 0, min(len(text), _LENGTH), ())
+    return Snippet(place, line.between(0, line.end).lstrip() + _ELLIPSIS * (len(text) > _LENGTH))
 
 
-def _parts(pieces: Iterable[SearchableText]) -> Iterator[tuple[SearchPlace, str, int | None]]:
-    """Yield the parts of the pieces; before each what is around its beginning, and where that is: a phrase spans it."""
-    before = ("",) * len(_PLACES)
-    for piece in pieces:
-        for place, last, part in zip(_PLACES, before, piece.parts, strict=True):
-            if last and part:
-                yield place, last[-_SEAM:] + part[:_SEAM], min(len(last), _SEAM)
-            if part:
-                yield place, part, None
-        before = piece.parts
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A text of one place. `seam` is where two pieces meet in it; `begins`, `ends`: nothing is before or after it."""
+
+    place: SearchPlace
+    text: str
+    seam: int | None
+    begins: bool
+    ends: bool
+
+
+def _parts(pieces: Iterable[SearchableText]) -> Iterator[_Part]:
+    """Yield the parts of the pieces; before each what is around its beginning: a phrase spans it."""
+    before = SearchableText()
+    for piece, following in pairwise(chain(pieces, (SearchableText(),))):
+        for place, last, text, rest in zip(_PLACES, before.parts, piece.parts, following.parts, strict=True):
+            if last and text:
+                around = last[-_SEAM:] + text[:_SEAM]
+                yield _Part(place, around, min(len(last), _SEAM), begins=False, ends=not rest and len(text) <= _SEAM)
+            if text:
+                yield _Part(place, text, None, begins=not last, ends=not rest)
+        before = piece
 
 
 def find_matches(text: str, terms: Sequence[Term]) -> tuple[MatchRange, ...]:
@@ -177,26 +189,27 @@ def _begins_word(text: str, place: int) -> bool:
     return not before.isupper() or text[place + 1 : place + 2].islower()
 
 
-def _cut(place: SearchPlace, text: str, matcher: _Matcher, terms: Sequence[Term], match: MatchRange) -> Snippet:
+def _cut(part: _Part, matcher: _Matcher, terms: Sequence[Term], match: MatchRange) -> Snippet:
+    text = part.text
     begin = max(0, match[0] - _BEFORE)
     if begin:
         # Not in the middle of a word, where there is a space to begin at.
         space = text.find(" ", begin, match[0])
         begin = begin if space < 0 else space + 1
     end = min(len(text), max(match[1], begin + _LENGTH))
-    line = _ELLIPSIS if begin else ""
+    line = "" if part.begins and not begin else _ELLIPSIS
     ranges: list[MatchRange] = []
     within = (found for term in terms for found in islice(matcher.matches(term, begin, end), _MAX_MATCHES))
     matches = _without_overlaps(within)
-    source = _Line(place, text, begin, end, matches)
+    source = _Line(part.place, text, begin, end, matches)
     for start, stop in matches:
         line += source.between(begin, start)
         words = _on_one_line(text[start:stop])
         ranges.append((len(line), len(line) + len(words)))
         line += words
         begin = stop
-    line += source.between(begin, end) + _ELLIPSIS * (end < len(text))
-    return Snippet(place, line, tuple(ranges))
+    line += source.between(begin, end) + ("" if part.ends and end == len(text) else _ELLIPSIS)
+    return Snippet(part.place, line, tuple(ranges))
 
 
 class _Line:

@@ -255,6 +255,20 @@ async def test_a_snippet_is_one_line_around_the_match(store: Store) -> None:
     assert marked(hit.snippet, hit.matches) == ["the needle, and"]
 
 
+async def test_a_snippet_marks_what_is_left_out_where_a_long_text_is_kept_in_two(store: Store) -> None:
+    # The first piece ends before the space nearest to this place.
+    begin = "hay " * 4_090
+    ending = begin[: 16_384 - 20] + " stork heron and then much more: " + "straw " * 100
+    await talk(store, Message.user(ending))
+    (hit,) = (await found(store, "stork ")).conversations[0].hits
+    assert (hit.snippet[0], hit.snippet[-1]) == ("…", "…")
+    (hit,) = (await found(store, "then ")).conversations[0].hits
+    assert (hit.snippet[0], hit.snippet[-1]) == ("…", "…")
+    await talk(store, Message.user(f"{begin} and a crane"))
+    (hit,) = (await found(store, "crane ")).conversations[0].hits
+    assert hit.snippet.endswith(" and a crane")
+
+
 @pytest.mark.parametrize("cut", [2, 9, 18])
 async def test_a_phrase_is_shown_in_a_long_text_wherever_it_is_kept_in_two(store: Store, cut: int) -> None:
     place = 16_384 - cut
