@@ -14,11 +14,13 @@ from desktop_agent.api.command_line import add_data_dir, chosen_data_folder, pos
 from desktop_agent.api.history import History
 from desktop_agent.api.terminal import DONE, ERROR, INTERRUPTED, WRONG_USE, escape_controls, use_utf8, write_remark
 from desktop_agent.engine.exchange.conversation_exchange import ExportFormat
+from desktop_agent.engine.exchange.found_histories import reader_of
 from desktop_agent.exchange.conversation_json import write_conversations
 from desktop_agent.exchange.import_conversations import ConversationImport
 from desktop_agent.exchange.markdown_export import export_markdown
 from desktop_agent.storage.backups.backup import BACKUP_FOLDER, Backup, StoredCounts, list_backups
 from desktop_agent.storage.records import ConversationRecord
+from desktop_agent.types.conversation_tree import UNTITLED
 from desktop_agent.types.errors import AgentError, WrongUse
 from desktop_agent.types.folders import folder_paths
 from desktop_agent.types.messages import Role
@@ -66,7 +68,7 @@ async def _list(arguments: _Arguments) -> int:
         day = record.updated_at.astimezone().strftime("%Y-%m-%d %H:%M")
         marks = "".join(f"  #{tag}" for tag in record.tags)
         folder = f"{'/'.join(paths[record.folder])}: " if record.folder in paths else ""
-        _print(f"{record.id}  {day}  {record.message_count:>5}  {folder}{record.title}{marks}")
+        _print(f"{record.id}  {day}  {record.message_count:>5}  {folder}{record.title or UNTITLED}{marks}")
     return DONE
 
 
@@ -82,6 +84,8 @@ async def _search(arguments: _Arguments) -> int:
         write_remark(str(results.obstacle))
     elif not results.is_complete:
         write_remark("Not everything is searched yet: the index is being made. Search again later.")
+    elif not results.conversations and not arguments.json:
+        write_remark("Nothing was found.")
     return DONE
 
 
@@ -97,8 +101,8 @@ async def _query(history: History, arguments: _Arguments) -> SearchQuery:
         has_image=arguments.has_image,
         has_tool_call=arguments.has_tool_call,
         folder=None if arguments.folder is None else await history.find_folder(arguments.folder),
-        tag=arguments.tag,
-        program=arguments.program,
+        tag=None if arguments.tag is None else await history.find_tag(arguments.tag),
+        program=None if arguments.program is None else reader_of(arguments.program).program,
     )
     if query == SearchQuery():
         raise WrongUse("There is nothing to look for.", "Name words, or a filter: see `search --help`.")
@@ -109,7 +113,7 @@ def _print_hits(conversations: Sequence[ConversationHits]) -> None:
     for conversation in conversations:
         origin = conversation.origin
         id_ = conversation.conversation_id if origin is None else f"{conversation.program_title}: {origin.id}"
-        _print(f"{id_}  {conversation.title}")
+        _print(f"{id_}  {conversation.title or UNTITLED}")
         for hit in conversation.hits:
             _print(f"    {hit.at.astimezone():%Y-%m-%d}  {hit.role}: {hit.snippet}")
 
@@ -161,11 +165,15 @@ async def _list_found(arguments: _Arguments) -> int:
         else:
             found = await history.found_conversations(arguments.program)
             rows = [asdict(conversation) for conversation in found]
-            lines = [f"{entry.id}  {entry.updated_at.astimezone():%Y-%m-%d %H:%M}  {entry.title}" for entry in found]
+            lines = [
+                f"{entry.id}  {entry.updated_at.astimezone():%Y-%m-%d %H:%M}  {entry.title or UNTITLED}"
+                for entry in found
+            ]
     if arguments.json:
         _print_json(rows)
-    else:
-        _print("\n".join(lines))
+        return DONE
+    for line in lines:
+        _print(line)
     return DONE
 
 

@@ -36,6 +36,7 @@ from desktop_agent.types.folders import Folder, folder_paths
 from desktop_agent.types.search import SearchQuery, SearchResults
 
 _MAX_INDEXING_SECONDS = 30.0
+_MAX_NAMED_TAGS = 20
 
 
 class History:
@@ -87,10 +88,12 @@ class History:
         """Return the newest conversations, without their messages.
 
         `archived`: whether archived ones instead of the others; None is both, as in the trash. `folder` is a path of
-        names such as `Work/Import`; what is in folders within it is there, too. Raises WrongUse for an unknown folder.
+        names such as `Work/Import`; what is in folders within it is there, too. Raises WrongUse for an unknown folder
+        and an unknown tag.
         """
         folder_id = None if folder is None else await self.find_folder(folder)
-        scope = ListScope(folder=folder_id, archived=None if in_trash else archived, tag=tag)
+        found_tag = None if tag is None else await self.find_tag(tag)
+        scope = ListScope(folder=folder_id, archived=None if in_trash else archived, tag=found_tag)
         return await self._store.list_conversations(limit, in_trash=in_trash, scope=scope)
 
     async def folders(self) -> Sequence[Folder]:
@@ -100,6 +103,18 @@ class History:
     async def find_folder(self, path: str) -> str:
         """Return the id of a folder by its path of names, such as `Work/Import`. Raises WrongUse for an unknown one."""
         return _find_folder(await self.folders(), path)
+
+    async def find_tag(self, name: str) -> str:
+        """Return a tag as it is spelled where it is in use. Raises WrongUse for an unknown one."""
+        tags = await self._store.placements.tags()
+        for tag in tags:
+            if tag.casefold() == name.casefold():
+                return tag
+        known = ", ".join(tags[:_MAX_NAMED_TAGS]) + ", …" * (len(tags) > _MAX_NAMED_TAGS)
+        raise WrongUse(
+            Sentence("No conversation has the tag “{tag}”.", {"tag": name}),
+            Sentence("Name one of: {known}.", {"known": known}) if tags else "Tags are given in the window.",
+        )
 
     async def conversation(self, conversation_id: str) -> ConversationTree:
         """Return one conversation with all its branches."""

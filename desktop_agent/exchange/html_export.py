@@ -45,7 +45,7 @@ from desktop_agent.types.blocks import (
     UrlSource,
     decode_base64,
 )
-from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.conversation_tree import UNTITLED, ConversationTree
 from desktop_agent.types.errors import ExtraMissing
 from desktop_agent.types.hidden_characters import mark_hidden
 from desktop_agent.types.tool_calls import tool_title
@@ -190,7 +190,7 @@ class HtmlPage:
 
     def pieces(self, tree: ConversationTree) -> Iterator[str]:
         """Yield the whole page."""
-        title = self._text(one_line(tree.title)) or "Conversation"
+        title = self._text(one_line(tree.title)) or UNTITLED
         digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
         policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
         yield f"""<!DOCTYPE html>

@@ -32,7 +32,7 @@ from desktop_agent.types.blocks import (
     Thinking,
     UrlSource,
 )
-from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.conversation_tree import UNTITLED, ConversationTree
 from desktop_agent.types.hidden_characters import mark_hidden
 
 _SPEAKERS = {Speaker.PERSON: "You", Speaker.ASSISTANT: "Assistant", Speaker.PROGRAM: "Program"}
@@ -64,7 +64,7 @@ def export_markdown(tree: ConversationTree, *, with_pictures: bool = True) -> Ma
         for image in (image for message in tree.branch() for image in pictures_of(message)):
             if isinstance(image.source, StoredSource):
                 sources.setdefault(picture_name(image.source), image.source)
-    parts = [f"# {escape_markdown(one_line(tree.title)) or 'Conversation'}", _details(tree)]
+    parts = [f"# {escape_markdown(one_line(tree.title)) or UNTITLED}", _details(tree)]
     parts += (part for turn in branch_turns(tree) for part in _turn(turn, with_pictures=with_pictures))
     text = "\n\n".join(part for part in parts if part) + "\n"
     return MarkdownExport(text.encode("utf-8", "replace").decode(), tuple(sources.values()))

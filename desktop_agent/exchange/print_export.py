@@ -16,7 +16,7 @@ from desktop_agent.exchange.branch_view import Speaker, Turn, branch_turns, one_
 from desktop_agent.exchange.html_export import FindChanges, HtmlPage, no_changes, open_page
 from desktop_agent.exchange.html_markdown import escape_text
 from desktop_agent.types.blocks import Image
-from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.conversation_tree import UNTITLED, ConversationTree
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -118,7 +118,7 @@ def printed_parts(
 ) -> Iterator[PrintedPart]:
     """Yield the branch in view. It blocks, and raises ExtraMissing where the Markdown parser is missing."""
     with open_page(read_picture, find_changes) as page:
-        title = escape_text(one_line(tree.title)) or "Conversation"
+        title = escape_text(one_line(tree.title)) or UNTITLED
         yield PrintedPart(f'<h1>{title}</h1><p class="muted">{page.details(tree)}</p>')
         turns = list(branch_turns(tree))
         for done, turn in enumerate(turns, 1):

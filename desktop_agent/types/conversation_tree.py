@@ -17,6 +17,9 @@ FOUND_PREFIX = "found-"
 MAX_TITLE_LENGTH = 500
 """Characters of a title that is written in the window or comes from a file: the list measures it at each paint."""
 
+UNTITLED = "Conversation"
+"""What one without a title is called where there is no window."""
+
 MAX_OUTLINE_LENGTH = 200
 """Characters of a line."""
 

@@ -5656,6 +5656,10 @@ Aufwärts zu: {1}</translation>
         <translation>Wählen Sie den Namen einer Datei.</translation>
     </message>
     <message>
+        <source>Choose the name of a folder.</source>
+        <translation>Wählen Sie den Namen eines Ordners.</translation>
+    </message>
+    <message>
         <source>Close it, or begin the run there.</source>
         <translation>Schließen Sie ihn, oder beginnen Sie den Lauf dort.</translation>
     </message>
@@ -6316,6 +6320,10 @@ Aufwärts zu: {1}</translation>
         <translation>Legen Sie es mit diesen Werkzeugen an.</translation>
     </message>
     <message>
+        <source>Make it, or choose another one.</source>
+        <translation>Legen Sie ihn an, oder wählen Sie einen anderen.</translation>
+    </message>
+    <message>
         <source>Make messages of texts, pictures, calls and results, and of what JSON can say.</source>
         <translation>Bilden Sie Nachrichten aus Texten, Bildern, Aufrufen und Ergebnissen und aus dem, was JSON sagen kann.</translation>
     </message>
@@ -6418,6 +6426,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>No call waits for a result.</source>
         <translation>Kein Aufruf wartet auf ein Ergebnis.</translation>
+    </message>
+    <message>
+        <source>No conversation has the tag “{tag}”.</source>
+        <translation>Keine Unterhaltung hat das Schlagwort „{tag}“.</translation>
     </message>
     <message>
         <source>No conversation is stored with the id “{id}”.</source>
@@ -6860,6 +6872,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Summaries of older messages, which are all here.</source>
         <translation>Zusammenfassungen älterer Nachrichten, die alle hier sind.</translation>
+    </message>
+    <message>
+        <source>Tags are given in the window.</source>
+        <translation>Schlagwörter werden im Fenster vergeben.</translation>
     </message>
     <message>
         <source>Tags that were too long, too many or the same were left out or cut.</source>
@@ -9136,6 +9152,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>“{path}” is a file of the data folder, which no export replaces.</source>
         <translation>„{path}“ ist eine Datei des Datenordners, die kein Export ersetzt.</translation>
+    </message>
+    <message>
+        <source>“{path}” is a file, and this export is a folder of files.</source>
+        <translation>„{path}“ ist eine Datei, und dieser Export ist ein Ordner mit Dateien.</translation>
     </message>
     <message>
         <source>“{path}” is a file, not a folder.</source>

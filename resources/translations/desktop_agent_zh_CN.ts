@@ -5655,6 +5655,10 @@ Go up to: {1}</source>
         <translation>请选择文件名。</translation>
     </message>
     <message>
+        <source>Choose the name of a folder.</source>
+        <translation>请选择文件夹名。</translation>
+    </message>
+    <message>
         <source>Close it, or begin the run there.</source>
         <translation>请关闭它，或在那里开始运行。</translation>
     </message>
@@ -6315,6 +6319,10 @@ Go up to: {1}</source>
         <translation>请用这些工具创建。</translation>
     </message>
     <message>
+        <source>Make it, or choose another one.</source>
+        <translation>请创建它，或选择其他文件夹。</translation>
+    </message>
+    <message>
         <source>Make messages of texts, pictures, calls and results, and of what JSON can say.</source>
         <translation>请用文本、图片、调用和结果以及 JSON 可表示的内容组成消息。</translation>
     </message>
@@ -6417,6 +6425,10 @@ Go up to: {1}</source>
     <message>
         <source>No call waits for a result.</source>
         <translation>没有等待结果的调用。</translation>
+    </message>
+    <message>
+        <source>No conversation has the tag “{tag}”.</source>
+        <translation>没有对话带有标签“{tag}”。</translation>
     </message>
     <message>
         <source>No conversation is stored with the id “{id}”.</source>
@@ -6859,6 +6871,10 @@ Go up to: {1}</source>
     <message>
         <source>Summaries of older messages, which are all here.</source>
         <translation>较早消息的摘要，这些消息都在这里。</translation>
+    </message>
+    <message>
+        <source>Tags are given in the window.</source>
+        <translation>标签在窗口中添加。</translation>
     </message>
     <message>
         <source>Tags that were too long, too many or the same were left out or cut.</source>
@@ -9135,6 +9151,10 @@ Go up to: {1}</source>
     <message>
         <source>“{path}” is a file of the data folder, which no export replaces.</source>
         <translation>“{path}”是数据文件夹中的文件，导出不会替换它。</translation>
+    </message>
+    <message>
+        <source>“{path}” is a file, and this export is a folder of files.</source>
+        <translation>“{path}”是文件，而此导出是一个包含多个文件的文件夹。</translation>
     </message>
     <message>
         <source>“{path}” is a file, not a folder.</source>

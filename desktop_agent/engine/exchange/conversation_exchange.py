@@ -32,7 +32,7 @@ from desktop_agent.processes.worker_threads import WorkerThread, wait_to_end
 from desktop_agent.storage.files import file_error, write_atomically
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import StoredSource
-from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.conversation_tree import UNTITLED, ConversationTree
 from desktop_agent.types.errors import AgentError, ImageRefused, Sentence, StorageFailed, WrongUse
 from desktop_agent.types.hidden_characters import HIDDEN_CHARACTERS
 from desktop_agent.types.messages import new_id
@@ -367,7 +367,7 @@ class ExportFolder:
         seen = _HIDDEN.sub("", title)
         plain = _NOT_IN_NAMES.sub(" ", unicodedata.normalize("NFC", seen).encode("utf-8", "replace").decode())
         short = " ".join(plain.split())[:_MAX_NAME].encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
-        stem = _DEVICE.sub(r"\1_", short.strip(" .")) or "Conversation"
+        stem = _DEVICE.sub(r"\1_", short.strip(" .")) or UNTITLED
         name, number = stem, 2
         while name.casefold() in self._names:
             name, number = f"{stem} {number}", number + 1

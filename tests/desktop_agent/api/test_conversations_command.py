@@ -120,11 +120,14 @@ def test_folders_tags_and_the_archive_narrow_the_list(terminal: Terminal, data: 
         (listed,) = terminal.json("list", *words)
         assert (listed["folder"], listed["tags"]) == (["Work", "Import"], ["later"])
     assert terminal.json("list", "--archived") == []
-    assert terminal.json("list", "--tag", "other") == []
+    for command in ("list", "search"):
+        code, out, err = terminal.run(command, "--tag", "other")
+        assert (code, out) == (2, "")
+        assert "No conversation has the tag “other”. Name one of: later." in err
+        code, out, err = terminal.run(command, "--folder", "Import")
+        assert (code, out) == (2, "")
+        assert "There is no folder “Import”." in err
     assert "Work/Import: Two ways" in terminal.run("list")[1]
-    code, _, err = terminal.run("list", "--folder", "Import")
-    assert code == 2
-    assert "There is no folder “Import”." in err
     asyncio.run(archive())
     assert terminal.json("list") == []
     (listed,) = terminal.json("list", "--archived")
@@ -191,6 +194,8 @@ def test_filters_narrow_a_search(terminal: Terminal, data: Path, words: tuple[st
         await store.folders.create("Home")
         work = await store.folders.create("Work")
         await store.placements.change(["imported"], folder=work.id, add_tags=["later"])
+        other = await store.create_conversation(title="Other")
+        await store.placements.change([other.id], add_tags=["other"])
         await store.close()
 
     asyncio.run(organise())
@@ -202,6 +207,25 @@ def test_a_search_for_nothing_is_refused_and_a_filter_alone_finds_the_newest(ter
     assert terminal.json("search", "--role", "user")[0]["conversation_id"] == "imported"
     code, _, err = terminal.run("search")
     assert (code, "There is nothing to look for." in err) == (2, True)
+
+
+def test_a_search_without_results_says_so(terminal: Terminal) -> None:
+    assert terminal.run("search", "walrus") == (0, "", "Nothing was found.\n")
+    assert terminal.json("search", "walrus") == []
+    code, out, err = terminal.run("search", "walrus", "--program", "nobody")
+    assert (code, out) == (2, "")
+    assert "No histories of “nobody” can be read. Name one of: claude-code, " in err
+
+
+def test_what_has_no_title_has_the_name_that_it_has_in_exports(terminal: Terminal, data: Path) -> None:
+    async def rename() -> None:
+        async with History(data) as history:
+            await history.add(TREE.model_copy(update={"id": "untitled", "title": ""}))
+
+    asyncio.run(rename())
+    for words in (("list",), ("search", "beginning")):
+        assert re.search(r"^untitled  .*Conversation$", terminal.run(*words)[1], re.MULTILINE)
+    assert terminal.run("show", "untitled")[1].startswith("# Conversation\n")
 
 
 def test_it_is_said_that_not_all_was_searched(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
