@@ -116,6 +116,11 @@ class ToolCallItem:
     redos: dict[str, bool] = field(default_factory=dict[str, bool])
 
     @property
+    def has_run(self) -> bool:
+        """Return whether it is over, and may have done something."""
+        return self.state is CallState.ENDED and self.outcome not in {Outcome.DENIED, Outcome.LIMIT}
+
+    @property
     def can_be_redone(self) -> bool:
         """Return whether something that was undone can be redone."""
         return self.state is CallState.ENDED and not all(self.redos.values())

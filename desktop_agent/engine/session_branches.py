@@ -1,6 +1,6 @@
 """Changing what was said: edited prompts, answers asked for anew, and going from one branch to another."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from desktop_agent.conversation.branches import Versions
 from desktop_agent.conversation.history import is_own_prompt
@@ -143,12 +143,17 @@ class SessionBranches:
         """Return the id of the message that ends the branch in view."""
         return self._writer.head
 
-    async def list_checkpoints_left(self, head: str) -> tuple[str, ...]:
-        """Return the checkpoints, not restored, of calls on the branch with this end that is in view no more.
+    async def load_ids_left(self, head: str) -> frozenset[str]:
+        """Return the ids of the messages of the branch with this end that are in view no more. Raises StorageFailed."""
+        return await self._loader.load_ids_left(head)
 
-        Raises StorageFailed.
-        """
-        return await self._deletion.list_checkpoints(await self._loader.load_ids_left(head))
+    async def list_checkpoints(self, message_ids: Collection[str]) -> tuple[str, ...]:
+        """Return the ids of the checkpoints of these messages' calls that are not restored. Raises StorageFailed."""
+        return await self._deletion.list_checkpoints(message_ids)
+
+    def is_irreversible(self, tool: str) -> bool:
+        """Return whether calls of this tool may have changed something that nothing here can undo."""
+        return self._controls.is_irreversible(tool)
 
     async def load_tree(self) -> MessageTree:
         """Return the tree of all branches. Raises StorageFailed."""

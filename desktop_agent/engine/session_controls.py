@@ -16,6 +16,7 @@ from desktop_agent.conversation.history import SpecialistUsage, add_usage
 from desktop_agent.engine.permission_records import RuleBook
 from desktop_agent.engine.session_permissions import SessionPolicyStore
 from desktop_agent.engine.session_writer import SessionWriter
+from desktop_agent.engine.undo_forecast import is_irreversible
 from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.policy import ALL_NAMES, ToolNamePolicy, UntrustedContent
 from desktop_agent.providers.provider import Provider
@@ -120,6 +121,7 @@ class RuntimeControls:
     def __init__(self, writer: SessionWriter, setup: SessionSetup, emit: Callable[[EngineEvent], None]) -> None:
         state = writer.record.state
         self._writer = writer
+        self._setup = setup
         self._state = state
         self._emit = emit
         self._in_flight: dict[str, QueuedMessage] = {}
@@ -156,6 +158,11 @@ class RuntimeControls:
         self.guards = Guards(setup.guards, emit, refuse_when_closed=refuse)
         self.queue = SteeringQueue(_undelivered(state.queue, writer.history()), self.save_state_soon, refuse)
         writer.internal_listeners.append(self._on_event)
+
+    def is_irreversible(self, tool: str) -> bool:
+        """Return whether calls of this tool may have changed something that nothing here can undo."""
+        setup = self._setup
+        return is_irreversible(tool, setup.tools_for(self._writer.record), has_checkpoints=setup.store is not None)
 
     def begin(self, prompt: Message, *, is_judged: bool) -> None:
         """Note that this prompt is about to be committed. `is_judged`: hooks judge it first, so it is stored now."""

@@ -66,7 +66,7 @@ def _irreversible_calls(
     agents = specialists.union(name for entry in entries for name in entry.agent_path)
     entries_by_tool: dict[str, list[AuditEntry]] = {}
     for entry in entries:
-        if _has_run(entry) and entry.tool not in agents and _is_irreversible(entry.tool, tools):
+        if _has_run(entry) and entry.tool not in agents and is_irreversible(entry.tool, tools):
             entries_by_tool.setdefault(entry.tool, []).append(entry)
     files = _changed_files(rows)
     return tuple(
@@ -94,12 +94,13 @@ def _has_run(entry: AuditEntry) -> bool:
     return entry.state == "allowed" and entry.outcome not in {Outcome.DENIED, Outcome.LIMIT}
 
 
-def _is_irreversible(name: str, tools: ToolRegistry) -> bool:
+def is_irreversible(name: str, tools: ToolRegistry, *, has_checkpoints: bool = True) -> bool:
+    """Return whether calls of this tool may have changed something that nothing here can undo."""
     tool = tools.get(name)
     if tool is None:
         # What it did nobody here knows any more.
         return name not in _SESSION_TOOLS
-    if tool.changes is not None or tool.undo is not None:
+    if has_checkpoints and (tool.changes is not None or tool.undo is not None):
         return False
     reaches_out = {Effect.NETWORK, Effect.EXECUTE} & tool.effects
     return bool(reaches_out) or tool.tool_class is not ToolClass.READ_ONLY

@@ -9554,6 +9554,10 @@ Aufwärts zu: {1}</translation>
         <translation>Nach „{path}“ exportiert.</translation>
     </message>
     <message>
+        <source>Files that the other version changed stay as they are, and what these tools did for it: {tools}.</source>
+        <translation>Dateien, die die andere Version geändert hat, bleiben, wie sie sind, ebenso, was diese Werkzeuge dafür getan haben: {tools}.</translation>
+    </message>
+    <message>
         <source>Files that the other version changed stay as they are.</source>
         <translation>Dateien, die die andere Version geändert hat, bleiben, wie sie sind.</translation>
     </message>
@@ -9896,6 +9900,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>What is being written could not be saved.</source>
         <translation>Was gerade geschrieben wird, konnte nicht gespeichert werden.</translation>
+    </message>
+    <message>
+        <source>What these tools did for the other version stays as it is: {tools}.</source>
+        <translation>Was diese Werkzeuge für die andere Version getan haben, bleibt, wie es ist: {tools}.</translation>
     </message>
     <message>
         <source>What you wrote here before is not loaded yet.</source>

@@ -9553,6 +9553,10 @@ Go up to: {1}</source>
         <translation>已导出到“{path}”。</translation>
     </message>
     <message>
+        <source>Files that the other version changed stay as they are, and what these tools did for it: {tools}.</source>
+        <translation>另一个版本更改的文件保持不变，这些工具为它所做的事也保持不变：{tools}。</translation>
+    </message>
+    <message>
         <source>Files that the other version changed stay as they are.</source>
         <translation>另一版本更改的文件保持不变。</translation>
     </message>
@@ -9895,6 +9899,10 @@ Go up to: {1}</source>
     <message>
         <source>What is being written could not be saved.</source>
         <translation>正在编写的内容未能保存。</translation>
+    </message>
+    <message>
+        <source>What these tools did for the other version stays as it is: {tools}.</source>
+        <translation>这些工具为另一个版本所做的事保持不变：{tools}。</translation>
     </message>
     <message>
         <source>What you wrote here before is not loaded yet.</source>

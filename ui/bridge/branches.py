@@ -1,6 +1,6 @@
 """The versions of an open conversation for the screens: edit, ask anew, go back, go to another version."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
@@ -21,12 +21,13 @@ class ConversationBranches(QObject):
 
     All methods raise WrongUse while a run is active and when closed. `changed`: another branch is in view.
     `changed_elsewhere`: another window that shows the conversation changed its branches, in view here or not.
-    `files_left` carries the ids of the checkpoints of calls that are in view no more and are not undone.
+    `effects_left` is about calls that are in view no more: the ids of their checkpoints that are not restored, and the
+    names of the tools that did what cannot be undone.
     """
 
     changed = Signal()
     changed_elsewhere = Signal()
-    files_left = Signal(tuple)
+    effects_left = Signal(tuple, tuple)
 
     def __init__(self, session: "Session", parent: QObject) -> None:
         super().__init__(parent)
@@ -67,11 +68,13 @@ class ConversationBranches(QObject):
 
     async def show(self, message_id: str) -> None:
         """Continue with the branch in which this message was seen last, or the newest. Raises StorageFailed too."""
-        before, head, was_part = self._open_checkpoints(), self._session.branches.head, self._is_part
+        before, head, was_part = self._calls(), self._session.branches.head, self._is_part
         await self._session.branches.show(message_id, whole=False)
         if head is not None and (was_part or self._is_part):
             self._report_change()
-            self._report_files(await self._session.branches.list_checkpoints_left(head))
+            ids = await self._session.branches.load_ids_left(head)
+            left = [call for call in before if call.message_id in ids]
+            self._report_effects(await self._session.branches.list_checkpoints(ids), left)
         else:
             self._report(before)
         if self._session.checkpoints is not None:
@@ -102,29 +105,38 @@ class ConversationBranches(QObject):
             await self._session.checkpoints.publish_saved_calls()
 
     def _change(self, command: Callable[[], None]) -> None:
-        before = self._open_checkpoints()
+        before = self._calls()
         command()
         self._report(before)
 
-    def _report(self, before: Mapping[str, None]) -> None:
-        left = tuple(before.keys() - self._open_checkpoints().keys())
+    def _report(self, before: Sequence[ToolCallItem]) -> None:
+        in_view = self._calls()
+        ids = {call.message_id for call in in_view}
+        left = [call for call in before if call.message_id not in ids]
+        checkpoints = _open_checkpoints(before).keys() - _open_checkpoints(in_view).keys()
         self._report_change()
-        self._report_files(left)
+        self._report_effects(tuple(checkpoints), left)
 
     def _report_change(self) -> None:
         if self.is_attached:
             self.changed.emit()
 
-    def _report_files(self, checkpoint_ids: tuple[str, ...]) -> None:
-        if checkpoint_ids and self.is_attached:
-            self.files_left.emit(checkpoint_ids)
+    def _report_effects(self, checkpoint_ids: tuple[str, ...], left: Sequence[ToolCallItem]) -> None:
+        names = dict.fromkeys(call.name for call in left if call.has_run)
+        tools = tuple(name for name in names if self._session.branches.is_irreversible(name))
+        if (checkpoint_ids or tools) and self.is_attached:
+            self.effects_left.emit(checkpoint_ids, tools)
 
     @property
     def _is_part(self) -> bool:
         """Whether earlier messages of the branch are not loaded."""
         return self._session.history_loader.count > 0
 
-    def _open_checkpoints(self) -> Mapping[str, None]:
-        """Return the checkpoints of the calls in view that were not restored."""
-        calls = (item for item in self._session.transcript if isinstance(item, ToolCallItem))
-        return {id_: None for call in calls for id_, restored in call.checkpoints.items() if not restored}
+    def _calls(self) -> Sequence[ToolCallItem]:
+        """Return the calls in view."""
+        return [item for item in self._session.transcript if isinstance(item, ToolCallItem)]
+
+
+def _open_checkpoints(calls: Iterable[ToolCallItem]) -> Mapping[str, None]:
+    """Return the checkpoints of calls that were not restored."""
+    return {id_: None for call in calls for id_, restored in call.checkpoints.items() if not restored}

@@ -25,14 +25,17 @@ from ui.shell.layout import PageFrame
 from ui.shell.undo import UndoPresenter
 from ui.style.controls import announce
 from ui.style.text import translate_sentence
+from ui.style.text_display import isolate_untrusted
 from ui.style.theme import ThemeSource
+from ui.style.tool_labels import tool_title
 from ui.transcript.rows.message_actions import offer_at_end
 from ui.transcript.rows.render_context import Alternative, AlternativeGroup, MessageActions
 from ui.transcript.view import TranscriptView
 
 _MAX_LISTED_MODELS = 12
+_MAX_NAMED_TOOLS = 5
 _REMARK_MS = 6_000
-_FILES_KEY = "files of another version"
+_EFFECTS_KEY = "effects of another version"
 
 
 class BranchesPresenter(QObject):
@@ -70,14 +73,14 @@ class BranchesPresenter(QObject):
             self._conversation.working_changed.disconnect(self._refresh)
             self._conversation.branches.changed.disconnect(self._on_changed)
             self._conversation.branches.changed_elsewhere.disconnect(self._refresh)
-            self._conversation.branches.files_left.disconnect(self._offer_undo)
+            self._conversation.branches.effects_left.disconnect(self._say_what_stays)
             self._conversation.changed.disconnect(self._on_items)
-        self._banners.remove(_FILES_KEY)
+        self._banners.remove(_EFFECTS_KEY)
         self._conversation = conversation
         conversation.working_changed.connect(self._refresh)
         conversation.branches.changed.connect(self._on_changed)
         conversation.branches.changed_elsewhere.connect(self._refresh)
-        conversation.branches.files_left.connect(self._offer_undo)
+        conversation.branches.effects_left.connect(self._say_what_stays)
         conversation.changed.connect(self._on_items)
         self.deletion.show(conversation)
         self.tree.show(conversation)
@@ -164,7 +167,7 @@ class BranchesPresenter(QObject):
         self._tasks.start(work)
 
     def _on_changed(self) -> None:
-        self._banners.remove(_FILES_KEY)
+        self._banners.remove(_EFFECTS_KEY)
         self._refresh()
 
     def _on_items(self, changes: Sequence[Change]) -> None:
@@ -187,14 +190,23 @@ class BranchesPresenter(QObject):
             )
             self._transcript.set_message_actions(actions)
 
-    def _offer_undo(self, checkpoint_ids: tuple[str, ...]) -> None:
-        sentence = Sentence("Files that the other version changed stay as they are.")
+    def _say_what_stays(self, checkpoint_ids: tuple[str, ...], tools: tuple[str, ...]) -> None:
+        """Say what calls of the other version did, and offer to undo what can be."""
+        named = [isolate_untrusted(tool_title(name)) for name in tools[:_MAX_NAMED_TOOLS]]
+        names = ", ".join(named) + ", …" * (len(tools) > _MAX_NAMED_TOOLS)
+        if not tools:
+            sentence = Sentence("Files that the other version changed stay as they are.")
+        elif checkpoint_ids:
+            words = "Files that the other version changed stay as they are, and what these tools did for it: {tools}."
+            sentence = Sentence(words, {"tools": names})
+        else:
+            sentence = Sentence("What these tools did for the other version stays as it is: {tools}.", {"tools": names})
         heading = self.tr("Undo what the other version changed")
         run = partial(self._undo.undo_checkpoints, checkpoint_ids, heading)
-        undo = BannerButton(self.tr("Undo the files too…"), run)
+        buttons = (BannerButton(self.tr("Undo the files too…"), run),) if checkpoint_ids else ()
         conversation = "" if self._conversation is None else self._conversation.id
         self._banners.show_banner(
-            Banner(_FILES_KEY, sentence, level="remark", buttons=(undo,), conversation=conversation)
+            Banner(_EFFECTS_KEY, sentence, level="remark", buttons=buttons, conversation=conversation)
         )
 
     def _alternatives(self) -> Sequence[AlternativeGroup]:

@@ -5,11 +5,13 @@ import asyncio
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
 
 from desktop_agent.conversation.items import NoticeItem, UserItem
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.errors import AuthenticationFailed
+from desktop_agent.types.permissions import Rule
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ModelInfo
 from tests.fakes.qt_loop import SCRIPTED, until
@@ -207,6 +209,33 @@ def test_what_another_version_did_to_files_is_said_and_undone_on_wish(on_screen,
         assert said(screen) == ["Undone: a.txt."]
 
     on_screen(work, Turn(write(1, "agent")), *turns("done", "nothing done"))
+
+
+def test_what_tools_did_for_another_version_is_said_where_nothing_can_undo_it(on_screen, folder):
+    async def work(screen):
+        screen.conversation.change(workspace=str(folder))
+        session(screen).permission_policy.add(Rule(effect="allow", tool="run_command"))
+        screen.conversation.session_controls.set_mode("accept-edits")
+        await screen.say("a")
+        await run(screen, "Regenerate")
+        assert said(screen) == ["What these tools did for the other version stays as it is: Run a command."]
+        assert screen.find(QWidget, "Undo the files too…") is None
+        await run(screen, "Previous version")
+        assert said(screen) == []
+        await run(screen, "Next version")
+        assert [words[:42] for words in said(screen)] == ["What these tools did for the other version"]
+        await run(screen, "Regenerate")
+        await run(screen, "Regenerate")
+        assert said(screen) == [
+            "Files that the other version changed stay as they are, and what these tools did for it: Run a command."
+        ]
+        assert screen.find(QWidget, "Undo the files too…")
+
+    command = ToolUse(id="c", name="run_command", input={"command": "echo hello"})
+    reading = ToolUse(id="r", name="read_file", input={"path": "a.txt"})
+    on_screen(
+        work, Turn(command), *turns("one"), Turn(reading), *turns("two"), Turn(write(1, "x"), command), *turns("3", "4")
+    )
 
 
 def test_nothing_is_said_where_the_files_are_those_of_the_version_in_view(on_screen, folder):
