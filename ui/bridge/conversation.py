@@ -239,6 +239,13 @@ class OpenConversation(QObject):
         self._session.change_record(**changes)
         self.record_changed.emit()
 
+    async def count_usage(self) -> None:
+        """Count what was used by messages that are not loaded. Raises StorageFailed."""
+        await self.history.count_usage()
+        # Nobody looks at it any more where another conversation was shown meanwhile.
+        if self._is_attached:
+            self.usage_changed.emit()
+
     async def ensure_stored(self) -> bool:
         """Return whether it is on the disk, after waiting for its first prompt. Raises StorageFailed."""
         if self.is_stored and self._session.is_new:

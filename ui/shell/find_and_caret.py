@@ -270,7 +270,7 @@ class EarlierMessages(QObject):
         conversation.branches.changed.connect(self._on_branch_changed)
         self._waiting.clear()
         if conversation.history.count:
-            self._tasks.start(self._count_usage(conversation))
+            self._tasks.start(conversation.count_usage())
 
     def _on_branch_changed(self) -> None:
         conversation = self._conversation
@@ -279,11 +279,7 @@ class EarlierMessages(QObject):
         conversation.history.spending.count_branch()
         conversation.usage_changed.emit()
         if conversation.history.spending.lacks_earlier:
-            self._tasks.start(self._count_usage(conversation))
-
-    async def _count_usage(self, conversation: OpenConversation) -> None:
-        await conversation.history.count_usage()
-        conversation.usage_changed.emit()
+            self._tasks.start(conversation.count_usage())
 
     def _is_whole(self) -> bool:
         return self._conversation is None or not self._conversation.history.count

@@ -4,6 +4,7 @@ import asyncio
 from types import SimpleNamespace
 
 import pytest
+import shiboken6
 
 from desktop_agent.conversation.items import Added, AnswerItem, Prepended, Removed, Updated
 from desktop_agent.storage.records import ConversationState
@@ -108,6 +109,18 @@ def test_one_who_is_detached_is_silent(by_hand):
     ticks.tick.emit()
     assert heard == []
     assert session.tell is None
+
+
+def test_what_was_used_is_told_to_nobody_where_another_conversation_was_shown_meanwhile(by_hand, monkeypatch):
+    _, ticks, *_ = by_hand
+    conversation = OpenConversation(Silent(), ticks)
+
+    async def counted():
+        conversation.detach()
+        shiboken6.delete(conversation)
+
+    monkeypatch.setattr(conversation.history, "count_usage", counted)
+    asyncio.run(conversation.count_usage())
 
 
 def test_a_run_is_told_from_its_start_to_its_end(in_loop, tmp_path):
