@@ -25,7 +25,7 @@ from desktop_agent.types.engine_events import (
     ToolResultsReceived,
     TurnStarted,
 )
-from desktop_agent.types.errors import AgentError, ContextLengthExceeded, WrongUse
+from desktop_agent.types.errors import AgentError, ContextLengthExceeded, Sentence, WrongUse
 from desktop_agent.types.messages import Message, MessageState, new_id, now
 from desktop_agent.types.provider_events import (
     TRUNCATED_STOP_REASONS,
@@ -35,7 +35,7 @@ from desktop_agent.types.provider_events import (
     UsageUpdate,
 )
 
-_MALFORMED_CALL = "The model wrote a call that its own server could not read."
+_MALFORMED_CALL = Sentence("The model wrote a call that its own server could not read.")
 
 
 class ModelCall:
@@ -71,8 +71,8 @@ class ModelCall:
                 wait = None if answer.has_content else self._context.retry.delay(error, attempt)
                 if wait is None:
                     raise
-                delay, why = wait, str(error)
-            self._recorder.emit(RetryScheduled(delay, why, attempt))
+                delay, why = wait, error.sentence
+            self._recorder.emit(RetryScheduled(delay, str(why), attempt, why))
             await asyncio.sleep(delay)
             self._provider = await self._context.open_provider(self._settings.model)
             attempt += 1
@@ -170,7 +170,7 @@ class AgentLoop:
             try:
                 answer = await self._ask_model(provider)
             except AnswerTooLong:
-                return self._stop_at_limit("the length of one answer")
+                return self._stop_at_limit(Sentence("the length of one answer"))
             end = await self._act_on(answer)
             if end is not None:
                 return end
@@ -190,7 +190,9 @@ class AgentLoop:
             return await self._run_tool_calls(answer)
         if answer.stop_reason in _UNFINISHED:
             self._pauses += 1
-            return self._stop_at_limit("pauses of the server in a row") if self._pauses > MAX_PAUSES else None
+            if self._pauses <= MAX_PAUSES:
+                return None
+            return self._stop_at_limit(Sentence("pauses of the server in a row"))
         end = self._end_for(answer)
         if end is not RunEnd.COMPLETED:
             return end
@@ -220,7 +222,7 @@ class AgentLoop:
 
     def _end_for(self, answer: Message) -> RunEnd:
         if answer.stop_reason is StopReason.MAX_TOKENS:
-            return self._stop_at_limit("the longest answer that the model may give")
+            return self._stop_at_limit(Sentence("the longest answer that the model may give"))
         # The transcript explains it, and to continue unchanged would not help.
         too_long = answer.stop_reason is StopReason.CONTEXT_WINDOW_EXCEEDED
         return RunEnd.LIMIT if too_long else RunEnd.COMPLETED
@@ -304,8 +306,8 @@ class AgentLoop:
             calls.stop()
         return calls
 
-    def _stop_at_limit(self, which: str) -> RunEnd:
-        self._recorder.emit(LimitReached(which))
+    def _stop_at_limit(self, which: Sentence) -> RunEnd:
+        self._recorder.emit(LimitReached.of(which))
         return RunEnd.LIMIT
 
     def stop(self) -> None:

@@ -136,7 +136,7 @@ class Run:
         if not work.done():
             _log.warning("a tool did not end within %s s of Stop and was left behind", grace)
         if self._out_of_time:
-            self._recorder.emit(LimitReached("time"))
+            self._recorder.emit(LimitReached.of(Sentence("time")))
             return RunEnd.LIMIT
         # Whatever the work still came to after Stop: the same Stop has the same end.
         return RunEnd.CANCELLED if self._is_stopped or work.cancelled() else work.result()

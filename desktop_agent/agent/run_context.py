@@ -21,6 +21,7 @@ from desktop_agent.providers.provider import Provider
 from desktop_agent.tools.checkpoints.checkpointer import Checkpointer
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.engine_events import Event
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import Hooks, Limits, Specialist
 from desktop_agent.types.provider_events import Usage
@@ -60,7 +61,10 @@ class Recorder(Protocol):
 # What a turn of a run below piles up however little is said in it, in characters: else runs that only start runs below
 # them would have as many turns as their limits multiplied.
 _TURN_CHARACTERS = 1_000
-_MEMORY_LIMIT = "what one run may pile up in memory"
+_TOKENS = Sentence("tokens")
+_COST = Sentence("cost")
+_TIME = Sentence("time")
+_MEMORY = Sentence("what one run may pile up in memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,32 +152,32 @@ class Budget:
             self._parent.add_characters(count)
 
     @property
-    def exceeded_limit(self) -> str | None:
+    def exceeded_limit(self) -> Sentence | None:
         """Return which limit is reached, in words for people; None while there is room."""
         limits = self.limits
         reached = (
-            (self._turns >= limits.turns, "turns"),
-            (self._tool_batches >= limits.tool_iterations, "tool rounds"),
-            (self.tokens_left == 0, "tokens"),
-            (self.cost_left == 0, "cost"),
-            (self.seconds_left == 0, "time"),
-            (self._characters >= limits.characters, _MEMORY_LIMIT),
+            (self._turns >= limits.turns, Sentence("turns")),
+            (self._tool_batches >= limits.tool_iterations, Sentence("tool rounds")),
+            (self.tokens_left == 0, _TOKENS),
+            (self.cost_left == 0, _COST),
+            (self.seconds_left == 0, _TIME),
+            (self._characters >= limits.characters, _MEMORY),
         )
         own = next((which for is_reached, which in reached if is_reached), None)
         # Turns and batches of the run above do not count: it is in the middle of one.
         return own or (self._parent.exceeded_shared_limit if self._parent is not None else None)
 
     @property
-    def exceeded_shared_limit(self) -> str | None:
+    def exceeded_shared_limit(self) -> Sentence | None:
         """Return which limit shared between runs is reached; None while there is room."""
         if self.tokens_left == 0:
-            return "tokens"
+            return _TOKENS
         if self.cost_left == 0:
-            return "cost"
+            return _COST
         if self.seconds_left == 0:
-            return "time"
+            return _TIME
         if self._characters >= self.limits.characters:
-            return _MEMORY_LIMIT
+            return _MEMORY
         return self._parent.exceeded_shared_limit if self._parent is not None else None
 
     @property

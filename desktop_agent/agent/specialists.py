@@ -147,7 +147,7 @@ class SpecialistRecorder:
         self._recorder = recorder
         self._call_id = call_id
         self.error: Sentence | None = None
-        self.limit = ""
+        self.limit: Sentence | None = None
         self.called_tools = False
 
     @property
@@ -168,7 +168,7 @@ class SpecialistRecorder:
             case ErrorOccurred():
                 self.error = event.sentence
             case LimitReached():
-                self.limit = event.which
+                self.limit = event.sentence or Sentence("{which}", {"which": event.which})
             case ToolCallPending():
                 self.called_tools = True
             case _:
@@ -385,7 +385,7 @@ async def _run_specialist(run: SpecialistRun, prompt: Message) -> RunEnd:
 def _specialist_failure(name: str, end: RunEnd, recorder: SpecialistRecorder) -> Sentence:
     match end:
         case RunEnd.LIMIT:
-            values = {"name": name, "which": recorder.limit or "what its model can read"}
+            values = {"name": name, "which": recorder.limit or Sentence("what its model can read")}
             return Sentence("The specialist “{name}” stopped at a limit: {which}.", values)
         case RunEnd.CANCELLED:
             return Sentence("The specialist “{name}” was stopped by the person.", {"name": name})

@@ -94,9 +94,9 @@ class CallState(StrEnum):
 class ToolCallItem:
     """A call and its outcome: "Tool call: NAME". `outcome` is set when the state is ended.
 
-    `delegated`: a specialist works on it; `output` has a line for each of its steps, and an approval that one of its
-    calls waits for is shown here. `checkpoints` are its own and those of calls below it: whether each was restored.
-    `redos` are those made by undoing them.
+    `delegated`: a specialist works on it, in `steps`, and an approval that one of its calls waits for is shown here.
+    `checkpoints` are its own and those of calls below it: whether each was restored. `redos` are those made by undoing
+    them.
     """
 
     id: str
@@ -112,6 +112,7 @@ class ToolCallItem:
     result: ToolResult | None = None
     seconds: float | None = None
     delegated: bool = False
+    steps: list[Sentence] = field(default_factory=list[Sentence])
     checkpoints: dict[str, bool] = field(default_factory=dict[str, bool])
     redos: dict[str, bool] = field(default_factory=dict[str, bool])
 

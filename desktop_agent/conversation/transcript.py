@@ -31,6 +31,7 @@ from desktop_agent.conversation.transcript_notices import (
     is_undo_note,
     merged_notice,
     notice_for,
+    retry_sentence,
     undo_notice,
 )
 from desktop_agent.types.blocks import Block, Image, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
@@ -55,7 +56,7 @@ from desktop_agent.types.engine_events import (
     UserMessageQueued,
     UserMessageReturned,
 )
-from desktop_agent.types.errors import RemedyAction, Sentence, join_remedy
+from desktop_agent.types.errors import RemedyAction, Sentence
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.provider_events import (
     TRUNCATED_STOP_REASONS,
@@ -258,7 +259,7 @@ class Transcript:
                     event.sentence, event.remedy, event.action, error=True, detail=event.detail
                 )
             case RetryScheduled():
-                return self._close_open(at, interrupted=True) + self.add_notice(_retry_sentence(event))
+                return self._close_open(at, interrupted=True) + self.add_notice(retry_sentence(event))
             case AnswerStarted() | RequestAdjusted():
                 return self._add_once(event.adjustments)
             case RunFinished():
@@ -359,9 +360,3 @@ class Transcript:
 def _shows(item: Item, ids: Container[str], summaries: Container[str]) -> bool:
     """Return whether the item shows one of these messages, or one of these summaries."""
     return item.message_id in ids or (isinstance(item, NoticeItem) and item.folded in summaries)
-
-
-def _retry_sentence(event: RetryScheduled) -> Sentence:
-    seconds = round(event.after)
-    remedy = Sentence("Trying again in {seconds} s.", {"seconds": f"{seconds}"})
-    return join_remedy(Sentence("{why}", {"why": event.why}), remedy if seconds else Sentence("Trying again."))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from desktop_agent.conversation.items import CallState, Change, ItemList, NoticeItem, Removed, ToolCallItem, Updated
+from desktop_agent.conversation.transcript_notices import limit_sentence, retry_sentence
 from desktop_agent.types.blocks import JsonObject, Outcome, ToolResult, ToolUse
 from desktop_agent.types.checkpoints import CheckpointedCall
 from desktop_agent.types.engine_events import (
@@ -26,7 +27,9 @@ from desktop_agent.types.engine_events import (
     ToolProgress,
     ToolStarted,
 )
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.provider_events import ToolArgsDelta
+from desktop_agent.types.tool_calls import tool_title
 
 
 class CallItems:
@@ -206,31 +209,34 @@ class CallItems:
         return added
 
 
-_MAX_LINE = 160
-_OUTCOME_TEXTS = {
-    Outcome.FAILED: "Failed",
-    Outcome.DENIED: "Denied",
-    Outcome.CANCELLED: "Cancelled",
-    Outcome.TIMED_OUT: "Timed out",
-    Outcome.LIMIT: "Limit reached",
-    Outcome.UNKNOWN: "Unknown",
+_MAX_ARGUMENTS_LENGTH = 160
+_OUTCOMES = {
+    Outcome.FAILED: Sentence("Failed"),
+    Outcome.DENIED: Sentence("Denied"),
+    Outcome.CANCELLED: Sentence("Cancelled"),
+    Outcome.TIMED_OUT: Sentence("Timed out"),
+    Outcome.LIMIT: Sentence("Limit reached"),
+    Outcome.UNKNOWN: Sentence("Unknown"),
 }
-_RUN_END_TEXTS = {
-    RunEnd.COMPLETED: "Done",
-    RunEnd.CANCELLED: "Stopped",
-    RunEnd.FAILED: "Failed",
-    RunEnd.LIMIT: "Ended at a limit",
-    RunEnd.ABORTED: "Broken off",
-    RunEnd.AWAITING_RESULTS: "Waits for results",
+_RUN_ENDS = {
+    RunEnd.COMPLETED: Sentence("Done"),
+    RunEnd.CANCELLED: Sentence("Stopped"),
+    RunEnd.FAILED: Sentence("Failed"),
+    RunEnd.LIMIT: Sentence("Ended at a limit"),
+    RunEnd.ABORTED: Sentence("Broken off"),
+    RunEnd.AWAITING_RESULTS: Sentence("Waits for results"),
 }
 
 
 @dataclass(slots=True)
 class _SubRun:
-    """The item under which a run is folded. `waiting` are the open approvals below it, with the run of each."""
+    """The item under which a run is folded. `waiting` are the open approvals below it, with the run of each.
+
+    `agents` is empty for the specialist that the call asked, and the way to one below it.
+    """
 
     item: ToolCallItem
-    prefix: str = ""
+    agents: tuple[str, ...] = ()
     waiting: dict[str, str] = field(default_factory=dict[str, str])
     names: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -261,8 +267,8 @@ class SubRunItems:
     def _begin(self, envelope: Envelope, event: RunStarted) -> list[Change]:
         above = self._sub_runs.get(envelope.parent_run_id or "")
         if above is not None:
-            prefix = f"{above.prefix}{event.agent} / "
-            self._sub_runs[envelope.run_id] = _SubRun(above.item, prefix, above.waiting)
+            agents = (*above.agents, event.agent)
+            self._sub_runs[envelope.run_id] = _SubRun(above.item, agents, above.waiting)
             return []
         item = self._calls.find(event.call_id)
         if item is None:
@@ -272,10 +278,12 @@ class SubRunItems:
         return [self._calls.update_of(item)]
 
     def _add_step(self, place: _SubRun, event: Event) -> list[Change]:
-        line = _step_line(place, event)
-        if not line:
+        step = _step_sentence(place, event)
+        if step is None:
             return []
-        place.item.output.append(f"{place.prefix}{line}\n")
+        if place.agents:
+            step = Sentence("{agent} / {step}", {"agent": " / ".join(place.agents), "step": step})
+        place.item.steps.append(step)
         return [self._calls.update_of(place.item, "text")]
 
     def _update_waiting(
@@ -298,32 +306,33 @@ class SubRunItems:
         return [self._calls.update_of(item)]
 
 
-def _step_line(place: _SubRun, event: Event) -> str:
-    """Return one line for a step, or "" for an event that is none."""
+def _step_sentence(place: _SubRun, event: Event) -> Sentence | None:
+    """Return what a step did, or None for an event that is none."""
     match event:
         case ToolCallPending():
             place.names[event.id] = event.name
-            return _one_line((event.name, *_argument_texts(event.input)))
+            title, arguments = tool_title(event.name), _arguments_text(event.input)
+            if not arguments:
+                return Sentence("{tool}", {"tool": title})
+            return Sentence("{tool} · {arguments}", {"tool": title, "arguments": arguments})
         case ToolFinished() if event.outcome is not Outcome.SUCCEEDED:
-            return _one_line((f"{place.names.get(event.id, event.id)}:", _OUTCOME_TEXTS[event.outcome]))
+            title = tool_title(place.names.get(event.id, event.id))
+            return Sentence("{tool}: {outcome}", {"tool": title, "outcome": _OUTCOMES[event.outcome]})
         case ErrorOccurred():
-            return _one_line((str(event.sentence),))
+            return event.sentence
         case RetryScheduled():
-            return _one_line((event.why,))
+            return retry_sentence(event)
         case LimitReached():
-            return _one_line(("Limit reached:", event.which))
+            return limit_sentence(event)
         case RunFinished():
-            return _RUN_END_TEXTS[event.reason]
+            return _RUN_ENDS[event.reason]
         case _:
-            return ""
+            return None
 
 
-def _argument_texts(arguments: JsonObject) -> Iterable[str]:
+def _arguments_text(arguments: JsonObject) -> str:
+    parts: list[str] = []
     for name, value in arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        yield f"· {name}: {text[:_MAX_LINE]}"
-
-
-def _one_line(parts: Iterable[str]) -> str:
-    line = " ".join(" ".join(parts).split())
-    return line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 1] + "…"
+        parts.append(f"{name}: {text[:_MAX_ARGUMENTS_LENGTH]}")
+    return " ".join(" · ".join(parts).split())[:_MAX_ARGUMENTS_LENGTH]

@@ -18,8 +18,9 @@ from desktop_agent.types.engine_events import (
     ModeChanged,
     OutsideContentArrived,
     QuestionAnswered,
+    RetryScheduled,
 )
-from desktop_agent.types.errors import RemedyAction, Sentence
+from desktop_agent.types.errors import RemedyAction, Sentence, join_remedy
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import StopReason
 
@@ -203,14 +204,26 @@ def undo_notice(note: Message) -> NoticeText:
     return NoticeText(REDONE if note.injected_by == REDO_AUTHOR else UNDONE, folded=note.text)
 
 
+def limit_sentence(event: LimitReached) -> Sentence:
+    """Return which limit was reached."""
+    return Sentence("A limit was reached: {which}.", {"which": event.sentence or event.which})
+
+
+def retry_sentence(event: RetryScheduled) -> Sentence:
+    """Return why the request is sent again, and when."""
+    seconds = round(event.after)
+    remedy = Sentence("Trying again in {seconds} s.", {"seconds": f"{seconds}"})
+    why = event.sentence or Sentence("{why}", {"why": event.why})
+    return join_remedy(why, remedy if seconds else Sentence("Trying again."))
+
+
 def notice_for(event: Event) -> NoticeText | None:
     """Return the notice for an event, or None where it shows by itself."""
     match event:
         case ContextCompacted():
             return NoticeText(COMPACTED, folded=event.summary)
         case LimitReached():
-            sentence = Sentence("A limit was reached: {which}.", {"which": event.which})
-            return NoticeText(sentence, action=RemedyAction.CONTINUE)
+            return NoticeText(limit_sentence(event), action=RemedyAction.CONTINUE)
         case ContinuationInjected():
             return continued_notice(event.guard_name)
         case GuardAborted():

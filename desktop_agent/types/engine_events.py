@@ -283,11 +283,15 @@ class AnswerAwaited:
 
 @dataclass(frozen=True, slots=True)
 class RetryScheduled:
-    """The same request will be sent again after `after` seconds; attempt numbers begin with 1."""
+    """The same request will be sent again after `after` seconds; attempt numbers begin with 1.
+
+    `sentence` is `why` for a screen that translates it.
+    """
 
     after: float
     why: str
     attempt: int = 1
+    sentence: Sentence | None = None
     type: Literal["retry_scheduled"] = "retry_scheduled"
 
 
@@ -328,10 +332,16 @@ class CheckpointRestored:
 
 @dataclass(frozen=True, slots=True)
 class LimitReached:
-    """A limit ended the run; `which` names it in words for people."""
+    """A limit ended the run; `which` names it in words for people, and `sentence` for a screen that translates them."""
 
     which: str
+    sentence: Sentence | None = None
     type: Literal["limit_reached"] = "limit_reached"
+
+    @classmethod
+    def of(cls, which: Sentence) -> "LimitReached":
+        """Return the event for a limit."""
+        return cls(str(which), which)
 
 
 @dataclass(frozen=True, slots=True)

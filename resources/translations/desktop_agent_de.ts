@@ -349,12 +349,20 @@
         <translation>fehlgeschlagen</translation>
     </message>
     <message>
+        <source>denied</source>
+        <translation>abgelehnt</translation>
+    </message>
+    <message>
         <source>took too long</source>
         <translation>dauerte zu lange</translation>
     </message>
     <message>
         <source>stopped</source>
         <translation>angehalten</translation>
+    </message>
+    <message>
+        <source>stopped at a limit</source>
+        <translation>an einer Grenze angehalten</translation>
     </message>
     <message>
         <source>outcome unknown</source>
@@ -5412,6 +5420,10 @@ Aufwärts zu: {1}</translation>
         <translation>Hängen Sie stattdessen das Bild selbst an.</translation>
     </message>
     <message>
+        <source>Broken off</source>
+        <translation>Abgebrochen</translation>
+    </message>
+    <message>
         <source>Bytes that are no text were replaced.</source>
         <translation>Bytes, die kein Text sind, wurden ersetzt.</translation>
     </message>
@@ -5422,6 +5434,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Calls of this conversation are still open.</source>
         <translation>Aufrufe dieser Unterhaltung sind noch offen.</translation>
+    </message>
+    <message>
+        <source>Cancelled</source>
+        <translation>Abgebrochen</translation>
     </message>
     <message>
         <source>Change the message and send it again.</source>
@@ -5812,6 +5828,10 @@ Aufwärts zu: {1}</translation>
         <translation>Löschen Sie es erst.</translation>
     </message>
     <message>
+        <source>Denied</source>
+        <translation>Abgelehnt</translation>
+    </message>
+    <message>
         <source>Do it yourself.</source>
         <translation>Tun Sie es selbst.</translation>
     </message>
@@ -5822,6 +5842,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Do that part yourself, or give the specialist everything that it needs in its context.</source>
         <translation>Erledigen Sie diesen Teil selbst, oder geben Sie dem Spezialisten in seinem Kontext alles, was er braucht.</translation>
+    </message>
+    <message>
+        <source>Done</source>
+        <translation>Fertig</translation>
     </message>
     <message>
         <source>Download the export again.</source>
@@ -5846,6 +5870,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>End with what is missing, so that your caller can ask.</source>
         <translation>Enden Sie mit dem, was fehlt, damit der Aufrufende fragen kann.</translation>
+    </message>
+    <message>
+        <source>Ended at a limit</source>
+        <translation>An einer Grenze beendet</translation>
     </message>
     <message>
         <source>Ends of lists that are too long.</source>
@@ -5878,6 +5906,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Export or download it again.</source>
         <translation>Exportieren Sie es noch einmal, oder laden Sie es noch einmal herunter.</translation>
+    </message>
+    <message>
+        <source>Failed</source>
+        <translation>Fehlgeschlagen</translation>
     </message>
     <message>
         <source>Files are being put back just now.</source>
@@ -6226,6 +6258,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Leave out what stands before the @.</source>
         <translation>Lassen Sie weg, was vor dem @ steht.</translation>
+    </message>
+    <message>
+        <source>Limit reached</source>
+        <translation>Grenze erreicht</translation>
     </message>
     <message>
         <source>Links, which are not followed.</source>
@@ -6860,6 +6896,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Start it, or correct its address with Edit; then press Test.</source>
         <translation>Starten Sie ihn, oder berichtigen Sie seine Adresse mit „Bearbeiten“; drücken Sie dann „Testen“.</translation>
+    </message>
+    <message>
+        <source>Stopped</source>
+        <translation>Angehalten</translation>
     </message>
     <message>
         <source>Submit results when ToolCallsRequested has come.</source>
@@ -8080,6 +8120,10 @@ Aufwärts zu: {1}</translation>
         <translation>Dieses System bietet nichts, womit er eingeschlossen werden könnte.</translation>
     </message>
     <message>
+        <source>Timed out</source>
+        <translation>Zeit abgelaufen</translation>
+    </message>
+    <message>
         <source>Too much of it is damaged: the rest was not read.</source>
         <translation>Zu viel davon ist beschädigt: Der Rest wurde nicht gelesen.</translation>
     </message>
@@ -8162,6 +8206,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Type one.</source>
         <translation>Schreiben Sie einen.</translation>
+    </message>
+    <message>
+        <source>Unknown</source>
+        <translation>Unbekannt</translation>
     </message>
     <message>
         <source>Unlock the keyring and try again, or keep the key in memory until the program is closed.</source>
@@ -8258,6 +8306,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Wait, or press Stop first.</source>
         <translation>Warten Sie, oder drücken Sie erst „Anhalten“.</translation>
+    </message>
+    <message>
+        <source>Waits for results</source>
+        <translation>Wartet auf Ergebnisse</translation>
     </message>
     <message>
         <source>What a call did was not taken back: {why}</source>
@@ -8408,8 +8460,16 @@ Aufwärts zu: {1}</translation>
         <translation>ein anderes Programm (Prozess {pid})</translation>
     </message>
     <message>
+        <source>calls of one answer</source>
+        <translation>Aufrufe einer Antwort</translation>
+    </message>
+    <message>
         <source>commands that begin with “{command}”</source>
         <translation>Befehle, die mit „{command}“ beginnen</translation>
+    </message>
+    <message>
+        <source>cost</source>
+        <translation>Kosten</translation>
     </message>
     <message>
         <source>exactly the command “{command}”</source>
@@ -8564,6 +8624,10 @@ Aufwärts zu: {1}</translation>
         <translation>eine seiner Kopfzeilen lässt sich nicht senden</translation>
     </message>
     <message>
+        <source>pauses of the server in a row</source>
+        <translation>Pausen des Servers nacheinander</translation>
+    </message>
+    <message>
         <source>ruff, checking and formatting</source>
         <translation>ruff, prüfen und formatieren</translation>
     </message>
@@ -8590,6 +8654,14 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>the certificate of “{host}” is not trusted ({why})</source>
         <translation>dem Zertifikat von „{host}“ wird nicht vertraut ({why})</translation>
+    </message>
+    <message>
+        <source>the length of one answer</source>
+        <translation>Länge einer Antwort</translation>
+    </message>
+    <message>
+        <source>the longest answer that the model may give</source>
+        <translation>die längste Antwort, die das Modell geben darf</translation>
     </message>
     <message>
         <source>the name {host} is not known</source>
@@ -8668,8 +8740,36 @@ Aufwärts zu: {1}</translation>
         <translation>es gibt keinen Weg zu {where}</translation>
     </message>
     <message>
+        <source>time</source>
+        <translation>Zeit</translation>
+    </message>
+    <message>
+        <source>tokens</source>
+        <translation>Token</translation>
+    </message>
+    <message>
+        <source>tool rounds</source>
+        <translation>Werkzeugrunden</translation>
+    </message>
+    <message>
+        <source>turns</source>
+        <translation>Züge</translation>
+    </message>
+    <message>
+        <source>what its model can read</source>
+        <translation>was sein Modell lesen kann</translation>
+    </message>
+    <message>
+        <source>what one run may pile up in memory</source>
+        <translation>was ein Lauf im Speicher ansammeln darf</translation>
+    </message>
+    <message>
         <source>{address} answers instead of {first}.</source>
         <translation>{address} antwortet anstelle von {first}.</translation>
+    </message>
+    <message>
+        <source>{agent} / {step}</source>
+        <translation>{agent} / {step}</translation>
     </message>
     <message>
         <source>{commands}, in every folder of the workspace</source>
@@ -8820,8 +8920,16 @@ Aufwärts zu: {1}</translation>
         <translation>{tool} mit {host}</translation>
     </message>
     <message>
+        <source>{tool} · {arguments}</source>
+        <translation>{tool} · {arguments}</translation>
+    </message>
+    <message>
         <source>{tool}, as it is described now,</source>
         <translation>{tool}, wie es jetzt beschrieben ist,</translation>
+    </message>
+    <message>
+        <source>{tool}: {outcome}</source>
+        <translation>{tool}: {outcome}</translation>
     </message>
     <message>
         <source>{what} ({count} unreadable events)</source>

@@ -349,12 +349,20 @@
         <translation>失败</translation>
     </message>
     <message>
+        <source>denied</source>
+        <translation>已拒绝</translation>
+    </message>
+    <message>
         <source>took too long</source>
         <translation>耗时过长</translation>
     </message>
     <message>
         <source>stopped</source>
         <translation>已停止</translation>
+    </message>
+    <message>
+        <source>stopped at a limit</source>
+        <translation>达到上限而停止</translation>
     </message>
     <message>
         <source>outcome unknown</source>
@@ -5411,6 +5419,10 @@ Go up to: {1}</source>
         <translation>请改为附加图片本身。</translation>
     </message>
     <message>
+        <source>Broken off</source>
+        <translation>已中断</translation>
+    </message>
+    <message>
         <source>Bytes that are no text were replaced.</source>
         <translation>不是文本的字节已被替换。</translation>
     </message>
@@ -5421,6 +5433,10 @@ Go up to: {1}</source>
     <message>
         <source>Calls of this conversation are still open.</source>
         <translation>此对话的一些调用仍未结束。</translation>
+    </message>
+    <message>
+        <source>Cancelled</source>
+        <translation>已取消</translation>
     </message>
     <message>
         <source>Change the message and send it again.</source>
@@ -5811,6 +5827,10 @@ Go up to: {1}</source>
         <translation>请先将其删除。</translation>
     </message>
     <message>
+        <source>Denied</source>
+        <translation>已拒绝</translation>
+    </message>
+    <message>
         <source>Do it yourself.</source>
         <translation>请自己完成。</translation>
     </message>
@@ -5821,6 +5841,10 @@ Go up to: {1}</source>
     <message>
         <source>Do that part yourself, or give the specialist everything that it needs in its context.</source>
         <translation>请自己完成该部分，或在上下文中向专家提供其所需的一切。</translation>
+    </message>
+    <message>
+        <source>Done</source>
+        <translation>完成</translation>
     </message>
     <message>
         <source>Download the export again.</source>
@@ -5845,6 +5869,10 @@ Go up to: {1}</source>
     <message>
         <source>End with what is missing, so that your caller can ask.</source>
         <translation>请在结尾说明缺少什么，以便调用者询问。</translation>
+    </message>
+    <message>
+        <source>Ended at a limit</source>
+        <translation>因达到限制而结束</translation>
     </message>
     <message>
         <source>Ends of lists that are too long.</source>
@@ -5877,6 +5905,10 @@ Go up to: {1}</source>
     <message>
         <source>Export or download it again.</source>
         <translation>请重新导出或重新下载。</translation>
+    </message>
+    <message>
+        <source>Failed</source>
+        <translation>失败</translation>
     </message>
     <message>
         <source>Files are being put back just now.</source>
@@ -6225,6 +6257,10 @@ Go up to: {1}</source>
     <message>
         <source>Leave out what stands before the @.</source>
         <translation>请省略 @ 之前的部分。</translation>
+    </message>
+    <message>
+        <source>Limit reached</source>
+        <translation>已达限制</translation>
     </message>
     <message>
         <source>Links, which are not followed.</source>
@@ -6859,6 +6895,10 @@ Go up to: {1}</source>
     <message>
         <source>Start it, or correct its address with Edit; then press Test.</source>
         <translation>请启动它，或通过“编辑”更正其地址；然后按“测试”。</translation>
+    </message>
+    <message>
+        <source>Stopped</source>
+        <translation>已停止</translation>
     </message>
     <message>
         <source>Submit results when ToolCallsRequested has come.</source>
@@ -8079,6 +8119,10 @@ Go up to: {1}</source>
         <translation>此系统没有可用于限制它的手段。</translation>
     </message>
     <message>
+        <source>Timed out</source>
+        <translation>已超时</translation>
+    </message>
+    <message>
         <source>Too much of it is damaged: the rest was not read.</source>
         <translation>损坏过多：其余部分未读取。</translation>
     </message>
@@ -8161,6 +8205,10 @@ Go up to: {1}</source>
     <message>
         <source>Type one.</source>
         <translation>请输入一个。</translation>
+    </message>
+    <message>
+        <source>Unknown</source>
+        <translation>未知</translation>
     </message>
     <message>
         <source>Unlock the keyring and try again, or keep the key in memory until the program is closed.</source>
@@ -8257,6 +8305,10 @@ Go up to: {1}</source>
     <message>
         <source>Wait, or press Stop first.</source>
         <translation>请等待，或先按“停止”。</translation>
+    </message>
+    <message>
+        <source>Waits for results</source>
+        <translation>等待结果</translation>
     </message>
     <message>
         <source>What a call did was not taken back: {why}</source>
@@ -8407,8 +8459,16 @@ Go up to: {1}</source>
         <translation>另一个程序（进程 {pid}）</translation>
     </message>
     <message>
+        <source>calls of one answer</source>
+        <translation>单个回答的调用数</translation>
+    </message>
+    <message>
         <source>commands that begin with “{command}”</source>
         <translation>以“{command}”开头的命令</translation>
+    </message>
+    <message>
+        <source>cost</source>
+        <translation>费用</translation>
     </message>
     <message>
         <source>exactly the command “{command}”</source>
@@ -8563,6 +8623,10 @@ Go up to: {1}</source>
         <translation>其某个标头无法发送</translation>
     </message>
     <message>
+        <source>pauses of the server in a row</source>
+        <translation>服务器连续暂停次数</translation>
+    </message>
+    <message>
         <source>ruff, checking and formatting</source>
         <translation>ruff，检查和格式化</translation>
     </message>
@@ -8589,6 +8653,14 @@ Go up to: {1}</source>
     <message>
         <source>the certificate of “{host}” is not trusted ({why})</source>
         <translation>“{host}”的证书不受信任（{why}）</translation>
+    </message>
+    <message>
+        <source>the length of one answer</source>
+        <translation>单个回答的长度</translation>
+    </message>
+    <message>
+        <source>the longest answer that the model may give</source>
+        <translation>模型可给出的最长回答</translation>
     </message>
     <message>
         <source>the name {host} is not known</source>
@@ -8667,8 +8739,36 @@ Go up to: {1}</source>
         <translation>没有通往 {where} 的路由</translation>
     </message>
     <message>
+        <source>time</source>
+        <translation>时间</translation>
+    </message>
+    <message>
+        <source>tokens</source>
+        <translation>token</translation>
+    </message>
+    <message>
+        <source>tool rounds</source>
+        <translation>工具轮数</translation>
+    </message>
+    <message>
+        <source>turns</source>
+        <translation>轮数</translation>
+    </message>
+    <message>
+        <source>what its model can read</source>
+        <translation>其模型可读取的内容</translation>
+    </message>
+    <message>
+        <source>what one run may pile up in memory</source>
+        <translation>单次运行可占用的内存</translation>
+    </message>
+    <message>
         <source>{address} answers instead of {first}.</source>
         <translation>应答的是 {address}，而不是 {first}。</translation>
+    </message>
+    <message>
+        <source>{agent} / {step}</source>
+        <translation>{agent} / {step}</translation>
     </message>
     <message>
         <source>{commands}, in every folder of the workspace</source>
@@ -8819,8 +8919,16 @@ Go up to: {1}</source>
         <translation>{tool}，主机 {host}</translation>
     </message>
     <message>
+        <source>{tool} · {arguments}</source>
+        <translation>{tool} · {arguments}</translation>
+    </message>
+    <message>
         <source>{tool}, as it is described now,</source>
         <translation>{tool}（按现在的描述）</translation>
+    </message>
+    <message>
+        <source>{tool}: {outcome}</source>
+        <translation>{tool}：{outcome}</translation>
     </message>
     <message>
         <source>{what} ({count} unreadable events)</source>

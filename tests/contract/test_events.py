@@ -16,7 +16,7 @@ from desktop_agent.types import engine_events as engine
 from desktop_agent.types import provider_events as provided
 from desktop_agent.types.blocks import ServerStep, ToolUse, Unknown
 from desktop_agent.types.engine_events import RunEnd
-from desktop_agent.types.errors import RateLimited, Truncated
+from desktop_agent.types.errors import RateLimited, Sentence, Truncated
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import Guard, GuardAbort, GuardContinue, GuardMoment, Limits, Specialist, StopSession
 from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason, Usage, UsageUpdate
@@ -271,6 +271,7 @@ async def test_retry_scheduled__says_after_how_long_why_and_which_attempt() -> N
     first, second = desk.memory.of(engine.RetryScheduled)
     assert (first.after, first.attempt, second.attempt) == (0.002, 1, 2)
     assert "slow down" in first.why
+    assert str(first.sentence) == first.why
     assert len(desk.provider.requests) == 3
 
 
@@ -287,7 +288,7 @@ async def test_context_compacted__says_what_is_kept_and_the_summary() -> None:
 async def test_limit_reached__says_which_in_words() -> None:
     desk = Desk(Turn(call("1", "look")), tools=(LOOK,), limits=Limits(turns=1))
     assert await desk.execute() is RunEnd.LIMIT
-    assert [each.which for each in desk.memory.of(engine.LimitReached)] == ["turns"]
+    assert desk.memory.of(engine.LimitReached) == [engine.LimitReached("turns", Sentence("turns"))]
 
 
 async def test_cost_updated__sums_up_the_run() -> None:

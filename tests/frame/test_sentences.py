@@ -27,6 +27,7 @@ PARTS = {
     "desktop_agent/providers/transport/http_client.py",
     "desktop_agent/types/tool_calls.py",
     "desktop_agent/conversation/picture_preparation.py",
+    "desktop_agent/conversation/transcript_calls.py",
     "desktop_agent/conversation/transcript_notices.py",
     "ui/bridge/rule_text.py",
 }

@@ -12,6 +12,7 @@ from desktop_agent.types.engine_events import (
     QuestionAnswered,
     QuestionAsked,
 )
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.policies import HookDeny, Hooks, Specialist, UserPromptSubmit
 from desktop_agent.types.provider_events import ContentDelta
@@ -84,7 +85,7 @@ async def facts(desk: Desk) -> None:
         GuardAborted("all tests pass", "It has made the agent go on 3 times, which is its limit."),
         CheckpointRestored("c"),
         CheckpointRestored("c", ("jobs/import.py", "README.md", "tests/test_rows.py", "Makefile"), ("jobs/old",)),
-        LimitReached("tool rounds"),
+        LimitReached.of(Sentence("tool rounds")),
     ):
         session._writer.emit_between_runs(event)
 
@@ -108,7 +109,7 @@ async def specialist_steps(desk: Desk) -> None:
         Turn(asks(6, "read_file", path="jobs/import.py"), asks(7, "run_tests", folder="tests")),
     )
     session = await desk.converse("Make the import faster.", workspace=True, title="Refactor the import job")
-    await until(lambda: any("run_tests" in str(getattr(item, "output", "")) for item in session.transcript))
+    await until(lambda: any("run_tests" in str(getattr(item, "steps", "")) for item in session.transcript))
     for item in tuple(session.transcript):
         if getattr(item, "delegated", False):
             unfold(desk, item.id)

@@ -284,6 +284,18 @@ def view(qtbot, marked, tmp_path):
     made.close_workers()
 
 
+def test_the_steps_of_a_specialist(view):
+    transcript = Transcript()
+    feed = Feed(transcript)
+    feed(TurnStarted("t", "m", "μ"))
+    feed(ToolUse(id="a", name="έργο"))
+    feed(ToolStarted("a", {}))
+    values = {"tool": Sentence("Read a file"), "outcome": Sentence("Failed")}
+    transcript[0].steps.append(Sentence("{tool}: {outcome}", values))
+    view.set_transcript(transcript)
+    assert view.row_viewport.rows.row(0).blocks[-1].plain() == "⟦⟦Read a file⟧: ⟦Failed⟧⟧"
+
+
 def test_the_transcript(view):
     assert unmarked(painted(view.viewport())) == []
     view.set_transcript(conversation())

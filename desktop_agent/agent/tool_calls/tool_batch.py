@@ -22,6 +22,7 @@ from desktop_agent.agent.tool_calls.tool_gate import ApprovalFlow, ToolGate, nee
 from desktop_agent.agent.tool_calls.tool_runner import ToolRunner
 from desktop_agent.types.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.types.engine_events import LimitReached, ToolCallPending
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.tool_calls import ToolClass
 
@@ -264,7 +265,7 @@ class ToolBatch:
     async def _reject_excess(self, calls: Sequence[ToolExecution]) -> None:
         if not calls or self._batch.is_closed:
             return
-        self._batch.emit(LimitReached("calls of one answer"))
+        self._batch.emit(LimitReached.of(Sentence("calls of one answer")))
         why = _TOO_MANY.format(most=self._batch.limits.calls_per_turn)
         for position, call in enumerate(calls, start=1):
             self._batch.answer(call, Outcome.LIMIT, why)

@@ -296,7 +296,7 @@ class BatchContext:
         self.message_id = ""
         self.tasks: set[asyncio.Task[None]] = set()
         self._is_over = False
-        self._exceeded_at_start: str | None = None
+        self._exceeded_at_start: Sentence | None = None
 
     def begin(self) -> None:
         """Read the history and the budget at the beginning."""

@@ -153,7 +153,7 @@ async def test_delegation__has_a_share_of_the_budget_and_what_it_uses_counts_abo
     )  # fmt: skip
     await team.execute()
     assert team.sub.end is RunEnd.LIMIT
-    assert team.sub.of(LimitReached) == [LimitReached("tokens")]
+    assert [each.which for each in team.sub.of(LimitReached)] == ["tokens"]
     above = Team(Turn(ask("1")), plays={"researcher": (Turn(used, ContentDelta("Found.")),)}, limits=Limits(tokens=50))
     assert await above.execute() is RunEnd.LIMIT
 

@@ -274,7 +274,7 @@ USED = UsageUpdate(Usage(total_tokens=10, cost=0.01))
 async def test_limits__each_ends_the_run_and_is_an_event(limits: Limits, which: str) -> None:
     desk = Desk(*(Turn(USED, call(str(n), "look", str(n))) for n in range(9)), tools=(LOOK,), limits=limits)
     assert await desk.execute() is RunEnd.LIMIT
-    assert desk.memory.of(LimitReached) == [LimitReached(which)]
+    assert [each.which for each in desk.memory.of(LimitReached)] == [which]
     assert len(desk.provider.requests) == 2
     assert [result.tool_use_id for result in desk.memory.results] == ["0", "1"]
 
@@ -285,7 +285,7 @@ async def test_limits__time_ends_it_in_the_middle_and_closes_open_calls_as_limit
     desk = Desk(Turn(call("1", "hang"), call("2", "act")), tools=tools, limits=Limits(seconds=0.05))
     desk.allow(ACT)
     assert await desk.execute() is RunEnd.LIMIT
-    assert desk.memory.of(LimitReached) == [LimitReached("time")]
+    assert [each.which for each in desk.memory.of(LimitReached)] == ["time"]
     assert desk.memory.outcomes == [Outcome.LIMIT] * 2
     assert hanging.was_cancelled
 

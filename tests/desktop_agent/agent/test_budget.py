@@ -42,7 +42,7 @@ def test_each_limit_is_reached_at_its_number_and_not_before(limits: Limits, use,
     use(budget)
     assert budget.exceeded_limit is None
     use(budget)
-    assert budget.exceeded_limit == which
+    assert str(budget.exceeded_limit) == which
 
 
 def test_unknown_usage_counts_as_nothing_and_parts_stand_in_for_the_total() -> None:
@@ -66,7 +66,7 @@ def test_time_stands_still_while_a_person_is_waited_for_here_or_below(monkeypatc
     clock.now += 1
     assert (budget.seconds_left, below.seconds_left) == (5, 5)
     clock.now += 60
-    assert (budget.exceeded_limit, below.exceeded_limit) == ("time", "time")
+    assert str(budget.exceeded_limit) == str(below.exceeded_limit) == "time"
 
 
 def test_a_specialist_has_its_share_of_what_is_left_and_uses_up_its_parents_too() -> None:
@@ -75,10 +75,10 @@ def test_a_specialist_has_its_share_of_what_is_left_and_uses_up_its_parents_too(
     below = root.nested(Limits(tokens=1000, depth=3), 0.5)
     assert (below.depth, below.tokens_left, below.cost_left, below.limits.depth) == (1, 40, 0.75, 2)
     below.add_usage(used(40))
-    assert below.exceeded_limit == "tokens"
+    assert str(below.exceeded_limit) == "tokens"
     assert (root.exceeded_limit, root.tokens_left) == (None, 40)
     below.add_usage(used(40))
-    assert root.exceeded_limit == "tokens"
+    assert str(root.exceeded_limit) == "tokens"
     own = Budget(Limits(turns=1)).nested(Limits(), 1)
     own.count_turn()
     assert own.exceeded_limit is None, "the turns of a run are its own"
@@ -89,13 +89,13 @@ def test_what_the_parent_has_used_up_ends_its_specialists() -> None:
     below = root.nested(Limits(), 1.0).nested(Limits(), 1.0)
     assert below.exceeded_limit is None
     root.add_usage(used(cost=1.0))
-    assert below.exceeded_limit == "cost"
+    assert str(below.exceeded_limit) == "cost"
 
 
 def test_a_share_of_nothing_is_nothing() -> None:
     root = Budget(Limits(tokens=1))
     root.add_usage(used(1))
-    assert root.nested(Limits(), 1.0).exceeded_limit == "tokens"
+    assert str(root.nested(Limits(), 1.0).exceeded_limit) == "tokens"
 
 
 def test_what_is_piled_up_above_ends_a_specialist_too() -> None:
@@ -104,7 +104,7 @@ def test_what_is_piled_up_above_ends_a_specialist_too() -> None:
     below.add_characters(9_999)
     assert (root.exceeded_limit, below.exceeded_limit) == (None, None)
     below.add_characters(1)
-    assert root.exceeded_limit == below.exceeded_limit == "what one run may pile up in memory"
+    assert str(root.exceeded_limit) == str(below.exceeded_limit) == "what one run may pile up in memory"
 
 
 def test_one_that_waits_for_a_person_does_not_stop_the_time_of_one_that_works(
@@ -120,7 +120,7 @@ def test_one_that_waits_for_a_person_does_not_stop_the_time_of_one_that_works(
             clock.now += 100
             assert root.seconds_left == 6
         clock.now += 6
-        assert (root.exceeded_limit, works.exceeded_limit) == ("time", "time")
+        assert str(root.exceeded_limit) == str(works.exceeded_limit) == "time"
 
 
 async def test_a_run_below_is_over_with_the_call_that_made_it(monkeypatch: pytest.MonkeyPatch) -> None:

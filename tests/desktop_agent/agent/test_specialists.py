@@ -237,7 +237,7 @@ async def test_what_it_uses_counts_for_its_parent() -> None:
     used = UsageUpdate(Usage(input_tokens=80, output_tokens=20))
     team = Team(Turn(ask("1")), plays={"researcher": (Turn(used, ContentDelta("Found.")),)}, limits=Limits(tokens=100))
     assert await team.execute() is RunEnd.LIMIT
-    assert team.memory.of(LimitReached) == [LimitReached("tokens")]
+    assert [each.which for each in team.memory.of(LimitReached)] == ["tokens"]
     assert team.sub.end is RunEnd.COMPLETED
 
 

@@ -16,6 +16,7 @@ from desktop_agent.types.engine_events import (
     ErrorOccurred,
     Event,
     LimitReached,
+    RetryScheduled,
     RunEnd,
     RunFinished,
     RunStarted,
@@ -57,7 +58,7 @@ class Runs:
         return found
 
     def lines(self, call: str = "1") -> list[str]:
-        return str(self.item(call).output).splitlines()
+        return [str(step) for step in self.item(call).steps]
 
 
 @pytest.fixture
@@ -95,9 +96,42 @@ def test_each_step_is_a_line_under_its_call(runs: Runs) -> None:
         "read · path: a.txt",
         "write · text: two lines",
         "write: Timed out",
-        "Limit reached: tokens",
+        "A limit was reached: tokens.",
         "Ended at a limit",
     ]
+    assert not str(runs.item().output)
+
+
+def test_a_step_is_said_in_sentences_that_a_screen_translates(runs: Runs) -> None:
+    runs.begin("deep", "9", above="sub", agent="checker")
+    runs.sub(pending("9", "list_files", path="jobs"), pending("10", "mcp__files__read_all"))
+    runs.sub(finished("10", Outcome.FAILED), run="sub")
+    why = Sentence("The model server reported: {message}", {"message": "boom"})
+    runs.sub(RetryScheduled(2.0, str(why), 1, why), LimitReached.of(Sentence("turns")))
+    runs.sub(pending("5", "read_file"), RunFinished(RunEnd.COMPLETED), run="deep", above="sub")
+    assert runs.lines() == [
+        "List files · path: jobs",
+        "Read all (files)",
+        "Read all (files): Failed",
+        "The model server reported: boom. Trying again in 2 s.",
+        "A limit was reached: turns.",
+        "checker / Read a file",
+        "checker / Done",
+    ]
+    listed, _, failed, again, limit, read, _ = runs.item().steps
+    assert listed.values["tool"] == Sentence("List files")
+    assert failed.values["outcome"] == Sentence("Failed")
+    assert again.values["what"] == why
+    assert limit.values["which"] == Sentence("turns")
+    assert read.values["step"] == Sentence("{tool}", {"tool": Sentence("Read a file")})
+
+
+def test_long_arguments_of_a_step_are_cut(runs: Runs) -> None:
+    runs.sub(pending("9", "write_file", path="a" * 100, content="b" * 9_000), pending("10", "read_file", path="c\n d"))
+    long, short = runs.lines()
+    assert long.startswith("Write a file · path: aaa")
+    assert len(long) < 200
+    assert short == "Read a file · path: c d"
 
 
 @pytest.mark.parametrize("end", RunEnd)

@@ -233,6 +233,18 @@ def test_waiting_and_limits_are_notices(feed: Feed) -> None:
     assert second.action is RemedyAction.CONTINUE
 
 
+def test_why_a_request_is_sent_again_and_which_limit_was_reached_can_be_translated(feed: Feed) -> None:
+    why, which = TimedOut("x").sentence, Sentence("tool rounds")
+    feed(RetryScheduled(2.0, str(why), 1, why), LimitReached.of(which))
+    first, second = feed.transcript
+    assert isinstance(first, NoticeItem)
+    assert isinstance(second, NoticeItem)
+    assert str(first.sentence) == "The model server took too long: x. Trying again in 2 s."
+    assert first.sentence.values["what"] == why
+    assert str(second.sentence) == "A limit was reached: tool rounds."
+    assert second.sentence.values["which"] == which
+
+
 def test_stored_messages_show_what_the_live_events_showed(feed: Feed) -> None:
     call = ToolUse(id="c1", name="read_file", input={"path": "x"})
     result = ToolResult(tool_use_id="c1", content=(Text(text="data"),))

@@ -95,12 +95,12 @@ def test_its_steps_fold_under_its_call_while_it_works_and_its_approvals_show_the
         assert "Write a file" in screen.words(dialog)
         (call,) = [each for each in screen.conversation.transcript if isinstance(each, ToolCallItem)]
         assert (call.name, call.delegated, call.state) == ("reviewer", True, CallState.WAITING)
-        assert str(call.output) == "write_file · path: a.txt · content: x\n"
+        assert list(map(str, call.steps)) == ["Write a file · path: a.txt · content: x"]
         await until(lambda: screen.find(QPushButton, "Allow once").isEnabled())
         screen.press("Allow once")
         await until(lambda: not screen.conversation.working)
         assert (call.state, call.outcome) == (CallState.ENDED, Outcome.SUCCEEDED)
-        assert str(call.output) == "write_file · path: a.txt · content: x\nDone\n"
+        assert list(map(str, call.steps)) == ["Write a file · path: a.txt · content: x", "Done"]
         # One card for all of it: what it said stands in its result, and nowhere in the conversation.
         assert screen.answers() == ["done"]
         assert (folder / "a.txt").read_text() == "x"

@@ -6,10 +6,12 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from desktop_agent.conversation.items import CallState, NoticeItem, StreamedText, ToolCallItem
+from desktop_agent.conversation.items import CallState, NoticeItem, ToolCallItem
 from desktop_agent.conversation.transcript import COMPACTED, Transcript
 from desktop_agent.types.blocks import Summary, Text, ToolResult
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.tool_calls import tool_title
 from tests.fakes.transcript_feed import NoPictures
 from tests.ui.transcript.copied import plain_of
 from ui.style.theme import ThemeSource
@@ -57,9 +59,13 @@ def test_what_is_behind_a_notice_is_not_read_out_before_it_is_opened(render_cont
     assert "shed" in row.spoken_text()
 
 
+def read_step(path):
+    return Sentence("{tool} · {arguments}", {"tool": tool_title("read_file"), "arguments": f"path: {path}"})
+
+
 def delegated(*, ended):
     item = ToolCallItem("c", "m", "1", "researcher", {"task": "look"}, delegated=True, state=CallState.RUNNING)
-    item.output = StreamedText("read_file · path: a.txt\n")
+    item.steps = [read_step("a.txt")]
     if ended:
         item.state = CallState.ENDED
         item.result = ToolResult(tool_use_id="1", content=(Text(text="Found it."),))
@@ -68,19 +74,41 @@ def delegated(*, ended):
 
 def test_a_specialists_call_shows_its_steps_while_it_works_and_beside_its_answer(render_context):
     row = make_row(delegated(ended=False), render_context, 600)
-    assert "read_file · path: a.txt" in plain_of(row)
+    assert "Read a file · path: a.txt" in plain_of(row)
     press(row)
     assert [(block._title, block.text) for block in row.blocks if isinstance(block, CodeBlock)][1:] == [
-        ("steps", "read_file · path: a.txt"),
+        ("steps", "Read a file · path: a.txt"),
     ]
     press(row)
     row = make_row(delegated(ended=True), render_context, 600)
-    assert "read_file" not in plain_of(row)
+    assert "Read a file" not in plain_of(row)
     press(row)
     assert [block.text for block in row.blocks if isinstance(block, CodeBlock)][1:] == [
-        "read_file · path: a.txt",
+        "Read a file · path: a.txt",
         "Found it.",
     ]
+
+
+def test_steps_arrive_one_by_one_and_each_is_one_short_line(render_context):
+    item = delegated(ended=False)
+    row = make_row(item, render_context, 600)
+    for unfolds in (False, True):
+        if unfolds:
+            press(row)
+        block = row.blocks[-1]
+        item.steps.append(Sentence("It said: {words}", {"words": "two\nlines \u202e" + "x" * 900}))
+        row.refresh("text")
+        assert row.blocks[-1] is block
+        lines = block.plain().split("\n")
+        assert len(lines) == len(item.steps)
+        assert lines[-1] == "It said: two lines ⟨U+202E⟩".ljust(159, "x") + "…"
+
+
+def test_a_folded_call_shows_its_newest_steps(render_context):
+    item = delegated(ended=False)
+    item.steps += [read_step(f"{number}.txt") for number in range(30)]
+    row = make_row(item, render_context, 600)
+    assert row.blocks[-1].plain().split("\n") == [f"Read a file · path: {number}.txt" for number in range(18, 30)]
 
 
 @pytest.fixture

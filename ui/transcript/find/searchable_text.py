@@ -15,6 +15,7 @@ from desktop_agent.conversation.items import (
     UserItem,
 )
 from desktop_agent.types.blocks import Text
+from ui.style.tool_labels import server_step_title, tool_title
 from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.buttons import HeaderBlock
 from ui.transcript.blocks.text_block import RuleBlock, TextBlock
@@ -134,7 +135,7 @@ def raw_text_of(item: Item) -> str | None:
         case ToolCallItem():
             return _raw_text_of_call(item)
         case ServerStepItem():
-            return f"{item.name}\n{item.text}"
+            return f"{server_step_title(item.name)}\n{item.text}"
         case _:
             return None
 
@@ -142,10 +143,10 @@ def raw_text_of(item: Item) -> str | None:
 def _raw_text_of_call(call: ToolCallItem) -> str | None:
     content = call.result.content if call.result else ()
     texts = [part.text for part in content if isinstance(part, Text)]
-    if len(texts) < len(content):
+    if call.steps or len(texts) < len(content):
         return None
     arguments = json.dumps([call.input, call.effective_input], ensure_ascii=False)
-    return "\n".join([call.name, arguments, str(call.arguments), str(call.output), *texts])
+    return "\n".join([tool_title(call.name), arguments, str(call.arguments), str(call.output), *texts])
 
 
 _MAX_CACHED_LENGTH = 6_000_000

@@ -13,7 +13,8 @@ from PySide6.QtGui import QPainter
 from desktop_agent.conversation.file_changes import FileChange, file_changes
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.types.blocks import Image, Json, Outcome, Text, ToolResult
-from ui.style.text import one_line, replace_hidden, show_hidden, truncate
+from desktop_agent.types.errors import Sentence
+from ui.style.text import one_line, replace_hidden, show_hidden, translate_sentence, truncate
 from ui.style.tool_labels import tool_icon, tool_title
 from ui.transcript.blocks.block import Block, MenuAction
 from ui.transcript.blocks.buttons import Button, ButtonRowBlock, Header, HeaderBlock
@@ -108,6 +109,9 @@ _LIVE_LINES = 400
 _MAX_TAIL_COLUMNS = 400
 """Characters of a line that is shown while the card is folded."""
 
+_MAX_STEP_LENGTH = 160
+"""Characters of a line for a specialist's step."""
+
 _FED_AT_ONCE = 16_000
 """Characters of output that are parsed in one frame; of more, the end."""
 
@@ -129,6 +133,7 @@ class ToolRow(Row):
         self._call = item
         self._terminal = Terminal()
         self._fed_length = 0
+        self._steps: list[str] = []
         self._live: tuple[int, OutputBlock | OutputTailBlock] | None = None
         self._since: float | None = None
         # Whether the person unfolded it and waits for the worker.
@@ -251,7 +256,7 @@ class ToolRow(Row):
     def _output(self) -> list[Block]:
         """Return the steps of a specialist, which stay beside its answer, and the output."""
         call = self._call
-        if not (call.delegated and call.output.length and self.unfolded):
+        if not (call.steps and self.unfolded):
             return self._latest_output()
         title = QCoreApplication.translate("Transcript", "steps")
         steps = OutputBlock(*self._live_lines(), self._code_callbacks(title), title)
@@ -281,6 +286,11 @@ class ToolRow(Row):
         return [self._result_block(text) if self.unfolded else OutputTailBlock(*_last_lines(text))]
 
     def _live_lines(self) -> tuple[str, list[list[StyledWord]]]:
+        """Return the newest steps of a specialist, which has no output of its own, or lines of output."""
+        steps = self._call.steps
+        if steps:
+            self._steps += map(_step_line, steps[len(self._steps) :])
+            return "\n".join(self._steps[-(_LIVE_LINES if self.unfolded else _OUTPUT_LINES) :]), []
         output = str(self._call.output)
         self._terminal.feed(output[max(self._fed_length, len(output) - _FED_AT_ONCE) :])
         self._fed_length = len(output)
@@ -340,6 +350,10 @@ class ToolRow(Row):
             summary = QCoreApplication.translate("Transcript", "arguments, edited") + f": {summary}"
         parts = [f"{head.title}, {head.state}", summary, result]
         return "\n".join(part for part in parts if part)
+
+
+def _step_line(step: Sentence) -> str:
+    return truncate(one_line(translate_sentence(step), _MAX_STEP_LENGTH + 1), _MAX_STEP_LENGTH)
 
 
 def _result_text(result: ToolResult, max_length: int | None = None) -> str:

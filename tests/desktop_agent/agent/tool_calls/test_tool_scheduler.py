@@ -242,7 +242,7 @@ async def test_the_calls_of_the_last_turn_run_until_another_limit_is_reached(siz
     limits = Limits(turns=1, characters=500)
     desk = Desk(call("1", "act"), call("2", "act"), tools=[act], limits=limits, mode=ACCEPT_EDITS_MODE)
     desk.budget.count_turn()
-    assert desk.budget.exceeded_limit == "turns"
+    assert str(desk.budget.exceeded_limit) == "turns"
     assert await desk.run() is BatchEnd.ANSWERED
     assert desk.outcomes == [Outcome.SUCCEEDED, Outcome.SUCCEEDED if size == 1 else Outcome.LIMIT]
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 from desktop_agent.conversation.items import Removed
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.types.blocks import Outcome, ServerStep, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import RunEnd, RunFinished, ToolFinished, TurnStarted
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta, ToolArgsDelta
 from tests.fakes.transcript_feed import Feed, NoPictures
@@ -198,6 +199,17 @@ def test_names_of_tools_are_found(qtbot):
     thinking(stand)
     assert stand.find("search")[1] == 1
     assert stand.find("Thought") == (0, 0)
+
+
+def test_the_words_for_tools_and_the_steps_of_specialists_are_found(qtbot):
+    stand = Stand(qtbot, [Message.user("Hi")])
+    stand.send(TurnStarted("t", "m", "model"), ToolUse(id="1", name="fetch_page"), ToolUse(id="2", name="reviewer"))
+    stand.send(ServerStep(provider="p", name="web_search", text="", raw={}))
+    stand.transcript[2].steps.append(Sentence("{tool}: {outcome}", {"tool": "List files", "outcome": "Failed"}))
+    assert stand.find("read a web page")[1] == 1
+    assert stand.find("list files: failed")[1] == 1
+    assert stand.find("search the web")[1] == 1
+    assert stand.find("fetch_page")[1] == 0
 
 
 def test_text_that_streams_in_is_counted_and_marked_without_looking_at_everything_again(qtbot, monkeypatch):
