@@ -265,11 +265,13 @@ class AuditLogSettings(QWidget):
         words = {
             Outcome.SUCCEEDED: self.tr("done"),
             Outcome.FAILED: self.tr("failed"),
+            Outcome.DENIED: self.tr("denied"),
             Outcome.TIMED_OUT: self.tr("took too long"),
             Outcome.CANCELLED: self.tr("stopped"),
+            Outcome.LIMIT: self.tr("stopped at a limit"),
             Outcome.UNKNOWN: self.tr("outcome unknown"),
         }
-        return words.get(outcome, outcome.value)
+        return words[outcome]
 
     def _show_details(self, row: int) -> None:
         if not 0 <= row < len(self._entries):

@@ -53,6 +53,8 @@ def button(form, name):
         ({}, "Allowed by you · done"),
         ({"by": "rule"}, "Allowed by a rule · done"),
         ({"by": "mode", "outcome": Outcome.FAILED}, "Allowed by the mode · failed"),
+        ({"outcome": Outcome.LIMIT}, "Allowed by you · stopped at a limit"),
+        ({"outcome": Outcome.DENIED}, "Allowed by you · denied"),
         ({"by": "default"}, "Allowed without asking: it only reads · done"),
         ({"state": "denied", "outcome": Outcome.DENIED}, "Denied by you ·"),
         ({"state": "denied", "by": "program", "outcome": Outcome.DENIED}, "Denied without asking ·"),
