@@ -4,7 +4,8 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +22,7 @@ from desktop_agent.exchange.markdown_export import export_markdown
 from desktop_agent.storage.backups.backup import BACKUP_FOLDER, Backup, StoredCounts, list_backups
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.types.conversation_tree import UNTITLED
-from desktop_agent.types.errors import AgentError, WrongUse
+from desktop_agent.types.errors import AgentError, Sentence, WrongUse
 from desktop_agent.types.folders import folder_paths
 from desktop_agent.types.messages import Role
 from desktop_agent.types.search import ConversationHits, SearchPlace, SearchQuery
@@ -52,7 +53,7 @@ def run_check(argv: Sequence[str]) -> int:
 
 
 async def _list(arguments: _Arguments) -> int:
-    async with _history(arguments) as history:
+    async with _opened(arguments) as history:
         records = await history.conversations(
             arguments.limit,
             in_trash=arguments.trash,
@@ -73,7 +74,7 @@ async def _list(arguments: _Arguments) -> int:
 
 
 async def _search(arguments: _Arguments) -> int:
-    async with _history(arguments) as history:
+    async with _opened(arguments) as history:
         query = await _query(history, arguments)
         results = await history.search(query, arguments.limit or _MAX_FOUND)
     if arguments.json:
@@ -119,7 +120,7 @@ def _print_hits(conversations: Sequence[ConversationHits]) -> None:
 
 
 async def _show(arguments: _Arguments) -> int:
-    async with _history(arguments) as history:
+    async with _opened(arguments) as history:
         tree = await history.conversation(arguments.id)
     if arguments.json:
         pieces: list[bytes] = []
@@ -133,7 +134,7 @@ async def _show(arguments: _Arguments) -> int:
 
 async def _export(arguments: _Arguments) -> int:
     target: Path = arguments.to
-    async with _history(arguments) as history:
+    async with _opened(arguments) as history:
         ids = arguments.ids or [record.id for record in await history.conversations(archived=None)]
         result = await history.export(ids, target, ExportFormat(arguments.format or _format_of(target)))
     if arguments.json:
@@ -157,7 +158,7 @@ def _format_of(target: Path) -> str:
 
 
 async def _list_found(arguments: _Arguments) -> int:
-    async with _history(arguments) as history:
+    async with _opened(arguments) as history:
         if arguments.program is None:
             programs = await history.found_programs()
             rows = [asdict(program) for program in programs]
@@ -185,7 +186,7 @@ async def _import(arguments: _Arguments) -> int:
         # Before a data folder is made for it.
         await asyncio.to_thread(lambda: ConversationImport(file).close())
     # What was taken along may be the first that comes to this computer.
-    async with History(chosen_data_folder(arguments.data_dir), create=True) as history:
+    async with _opened(arguments, create=True) as history:
         if file is None:
             result = await history.import_found(arguments.program, arguments.only)
         else:
@@ -202,7 +203,7 @@ async def _import(arguments: _Arguments) -> int:
 
 
 async def _back_up(arguments: _Arguments) -> int:
-    async with _history(arguments) as history:
+    async with _opened(arguments) as history:
         backup = await history.back_up(arguments.to)
     if arguments.json:
         _print_json(_described(backup))
@@ -212,7 +213,12 @@ async def _back_up(arguments: _Arguments) -> int:
 
 
 async def _list_backups(arguments: _Arguments) -> int:
-    folder = arguments.folder or _history(arguments).folder / BACKUP_FOLDER
+    chosen: Path | None = arguments.folder
+    if chosen is not None and not chosen.is_dir():
+        raise WrongUse(
+            Sentence("There is no folder “{path}”.", {"path": str(chosen)}), "Name the folder of the backups."
+        )
+    folder = chosen or _history(arguments).folder / BACKUP_FOLDER
     backups = await list_backups(folder)
     if arguments.json:
         _print_json([_described(backup) for backup in backups])
@@ -246,7 +252,7 @@ async def _check(arguments: _Arguments) -> int:
 
 
 async def _compact(arguments: _Arguments) -> int:
-    async with _history(arguments) as history:
+    async with _opened(arguments) as history:
         sizes = await history.compact()
     if arguments.json:
         _print_json(asdict(sizes))
@@ -270,8 +276,17 @@ _COMMANDS: dict[str, Callable[[_Arguments], Coroutine[Any, Any, int]]] = {
 }
 
 
-def _history(arguments: _Arguments) -> History:
-    return History(chosen_data_folder(arguments.data_dir))
+def _history(arguments: _Arguments, *, create: bool = False) -> History:
+    return History(chosen_data_folder(arguments.data_dir), create=create)
+
+
+@asynccontextmanager
+async def _opened(arguments: _Arguments, *, create: bool = False) -> AsyncGenerator[History]:
+    """Open the history, and write what is to be said of that, such as that a damaged file was set aside."""
+    async with _history(arguments, create=create) as history:
+        for notice in history.notices:
+            write_remark(str(notice))
+        yield history
 
 
 def _found(conversation: ConversationHits) -> dict[str, Any]:

@@ -6436,6 +6436,10 @@ Aufwärts zu: {1}</translation>
         <translation>Nennen Sie die Datei und die Datei, zu der sie wird.</translation>
     </message>
     <message>
+        <source>Name the folder of the backups.</source>
+        <translation>Nennen Sie den Ordner der Sicherungen.</translation>
+    </message>
+    <message>
         <source>Name the folder that has them with --data-dir.</source>
         <translation>Nennen Sie mit --data-dir den Ordner, der sie hat.</translation>
     </message>

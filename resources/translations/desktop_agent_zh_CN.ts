@@ -6435,6 +6435,10 @@ Go up to: {1}</source>
         <translation>请指定文件以及它将变成的文件。</translation>
     </message>
     <message>
+        <source>Name the folder of the backups.</source>
+        <translation>请指定备份所在的文件夹。</translation>
+    </message>
+    <message>
         <source>Name the folder that has them with --data-dir.</source>
         <translation>请用 --data-dir 指定包含它们的文件夹。</translation>
     </message>

@@ -418,6 +418,21 @@ def test_where_nothing_was_saved_nothing_is_created(terminal: Terminal, tmp_path
     assert not (tmp_path / "nowhere").exists()
 
 
+def test_a_damaged_database_is_not_emptied_without_a_word(terminal: Terminal, tmp_path: Path) -> None:
+    for command in ("list", "backups", "search tea", "export --to all.zip", "backup"):
+        folder = tmp_path / command.replace(" ", "-")
+        folder.mkdir()
+        (folder / "conversations.sqlite3").write_bytes(b"garbage" * 1_000)
+        _, _, err = terminal.run(*command.split(), "--data-dir", str(folder))
+        assert ("conversations.sqlite3.damaged" in err) is (command != "backups")
+
+
+def test_a_missing_folder_of_backups_is_said(terminal: Terminal, tmp_path: Path) -> None:
+    code, out, err = terminal.run("backups", "--folder", str(tmp_path / "nowhere"))
+    assert (code, out) == (2, "")
+    assert "nowhere”. Name the folder of the backups." in err
+
+
 def test_it_runs_as_a_program_of_its_own(data: Path) -> None:
     command = [sys.executable, "-m", "desktop_agent", "conversations", "list", "--json"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
