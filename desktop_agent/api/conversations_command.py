@@ -214,10 +214,9 @@ async def _back_up(arguments: _Arguments) -> int:
 
 async def _list_backups(arguments: _Arguments) -> int:
     chosen: Path | None = arguments.folder
-    if chosen is not None and not chosen.is_dir():
-        raise WrongUse(
-            Sentence("There is no folder “{path}”.", {"path": str(chosen)}), "Name the folder of the backups."
-        )
+    if chosen is not None and not await asyncio.to_thread(chosen.is_dir):
+        sentence = Sentence("There is no folder “{path}”.", {"path": str(chosen)})
+        raise WrongUse(sentence, "Name the folder of the backups.")
     folder = chosen or _history(arguments).folder / BACKUP_FOLDER
     backups = await list_backups(folder)
     if arguments.json:
