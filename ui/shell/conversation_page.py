@@ -372,7 +372,7 @@ class ConversationPage(QObject):
         conversation = self._conversation
         if conversation is None:
             return
-        title = self.tr("New conversation") if conversation.is_empty else conversation.title
+        title = ("" if conversation.is_empty else conversation.title) or self.tr("New conversation")
         self._show_heading(title, conversation.program)
         self.models.refresh()
         folder = Path(conversation.workspace) if conversation.workspace else None

@@ -379,7 +379,7 @@ class MainWindow(QMainWindow):
     def _show_title(self) -> None:
         current = self._library.current
         if current is not None:
-            title = self.tr("New conversation") if current.is_empty else current.title
+            title = ("" if current.is_empty else current.title) or self.tr("New conversation")
             if current.is_in_memory:
                 title = self.tr("{0} (not stored)").format(title)
             self.setWindowTitle(f"{title} — Desktop Agent")

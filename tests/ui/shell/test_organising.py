@@ -88,6 +88,18 @@ def test_without_folders_the_list_is_as_ever(on_screen):
     on_screen(work)
 
 
+def test_one_without_a_title_is_called_as_in_the_list_wherever_it_is_shown(on_screen):
+    async def work(screen):
+        (id_,) = await stored(screen, "")
+        await listed(screen, "Today", "New conversation")
+        screen.desk.library.open(id_)
+        await until(lambda: screen.conversation.id == id_ and not screen.conversation.is_empty)
+        await screen.idle()
+        assert screen.window.windowTitle() == "New conversation — Desktop Agent"
+
+    on_screen(work)
+
+
 @pytest.mark.usefixtures("menus")
 def test_a_folder_is_made_opened_left_and_deleted(on_screen):
     async def work(screen):

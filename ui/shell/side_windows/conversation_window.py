@@ -141,7 +141,7 @@ class ConversationWindow(QWidget):
             self._show_title(conversation)
 
     def _show_title(self, conversation: OpenConversation) -> None:
-        title = self.tr("New conversation") if conversation.is_empty else conversation.title
+        title = ("" if conversation.is_empty else conversation.title) or self.tr("New conversation")
         self.setWindowTitle(f"{title} — Desktop Agent")
 
 
