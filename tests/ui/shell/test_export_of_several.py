@@ -80,7 +80,7 @@ def test_a_folder_that_cannot_be_made_is_said(on_screen, tmp_path):
             dialog.selectNameFilter(next(each for each in dialog.nameFilters() if each.startswith(words)))
             dialog.fileSelected.emit(str(tmp_path / "taken"))
             dialog.reject()
-            await until(lambda: f"“{tmp_path}/taken” cannot be" in shown(screen))
+            await until(lambda: f"“{tmp_path}/taken” is a file" in shown(screen))
             screen.banners.clear()
         assert (tmp_path / "taken").read_text() == ""
 
