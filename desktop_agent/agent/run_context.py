@@ -61,10 +61,6 @@ class Recorder(Protocol):
 # What a turn of a run below piles up however little is said in it, in characters: else runs that only start runs below
 # them would have as many turns as their limits multiplied.
 _TURN_CHARACTERS = 1_000
-_TOKENS = Sentence("tokens")
-_COST = Sentence("cost")
-_TIME = Sentence("time")
-_MEMORY = Sentence("what one run may pile up in memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,30 +150,24 @@ class Budget:
     @property
     def exceeded_limit(self) -> Sentence | None:
         """Return which limit is reached, in words for people; None while there is room."""
-        limits = self.limits
-        reached = (
-            (self._turns >= limits.turns, Sentence("turns")),
-            (self._tool_batches >= limits.tool_iterations, Sentence("tool rounds")),
-            (self.tokens_left == 0, _TOKENS),
-            (self.cost_left == 0, _COST),
-            (self.seconds_left == 0, _TIME),
-            (self._characters >= limits.characters, _MEMORY),
-        )
-        own = next((which for is_reached, which in reached if is_reached), None)
+        if self._turns >= self.limits.turns:
+            return Sentence("turns")
+        if self._tool_batches >= self.limits.tool_iterations:
+            return Sentence("tool rounds")
         # Turns and batches of the run above do not count: it is in the middle of one.
-        return own or (self._parent.exceeded_shared_limit if self._parent is not None else None)
+        return self.exceeded_shared_limit
 
     @property
     def exceeded_shared_limit(self) -> Sentence | None:
         """Return which limit shared between runs is reached; None while there is room."""
         if self.tokens_left == 0:
-            return _TOKENS
+            return Sentence("tokens")
         if self.cost_left == 0:
-            return _COST
+            return Sentence("cost")
         if self.seconds_left == 0:
-            return _TIME
+            return Sentence("time")
         if self._characters >= self.limits.characters:
-            return _MEMORY
+            return Sentence("what one run may pile up in memory")
         return self._parent.exceeded_shared_limit if self._parent is not None else None
 
     @property

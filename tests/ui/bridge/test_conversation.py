@@ -114,6 +114,7 @@ def test_one_who_is_detached_is_silent(by_hand):
 def test_what_was_used_is_told_to_nobody_where_another_conversation_was_shown_meanwhile(by_hand, monkeypatch):
     _, ticks, *_ = by_hand
     conversation = OpenConversation(Silent(), ticks)
+    used = Heard(conversation.usage_changed)
 
     async def counted():
         conversation.detach()
@@ -121,6 +122,7 @@ def test_what_was_used_is_told_to_nobody_where_another_conversation_was_shown_me
 
     monkeypatch.setattr(conversation.history, "count_usage", counted)
     asyncio.run(conversation.count_usage())
+    assert used == []
 
 
 def test_a_run_is_told_from_its_start_to_its_end(in_loop, tmp_path):
