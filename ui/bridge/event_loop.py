@@ -24,6 +24,7 @@ from math import ceil
 from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakSet
 
 import qasync  # pyright: ignore[reportMissingTypeStubs] - it ships none; only the loop class is used
 from PySide6.QtCore import QEvent, QObject, QSocketNotifier, Qt, QTimer, QTimerEvent, Signal, SignalInstance
@@ -298,7 +299,20 @@ class BackgroundTasks:
     def __init__(self, on_error: Callable[[AgentError], None]) -> None:
         self._on_error = on_error
         self._running: set[asyncio.Task[None]] = set()
+        self._parts: WeakSet[BackgroundTasks] = WeakSet()
+        self._when_idle: Callable[[], object] | None = None
         self._is_closed = False
+
+    def part(self) -> "BackgroundTasks":
+        """Return what starts some of them, such as those of one window; `close` ends these too."""
+        part = BackgroundTasks(self._on_error)
+        self._parts.add(part)
+        return part
+
+    def when_idle(self, callback: Callable[[], object]) -> None:
+        """Call it once as soon as none of these tasks runs."""
+        self._when_idle = callback
+        self._tell_when_idle()
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run it in the background; not after `close`, when what it needs is closed too."""
@@ -307,7 +321,7 @@ class BackgroundTasks:
             return
         task = asyncio.get_running_loop().create_task(self._report_crash(work))
         self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        task.add_done_callback(self._on_done)
         # A task that is cancelled before its first step never awaits its work.
         task.add_done_callback(lambda _: work.close())
 
@@ -323,6 +337,17 @@ class BackgroundTasks:
                 task.cancel()
             await asyncio.wait(self._running)
         self._is_closed = True
+        for part in tuple(self._parts):
+            await part.close()
+
+    def _on_done(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        self._tell_when_idle()
+
+    def _tell_when_idle(self) -> None:
+        if not self._running and self._when_idle is not None:
+            callback, self._when_idle = self._when_idle, None
+            callback()
 
     async def _report_crash(self, work: Coroutine[Any, Any, None]) -> None:
         try:

@@ -1,5 +1,8 @@
 """A conversation in windows of its own: all show the same, and closing one keeps the others."""
 
+import asyncio
+import threading
+
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit
@@ -8,6 +11,7 @@ from desktop_agent.conversation.items import AnswerItem
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
+from tests.frame.patience import PATIENCE
 from tests.ui.shell.test_branches import settled
 from tests.ui.shell.test_message_deletion import answer, asked
 from ui.settings.usage.usage_page import UsageSettings
@@ -36,6 +40,11 @@ async def open_beside(screen, conversation_id):
     await until(lambda: window.page._drafts.is_loaded)
     await screen.idle()
     return window
+
+
+def is_closed(screen, conversation_id):
+    session = screen.engine._sessions.get(conversation_id)
+    return session is None or session.is_closed
 
 
 def editor(window):
@@ -264,5 +273,54 @@ def test_one_goes_on_in_the_main_window(on_screen):
         await until(lambda: screen.conversation.id == first)
         await until(lambda: not windows(screen))
         await screen.idle()
+
+    on_screen(work, answers())
+
+
+def test_what_is_being_saved_when_one_is_closed_is_saved(on_screen, tmp_path):
+    async def work(screen):
+        await screen.say("One")
+        window = await open_beside(screen, screen.conversation.id)
+        began, go_on, deleted = threading.Event(), threading.Event(), []
+
+        def data():
+            began.set()
+            assert go_on.wait(PATIENCE)
+            return b"kept"
+
+        saver = window.page.attachments._saver
+        dialog = saver.ask(window, "a.txt", data)
+        dialog.fileSelected.emit(str(tmp_path / "a.txt"))
+        dialog.reject()
+        await until(began.is_set)
+        window.destroyed.connect(lambda: deleted.append(1))
+        window.close()
+        await until(lambda: window not in screen.desk._desktop.windows._all)
+        for _ in range(5):
+            await asyncio.sleep(0.01)
+        assert not deleted
+        go_on.set()
+        await until(lambda: deleted)
+        assert (tmp_path / "a.txt").read_bytes() == b"kept"
+
+    on_screen(work, answers())
+
+
+def test_one_that_is_closed_before_it_shows_anything_keeps_no_conversation_open(on_screen, monkeypatch):
+    monkeypatch.setattr("desktop_agent.engine.session_lifecycle.LINGER_SECONDS", 0)
+
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation.id
+        screen.action("New conversation").trigger()
+        await until(lambda: screen.conversation.id != first)
+        await until(lambda: is_closed(screen, first))
+        await until(lambda: screen.desk._desktop)
+        screen.desk._desktop.windows.open(first)
+        (window,) = shown(screen)
+        window.close()
+        await until(lambda: not windows(screen))
+        await screen.idle()
+        await until(lambda: is_closed(screen, first))
 
     on_screen(work, answers())

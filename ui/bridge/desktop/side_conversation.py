@@ -29,6 +29,7 @@ class SideConversation(QObject):
         self._clock = clock
         self._tasks = tasks
         self._open: OpenConversation | None = None
+        self._is_closed = False
         self._new_ids: set[str] = set()
         """Conversations that began here: their drafts are none of the one for new conversations."""
 
@@ -61,6 +62,7 @@ class SideConversation(QObject):
 
     def close(self) -> None:
         """Show it no more. The session ends when no window shows it and it is idle."""
+        self._is_closed = True
         if self._open is not None:
             self._library.beside.let_go(self._open)
             self._open = None
@@ -77,6 +79,9 @@ class SideConversation(QObject):
         except Exception:
             self.failed.emit()
             raise
+        if self._is_closed:
+            self._library.leave(session)
+            return
         self._show(session)
         self._library.waiting.resume(session)
 

@@ -43,6 +43,7 @@ class ConversationWindow(QWidget):
         super().__init__()
         self.source = source
         self._themes = themes
+        tasks = self._tasks = tasks.part()
         self._may_close = False
         self.banners = BannerArea(themes)
         self.frame = PageFrame(themes)
@@ -79,12 +80,12 @@ class ConversationWindow(QWidget):
         await self.source.store_drafts()
 
     def finish(self) -> None:
-        """Close it for good."""
+        """Close it for good; what it began, such as saving a picture, goes on to its end."""
         self._may_close = True
         self.source.close()
         self.page.transcript.close_workers()
         self.close()
-        self.deleteLater()
+        self._tasks.when_idle(self.deleteLater)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Leave it to whoever saves what is written here."""
