@@ -248,7 +248,7 @@ class ConversationView(QListView):
             if self.marks.has_begun:
                 self.marks.toggle(conversation_id)
                 return
-            self.marks.clear()
+            self.marks.begin_opening(conversation_id)
             self.chosen.emit(conversation_id)
 
     def _rename(self, index: Index) -> None:

@@ -17,6 +17,7 @@ class RowMarks:
         self._view = view
         self._rows = rows
         self._open = ""
+        self._opening = ""
         self._ids: set[str] = set()
         self._anchor = ""
         self._has_begun = False
@@ -66,8 +67,15 @@ class RowMarks:
 
     def set_open(self, conversation_id: str) -> None:
         """Select the open conversation, while nothing is marked."""
+        if conversation_id != self._open:
+            self._opening = ""
         self._open = conversation_id
         self.update()
+
+    def begin_opening(self, conversation_id: str) -> None:
+        """Take note of the conversation that will be the open one, and mark nothing any more."""
+        self._opening = conversation_id
+        self.clear()
 
     def clear(self) -> None:
         """Mark nothing any more."""
@@ -88,8 +96,9 @@ class RowMarks:
 
     def toggle(self, conversation_id: str) -> None:
         """Mark this one, or no longer. The open one is marked with the first."""
-        if not self._ids and self._rows.row_of(self._open) >= 0:
-            self._ids.add(self._open)
+        shown = self._opening or self._open
+        if not self._ids and self._rows.row_of(shown) >= 0:
+            self._ids.add(shown)
         self._ids ^= {conversation_id}
         self._has_begun = self._has_begun and bool(self._ids)
         self._anchor = conversation_id

@@ -214,6 +214,22 @@ def test_marked_conversations_are_handled_together(on_screen):
     on_screen(work)
 
 
+def test_what_was_clicked_is_marked_with_the_next_before_it_is_open(on_screen):
+    async def work(screen):
+        await stored(screen, "a", "b", "c")
+        await listed(screen, "Today", "c", "b", "a")
+        click(screen, "c")
+        await until(lambda: screen.conversation.title == "c")
+        click(screen, "a")
+        click(screen, "b", Qt.KeyboardModifier.ControlModifier)
+        assert screen.conversation.title == "c"
+        assert selected(screen) == ["b", "a"]
+        await until(lambda: screen.conversation.title == "a")
+        assert selected(screen) == ["b", "a"]
+
+    on_screen(work)
+
+
 @pytest.mark.usefixtures("menus")
 def test_several_are_marked_in_their_menus(on_screen):
     async def work(screen):
