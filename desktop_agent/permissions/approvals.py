@@ -18,7 +18,7 @@ from desktop_agent.processes.foreign_code import deep_copy
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import JsonObject, ToolUse
 from desktop_agent.types.engine_events import ApprovalRequested
-from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.lookalikes import Lookalike, ascii_lookalike, find_lookalike
 from desktop_agent.types.messages import new_id
 from desktop_agent.types.permissions import ArgumentsPattern, Rule, RuleEffect, RuleScope
@@ -34,6 +34,7 @@ from desktop_agent.types.tool_calls import (
     Effect,
     Preview,
     Risk,
+    TextPreview,
     is_same_json,
 )
 
@@ -117,6 +118,11 @@ def _risks(command: Command) -> tuple[Risk, ...]:
 def _family(name: str) -> str:
     """Return the family of a program: `mkfs.ext4` is an mkfs, `python3.11` a python3."""
     return name.partition(".")[0]
+
+
+def preview_failed(kind: str) -> TextPreview:
+    """Return what stands in the place of a preview that failed with an error of this kind."""
+    return TextPreview(Sentence("What it would do cannot be shown ({kind}).", {"kind": kind}))
 
 
 def explain_preview(preview: Preview | None) -> Preview | None:

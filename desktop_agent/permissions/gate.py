@@ -152,7 +152,7 @@ def validate_edited_arguments(edited: object, tool: AnyTool | None) -> JsonObjec
     except RecursionError:
         raise ToolInputInvalid(_TOO_DEEP) from None
     except BaseException as error:  # noqa: BLE001 - whatever was written there, and a schema makes of it
-        raise ToolInputInvalid(f"They cannot be used ({type(error).__name__}).") from None
+        raise ToolInputInvalid(Sentence("They cannot be used ({kind}).", {"kind": type(error).__name__})) from None
     return arguments
 
 

@@ -237,9 +237,9 @@ class JsonSchema:
         except RecursionError:
             raise ToolInputInvalid("The arguments are nested too deep to be checked.") from None
         except Exception as error:  # noqa: BLE001 - what a schema from elsewhere brings about is its tool's failure
-            why = f"The arguments cannot be checked against the tool's schema ({type(error).__name__})."
-            raise ToolInputInvalid(why) from None
-        raise ToolInputInvalid("The arguments do not fit. " + "; ".join(problems))
+            why = "The arguments cannot be checked against the tool's schema ({kind})."
+            raise ToolInputInvalid(Sentence(why, {"kind": type(error).__name__})) from None
+        raise ToolInputInvalid(Sentence("The arguments do not fit. {problems}", {"problems": "; ".join(problems)}))
 
     def _problems(self, arguments: JsonObject) -> list[str]:
         return [_describe_problem(error) for error in first_errors(self._checker, arguments, MAX_PROBLEMS)]

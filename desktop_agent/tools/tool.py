@@ -72,7 +72,9 @@ class ModelSchema(Generic[_Model]):
                 f"{'.'.join(str(part) for part in problem['loc']) or 'arguments'}: {problem['msg']}"
                 for problem in error.errors(include_input=False, include_url=False)
             ]
-            raise ToolInputInvalid("The arguments do not fit. " + "; ".join(problems)) from None
+            raise ToolInputInvalid(
+                Sentence("The arguments do not fit. {problems}", {"problems": "; ".join(problems)})
+            ) from None
 
 
 def _ignore(_news: object) -> None:

@@ -62,9 +62,9 @@ class OfferedTool(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextPreview:
-    """The effect of a call in words."""
+    """The effect of a call in words; a Sentence is shown in the person's language."""
 
-    text: str
+    text: Sentence | str
     type: Literal["text"] = "text"
 
 
@@ -133,7 +133,7 @@ class NetworkPreview:
     method: str
     url: str
     host: str
-    note: str = ""
+    note: Sentence | str = ""
     type: Literal["network"] = "network"
 
 
@@ -143,7 +143,7 @@ class PicturePreview:
 
     name: str
     data: bytes
-    note: str = ""
+    note: Sentence | str = ""
     type: Literal["picture"] = "picture"
 
 

@@ -5464,6 +5464,38 @@ Aufwärts zu: {1}</translation>
         <translation>Änderungen wurden rückgängig gemacht. Das Modell erfährt es mit Ihrer nächsten Nachricht.</translation>
     </message>
     <message>
+        <source>Changes “{path}” in one place.
+
+Old:
+{old}
+
+New:
+{new}</source>
+        <translation>Ändert „{path}“ an einer Stelle.
+
+Bisher:
+{old}
+
+Neu:
+{new}</translation>
+    </message>
+    <message>
+        <source>Changes “{path}” in {count} places.
+
+Old:
+{old}
+
+New:
+{new}</source>
+        <translation>Ändert „{path}“ an {count} Stellen.
+
+Bisher:
+{old}
+
+Neu:
+{new}</translation>
+    </message>
+    <message>
         <source>Check each of its five fields.</source>
         <translation>Prüfen Sie jedes der fünf Felder.</translation>
     </message>
@@ -5826,6 +5858,26 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Delete it first.</source>
         <translation>Löschen Sie es erst.</translation>
+    </message>
+    <message>
+        <source>Deletes the binary file “{path}” ({size} bytes).</source>
+        <translation>Löscht die Binärdatei „{path}“ ({size} Bytes).</translation>
+    </message>
+    <message>
+        <source>Deletes the empty folder “{path}”.</source>
+        <translation>Löscht den leeren Ordner „{path}“.</translation>
+    </message>
+    <message>
+        <source>Deletes this picture ({size} bytes).</source>
+        <translation>Löscht dieses Bild ({size} Bytes).</translation>
+    </message>
+    <message>
+        <source>Deletes “{path}” ({size} bytes).</source>
+        <translation>Löscht „{path}“ ({size} Bytes).</translation>
+    </message>
+    <message>
+        <source>Deletes “{path}” ({size} bytes). It is too large to be kept, so this cannot be undone.</source>
+        <translation>Löscht „{path}“ ({size} Bytes). Die Datei ist zu groß, um aufbewahrt zu werden; das lässt sich also nicht rückgängig machen.</translation>
     </message>
     <message>
         <source>Denied</source>
@@ -6400,6 +6452,22 @@ Aufwärts zu: {1}</translation>
         <translation>Verschieben Sie, was darin liegt, und machen Sie dann noch einmal rückgängig.</translation>
     </message>
     <message>
+        <source>Moves “{source}”
+to “{target}”.</source>
+        <translation>Verschiebt „{source}“
+nach „{target}“.</translation>
+    </message>
+    <message>
+        <source>Moves “{source}”
+to “{target}”.
+
+This replaces what is there ({size} bytes).</source>
+        <translation>Verschiebt „{source}“
+nach „{target}“.
+
+Das ersetzt, was dort ist ({size} Bytes).</translation>
+    </message>
+    <message>
         <source>Name a conversation.</source>
         <translation>Nennen Sie eine Unterhaltung.</translation>
     </message>
@@ -6778,6 +6846,22 @@ Aufwärts zu: {1}</translation>
         <translation>Beseitigen Sie die Ursache, und stellen Sie dann noch einmal wieder her.</translation>
     </message>
     <message>
+        <source>Replaces the binary file “{path}” ({size} bytes) with this text:
+
+{text}</source>
+        <translation>Ersetzt die Binärdatei „{path}“ ({size} Bytes) durch diesen Text:
+
+{text}</translation>
+    </message>
+    <message>
+        <source>Replaces “{path}” ({size} characters) with this text:
+
+{text}</source>
+        <translation>Ersetzt „{path}“ ({size} Zeichen) durch diesen Text:
+
+{text}</translation>
+    </message>
+    <message>
         <source>Restore into a new folder; then nothing can be overwritten.</source>
         <translation>Stellen Sie in einen neuen Ordner wieder her; dann kann nichts überschrieben werden.</translation>
     </message>
@@ -6966,6 +7050,10 @@ Aufwärts zu: {1}</translation>
         <translation>Die Adresse enthält einen Benutzernamen oder ein Passwort.</translation>
     </message>
     <message>
+        <source>The address is long: it may carry something out of the conversation.</source>
+        <translation>Die Adresse ist lang: Sie könnte etwas aus der Unterhaltung hinaustragen.</translation>
+    </message>
+    <message>
         <source>The address leads from one to the next, without end.</source>
         <translation>Die Adresse führt endlos von einer zur nächsten.</translation>
     </message>
@@ -7024,6 +7112,14 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>The arguments are not a JSON object, so the call was not run. Write them again.</source>
         <translation>Die Argumente sind kein JSON-Objekt, daher wurde der Aufruf nicht ausgeführt. Schreiben Sie sie neu.</translation>
+    </message>
+    <message>
+        <source>The arguments cannot be checked against the tool&apos;s schema ({kind}).</source>
+        <translation>Die Argumente lassen sich nicht mit dem Schema des Werkzeugs prüfen ({kind}).</translation>
+    </message>
+    <message>
+        <source>The arguments do not fit. {problems}</source>
+        <translation>Die Argumente passen nicht. {problems}</translation>
     </message>
     <message>
         <source>The arguments of a tool are an object: its schema says “type”: “object”.</source>
@@ -7258,6 +7354,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>The model&apos;s server sent something that is no part of an answer ({kind}).</source>
         <translation>Der Server des Modells hat etwas gesendet, das kein Teil einer Antwort ist ({kind}).</translation>
+    </message>
+    <message>
+        <source>The name is written with letters that may look like others; to the network it is {host}.</source>
+        <translation>Der Name enthält Buchstaben, die wie andere aussehen können; für das Netz ist es {host}.</translation>
     </message>
     <message>
         <source>The name of “{path}” on the disk is no text.</source>
@@ -7916,6 +8016,10 @@ Aufwärts zu: {1}</translation>
         <translation>Sie sind kein JSON-Objekt.</translation>
     </message>
     <message>
+        <source>They cannot be used ({kind}).</source>
+        <translation>Sie sind nicht verwendbar ({kind}).</translation>
+    </message>
+    <message>
         <source>This answer was interrupted.</source>
         <translation>Diese Antwort wurde unterbrochen.</translation>
     </message>
@@ -8326,6 +8430,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>What came so far is kept. Try again for a complete answer.</source>
         <translation>Was bisher kam, bleibt erhalten. Versuchen Sie es erneut für eine vollständige Antwort.</translation>
+    </message>
+    <message>
+        <source>What it would do cannot be shown ({kind}).</source>
+        <translation>Was es bewirken würde, lässt sich nicht zeigen ({kind}).</translation>
     </message>
     <message>
         <source>What lies there is not a PNG, JPEG, GIF or WebP image.</source>

@@ -5463,6 +5463,38 @@ Go up to: {1}</source>
         <translation>更改已撤销。模型会在您的下一条消息中得知。</translation>
     </message>
     <message>
+        <source>Changes “{path}” in one place.
+
+Old:
+{old}
+
+New:
+{new}</source>
+        <translation>在“{path}”中修改一处。
+
+原来：
+{old}
+
+改为：
+{new}</translation>
+    </message>
+    <message>
+        <source>Changes “{path}” in {count} places.
+
+Old:
+{old}
+
+New:
+{new}</source>
+        <translation>在“{path}”中修改 {count} 处。
+
+原来：
+{old}
+
+改为：
+{new}</translation>
+    </message>
+    <message>
         <source>Check each of its five fields.</source>
         <translation>请检查五个字段。</translation>
     </message>
@@ -5825,6 +5857,26 @@ Go up to: {1}</source>
     <message>
         <source>Delete it first.</source>
         <translation>请先将其删除。</translation>
+    </message>
+    <message>
+        <source>Deletes the binary file “{path}” ({size} bytes).</source>
+        <translation>删除二进制文件“{path}”（{size} 字节）。</translation>
+    </message>
+    <message>
+        <source>Deletes the empty folder “{path}”.</source>
+        <translation>删除空文件夹“{path}”。</translation>
+    </message>
+    <message>
+        <source>Deletes this picture ({size} bytes).</source>
+        <translation>删除此图片（{size} 字节）。</translation>
+    </message>
+    <message>
+        <source>Deletes “{path}” ({size} bytes).</source>
+        <translation>删除“{path}”（{size} 字节）。</translation>
+    </message>
+    <message>
+        <source>Deletes “{path}” ({size} bytes). It is too large to be kept, so this cannot be undone.</source>
+        <translation>删除“{path}”（{size} 字节）。文件太大，无法保留副本，因此此操作不能撤销。</translation>
     </message>
     <message>
         <source>Denied</source>
@@ -6399,6 +6451,22 @@ Go up to: {1}</source>
         <translation>请将其中的内容移到别处，然后再次撤销。</translation>
     </message>
     <message>
+        <source>Moves “{source}”
+to “{target}”.</source>
+        <translation>将“{source}”
+移动到“{target}”。</translation>
+    </message>
+    <message>
+        <source>Moves “{source}”
+to “{target}”.
+
+This replaces what is there ({size} bytes).</source>
+        <translation>将“{source}”
+移动到“{target}”。
+
+这会替换那里已有的文件（{size} 字节）。</translation>
+    </message>
+    <message>
         <source>Name a conversation.</source>
         <translation>请指定一个对话。</translation>
     </message>
@@ -6777,6 +6845,22 @@ Go up to: {1}</source>
         <translation>请消除原因，然后再次还原。</translation>
     </message>
     <message>
+        <source>Replaces the binary file “{path}” ({size} bytes) with this text:
+
+{text}</source>
+        <translation>用以下文本替换二进制文件“{path}”（{size} 字节）：
+
+{text}</translation>
+    </message>
+    <message>
+        <source>Replaces “{path}” ({size} characters) with this text:
+
+{text}</source>
+        <translation>用以下文本替换“{path}”（{size} 个字符）：
+
+{text}</translation>
+    </message>
+    <message>
         <source>Restore into a new folder; then nothing can be overwritten.</source>
         <translation>请还原到新文件夹；这样不会覆盖任何内容。</translation>
     </message>
@@ -6965,6 +7049,10 @@ Go up to: {1}</source>
         <translation>该地址包含用户名或密码。</translation>
     </message>
     <message>
+        <source>The address is long: it may carry something out of the conversation.</source>
+        <translation>该地址很长：它可能会把对话中的内容带出去。</translation>
+    </message>
+    <message>
         <source>The address leads from one to the next, without end.</source>
         <translation>该地址不断转到下一个地址，没有尽头。</translation>
     </message>
@@ -7023,6 +7111,14 @@ Go up to: {1}</source>
     <message>
         <source>The arguments are not a JSON object, so the call was not run. Write them again.</source>
         <translation>参数不是 JSON 对象，因此未运行该调用。请重新编写。</translation>
+    </message>
+    <message>
+        <source>The arguments cannot be checked against the tool&apos;s schema ({kind}).</source>
+        <translation>无法按该工具的模式检查参数（{kind}）。</translation>
+    </message>
+    <message>
+        <source>The arguments do not fit. {problems}</source>
+        <translation>参数不符合要求。{problems}</translation>
     </message>
     <message>
         <source>The arguments of a tool are an object: its schema says “type”: “object”.</source>
@@ -7257,6 +7353,10 @@ Go up to: {1}</source>
     <message>
         <source>The model&apos;s server sent something that is no part of an answer ({kind}).</source>
         <translation>模型的服务器发送了不属于回答的内容（{kind}）。</translation>
+    </message>
+    <message>
+        <source>The name is written with letters that may look like others; to the network it is {host}.</source>
+        <translation>该名称使用了可能与其他字母相似的字母；对网络而言它是 {host}。</translation>
     </message>
     <message>
         <source>The name of “{path}” on the disk is no text.</source>
@@ -7915,6 +8015,10 @@ Go up to: {1}</source>
         <translation>它们不是 JSON 对象。</translation>
     </message>
     <message>
+        <source>They cannot be used ({kind}).</source>
+        <translation>它们无法使用（{kind}）。</translation>
+    </message>
+    <message>
         <source>This answer was interrupted.</source>
         <translation>此回答已中断。</translation>
     </message>
@@ -8325,6 +8429,10 @@ Go up to: {1}</source>
     <message>
         <source>What came so far is kept. Try again for a complete answer.</source>
         <translation>目前为止的内容已保留。要获得完整回答，请重试。</translation>
+    </message>
+    <message>
+        <source>What it would do cannot be shown ({kind}).</source>
+        <translation>无法显示它会做什么（{kind}）。</translation>
     </message>
     <message>
         <source>What lies there is not a PNG, JPEG, GIF or WebP image.</source>

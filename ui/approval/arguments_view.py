@@ -7,6 +7,7 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from desktop_agent.types.blocks import JsonObject
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import is_same_json
 from ui.approval.code_view import AutoHeightText
 from ui.approval.dialog_layout import Shrinkable
@@ -14,7 +15,7 @@ from ui.approval.labels import WrappingLabel
 from ui.approval.untrusted_text import fold_lines, truncate_text
 from ui.style.boxes import vbox
 from ui.style.controls import set_style_property
-from ui.style.text import format_number
+from ui.style.text import format_number, translated
 from ui.style.text_display import arguments_as_json, arguments_from_json
 from ui.style.theme import SPACE_XS, ThemeSource, mono_font
 
@@ -24,7 +25,7 @@ VALIDATION_DELAY_MS = 200
 # Minimum and maximum. The preview above says what the arguments do, so they shrink first.
 SHOWN_ROWS, EDITED_ROWS = (3, 8), (6, 16)
 
-ArgumentsValidator = Callable[[JsonObject], str | None]
+ArgumentsValidator = Callable[[JsonObject], Sentence | None]
 
 
 class ArgumentsView(QWidget):
@@ -151,7 +152,7 @@ class ArgumentsView(QWidget):
         self._validation_timer.stop()
         parsed, problem = arguments_from_json(self._editor.text)
         if parsed is not None:
-            problem = self._validator(parsed) or ""
+            problem = translated(self._validator(parsed) or "")
         self._parsed = None if problem else parsed
         self._show_problem(problem)
         self.changed.emit()

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QWidget
 
-from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import CommandPart, CommandPreview, Risk
 from ui.approval.code_view import CodeView
 from ui.approval.labels import ExpandableNote, SelectableLabel, WrappingLabel
@@ -15,7 +14,7 @@ from ui.approval.untrusted_text import describe_host, fold_lines, map_folded_pos
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import label
 from ui.style.removal import clear_layout
-from ui.style.text import show_hidden, translate_sentence
+from ui.style.text import show_hidden, translated
 from ui.style.text_display import isolate, isolate_untrusted
 from ui.style.theme import SPACE_L, SPACE_S, SPACE_XS, ThemeSource, mono_font
 
@@ -174,8 +173,7 @@ class CommandView(QWidget):
         self._warning.setText("\n".join(doubts))
 
     def _show_sandbox(self, preview: CommandPreview) -> None:
-        folder, told = show_hidden(preview.folder), preview.confinement
-        confinement = show_hidden(translate_sentence(told) if isinstance(told, Sentence) else told)
+        folder, confinement = show_hidden(preview.folder), show_hidden(translated(preview.confinement))
         place = "" if preview.folder == self.known_folder else self.tr("In the folder {0}").format(isolate(folder))
         first = _FIRST_SENTENCE.match(confinement)
         short = " ".join(filter(None, (confinement if first is None else first[0], place)))

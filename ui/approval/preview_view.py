@@ -21,7 +21,7 @@ from ui.approval.labels import WrappingLabel
 from ui.approval.untrusted_text import MAX_CHARACTERS, MAX_LINES, describe_host, fold_lines, truncate_text
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import label
-from ui.style.text import format_number, show_hidden
+from ui.style.text import format_number, show_hidden, translated
 from ui.style.text_display import isolate_untrusted, strip_bidi_marks
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 
@@ -53,7 +53,7 @@ class TextView(QWidget):
 
     def show_text(self, preview: TextPreview) -> str:
         """Show what a tool says about its effect."""
-        text, left_out = truncate_text(show_hidden(preview.text))
+        text, left_out = truncate_text(show_hidden(translated(preview.text)))
         self._view.show_lines([], [fold_lines(text)])
         if left_out:
             return self.tr("What will happen. Not all of it is shown: {0} characters more").format(
@@ -147,7 +147,7 @@ class NetworkView(QWidget):
         self._method.setText(show_hidden(preview.method))
         self._host.setText(describe_host(preview.host))
         self._address.show_lines([], [fold_lines(show_hidden(preview.url))])
-        self._note.setText(isolate_untrusted(preview.note))
+        self._note.setText(isolate_untrusted(translated(preview.note)))
         self._note.setVisible(bool(preview.note))
         return self.tr("Network request")
 
@@ -185,7 +185,7 @@ class PictureView(QWidget):
         name = isolate_untrusted(preview.name)
         self._canvas.setAccessibleName(strip_bidi_marks(self.tr("Picture: {0}").format(name)))
         self._canvas.show_image(QImage())
-        self._show_note(preview.note, self.tr("Reading the picture…"))
+        self._show_note(translated(preview.note), self.tr("Reading the picture…"))
         self._load = _ImageLoad(preview)
         self._load.finished.connect(self._on_loaded)
         QThreadPool.globalInstance().start(_LoadTask(self._load))
@@ -199,7 +199,7 @@ class PictureView(QWidget):
         self._load = None
         self._canvas.show_image(image)
         broken = self.tr("The picture cannot be shown: its file is damaged or of another kind.")
-        self._show_note(load.preview.note, broken if image.isNull() else "")
+        self._show_note(translated(load.preview.note), broken if image.isNull() else "")
 
     def _show_note(self, note: str, state: str) -> None:
         words = " ".join(filter(None, (isolate_untrusted(note), state)))

@@ -51,7 +51,7 @@ _MAX_SUBJECT_LENGTH = 200
 _FILE_EFFECTS = frozenset({Effect.READ, Effect.WRITE, Effect.EXECUTE})
 
 
-def _accept_any(arguments: JsonObject) -> str | None:
+def _accept_any(arguments: JsonObject) -> Sentence | None:
     del arguments
     return None
 
@@ -95,7 +95,7 @@ class PendingApproval:
     workspace: str = ""
     is_in_memory: bool = False
     is_always_asked: bool = False
-    validate: Callable[[JsonObject], str | None] = field(default=_accept_any, compare=False, repr=False)
+    validate: Callable[[JsonObject], Sentence | None] = field(default=_accept_any, compare=False, repr=False)
 
     @property
     def subject(self) -> str:
@@ -152,7 +152,7 @@ class Approvals:
     async def preview(self, approval_id: str, arguments: JsonObject) -> Preview | None:
         """Return what the call would do with these arguments, or why that is unknown."""
         # Late, here and below: the permissions are imported with the first conversation.
-        from desktop_agent.permissions.approvals import explain_preview
+        from desktop_agent.permissions.approvals import explain_preview, preview_failed
         from desktop_agent.permissions.gate import validate_edited_arguments
 
         for approval in self._session.approvals.open_approvals:
@@ -162,21 +162,21 @@ class Approvals:
                         fitted = validate_edited_arguments(arguments, approval.tool)
                         return explain_preview(await approval.tool.preview(approval.tool.checked(fitted)))
                 except ToolFailed as error:
-                    return TextPreview(str(error))
+                    return TextPreview(error.sentence)
                 except Exception as error:  # noqa: BLE001 - whatever the code of a tool raises
-                    return TextPreview(f"What it would do cannot be shown ({type(error).__name__}).")
+                    return preview_failed(type(error).__name__)
         return None
 
 
 def _pending_approval(approval: "Approval", outsiders: tuple[str, ...], workspace: str) -> PendingApproval:
     from desktop_agent.permissions.gate import validate_edited_arguments
 
-    def validate(arguments: JsonObject) -> str | None:
+    def validate(arguments: JsonObject) -> Sentence | None:
         try:
             # The same check as for the decision.
             validate_edited_arguments(arguments, approval.tool)
         except ToolFailed as error:
-            return str(error)
+            return error.sentence
         return None
 
     server = _server_of(approval)

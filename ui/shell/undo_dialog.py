@@ -235,7 +235,7 @@ class UndoDialog(QDialog):
         if isinstance(preview, DiffPreview):
             heading = self._diff.show_diff(preview)
         else:
-            self._diff.show_text(TextPreview(translate_sentence(preview)))
+            self._diff.show_text(TextPreview(preview))
             heading = show_hidden(file.path)
         self._diff_heading.setText(self.tr("If you tick it: {0}").format(heading) if self._diff_is_asked else heading)
 

@@ -73,6 +73,11 @@ def translate_sentence(sentence: Sentence) -> str:
     return fill_in(template, values)
 
 
+def translated(words: Sentence | str) -> str:
+    """Return what somebody else said as it is, and a sentence translated."""
+    return translate_sentence(words) if isinstance(words, Sentence) else words
+
+
 def escape_mnemonics(text: str) -> str:
     """Escape ampersands for buttons, tabs and menus, where they would be mnemonics."""
     return text.replace("&", "&&")

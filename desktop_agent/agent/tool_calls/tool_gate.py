@@ -14,7 +14,7 @@ from desktop_agent.agent.tool_calls.tool_execution import (
     CallStatus,
     ToolExecution,
 )
-from desktop_agent.permissions.approvals import Approval, Resolution, explain_preview
+from desktop_agent.permissions.approvals import Approval, Resolution, explain_preview, preview_failed
 from desktop_agent.permissions.gate import Allowed, Ask, Denied, Verdict
 from desktop_agent.processes.foreign_code import Fault
 from desktop_agent.processes.worker_threads import run_by_size
@@ -240,13 +240,13 @@ class ToolGate:
             try:
                 return explain_preview(await make(await checked_arguments(call, tool)))
             except ToolFailed as error:
-                return TextPreview(str(error))
+                return TextPreview(error.sentence)
 
         preview = await self._batch.supervisor.run(look, TOOL_QUERY_TIMEOUT)
         if not isinstance(preview, Fault):
             return preview
         _log.error("the preview of tool %s failed: %s", tool.name, preview.trace)
-        return TextPreview(f"What it would do cannot be shown ({preview.kind}).")
+        return preview_failed(preview.kind)
 
 
 # After so many calls the event loop runs other tasks.

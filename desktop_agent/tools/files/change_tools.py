@@ -176,9 +176,12 @@ def _read_existing(workspace: Workspace, place: WorkspacePath) -> _ExistingFile:
 def _preview(place: WorkspacePath, old: _ExistingFile, content: str) -> Preview:
     before = old.text.text if old.text else None
     if old.binary_size is not None:
-        return TextPreview(f"Replaces the binary file {place} ({old.binary_size:,} bytes) with this text:\n\n{content}")
+        values = {"path": str(place), "size": f"{old.binary_size:,}", "text": content}
+        words = "Replaces the binary file “{path}” ({size} bytes) with this text:\n\n{text}"
+        return TextPreview(Sentence(words, values))
     if before is not None and len(before) > _DIFF_LIMIT:
-        return TextPreview(f"Replaces {place} ({len(before):,} characters) with this text:\n\n{content}")
+        values = {"path": str(place), "size": f"{len(before):,}", "text": content}
+        return TextPreview(Sentence("Replaces “{path}” ({size} characters) with this text:\n\n{text}", values))
     return DiffPreview(str(place), before, normalize_newlines(content))
 
 
@@ -233,9 +236,11 @@ def edit_file(workspace: Workspace) -> Tool[EditFileInput]:
     def preview(params: EditFileInput) -> Preview:
         place, edit, _stamp = planned_edit(params)
         if len(edit.before) > _DIFF_LIMIT:
-            return TextPreview(
-                f"Edits {place}: {edit.description}.\n\nOld:\n{params.old_text}\n\nNew:\n{params.new_text}"
-            )
+            count = len(edit.lines)
+            values = {"path": str(place), "count": f"{count:,}", "old": params.old_text, "new": params.new_text}
+            once = "Changes “{path}” in one place.\n\nOld:\n{old}\n\nNew:\n{new}"
+            more = "Changes “{path}” in {count} places.\n\nOld:\n{old}\n\nNew:\n{new}"
+            return TextPreview(Sentence(once if count == 1 else more, values))
         return DiffPreview(str(place), normalize_newlines(edit.before), normalize_newlines(edit.after))
 
     return file_changing_tool(
@@ -282,8 +287,9 @@ def move_file(workspace: Workspace) -> Tool[MoveFileInput]:
 
     def preview(params: MoveFileInput) -> Preview:
         source, target, old = _check_move(workspace, params)
-        lost = f"\n\nThis replaces {target} ({old:,} bytes)." if old is not None else ""
-        return TextPreview(f"Moves {source}\nto {target}{lost}")
+        values = {"source": str(source), "target": str(target), "size": "" if old is None else f"{old:,}"}
+        lost = "Moves “{source}”\nto “{target}”.\n\nThis replaces what is there ({size} bytes)."
+        return TextPreview(Sentence("Moves “{source}”\nto “{target}”." if old is None else lost, values))
 
     return file_changing_tool(
         workspace,
@@ -379,19 +385,23 @@ def _is_folder(workspace: Workspace, place: WorkspacePath) -> bool:
 def _folder_preview(workspace: Workspace, place: WorkspacePath) -> Preview:
     if workspace.entries(place, 1):
         raise ToolFailed(Sentence("“{path}” is a folder with something in it.", {"path": str(place)}))
-    return TextPreview(f"Deletes the empty folder {place}.")
+    return TextPreview(Sentence("Deletes the empty folder “{path}”.", {"path": str(place)}))
 
 
 def _file_preview(workspace: Workspace, place: WorkspacePath) -> Preview:
     status = workspace.stat(place)
     size = status.st_size if status else 0
     if size > _SHOWN_LIMIT:
-        warning = " It is too large to be kept, so this cannot be undone." if size > MAX_SAVED_BYTES else ""
-        return TextPreview(f"Deletes {place} ({size:,} bytes).{warning}")
+        lost = "Deletes “{path}” ({size} bytes). It is too large to be kept, so this cannot be undone."
+        values = {"path": str(place), "size": f"{size:,}"}
+        return TextPreview(Sentence(lost if size > MAX_SAVED_BYTES else "Deletes “{path}” ({size} bytes).", values))
     data = workspace.read(place, _SHOWN_LIMIT)
     if detect_media_type(data):
-        return PicturePreview(str(place), data, f"Deletes this picture ({len(data):,} bytes).")
+        return PicturePreview(
+            str(place), data, Sentence("Deletes this picture ({size} bytes).", {"size": f"{len(data):,}"})
+        )
     try:
         return DiffPreview(str(place), decode_text(data).text, None)
     except NotText:
-        return TextPreview(f"Deletes the binary file {place} ({len(data):,} bytes).")
+        values = {"path": str(place), "size": f"{len(data):,}"}
+        return TextPreview(Sentence("Deletes the binary file “{path}” ({size} bytes).", values))

@@ -10,7 +10,7 @@ from desktop_agent.processes.worker_threads import run_in_thread
 from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
 from desktop_agent.tools.web.addresses import MAX_ADDRESS_LENGTH, WebPageAddress, parse_page_address
 from desktop_agent.types.blocks import Text
-from desktop_agent.types.errors import ToolFailed
+from desktop_agent.types.errors import Sentence, ToolFailed, join_remedy
 from desktop_agent.types.permissions import HostSubject
 from desktop_agent.types.tool_calls import Effect, NetworkPreview, ToolClass, UntrustedSource
 
@@ -84,15 +84,17 @@ def _load_page_cache() -> "type[PageCache]":
 
 
 def _preview(address: WebPageAddress, url: str) -> NetworkPreview:
-    notes: list[str] = []
+    alike = Sentence(
+        "The name is written with letters that may look like others; to the network it is {host}.",
+        {"host": address.host},
+    )
+    long = Sentence("The address is long: it may carry something out of the conversation.")
     written = url.strip()
-    if "xn--" in address.host and address.host not in written.lower():
-        notes.append(
-            f"The name is written with letters that may look like others; to the network it is {address.host}."
-        )
+    is_alike = "xn--" in address.host and address.host not in written.lower()
+    note = alike if is_alike else ""
     if len(address.text) > _MAX_SHOWN_ADDRESS:
-        notes.append("The address is long: it may carry something out of the conversation.")
-    return NetworkPreview("GET", address.text, address.host, " ".join(notes))
+        note = join_remedy(alike, long) if is_alike else long
+    return NetworkPreview("GET", address.text, address.host, note)
 
 
 def _host_of(url: str) -> str:

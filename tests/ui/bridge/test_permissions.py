@@ -66,7 +66,9 @@ def test_a_preview_of_edited_arguments_that_cannot_be_made_says_so(monkeypatch, 
         session = SimpleNamespace(approvals=SimpleNamespace(open_approvals=(approval,)))
         return await Approvals(session).preview("a", {"text": "edited"})
 
-    assert asyncio.run(ask()) == TextPreview(f"What it would do cannot be shown ({kind}).")
+    shown = asyncio.run(ask())
+    assert isinstance(shown, TextPreview)
+    assert str(shown.text) == f"What it would do cannot be shown ({kind})."
 
 
 def test_the_name_of_a_server_takes_no_look_at_the_arguments():
@@ -145,7 +147,7 @@ def test_edited_arguments_are_looked_at_as_the_decision_will_be():
     tool = Tool("tickets__write", "Writes.", JsonSchema({"type": "object"}), _run)
     found = waiting(tool, {"text": "as asked"})
     assert found.validate({"text": "edited"}) is None
-    assert "nested too deep" in found.validate({"text": deep})
+    assert "nested too deep" in str(found.validate({"text": deep}))
     assert found.validate({"text": float("inf")}) is not None
     schema = SimpleNamespace(json_schema={}, checked=careless)
     assert waiting(Tool("own", "Its check fails.", schema, _run), {}).validate({}) is not None

@@ -21,7 +21,6 @@ from tests.fakes.scripted_provider import Turn, Wait
 from ui.approval.code_view import CodeView
 from ui.approval.dialog_layout import ShrinkingScrollArea
 from ui.bridge.session_controls import CheckpointUndo, UndoRequest
-from ui.shell import undo_dialog
 from ui.style.style_sheet import selected_background
 from ui.transcript.viewport.positions import current_row
 
@@ -712,7 +711,7 @@ def test_the_difference_has_room_and_gives_way_before_what_stands_below(on_scree
 def test_why_a_file_has_no_lines_is_said_in_the_language_of_the_window(on_screen, folder, monkeypatch):
     async def work(screen):
         await worked(screen, folder)
-        monkeypatch.setattr(undo_dialog, "translate_sentence", lambda sentence: f"translated: {sentence.template}")
+        monkeypatch.setattr("ui.style.text.translate_sentence", lambda sentence: f"translated: {sentence.template}")
         opened = await since(screen)
         lines = opened.findChild(CodeView)
         await until(lambda: lines.toPlainText().startswith("translated: “{path}” is no text"))

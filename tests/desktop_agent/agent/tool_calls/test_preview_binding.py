@@ -134,7 +134,7 @@ async def test_a_preview_that_fails_or_hangs_does_not_hide_the_call(monkeypatch:
     desk = Desk(*(call(name, name) for name in previews), tools=tools)
     running = desk.start()
     await desk.asked(2)
-    texts = [approval.preview.text for approval in desk.approvals.open_approvals]
+    texts = [str(approval.preview.text) for approval in desk.approvals.open_approvals]
     assert all(text.startswith("What it would do cannot be shown") for text in texts)
     assert "SystemExit" in texts[0]
     desk.round.stop()

@@ -18,6 +18,11 @@ async def delete(workspace: Workspace, path: str) -> str:
     return part.text  # type: ignore[union-attr]
 
 
+def words(preview: Preview | None) -> str:
+    assert isinstance(preview, TextPreview)
+    return str(preview.text)
+
+
 async def previewed(workspace: Workspace, path: str) -> Preview | None:
     tool = delete_file(workspace)
     assert tool.preview is not None
@@ -46,15 +51,15 @@ async def test_the_preview_shows_what_is_lost(workspace: Workspace, monkeypatch:
     (folder / "a.png").write_bytes(PNG)
     (folder / "empty").mkdir()
     assert await previewed(workspace, "a.txt") == DiffPreview("a.txt", "one\n", None)
-    assert await previewed(workspace, "a.bin") == TextPreview("Deletes the binary file a.bin (2 bytes).")
-    assert await previewed(workspace, "a.png") == PicturePreview("a.png", PNG, "Deletes this picture (28 bytes).")
-    assert await previewed(workspace, "empty") == TextPreview("Deletes the empty folder empty.")
+    assert words(await previewed(workspace, "a.bin")) == "Deletes the binary file “a.bin” (2 bytes)."
+    picture = await previewed(workspace, "a.png")
+    assert isinstance(picture, PicturePreview)
+    assert (picture.name, picture.data, str(picture.note)) == ("a.png", PNG, "Deletes this picture (28 bytes).")
+    assert words(await previewed(workspace, "empty")) == "Deletes the empty folder “empty”."
     monkeypatch.setattr(module, "_SHOWN_LIMIT", 1)
-    assert await previewed(workspace, "a.txt") == TextPreview("Deletes a.txt (5 bytes).")
+    assert words(await previewed(workspace, "a.txt")) == "Deletes “a.txt” (5 bytes)."
     monkeypatch.setattr(module, "MAX_SAVED_BYTES", 4)
-    preview = await previewed(workspace, "a.txt")
-    assert isinstance(preview, TextPreview)
-    assert preview.text.endswith("It is too large to be kept, so this cannot be undone.")
+    assert words(await previewed(workspace, "a.txt")).endswith("It is too large to be kept, so this cannot be undone.")
     assert len(list(folder.iterdir())) == 4
 
 

@@ -82,7 +82,7 @@ async def test_a_large_file_is_previewed_in_words(workspace: Workspace, monkeypa
     (workspace.folder / "a.txt").write_text("one two")
     preview = await previewed(workspace, "a.txt", "two", "three")
     assert isinstance(preview, TextPreview)
-    assert preview.text.endswith("Old:\ntwo\n\nNew:\nthree")
+    assert str(preview.text).endswith("Old:\ntwo\n\nNew:\nthree")
 
 
 async def test_a_file_that_changed_since_the_preview_is_judged_again(workspace: Workspace) -> None:

@@ -121,5 +121,7 @@ async def test_rules_and_checkpoints_know_both_places(workspace: Workspace) -> N
     root = workspace.folder.as_posix()
     assert await tool.subjects(wanted) == (PathSubject(f"{root}/a"), PathSubject(f"{root}/b"))
     assert await tool.changes(wanted) == ("a", "b")
-    assert await tool.preview(wanted) == TextPreview("Moves a\nto b\n\nThis replaces b (1 bytes).")
+    preview = await tool.preview(wanted)
+    assert isinstance(preview, TextPreview)
+    assert str(preview.text) == "Moves “a”\nto “b”.\n\nThis replaces what is there (1 bytes)."
     assert (tool.tool_class, tool.effects) == (ToolClass.MUTATING, {Effect.WRITE})

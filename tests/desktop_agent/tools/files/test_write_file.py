@@ -52,8 +52,8 @@ async def test_the_preview_of_a_binary_file_shows_the_text_in_words(workspace: W
     (workspace.folder / "a.bin").write_bytes(b"\0\1\2")
     preview = await previewed(workspace, "a.bin", "new text")
     assert isinstance(preview, TextPreview)
-    assert "binary file a.bin (3 bytes)" in preview.text
-    assert preview.text.endswith("new text")
+    assert "binary file “a.bin” (3 bytes)" in str(preview.text)
+    assert str(preview.text).endswith("new text")
 
 
 async def test_a_way_out_is_refused_by_preview_and_run(workspace: Workspace) -> None:

@@ -78,10 +78,10 @@ async def test_the_preview_shows_what_is_sent():
     deceiving = await preview(FetchPageInput(url="https://аррӏе.com/"))
     assert isinstance(deceiving, NetworkPreview)
     assert deceiving.host == "xn--80ak6aa92e.com"
-    assert "look like others" in deceiving.note
+    assert "look like others" in str(deceiving.note)
     long = await preview(FetchPageInput(url=f"https://example.org/?{'x' * 400}"))
     assert isinstance(long, NetworkPreview)
-    assert "carry something out" in long.note
+    assert "carry something out" in str(long.note)
 
 
 async def test_a_page_of_html_is_markdown_under_its_title_and_address():
