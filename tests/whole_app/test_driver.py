@@ -77,7 +77,7 @@ def test_a_call_is_edited_approved_and_done_as_edited(demo: Desk) -> None:
     screen.wait_gone("Approve tool call")
     idle(screen)
     assert written.read_text(encoding="utf-8") == "Größe & 尺寸, as edited\n"
-    card = screen.last("Tool call: write_file")
+    card = screen.last("Tool call: Write a file")
     assert "Done" in card
     # What ran, and not what was asked for, also for who cannot see the card.
     assert "Größe & 尺寸, as edited" in card

@@ -40,7 +40,7 @@ def test_an_outside_reader_reads_names_and_texts_and_presses_buttons(window, rea
         "Thinking",
         "Assistant said",
         "Tool call: list_directory",
-        "Tool call: write_file",
+        "Tool call: Write a file",
         "Error",
     ]
     texts = dict(rows)

@@ -167,7 +167,7 @@ def test_a_tool_of_our_own_is_called_by_what_it_does_and_one_of_a_server_by_its_
     other = make_row(ToolCallItem("j", "m", "t", "git__log", {}, state=CallState.ENDED), render_context, 600)
     heads = [row.blocks[0].header for row in (ours, other)]
     assert [(head.title, head.icon) for head in heads] == [("Read a file", "document"), ("Log (git)", "tool")]
-    assert ours.label == "Tool call: read_file"
+    assert ours.label == "Tool call: Read a file"
 
 
 def test_every_built_in_tool_has_words_and_an_icon(qapp, tmp_path):

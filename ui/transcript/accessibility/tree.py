@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 from weakref import ref
 
-from PySide6.QtCore import QObject, QPoint, QRect
+from PySide6.QtCore import QCoreApplication, QObject, QPoint, QRect
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -348,4 +348,7 @@ def _announcement_for(row: Row, item: Item) -> str:
         return f"{row.label}: {row.spoken_text()}"
     # Of thinking and calls how they ended: the rest is folded away, and read where somebody wants it.
     first = row.blocks[0].spoken_text() if row.blocks else ""
+    if first and isinstance(item, ToolCallItem):
+        # The title is in both.
+        return QCoreApplication.translate("Transcript", "Tool call: {0}").format(first)
     return f"{row.label}: {first}" if first else row.label

@@ -147,7 +147,7 @@ class ToolRow(Row):
     @property
     def label(self) -> str:
         return QCoreApplication.translate("Transcript", "Tool call: {0}").format(
-            one_line(self._call.name, _MAX_NAME_LENGTH)
+            one_line(tool_title(self._call.name), _MAX_NAME_LENGTH)
         )
 
     @property

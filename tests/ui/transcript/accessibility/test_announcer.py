@@ -72,8 +72,8 @@ def test_errors_are_urgent_and_calls_tell_that_they_wait_and_how_they_ended(rend
     listener.send(ToolStarted("a", {}))
     listener.send(ToolFinished("a", ToolResult(tool_use_id="a", content=(), outcome=Outcome.SUCCEEDED)))
     assert [words for words, _ in listener.heard] == [
-        "Tool call: run: run, Waiting for you",
-        "Tool call: run: run, Done",
+        "Tool call: run, Waiting for you",
+        "Tool call: run, Done",
     ]
     listener.send(ErrorOccurred("k", "m", Sentence("It broke."), Sentence("Try again.")))
     words, urgent = listener.heard[-1]
