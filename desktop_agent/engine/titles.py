@@ -152,7 +152,9 @@ class TitleMaker:
         self.on_change: Callable[[], None] = lambda: None
         self.on_usage: Callable[[Usage], None] = lambda _: None
         self._task: asyncio.Task[None] | None = None
-        self._is_done = False
+        self._is_closed = False
+        self._asked_about: set[str] = set()
+        """Ids of first prompts: an edited one is another, whose title was made from its words again."""
 
     @property
     def is_idle(self) -> bool:
@@ -170,7 +172,7 @@ class TitleMaker:
         if not 0 < len(prompts) <= _MAX_PROMPTS:
             return
         answer = _first_answer(history)
-        if not answer or not self._has_local_title(prompts[0]):
+        if not answer or prompts[0].id in self._asked_about or not self._has_local_title(prompts[0]):
             return
         self._task = asyncio.create_task(self._make(model, prompts[0], answer))
         self._task.add_done_callback(self._on_end)
@@ -183,7 +185,7 @@ class TitleMaker:
 
     async def close(self) -> None:
         """Break it off, and return when its connection is closed."""
-        self._is_done = True
+        self._is_closed = True
         task = self._task
         if task is not None:
             task.cancel()
@@ -191,7 +193,7 @@ class TitleMaker:
 
     def _model(self) -> str | None:
         record = self._writer.record
-        if self._is_done or not self._writer.journal_queue.is_stored or not record.model:
+        if self._is_closed or not self._writer.journal_queue.is_stored or not record.model:
             return None
         return self._setup.title_model(record)
 
@@ -213,12 +215,12 @@ class TitleMaker:
                 known = provider.model_info(model).capabilities
                 request = title_request(model, prompt.text, answer, self._setup.config_for(record), known)
                 title = await _ask(provider, request, text)
-            self._is_done = True
+            self._asked_about.add(prompt.id)
         except (AgentError, TimeoutError) as error:
-            self._is_done = True
+            self._asked_about.add(prompt.id)
             _log.info("no title came from the model: %s", getattr(error, "kind", "too slow"))
         except Exception as error:  # noqa: BLE001 - the conversation has a title already
-            self._is_done = True
+            self._asked_about.add(prompt.id)
             _log.warning("no title came from the model: %s", Fault(error).trace)
         finally:
             # Meanwhile the person may have named it, left the first prompt for another one, or deleted the answer.

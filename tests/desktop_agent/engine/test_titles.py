@@ -202,6 +202,18 @@ async def test_a_name_that_the_person_gives_meanwhile_stays(tmp_path: Path) -> N
         assert at.session.record.title == "How do I sort?"
 
 
+async def test_a_model_names_a_conversation_again_whose_first_prompt_was_edited(tmp_path: Path) -> None:
+    async with server_with(answer("Sorting lists")) as server, desk(tmp_path, server) as at:
+        await at.say()
+        await at.rest()
+        at.session.branches.edit_prompt(at.session.history[0].id, Message.user("How do I sort quickly?"))
+        await at.session.wait_idle()
+        await at.rest()
+        assert "How do I sort quickly?" in str(asked(server)[-1].json["messages"])
+        assert [is_for_title(each) for each in asked(server)] == [False, True, False, True]
+        assert at.session.record.title == "Sorting lists"
+
+
 async def test_no_title_tells_of_an_answer_that_was_deleted_meanwhile(tmp_path: Path) -> None:
     release = asyncio.Event()
     late = Reply(sse(done=False), hold=release, late=sse(chunk({"content": "Sorting lists"}), chunk(finish="stop")))
