@@ -274,6 +274,8 @@ class _Export:
         write_html(tree, file.write, self._store.read_picture, _find_changes)
 
     def _write_markdown(self, path: Path, tree: ConversationTree) -> None:
+        # Before the pictures: they are not left beside a file that cannot be.
+        path = export_target(path, self._store.folder)
         exported = export_markdown(tree)
         for source in exported.pictures:
             data = self._store.read_picture(source)

@@ -19,6 +19,7 @@ from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import DiskFull, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message, Role
+from tests.desktop_agent.exchange.sample_trees import GREEN, full_tree, stored
 from tests.desktop_agent.storage.test_conversation_trees import TREE
 
 
@@ -163,6 +164,20 @@ async def test_an_export_into_a_missing_folder_says_that_it_is_missing(
     with pytest.raises(StorageFailed, match="There is no folder") as caught:
         await ConversationExchange(store).export(["1"], tmp_path / "missing" / "a", export_format)
     assert str(caught.value.remedy) == "Make it, or choose another one."
+
+
+async def test_no_picture_is_left_of_an_export_that_is_refused(store: Store, tmp_path: Path) -> None:
+    picture = stored(GREEN)
+    store.pictures.write(picture.digest, picture.media_type, GREEN)
+    exchange, tree = ConversationExchange(store), full_tree()
+    with pytest.raises(StorageFailed, match="There is no folder"):
+        await exchange.export([tree], tmp_path / "missing" / "a.md", ExportFormat.MARKDOWN)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.md")
+    with pytest.raises(StorageFailed, match="no plain file"):
+        await exchange.export([tree], folder / "pipe.md", ExportFormat.MARKDOWN)
+    assert {path.name for path in folder.iterdir()} == {"pipe.md"}
 
 
 @pytest.mark.parametrize(
