@@ -132,6 +132,8 @@ def _with_tool_title(hit: SearchHit) -> tuple[str, Sequence[MatchRange]]:
     title = tool_title(name) if is_call else name
     if title == name or any(start < len(name) for start, _ in hit.matches):
         return hit.snippet, hit.matches
+    if not rest.strip():
+        return title, hit.matches
     shift = len(title) + 1 - len(name)
     return f"{title}: {rest}", [(start + shift, end + shift) for start, end in hit.matches]
 

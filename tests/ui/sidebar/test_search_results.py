@@ -75,6 +75,11 @@ def test_a_call_is_called_as_its_card_unless_its_name_is_what_was_looked_for(sni
     assert row.spoken.endswith(f": {shown}")
 
 
+def test_a_call_of_which_nothing_but_its_name_is_shown_ends_without_a_colon():
+    call = hit("write_file ", (), role=Role.ASSISTANT, place=SearchPlace.CALLS)
+    assert rows_of(QUERY, SearchResults((group(call),)), NOON)[1].text == "Write a file"
+
+
 def test_what_is_not_there_is_said():
     assert texts(QUERY, SearchResults()) == ["Nothing found for “jam”"]
     assert texts(SearchQuery(has_image=True), SearchResults()) == ["Nothing found"]
