@@ -122,7 +122,9 @@ class StorageSettings(QWidget):
     def show_begun(self, sentence: Sentence) -> None:
         """Show what is being done."""
         self._is_busy = True
-        self._new_folder = None
+        # Compacting has a line of its own: that of the backups goes on saying what was restored.
+        if not self._is_compacting:
+            self._new_folder = None
         self._work_state.show_state(Status.BUSY, sentence)
         self._refresh()
 

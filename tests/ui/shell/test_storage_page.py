@@ -14,7 +14,7 @@ from desktop_agent.storage.backups import backup as backup_storage
 from desktop_agent.storage.backups.backup import list_backups, restore_backup, write_backup
 from desktop_agent.storage.migrations import MIGRATIONS, apply_migrations
 from desktop_agent.storage.store import DATABASE_NAME, Store
-from desktop_agent.types.errors import DiskFull
+from desktop_agent.types.errors import DiskFull, Sentence
 from desktop_agent.types.preferences import StoragePreferences
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
@@ -325,6 +325,20 @@ def migrated(tmp_path):
         apply_migrations(connection, MIGRATIONS[:-1])
         connection.execute("PRAGMA application_id = 3004")
     return folder
+
+
+def test_what_was_restored_can_be_opened_after_compacting(on_screen, tmp_path):
+    async def work(screen):
+        page = await page_of(screen)
+        page.offer_program(tmp_path)
+        page.show_done(Sentence("Restored."), went_well=True)
+        pressed(page, "Compact")
+        assert page._is_compacting
+        await until(lambda: not page._is_compacting)
+        primary = [each.text() for each in page.findChildren(QPushButton) if each.property("kind") == "primary"]
+        assert primary == ["Open the restored folder"]
+
+    on_screen(work)
 
 
 def test_a_copy_made_before_an_upgrade_is_opened_in_a_new_folder(on_screen, migrated, tmp_path, monkeypatch):
