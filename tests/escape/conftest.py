@@ -3,6 +3,8 @@
 An attack of each kind is marked `end_to_end` and goes through a session on a push too; others call `Trial` themselves.
 """
 
+from collections.abc import Iterator
+
 import pytest
 
 from desktop_agent.sandbox import backends
@@ -17,7 +19,12 @@ def attempt(request: pytest.FixtureRequest) -> type[Trial] | type[Judged]:
     return Trial if is_whole else Judged
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_enforced(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="module")
+def nothing_is_enforced() -> Iterator[None]:
     """Let every command be asked about, as where commands cannot be confined: what a rule allows is what is judged."""
-    monkeypatch.setattr(backends, "_is_ordinary_user", lambda: False)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(backends, "_is_ordinary_user", lambda: False)
+        # What another test found out in this process is kept.
+        backends.available_sandbox.cache_clear()
+        yield
+    backends.available_sandbox.cache_clear()

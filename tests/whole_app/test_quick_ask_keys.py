@@ -112,8 +112,8 @@ def _press_until_open(environment: dict[str, str], screen: object) -> bool:
 def test_the_keys_move_with_the_layout_of_the_keyboard(real_display: dict[str, str], tmp_path: Path) -> None:
     with opened(real_display, data_folder(tmp_path, "Ctrl+Alt+Q"), "--demo") as (_, screen):
         wait_until("the small window opens", lambda: _press_until_open(real_display, screen))
-        screen.keys("Escape")
-        screen.wait_gone("Quick question")
+        # Keys that were pressed before it was seen open may still arrive.
+        wait_until("it goes", lambda: screen.find("Quick question") is None or screen.keys("Escape"))
         try:
             # Where Q is in the place of A.
             subprocess.run([displays.program("setxkbmap"), "fr"], env=real_display, check=True)

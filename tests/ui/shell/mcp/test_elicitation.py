@@ -11,11 +11,18 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QLineEdit, QPlainTe
 
 from desktop_agent.types.mcp import ElicitationRequest
 from desktop_agent.types.provider_events import ContentDelta
+from tests.desktop_agent.mcp.reference_servers import node_server
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.shell.mcp.everything import TITLE, calls, command, dialog, result, turn_on
 
 DONE = Turn(ContentDelta("done"))
+
+
+@pytest.fixture(autouse=True)
+def server_is_there():
+    """Skip where it cannot be had before the window opens: looking takes longer than a window may wait."""
+    node_server("everything")
 
 
 def click(button):
