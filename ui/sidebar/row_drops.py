@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject
-from PySide6.QtGui import QDropEvent
+from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt
+from PySide6.QtGui import QDropEvent, QMouseEvent
 from PySide6.QtWidgets import QListView
 
 from ui.sidebar.conversation_model import ConversationModel, ModelIndex, dragged_rows
@@ -36,6 +36,9 @@ class RowDrops(QObject):
         if event.type() == QEvent.Type.DragLeave:
             self._show_target(_NO_INDEX)
             return False
+        if event.type() == QEvent.Type.MouseMove and isinstance(event, QMouseEvent):
+            self._begin_drag(event)
+            return False
         # Entering and moving are events of dropping, too.
         if not isinstance(event, QDropEvent):
             return super().eventFilter(watched, event)
@@ -50,6 +53,17 @@ class RowDrops(QObject):
         if place is not None:
             self._drop(*dragged_rows(event.mimeData()), place.id)
         return True
+
+    def _begin_drag(self, event: QMouseEvent) -> None:
+        """Begin to drag the pressed row also where no row is selected: Qt does not, and `startDrag` selects it."""
+        view, state = self._view, QListView.State
+        is_pressed = event.buttons() == Qt.MouseButton.LeftButton and view.state() == state.NoState
+        if (
+            is_pressed
+            and not view.selectedIndexes()
+            and view.indexAt(event.position().toPoint()) == view.currentIndex()
+        ):
+            view.setState(state.DraggingState)
 
     def _target_of(self, event: QDropEvent) -> QModelIndex:
         index = self._view.indexAt(event.position().toPoint())

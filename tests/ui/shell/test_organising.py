@@ -1,8 +1,8 @@
 """Folders, pins, the archive, tags, copies and marked conversations in the whole window."""
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QListView, QMenu, QPushButton, QToolButton
 
@@ -14,6 +14,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from ui.shell.commands.menu_bar import MenuBar
+from ui.sidebar.conversation_rows import ConversationView
 from ui.sidebar.organising import OrganisePresenter
 from ui.style.list_rows import RowRole
 
@@ -226,6 +227,34 @@ def test_what_was_clicked_is_marked_with_the_next_before_it_is_open(on_screen):
         assert selected(screen) == ["b", "a"]
         await until(lambda: screen.conversation.title == "a")
         assert selected(screen) == ["b", "a"]
+
+    on_screen(work)
+
+
+def test_a_row_is_dragged_while_none_is_selected(on_screen, monkeypatch):
+    dragged = []
+
+    def begin(view, _actions):
+        dragged.append(view.rows.id_at(view.currentIndex().row()))
+
+    monkeypatch.setattr(ConversationView, "startDrag", begin)
+
+    async def work(screen):
+        await stored(screen, "a", "b")
+        await listed(screen, "Today", "b", "a")
+        view = rows(screen)
+        assert selected(screen) == []
+        index = index_of(screen, "a")
+        place = view.visualRect(index).center()
+        QTest.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        for step in (2, 60):
+            there = QPointF(place + QPoint(0, step))
+            glob = QPointF(view.viewport().mapToGlobal(there.toPoint()))
+            left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+            event = QMouseEvent(QEvent.Type.MouseMove, there, glob, Qt.MouseButton.NoButton, left, none)
+            QApplication.sendEvent(view.viewport(), event)
+        QTest.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=place + QPoint(0, 60))
+        assert dragged == [view.rows.id_at(index.row())]
 
     on_screen(work)
 
