@@ -58,11 +58,11 @@ class RowDrops(QObject):
         """Begin to drag the pressed row also where no row is selected: Qt does not, and `startDrag` selects it."""
         view, state = self._view, QListView.State
         is_pressed = event.buttons() == Qt.MouseButton.LeftButton and view.state() == state.NoState
-        if (
-            is_pressed
-            and not view.selectedIndexes()
-            and view.indexAt(event.position().toPoint()) == view.currentIndex()
-        ):
+        # A press with Ctrl or Shift marks, and Qt has not seen it.
+        if not is_pressed or view.selectedIndexes() or event.modifiers():
+            return
+        index = view.indexAt(event.position().toPoint())
+        if index.isValid() and index == view.currentIndex():
             view.setState(state.DraggingState)
 
     def _target_of(self, event: QDropEvent) -> QModelIndex:

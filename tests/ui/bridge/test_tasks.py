@@ -96,3 +96,31 @@ def test_nothing_begins_after_the_end(in_loop):
 
     in_loop(work())
     assert began == []  # and no warning of a coroutine that was never awaited
+
+
+def test_a_part_tells_when_it_is_idle_and_ends_with_all(in_loop):
+    told, ended = [], []
+
+    async def work():
+        tasks = BackgroundTasks(told.append)
+        go_on = asyncio.Event()
+        first, second = tasks.part(), tasks.part()
+
+        async def waits():
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append("second")
+
+        first.start(go_on.wait())
+        second.start(waits())
+        first.when_idle(lambda: told.append("idle"))
+        await asyncio.sleep(0)
+        assert told == []
+        go_on.set()
+        await asyncio.sleep(0.01)
+        assert told == ["idle"]
+        await tasks.close()
+        assert ended == ["second"]
+
+    in_loop(work())
