@@ -49,6 +49,8 @@ class MenuBar(QMenuBar):
             more.installEventFilter(self)
         self._fit()
         window.setMenuBar(self)
+        # The layout would do it in a later event, and Alt is lost until then.
+        self.show()
         # The first thing of the window, for assistive technology.
         self.lower()
         app = QApplication.instance()

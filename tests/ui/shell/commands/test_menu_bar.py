@@ -8,7 +8,7 @@ from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from ui.shell.commands.action import window_actions
-from ui.shell.commands.menu_bar import MenuBar
+from ui.shell.commands.menu_bar import MenuBar, MenuBarPresenter
 
 
 async def bar_of(screen):
@@ -113,6 +113,22 @@ def test_alt_alone_leads_into_it_and_back(on_screen, qt_messages):
         QTest.keyClick(menu(bar, "File"), Qt.Key.Key_Alt)
         await until(lambda: bar.height() == 0)
         assert screen.window.focusWidget() is screen.editor
+
+    on_screen(work)
+
+
+def test_alt_works_in_the_moment_it_is_built(on_screen, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+
+    async def work(screen):
+        screen.window.activateWindow()
+        screen.editor.setFocus()
+        await until(screen.editor.hasFocus)
+        bar = screen.window.findChild(MenuBarPresenter).build()
+        QTest.keyClick(screen.editor, Qt.Key.Key_Alt)
+        await until(menu(bar, "File").isVisible)
+        QTest.keyClick(menu(bar, "File"), Qt.Key.Key_Alt)
+        await until(lambda: bar.height() == 0)
 
     on_screen(work)
 
