@@ -7,6 +7,7 @@ from desktop_agent.types.messages import Message
 from tests.fakes.transcript_view import Standing
 from ui.transcript.input import links
 from ui.transcript.markdown.inline import FOOTNOTE_TARGET
+from ui.transcript.rows import block_factory
 from ui.transcript.rows.block_factory import LazySection, SplittingSection
 from ui.transcript.rows.row_factory import make_row
 
@@ -39,7 +40,8 @@ def test_one_that_is_used_again_is_the_last(ways):
     assert labels(ways) == ["a", "c"]
 
 
-def test_a_footnote_in_the_first_section_of_a_very_long_text_is_found(qtbot):
+def test_a_footnote_in_the_first_section_of_a_very_long_text_is_found(qtbot, monkeypatch):
+    monkeypatch.setattr(block_factory, "_FIRST_SLICE", 0)
     text = "[^n]: The note.\n\n" + "Some words of a paragraph.\n\n" * 12_000 + "The word[^n]."
     standing = Standing(qtbot)
     row = make_row(Transcript([Message.assistant(text)])[0], standing.rows.render_context, 600)
