@@ -29,6 +29,8 @@ from ui.bridge.desktop.licences import (
 )
 
 OURS = ("desktop_agent", "ui", "resources")
+UNPACKED_PYSIDE = ("shiboken6", "files.dir")
+"""Comes out of a library of PySide6: packaging/desktop-agent.spec."""
 PYTHONS_FILES = re.compile(
     r"base_library\.zip|(lib)?python3[^/]*|lib-dynload|_sysconfigdata_[^/]*|vcruntime.*\.dll|api-ms-.*\.dll"
 )
@@ -53,6 +55,8 @@ def components_of(folder: Path) -> list[Component]:
         found = recorded.get(str(path)) or recorded.get(str(path.with_suffix(".py")))
         if path.parts[0].split("-")[0] in OURS:
             found = distribution(PROGRAM)
+        elif path.parts[:2] == UNPACKED_PYSIDE:
+            found = distribution("shiboken6")
         if found is not None:
             owners[canonical_name(found.metadata["Name"])] = found
         elif not is_pythons(path) and not is_pyinstallers(path):

@@ -56,4 +56,6 @@ echo "Installing what $lock lists"
 $pip install -qq --no-deps --require-hashes -r "$lock" </dev/null
 $pip install -qq --no-deps --no-build-isolation --editable . </dev/null
 packaging/step.sh "packages" $pip check </dev/null
+# PySide6 compiles a part of itself at each start, unless it lies unpacked beside it.
+SBK_EMBED=0 "$venv/bin/python" -c "import PySide6.QtCore" </dev/null
 echo "$state" >"$stamp"
