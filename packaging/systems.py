@@ -42,8 +42,6 @@ mount -t devpts -o newinstance,ptmxmode=666 devpts dev/pts
 mount -t tmpfs -o mode=1777 tmpfs dev/shm
 ln -s pts/ptmx dev/ptmx
 ln -s /proc/self/fd dev/fd
-# What an installer writes. Without it Debian 12 does not know its own name.
-[ -e etc/hosts ] || printf '127.0.0.1 localhost\n::1 localhost\n' > etc/hosts
 touch etc/resolv.conf
 mount --bind /etc/resolv.conf etc/resolv.conf
 mount --bind "$authorities" "${authorities#/}"
@@ -99,6 +97,8 @@ def make_root(suite: str, root: Path, address: str, packages: str = PACKAGES) ->
     # A mirror that is a copy of one day counts as expired some days later.
     options = ("--variant=apt", f"--include={packages}", '--aptopt=Acquire::Check-Valid-Until "false"', "--quiet")
     subprocess.run(("mmdebstrap", *options, suite, partial, address), check=True)
+    # What an installer writes. Without it Debian 12 does not know its own name.
+    (partial / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n", encoding="ascii")
     partial.rename(root)
 
 
