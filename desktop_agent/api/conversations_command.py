@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -105,7 +105,7 @@ async def _query(history: History, arguments: _Arguments) -> SearchQuery:
         tag=None if arguments.tag is None else await history.find_tag(arguments.tag),
         program=None if arguments.program is None else reader_of(arguments.program).program,
     )
-    if query == SearchQuery():
+    if replace(query, text=query.text.strip()) == SearchQuery():
         raise WrongUse("There is nothing to look for.", "Name words, or a filter: see `search --help`.")
     return query
 

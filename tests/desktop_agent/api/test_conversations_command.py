@@ -205,8 +205,10 @@ def test_filters_narrow_a_search(terminal: Terminal, data: Path, words: tuple[st
 
 def test_a_search_for_nothing_is_refused_and_a_filter_alone_finds_the_newest(terminal: Terminal) -> None:
     assert terminal.json("search", "--role", "user")[0]["conversation_id"] == "imported"
-    code, _, err = terminal.run("search")
-    assert (code, "There is nothing to look for." in err) == (2, True)
+    assert terminal.json("search", " ", "--role", "user")[0]["conversation_id"] == "imported"
+    for words in ((), ("",), ("   ",), (" ", "\t")):
+        code, out, err = terminal.run("search", *words)
+        assert (code, out, "There is nothing to look for." in err) == (2, "", True)
 
 
 def test_a_search_without_results_says_so(terminal: Terminal) -> None:
