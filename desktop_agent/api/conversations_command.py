@@ -116,7 +116,8 @@ def _print_hits(conversations: Sequence[ConversationHits]) -> None:
         id_ = conversation.conversation_id if origin is None else f"{conversation.program_title}: {origin.id}"
         _print(f"{id_}  {conversation.title or UNTITLED}")
         for hit in conversation.hits:
-            _print(f"    {hit.at.astimezone():%Y-%m-%d}  {hit.role}: {hit.snippet}")
+            who = "note" if hit.is_note else hit.role
+            _print(f"    {hit.at.astimezone():%Y-%m-%d}  {who}: {hit.snippet}")
 
 
 async def _show(arguments: _Arguments) -> int:

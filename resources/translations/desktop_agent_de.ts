@@ -5039,6 +5039,10 @@ Aufwärts zu: {1}</translation>
         <translation>Anhang</translation>
     </message>
     <message>
+        <source>Note</source>
+        <translation>Hinweis</translation>
+    </message>
+    <message>
         <source>You</source>
         <translation>Sie</translation>
     </message>
@@ -11591,6 +11595,10 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
         <translation>Code: {0}</translation>
     </message>
     <message>
+        <source>Tool call: {0}</source>
+        <translation>Werkzeugaufruf: {0}</translation>
+    </message>
+    <message>
         <source>Copied</source>
         <translation>Kopiert</translation>
     </message>
@@ -12169,10 +12177,6 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     <message>
         <source>Unknown</source>
         <translation>Unbekannt</translation>
-    </message>
-    <message>
-        <source>Tool call: {0}</source>
-        <translation>Werkzeugaufruf: {0}</translation>
     </message>
     <message>
         <source>Review</source>

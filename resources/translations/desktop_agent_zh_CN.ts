@@ -5038,6 +5038,10 @@ Go up to: {1}</source>
         <translation>附件</translation>
     </message>
     <message>
+        <source>Note</source>
+        <translation>备注</translation>
+    </message>
+    <message>
         <source>You</source>
         <translation>您</translation>
     </message>
@@ -11590,6 +11594,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>代码：{0}</translation>
     </message>
     <message>
+        <source>Tool call: {0}</source>
+        <translation>工具调用：{0}</translation>
+    </message>
+    <message>
         <source>Copied</source>
         <translation>已复制</translation>
     </message>
@@ -12168,10 +12176,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Unknown</source>
         <translation>未知</translation>
-    </message>
-    <message>
-        <source>Tool call: {0}</source>
-        <translation>工具调用：{0}</translation>
     </message>
     <message>
         <source>Review</source>

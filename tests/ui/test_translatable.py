@@ -411,6 +411,7 @@ def test_the_sidebar(qtbot, marked):
     hits = (
         SearchHit("m", Role.USER, datetime.now(UTC), SearchPlace.TEXT, "ω"),
         SearchHit("m", Role.ASSISTANT, datetime.now(UTC), SearchPlace.TEXT, "ω"),
+        SearchHit("m", Role.USER, datetime.now(UTC), SearchPlace.TEXT, "ω", is_note=True),
         SearchHit("m", Role.TOOL, datetime.now(UTC), SearchPlace.CALLS, "ω"),
         SearchHit("m", Role.USER, datetime.now(UTC), SearchPlace.ATTACHMENTS, "ω"),
     )

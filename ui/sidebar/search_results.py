@@ -155,10 +155,12 @@ def _who(hit: SearchHit) -> str:
             return translate("SearchResults", "File written")
         case SearchPlace.ATTACHMENTS:
             return translate("SearchResults", "Attachment")
+        case _ if hit.is_note:
+            return translate("SearchResults", "Note")
+        case _ if hit.role is Role.USER:
+            return translate("SearchResults", "You")
         case _:
-            return (
-                translate("SearchResults", "You") if hit.role is Role.USER else translate("SearchResults", "Assistant")
-            )
+            return translate("SearchResults", "Assistant")
 
 
 def words_to_mark(query: SearchQuery, hit: SearchHit) -> str:

@@ -22,13 +22,13 @@ from desktop_agent.storage.search.index_file import FOUND_INDEX_NAME, INDEX_NAME
 from desktop_agent.storage.search.index_reader import (
     Found,
     FoundConversation,
+    FoundMessage,
     IndexReader,
     SearchStopped,
 )
 from desktop_agent.storage.search.indexer import Indexer
 from desktop_agent.storage.search.query_plan import is_placed
 from desktop_agent.storage.search.searchable_text import plain_text
-from desktop_agent.storage.search.snippets import Snippet
 from desktop_agent.types.folders import folder_paths
 from desktop_agent.types.messages import Role
 from desktop_agent.types.search import ConversationHits, SearchChoices, SearchHit, SearchQuery, SearchResults
@@ -220,7 +220,7 @@ def _current_hits(
         if row is None:
             continue
         hits = tuple(
-            _hit(message.snippet, *messages[message.number][:3])
+            _hit(message, *messages[message.number][:3])
             for message in conversation.messages
             if message.number in messages and messages[message.number][3] == conversation.number
         )
@@ -243,15 +243,16 @@ def _is_within(created_at: int, updated_at: int, query: SearchQuery) -> bool:
     return is_after and (query.until is None or created_at < to_microseconds(query.until))
 
 
-def _hit(snippet: Snippet, id_: Any, role: Any, created_at: Any) -> SearchHit:
+def _hit(found: FoundMessage, id_: Any, role: Any, created_at: Any) -> SearchHit:
     word = text_of(role)
     return SearchHit(
         text_of(id_),
         Role(word) if word in set(Role) else Role.ASSISTANT,
         _moment(text_of(created_at)),
-        snippet.place,
-        snippet.text,
-        snippet.matches,
+        found.snippet.place,
+        found.snippet.text,
+        found.snippet.matches,
+        found.is_note,
     )
 
 

@@ -278,7 +278,7 @@ def _message_hits(connection: sqlite3.Connection, found: FoundConversation) -> I
             id_, role, at = cursor.fetchone()
         snippet = message.snippet
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at)
-        yield SearchHit(id_, Role(role), moment, snippet.place, snippet.text, snippet.matches)
+        yield SearchHit(id_, Role(role), moment, snippet.place, snippet.text, snippet.matches, message.is_note)
 
 
 def _is_within(created_at: int, updated_at: int, query: SearchQuery) -> bool:

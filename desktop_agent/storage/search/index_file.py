@@ -31,6 +31,7 @@ from desktop_agent.storage.search.searchable_text import (
     has_file_written,
     has_image,
     has_tool_call,
+    is_note,
     plain_text,
     searchable_text,
 )
@@ -40,9 +41,9 @@ from desktop_agent.types.messages import Message
 INDEX_NAME = "search.sqlite3"
 FOUND_INDEX_NAME = "search-found.sqlite3"
 """Of conversations that other programs have on this disk; see `found_index`."""
-FORMAT = 3
+FORMAT = 4
 """One more with every change of the tables or of how texts are split. An index of another format is made anew."""
-HAS_IMAGE, HAS_TOOL_CALL, HAS_FILE_WRITTEN = 1, 2, 4
+HAS_IMAGE, HAS_TOOL_CALL, HAS_FILE_WRITTEN, IS_NOTE = 1, 2, 4, 8
 _SHARD_BITS = 13
 _PAGE_SIZE = 8192
 """Compressed texts fill larger pages better: 5 % less than with 4,096."""
@@ -263,6 +264,7 @@ class IndexWriter:
         flags |= HAS_FILE_WRITTEN * has_file_written(message)
         if not flags and not any(text.parts):
             return text
+        flags |= IS_NOTE * is_note(message)
         model = None if message.model is None else plain_text(message.model)
         pieces = self._insert_text(number, text) if any(text.parts) else (None, None)
         self._connection.execute(

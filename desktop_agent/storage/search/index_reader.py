@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from desktop_agent.storage.open_files import FileIdentity, file_identity
-from desktop_agent.storage.search.index_file import connect_index, is_current, read_pieces
+from desktop_agent.storage.search.index_file import IS_NOTE, connect_index, is_current, read_pieces
 from desktop_agent.storage.search.query_plan import (
     MatchPlan,
     conversation_filter,
@@ -57,6 +57,7 @@ class FoundMessage:
     conversation: int
     at: int
     score: float
+    is_note: bool = False
     snippet: Snippet = NO_SNIPPET
 
 
@@ -278,7 +279,7 @@ class _Search:
         most = _MAX_OF_ONE if self._query.conversation_id is None else MAX_RANKED
         room = MAX_RANKED
         has_more = False
-        for count, (number, conversation, at, rank) in enumerate(self._rows(), 1):
+        for count, (number, conversation, at, rank, flags) in enumerate(self._rows(), 1):
             if room == 0 or count > _MAX_SEEN:
                 return groups, True
             group = groups.setdefault(conversation, [])
@@ -288,13 +289,14 @@ class _Search:
             room -= 1
             self._conversations = len(groups)
             self._best = max(self._best, -rank)
-            group.append(FoundMessage(number, conversation, at, -rank * _recency(at, today) if self._terms else 0.0))
+            score = -rank * _recency(at, today) if self._terms else 0.0
+            group.append(FoundMessage(number, conversation, at, score, is_note=bool(flags & IS_NOTE)))
         return groups, has_more
 
-    def _rows(self) -> Iterator[tuple[int, int, int, float]]:
+    def _rows(self) -> Iterator[tuple[int, int, int, float, int]]:
         if not self._terms:
             yield from self._connection.execute(
-                "SELECT d.number, d.conversation, d.at, 0.0 FROM documents d"  # noqa: S608  constants
+                "SELECT d.number, d.conversation, d.at, 0.0, d.flags FROM documents d"  # noqa: S608  constants
                 f" CROSS JOIN conversations c ON c.number = d.conversation WHERE {self._filter}"
                 " ORDER BY d.number DESC",
                 self._values,
@@ -312,12 +314,12 @@ class _Search:
                 return
             yield from self._shard_rows(f"words_{shard}", plan)
 
-    def _shard_rows(self, table: str, plan: MatchPlan) -> Iterator[tuple[int, int, int, float]]:
+    def _shard_rows(self, table: str, plan: MatchPlan) -> Iterator[tuple[int, int, int, float, int]]:
         # One statement for all plans: preparing one takes as long as a rare word's rows in its table.
         matching = f"{table}.rowid IN (SELECT rowid FROM {table} WHERE {table} MATCH ?)"  # noqa: S608  a number
         yield from self._connection.execute(
             f"SELECT {table}.rowid, d.conversation, d.at,"  # noqa: S608  numbers and constants
-            f" iif(?, bm25({table}, {_WEIGHTS}), -1.0) - iif(? IS NULL, 0.0, {_WHOLE_WORD} * ({matching}))"
+            f" iif(?, bm25({table}, {_WEIGHTS}), -1.0) - iif(? IS NULL, 0.0, {_WHOLE_WORD} * ({matching})), d.flags"
             f" FROM {table} CROSS JOIN documents d ON d.number = {table}.rowid"
             " CROSS JOIN conversations c ON c.number = d.conversation"
             # All words with a beginning are gathered at once, and only where the rest matches: "+".

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from desktop_agent.storage.conversation_rows import to_microseconds
-from desktop_agent.storage.search.index_file import HAS_FILE_WRITTEN, HAS_IMAGE, HAS_TOOL_CALL
+from desktop_agent.storage.search.index_file import HAS_FILE_WRITTEN, HAS_IMAGE, HAS_TOOL_CALL, IS_NOTE
 from desktop_agent.storage.search.searchable_text import plain_text
 from desktop_agent.storage.search.text_analysis import Term, is_unspaced
 from desktop_agent.types.search import SearchPlace, SearchQuery
@@ -93,7 +93,7 @@ def message_filter(query: SearchQuery) -> tuple[str, list[Any]]:
         conditions.append("coalesce(d.model, c.model) = ?")
         values.append(plain_text(query.model))
     if query.roles:
-        conditions.append(f"d.role IN ({', '.join('?' * len(query.roles))})")
+        conditions.append(f"d.role IN ({', '.join('?' * len(query.roles))}) AND NOT d.flags & {IS_NOTE}")
         values += sorted(query.roles)
     in_files = query.places == frozenset({SearchPlace.FILES})
     flags = {HAS_IMAGE: query.has_image, HAS_TOOL_CALL: query.has_tool_call, HAS_FILE_WRITTEN: in_files}

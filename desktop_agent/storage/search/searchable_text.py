@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from desktop_agent.storage.search.text_analysis import split_text
 from desktop_agent.types.blocks import Image, Json, ServerStep, Text, ToolResult, ToolUse
-from desktop_agent.types.messages import Message
+from desktop_agent.types.messages import Message, Role
 
 MAX_PART_CHARACTERS = 4 * 1024 * 1024
 """How much of each part of a message is indexed, from its beginning: more than any model reads at once."""
@@ -87,6 +87,11 @@ def has_tool_call(message: Message) -> bool:
 def has_file_written(message: Message) -> bool:
     """Return whether it has a call that writes a file."""
     return any(isinstance(block, ToolUse) and _writes_file(block) for block in message.blocks)
+
+
+def is_note(message: Message) -> bool:
+    """Return whether the program put it among the prompts."""
+    return message.role is Role.USER and message.injected_by is not None
 
 
 # Our own tools, whose names the readers of other programs' histories give to theirs; and what MCP servers offer, whose

@@ -18,6 +18,7 @@ from desktop_agent.api.history import History
 from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import StorageFailed, WrongUse
+from desktop_agent.types.messages import Message
 from desktop_agent.types.preferences import HistoryPreferences, Preferences
 from desktop_agent.types.search import SearchResults
 from tests.desktop_agent.exchange.readers.foreign_homes import CLAUDE_SESSION, claude_session, write_lines
@@ -201,6 +202,19 @@ def test_filters_narrow_a_search(terminal: Terminal, data: Path, words: tuple[st
     asyncio.run(organise())
     found = terminal.json("search", "beginning", *words)
     assert [conversation["conversation_id"] for conversation in found] == (["imported"] if is_found else [])
+
+
+def test_a_note_of_the_program_is_no_word_of_the_person(terminal: Terminal, data: Path) -> None:
+    async def note() -> None:
+        store = await Store.open(data)
+        message = Message.user("walrus files were undone").model_copy(update={"injected_by": "undo"})
+        made = await store.create_conversation(title="Undone")
+        await store.commit(made.id, message)
+        await store.close()
+
+    asyncio.run(note())
+    assert "  note: walrus files were undone\n" in terminal.run("search", "walrus")[1]
+    assert terminal.json("search", "walrus", "--role", "user") == []
 
 
 def test_a_search_for_nothing_is_refused_and_a_filter_alone_finds_the_newest(terminal: Terminal) -> None:

@@ -25,9 +25,9 @@ from desktop_agent.exchange.readers.claude_code import ClaudeCodeReader
 from desktop_agent.exchange.readers.codex import CodexReader
 from desktop_agent.exchange.readers.reader import HistoryReader, Machine
 from desktop_agent.storage.search import found_indexer
-from desktop_agent.storage.search.found_index import FoundEntry, FoundIndexWriter
+from desktop_agent.storage.search.found_index import FoundEntry, FoundIndexWriter, find_hits
 from desktop_agent.storage.search.found_indexer import FoundIndexer
-from desktop_agent.storage.search.index_file import FOUND_INDEX_NAME
+from desktop_agent.storage.search.index_file import FOUND_INDEX_NAME, connect_index
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import Message
 from desktop_agent.types.search import SearchPlace, SearchQuery, SearchResults
@@ -583,3 +583,16 @@ def test_a_conversation_that_is_put_off_leaves_nothing_and_hinders_nothing(tmp_p
     assert writer.put(entry, [Message.user("harbour")], lambda: None) == 7
     assert list(writer.indexed()) == [("p", "1")]
     writer.close()
+
+
+def test_a_note_in_another_programs_conversation_is_known_as_such(tmp_path: Path) -> None:
+    writer = FoundIndexWriter(tmp_path / FOUND_INDEX_NAME)
+    at = datetime(2026, 5, 1, tzinfo=UTC)
+    note = Message.user("look at the harbour").model_copy(update={"injected_by": "subagent"})
+    entry = FoundEntry(("p", "1"), "found-1", "", at, at, "1")
+    writer.put(entry, [Message.user("harbour"), note], go_on)
+    writer.close()
+    with closing(connect_index(tmp_path / FOUND_INDEX_NAME, "mode=ro")) as db:
+        hits = find_hits(db, SearchQuery("harbour"), 30, lambda: False, {"p": "P"}, 0.0).hits
+    ((_, conversation),) = hits
+    assert {hit.snippet: hit.is_note for hit in conversation.hits} == {"harbour": False, note.text: True}

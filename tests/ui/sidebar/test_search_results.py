@@ -14,8 +14,8 @@ NOON = datetime(2026, 5, 20, 12, 0).astimezone()
 QUERY = SearchQuery("jam")
 
 
-def hit(snippet="Plum jam", matches=((5, 8),), id_="m1", role=Role.USER, place=SearchPlace.TEXT):
-    return SearchHit(id_, role, NOON, place, snippet, matches)
+def hit(snippet="Plum jam", matches=((5, 8),), id_="m1", role=Role.USER, place=SearchPlace.TEXT, is_note=False):
+    return SearchHit(id_, role, NOON, place, snippet, matches, is_note)
 
 
 def group(*hits, title="Preserves", count=None):
@@ -52,6 +52,7 @@ def test_each_conversation_has_its_messages_under_it_and_a_way_to_all_of_them():
         (hit(role=Role.ASSISTANT), "Assistant"),
         (hit(role=Role.TOOL, place=SearchPlace.CALLS), "Tool call"),
         (hit(place=SearchPlace.ATTACHMENTS), "Attachment"),
+        (hit(is_note=True), "Note"),
     ],
 )
 def test_who_said_it(found, who):

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -195,6 +196,18 @@ async def test_filters(store: Store) -> None:
         SearchQuery(): ["call", "answer", "picture", "old"],
     }
     assert {query: await conversations(store, query) for query in expected} == expected
+
+
+async def test_a_note_of_the_program_is_known_as_such_and_said_by_nobody(store: Store) -> None:
+    note = Message.user("harbour files were undone").model_copy(update={"injected_by": "undo"})
+    await talk(store, Message.user("the harbour"), note, Message.assistant("harbour"))
+    for query in (SearchQuery("harbour"), SearchQuery()):
+        (conversation,) = (await found(store, query)).conversations
+        notes = {hit.snippet: hit.is_note for hit in conversation.hits}
+        assert notes == {"the harbour": False, note.text: True, "harbour": False}
+    said = replace(query, roles=frozenset({Role.USER}))
+    (conversation,) = (await found(store, said)).conversations
+    assert [hit.snippet for hit in conversation.hits] == ["the harbour"]
 
 
 async def test_a_search_is_narrowed_to_a_folder_and_a_tag(store: Store) -> None:
