@@ -85,8 +85,11 @@ def has_tool_call(message: Message) -> bool:
 
 
 def has_file_written(message: Message) -> bool:
-    """Return whether it has a call that writes a file."""
-    return any(isinstance(block, ToolUse) and _writes_file(block) for block in message.blocks)
+    """Return whether it has a call that writes a file, and says which or what."""
+    return any(
+        isinstance(block, ToolUse) and _writes_file(block) and bool(block.input or block.malformed)
+        for block in message.blocks
+    )
 
 
 def is_note(message: Message) -> bool:

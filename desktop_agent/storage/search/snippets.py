@@ -38,16 +38,16 @@ NO_SNIPPET = Snippet(SearchPlace.TEXT, "")
 
 
 def make_snippet(pieces: Iterable[SearchableText], terms: Sequence[Term], places: frozenset[SearchPlace]) -> Snippet:
-    """Return the line around a match, of the first piece and place that has one; else the beginning of the text.
+    """Return the line around a match, of the first piece and place that has one; else the beginning of the first place.
 
-    The match is the first one of the longest term that is there, which says most.
+    No places: all of them. The match is the first one of the longest term that is there, which says most.
     """
     longest_first = sorted(terms, key=lambda term: -sum(map(len, term.pieces)))
     beginning: tuple[SearchPlace, str] | None = None
     for part in _parts(pieces):
-        beginning = beginning or (part.place, part.text)
         if places and part.place not in places:
             continue
+        beginning = beginning or (part.place, part.text)
         matcher = _Matcher(part.text)
         for term in longest_first:
             for match in matcher.matches(term, 0, len(part.text)):

@@ -328,11 +328,14 @@ async def test_what_calls_wrote_into_files_is_found_by_itself(store: Store) -> N
 
     await talk(store, asked("write_file", path="a.py", content="needle = 1"), title="Written")
     await talk(store, asked("files__edit_file", path="b.py", new_text="needle"), title="Edited")
+    await talk(store, asked("write_file"), title="Wrote nothing")
     await talk(store, asked("search_text", pattern="needle"), title="Looked for")
     await talk(store, Message.user("needle in write_file"), title="Said")
     in_files = frozenset({SearchPlace.FILES})
     assert sorted(await conversations(store, SearchQuery("needle", places=in_files))) == ["Edited", "Written"]
     assert sorted(await conversations(store, SearchQuery("", places=in_files))) == ["Edited", "Written"]
+    for words in ("needle", ""):
+        assert {place for _, place, _ in await hits(store, SearchQuery(words, places=in_files))} == {"files"}
     in_calls = SearchQuery("needle", places=frozenset({SearchPlace.CALLS}))
     assert sorted(await conversations(store, in_calls)) == ["Edited", "Looked for", "Written"]
     assert len(await conversations(store, "needle")) == 4
