@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 from weakref import WeakSet
 
-from desktop_agent.storage.files import file_error, make_private_folder
-from desktop_agent.types.errors import LocksRefused
+from desktop_agent.storage.files import NO_ROOM_ERRNOS, file_error, make_private_folder
+from desktop_agent.types.errors import LocksRefused, StorageFailed
 
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
 _MAX_HOLDER_BYTES = 4096
@@ -135,7 +135,7 @@ class FileLock:
                 if self._handle is None or self._is_still_there(self._handle):
                     return RetakeResult.NOT_NEEDED
             except OSError as error:
-                raise file_error(error, self._path) from error
+                raise self._refusal(error) from error
             handle = self._open_locked()
             if handle is None:
                 return RetakeResult.REFUSED
@@ -179,7 +179,7 @@ class FileLock:
             try:
                 handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             except OSError as error:
-                raise file_error(error, self._path) from error
+                raise self._refusal(error) from error
             try:
                 if not _lock(handle):
                     os.close(handle)
@@ -190,8 +190,14 @@ class FileLock:
                 os.close(handle)
                 if error.errno in _NO_LOCKS:
                     raise LocksRefused.of(str(self._path.parent), f"{error.strerror}: {self._path}") from error
-                raise file_error(error, self._path) from error
+                raise self._refusal(error) from error
             os.close(handle)
+
+    def _refusal(self, error: OSError) -> StorageFailed:
+        """Return the error, which names the data folder where that is what refuses: nobody knows its locks."""
+        folder = self._within or self._path.parent
+        is_here = os.access(folder, os.W_OK) and error.errno not in NO_ROOM_ERRNOS
+        return file_error(error, self._path if is_here else folder)
 
     def _is_still_there(self, handle: int) -> bool:
         """Return whether the opened file still has its name: otherwise the next process locks another file."""

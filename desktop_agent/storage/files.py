@@ -10,14 +10,14 @@ from pathlib import Path
 
 from desktop_agent.types.errors import DiskFull, Sentence, StorageFailed
 
-_NO_ROOM_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
+NO_ROOM_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 _NOT_ALLOWED_ERRNOS = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def file_error(error: OSError, path: Path) -> StorageFailed:
     """Return the typed error for what the system said about `path`."""
     detail = f"{error.strerror}: {path}"
-    if error.errno in _NO_ROOM_ERRNOS:
+    if error.errno in NO_ROOM_ERRNOS:
         return disk_full_error(path, detail)
     if error.errno in _NOT_ALLOWED_ERRNOS:
         return not_writable_error(path, detail)
@@ -42,9 +42,12 @@ def missing_error(path: Path) -> StorageFailed:
 
 
 def not_writable_error(path: Path, detail: str = "") -> StorageFailed:
-    """Return the error for missing rights to write."""
+    """Return the error for missing rights to write. It names the folder, where nothing in that can be written."""
+    # Not `Path.is_dir`, which raises where a folder may not be looked into.
+    folder = next(filter(os.path.isdir, (path, *path.parents)), path)
+    named = path if os.access(folder, os.W_OK) else folder
     return StorageFailed(
-        Sentence("“{path}” cannot be written to.", {"path": str(path)}),
+        Sentence("“{path}” cannot be written to.", {"path": str(named)}),
         "Make the folder writable, or choose another one.",
         detail=detail,
     )

@@ -180,7 +180,7 @@ async def test_a_disk_that_is_read_only_says_so(small_disk: Path) -> None:
     store = await Store.open(small_disk / "data")
     await store.close()
     remount(small_disk, "ro")
-    with pytest.raises(StorageFailed, match="cannot be written to"):
+    with pytest.raises(StorageFailed, match=f"“{small_disk}” cannot be written to"):
         await Store.open(small_disk / "new")
     # Also where a backup is restored, an export written or a copy kept: no other data folder helps there.
     assert str(file_error(OSError(errno.EROFS, "Read-only file system"), small_disk).remedy) == (

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.storage.conversation_locks import ConversationLocks
-from desktop_agent.storage.file_lock import FileLock, Holder
+from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 from desktop_agent.types.errors import ConversationInUse, LocksRefused, StorageFailed
+from tests.frame.disks import remount
 
 ROOT = Path(__file__).parents[3]
 HOLDS = """
@@ -188,6 +189,38 @@ def test_where_no_file_can_be_made_that_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StorageFailed, match="cannot be used"):
         FileLock(tmp_path / "file" / "a.lock").acquire()
+
+
+def refusal(lock: FileLock) -> str:
+    with pytest.raises(StorageFailed) as refused:
+        lock.acquire()
+    return str(refused.value.sentence)
+
+
+def test_on_a_read_only_disk_the_folder_is_named_and_not_its_lock(small_disk: Path) -> None:
+    data = small_disk / "data"
+    path = lock_path(data, "a")
+    path.parent.mkdir(parents=True)
+    remount(small_disk, "ro")
+    assert refusal(FileLock(path, data)) == f"“{data}” cannot be written to."
+    assert refusal(FileLock(path)) == f"“{path.parent}” cannot be written to."
+
+
+def test_what_refuses_a_lock_is_named(tmp_path: Path, monkeypatch) -> None:
+    path = lock_path(tmp_path, "a")
+    path.parent.mkdir()
+    code = errno.EACCES
+
+    def refuse(*_: object) -> int:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "open", refuse)
+    # Such as one that root has made.
+    assert refusal(FileLock(path, tmp_path)) == f"“{path}” cannot be written to."
+    monkeypatch.setattr(os, "access", lambda place, _: place != path.parent)
+    assert refusal(FileLock(path, tmp_path)) == f"“{path.parent}” cannot be written to."
+    code = errno.ENOSPC
+    assert refusal(FileLock(path, tmp_path)) == f"There is no room left on the disk of “{tmp_path}”."
 
 
 async def test_who_holds_a_conversation_is_named_with_what_to_do(tmp_path: Path) -> None:
