@@ -14,7 +14,7 @@ from ui.forms.controls import Control, text_line
 from ui.forms.form import TABLE
 from ui.settings.card_list import CardEditor
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ElidedLabel, button, label
+from ui.style.controls import ElidedLabel, FocusReturn, button, label
 from ui.style.layouts import FlowRows
 from ui.style.removal import remove_widget
 from ui.style.server_fields import (
@@ -124,6 +124,7 @@ class EndpointCard(QFrame):
         self._editor: EndpointEditor | None = None
         self._holds_key = False
         self._state = StatusLine(themes)
+        self._focus = FocusReturn(self)
         self._key = label(kind="muted")
         self._field = ApiKeyField(self.tr("API key for {0}").format(title), self.tr("Paste a new API key"))
         self._change = button(self.tr("Change key"), self._open_field, name=self.tr("Change key of {0}").format(title))
@@ -158,8 +159,9 @@ class EndpointCard(QFrame):
     def show_state(self, state: Status, sentence: Sentence | str) -> None:
         """Show how a test or a change of key goes."""
         self._state.show_state(state, sentence)
-        self._test.setEnabled(state is not Status.BUSY)
-        self._field.setEnabled(state is not Status.BUSY)
+        with self._focus.kept():
+            self._test.setEnabled(state is not Status.BUSY)
+            self._field.setEnabled(state is not Status.BUSY)
         self._for_session.setVisible(state is Status.NO_KEYRING)
         if state is Status.OK:
             self._field.clear()

@@ -12,7 +12,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import now
 from ui.bridge.backups import Backup, MigrationCopy, StoredCounts
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import button, label, set_style_property
+from ui.style.controls import FocusReturn, button, label, set_style_property
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
 from ui.style.removal import clear_layout
@@ -67,7 +67,8 @@ class StorageSettings(QWidget):
         self._new_folder: Path | None = None
         self._no_backups = label(self.tr("There is no backup yet."), "muted", wrap=True)
         self._dialog: QFileDialog | None = None
-        self._is_busy = self._is_compacting = False
+        self._is_busy = self._is_compacting = self._is_checking = False
+        self._focus = FocusReturn(self)
         self._build(themes, form)
         # Else the longest button would set the width of all, instead of breaking its words.
         self.setMinimumWidth(SPACE_L)
@@ -92,13 +93,15 @@ class StorageSettings(QWidget):
 
     def show_checking(self) -> None:
         """Show that a check is running."""
-        self._check.setEnabled(False)
+        self._is_checking = True
         self._check_state.show_state(Status.BUSY, self.tr("Checking…"))
+        self._refresh()
 
     def show_result(self, sentence: Sentence, *, is_whole: bool) -> None:
         """Show the result of a check."""
-        self._check.setEnabled(True)
+        self._is_checking = False
         self._check_state.show_state(Status.OK if is_whole else Status.ERROR, sentence)
+        self._refresh()
 
     def show_backups(self, backups: Sequence[Backup]) -> None:
         """Show the backups, the newest first; a new one is selected."""
@@ -205,13 +208,17 @@ class StorageSettings(QWidget):
         self._dialog = None
 
     def _refresh(self) -> None:
+        with self._focus.kept(self._cancel_compacting if self._is_compacting else self._cancel):
+            self._update_buttons()
+
+    def _update_buttons(self) -> None:
         self._backup.setEnabled(not self._is_busy)
         self._restore.setEnabled(not self._is_busy and bool(self._backups.selectedItems()))
         self._restore.setVisible(self._backups.count() > 0)
         self._delete.setEnabled(self._restore.isEnabled())
         self._delete.setVisible(self._backups.count() > 0)
         self._compact.setEnabled(not self._is_busy)
-        self._check.setEnabled(not self._is_compacting)
+        self._check.setEnabled(not self._is_checking and not self._is_compacting)
         self._cancel.setVisible(self._is_busy and not self._is_compacting)
         self._cancel_compacting.setVisible(self._is_compacting)
         self._copies.setEnabled(not self._is_busy)

@@ -1,6 +1,7 @@
 """Small controls that every pane uses: labels that never read HTML, buttons that follow the theme."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QObject, QSize
@@ -16,6 +17,7 @@ from PySide6.QtWidgets import (
     QToolButton,
     QWidget,
 )
+from shiboken6 import isValid
 
 from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip, with_keys
 from ui.style.theme import ICON_SIZE, ThemeSource, icon, themed_icon
@@ -212,3 +214,32 @@ class ClearableField(QLineEdit):
 
     def _apply_theme(self) -> None:
         self._clear.setIcon(themed_icon("close", self._themes.theme, ICON_SIZE))
+
+
+class FocusReturn:
+    """Gives the keyboard back to a control of `area` that was disabled while it worked, unless the person moved it.
+
+    Qt gives it to another control, in which the person did not mean to type.
+    """
+
+    def __init__(self, area: QWidget) -> None:
+        self._area = area
+        self._worked: QWidget | None = None
+        self._stand_in: QWidget | None = None
+
+    @contextmanager
+    def kept(self, stand_in: QWidget | None = None) -> Generator[None]:
+        """Disable and enable controls within it. The keyboard goes to `stand_in` meanwhile, where that is shown."""
+        before = self._area.window().focusWidget()
+        yield
+        worked = self._worked
+        if worked is not None and (not isValid(worked) or worked.isEnabled()):
+            self._worked = None
+            if before is self._stand_in and isValid(worked) and not worked.isHidden():
+                worked.setFocus()
+        elif self._area.isAncestorOf(before) and not before.isEnabled():
+            if worked is None or before is not self._stand_in:
+                self._worked = before
+            if stand_in is not None and stand_in.isVisible():
+                stand_in.setFocus()
+            self._stand_in = self._area.window().focusWidget()

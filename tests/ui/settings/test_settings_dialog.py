@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QPushButton,
     QSpinBox,
+    QWidget,
 )
 
 from desktop_agent.types.errors import Sentence
@@ -251,6 +252,24 @@ def test_a_key_that_the_keyring_does_not_take_can_stay_in_memory(driver):
     assert driver.facts == [("session_key_submitted", "openai", SecretStr("new"))]
     driver.dialog.providers.show_state("openai", Status.OK, "Connected.")
     assert not link.isVisible()
+
+
+@pytest.mark.parametrize("name", ["Test OpenAI", "API key for OpenAI"])
+def test_the_keyboard_is_where_it_was_after_a_test_unless_the_person_moved_it(driver, name):
+    driver.dialog.show_page("providers")
+    driver.click("Change key of OpenAI")
+    show_state, other = driver.dialog.providers.show_state, driver.part(QPushButton, "Change key of OpenAI")
+    asked = next(
+        each for each in driver.dialog.findChildren(QWidget) if each.accessibleName() == name and each.isVisible()
+    )
+    for moves in (False, True):
+        asked.setFocus()
+        show_state("openai", Status.BUSY, "Asking…")
+        assert driver.dialog.focusWidget() is not asked
+        if moves:
+            other.setFocus()
+        show_state("openai", Status.ERROR, "Refused.")
+        assert driver.dialog.focusWidget() is (other if moves else asked)
 
 
 def test_a_removed_server_leaves_the_list(driver):

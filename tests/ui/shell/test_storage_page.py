@@ -74,6 +74,56 @@ def test_a_backup_is_deleted_and_the_database_is_compacted(on_screen):
     on_screen(work, HI)
 
 
+@pytest.mark.parametrize(("name", "cancel"), [("Back up now", "Cancel"), ("Compact", "Cancel compacting")])
+def test_the_keyboard_is_on_the_button_again_when_the_work_ended_unless_it_was_moved(
+    on_screen, monkeypatch, name, cancel
+):
+    async def work(screen):
+        await screen.say("One")
+        page = await page_of(screen)
+        gate, real_backup, real_compact = asyncio.Event(), backups_bridge.write_backup, backups_bridge.compact
+
+        async def held_backup(*args, **values):
+            await gate.wait()
+            return await real_backup(*args, **values)
+
+        async def held_compact(*args, **values):
+            await gate.wait()
+            return await real_compact(*args, **values)
+
+        monkeypatch.setattr(backups_bridge, "write_backup", held_backup)
+        monkeypatch.setattr(backups_bridge, "compact", held_compact)
+        for moves in (False, True):
+            gate.clear()
+            button_of(page, name).setFocus()
+            pressed(page, name)
+            await until(lambda: not button_of(page, name).isEnabled())
+            assert page.window().focusWidget() is button_of(page, cancel)
+            if moves:
+                button_of(page, "Open folder").setFocus()
+            gate.set()
+            await until(lambda: button_of(page, name).isEnabled())
+            expected = "Open folder" if moves else name
+            assert page.window().focusWidget() is button_of(page, expected)
+
+    on_screen(work, HI)
+
+
+def test_the_keyboard_is_on_the_button_again_when_all_was_checked(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        page = await page_of(screen)
+        check = button_of(page, "Check now")
+        check.setFocus()
+        pressed(page, "Check now")
+        await until(lambda: not check.isEnabled())
+        assert page.window().focusWidget() is not check
+        await until(check.isEnabled)
+        assert page.window().focusWidget() is check
+
+    on_screen(work, HI)
+
+
 def test_compacting_shows_that_it_goes_on_and_is_cancelled(on_screen, monkeypatch):
     def endless(db, _):
         db.execute("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n").fetchone()

@@ -14,7 +14,7 @@ from ui.bridge.mcp_imports import ConfigFile, ImportCandidate, ImportPreview
 from ui.settings.card_list import EditorFrame
 from ui.settings.mcp_servers.server_text import describe_connection
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import announce, button, label
+from ui.style.controls import FocusReturn, announce, button, label
 from ui.style.layouts import PartFocus
 from ui.style.read_only_text import ReadOnlyText
 from ui.style.removal import clear_layout, remove_widget
@@ -134,8 +134,9 @@ class ImportPanel(EditorFrame):
 
     def show_problem(self, sentence: Sentence) -> None:
         """Say why nothing is imported; the text stays."""
-        self._cancel.setEnabled(True)
-        self._update_view(self._preview if self._is_importing else None, show_hidden(translate_sentence(sentence)))
+        with self._focus.kept():
+            self._cancel.setEnabled(True)
+            self._update_view(self._preview if self._is_importing else None, show_hidden(translate_sentence(sentence)))
         self._is_importing = False
         announce(self, self._problem.text())
 
@@ -184,8 +185,9 @@ class ImportPanel(EditorFrame):
     def _request_import(self) -> None:
         if self._preview is not None:
             self._is_importing = True
-            self._import_button.setEnabled(False)
-            self._cancel.setEnabled(False)
+            with self._focus.kept():
+                self._import_button.setEnabled(False)
+                self._cancel.setEnabled(False)
             ids = frozenset(card.server_id for card in self._cards if card.is_selected)
             self.import_requested.emit(self._preview, ids)
 
@@ -202,6 +204,7 @@ class ImportPanel(EditorFrame):
 
     def _build_layout(self) -> None:
         self._is_importing = False
+        self._focus = FocusReturn(self)
         self.setProperty("kind", "card")
         self.setAccessibleName(self.tr("Import servers"))
         PartFocus(self, self._text)

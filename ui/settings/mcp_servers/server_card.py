@@ -14,7 +14,7 @@ from ui.settings.mcp_servers.server_log import LogPane
 from ui.settings.mcp_servers.server_text import describe_connection, describe_state
 from ui.settings.mcp_servers.tool_catalog import ToolsPane
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ElidedLabel, announce, button, label, set_style_property
+from ui.style.controls import ElidedLabel, FocusReturn, announce, button, label, set_style_property
 from ui.style.layouts import FlowRows
 from ui.style.removal import remove_widget
 from ui.style.server_fields import Status, StatusLine
@@ -134,7 +134,7 @@ class McpServerCard(Card):
         self._requests = requests
         self._title = show_hidden(server.title)
         self._shown_state: McpServerState | None = None
-        self._has_tested = False
+        self._focus = FocusReturn(self)
         self.tools: ToolsPane | None = None
         self.log: LogPane | None = None
         self._on = QCheckBox(self.tr("On"))
@@ -234,13 +234,8 @@ class McpServerCard(Card):
             self._log_button.setText(self.tr("Show log"))
 
     def _set_can_test(self, *, can: bool) -> None:
-        """Give the focus back to the button after a test, unless the person moved it."""
-        self._has_tested |= self._test.hasFocus() and not can
-        self._test.setEnabled(can)
-        if can and self._has_tested:
-            self._has_tested = False
-            if self._tools_button.hasFocus():
-                self._test.setFocus()
+        with self._focus.kept():
+            self._test.setEnabled(can)
 
     def _toggle_tools(self) -> None:
         if self.tools is not None:

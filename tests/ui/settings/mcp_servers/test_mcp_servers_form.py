@@ -173,6 +173,15 @@ def test_one_that_is_off_is_tried_all_the_same(driver):
     assert driver.part(QListView, "Tools of Files") is not None
 
 
+def test_the_keyboard_is_on_the_button_again_after_a_test(driver):
+    test = driver.part(QPushButton, "Test Files")
+    test.setFocus()
+    driver.form.card("files").show_testing()
+    assert driver.form.focusWidget() is not test
+    driver.form.card("files").show_tested(McpServerState("files", "running", tools=(tool(),)))
+    assert driver.form.focusWidget() is test
+
+
 def test_what_is_not_believed_is_said(driver):
     driver.show_state("running", tools=(tool(said=ToolClass.READ_ONLY),), unusable_tools=(Sentence("Too many tools."),))
     driver.click("Show the tools of Files")
@@ -383,6 +392,7 @@ def test_an_import_says_what_it_takes_and_what_it_refuses(driver):
     panel.show_problem(Sentence("The keyring is locked."))
     assert "The keyring is locked." in driver.words
     assert driver.part(QPushButton, "Import 1 server").isEnabled()
+    assert driver.form.focusWidget() is driver.part(QPushButton, "Import 1 server")
 
 
 def test_a_long_command_line_is_shown_whole(driver):
