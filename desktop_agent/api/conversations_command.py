@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import json
+import shlex
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -234,7 +235,7 @@ async def _restore(arguments: _Arguments) -> int:
         _print_json({"backup": asdict(before), "restored": asdict(after)})
     else:
         _print(f"In the backup: {_counted(before)}\nRestored:      {_counted(after)}")
-        _print(f"Open them with: desktop-agent --data-dir {arguments.into}")
+        _print(f"Open them with: desktop-agent --data-dir {shlex.quote(str(arguments.into))}")
     return DONE if before == after else ERROR
 
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -156,6 +157,14 @@ def test_a_backup_is_written_listed_and_restored(terminal: Terminal, data: Path,
     code, _, err = terminal.run("restore", backup["folder"], "--into", new)
     assert code == 1
     assert "not empty" in err
+
+
+def test_the_command_that_opens_what_was_restored_can_be_typed(terminal: Terminal, tmp_path: Path) -> None:
+    backup = terminal.json("backup")["folder"]
+    new = tmp_path / "what's new"
+    out = terminal.run("restore", backup, "--into", str(new))[1]
+    (command,) = re.findall("Open them with: (.*)", out)
+    assert shlex.split(command) == ["desktop-agent", "--data-dir", str(new)]
 
 
 def test_words_are_found(terminal: Terminal) -> None:
