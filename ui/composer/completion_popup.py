@@ -141,7 +141,6 @@ class PromptArgumentsDialog(QDialog):
         line.setCompleter(completer)
         if (popup := completer.popup()) is not None:
             popup.setAccessibleName(show_hidden(argument.name))
-            popup.setProperty("kind", "completions")
         line.textEdited.connect(partial(self._on_edited, argument.name))
         is_optional = not argument.required
         title = show_hidden(argument.name)

@@ -4,7 +4,7 @@ import pytest
 from pydantic import SecretStr
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
-from PySide6.QtWidgets import QLabel, QStyle, QStyleOptionComboBox
+from PySide6.QtWidgets import QCompleter, QLabel, QStyle, QStyleOptionComboBox
 
 import resources
 from desktop_agent.types.errors import Sentence
@@ -268,3 +268,21 @@ def test_the_list_of_a_choice_is_a_list_with_rows_of_the_sheet(qtbot):
     # As a menu, which it is without the sheet, it is too short for rows with padding.
     assert not box.style().styleHint(QStyle.StyleHint.SH_ComboBox_Popup, QStyleOptionComboBox(), box)
     assert box.view().sizeHintForRow(0) > box.fontMetrics().height()
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+def test_what_completes_a_field_can_be_read_also_where_qt_makes_the_field(qapp, theme):
+    style = ThemeApplier(qapp, ThemeSource(theme))
+    try:
+        # As in Qt's file dialog: nobody has given the list a property for the sheet.
+        completer = QCompleter(["alpha", "album"])
+        completer.setCompletionPrefix("al")
+        popup = completer.popup()
+        popup.ensurePolished()
+        drawn = popup.viewport().grab().toImage()
+        assert drawn.pixelColor(drawn.width() - 2, 2) == QColor(theme.window)
+        assert popup.palette().text().color() == QColor(theme.text)
+        assert popup.sizeHintForRow(0) > popup.fontMetrics().height() + 4
+    finally:
+        qapp.setStyleSheet("")
+    style.deleteLater()
