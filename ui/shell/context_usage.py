@@ -36,7 +36,8 @@ class UsageMeter(QPushButton):
         self.setAccessibleName(self.tr("Tokens and cost"))
         self.setProperty("kind", "figure")
         self.setAutoDefault(False)
-        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        # Not fixed in height: a row gets no more than its lowest fixed part, and the buttons beside it would shrink.
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         self.clicked.connect(self._show_details)
         self.hide()
 

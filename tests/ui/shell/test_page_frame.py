@@ -9,6 +9,8 @@ from desktop_agent.types.provider_events import Usage
 from ui.shell.context_usage import UsageMeter
 from ui.shell.layout import PageFrame
 from ui.style.boxes import vbox
+from ui.style.controls import IconButton
+from ui.style.style_sheet import style_sheet
 from ui.style.theme import ThemeSource
 
 
@@ -66,3 +68,19 @@ def test_the_composer_is_painted_without_the_focus_once_something_else_has_it(qt
     other.setFocus()
     qtbot.waitUntil(other.hasFocus)
     assert frame.composer.frame.property("focused") == "false"
+
+
+def test_the_figures_leave_the_buttons_before_the_title_as_high_as_they_are(qtbot):
+    themes = ThemeSource()
+    frame, meter, button = PageFrame(themes), UsageMeter(), IconButton(themes, "sidebar", "Open")
+    qtbot.addWidget(frame)
+    frame.setStyleSheet(style_sheet(themes.theme))
+    frame.add_before_title(button)
+    frame.set_content(meter, QWidget(), QWidget())
+    frame.resize(640, 400)
+    frame.show()
+    qtbot.waitUntil(lambda: button.height() >= button.sizeHint().height())
+    used = Usage(total_tokens=160)
+    meter.show_usage(used, ConversationUsage(lambda: [Message(role=Role.ASSISTANT, usage=used)]), None)
+    qtbot.waitUntil(lambda: meter.width() == meter.sizeHint().width())
+    assert button.height() >= button.sizeHint().height()
