@@ -323,10 +323,10 @@ def _summary(call: ToolUse) -> str:
 
 
 def _changed(change: tuple[str, Sequence[str]]) -> str:
-    """Return a file with the numbers of lines that are added and removed, as the window has it."""
+    """Return a file with the numbers of lines that are added and removed, as the window has it: no zeros."""
     path, lines = change
-    added, removed = (sum(line.startswith(mark) for line in lines) for mark in "+-")
-    return f"{path} +{added} \N{MINUS SIGN}{removed}"
+    counts = ((sign, sum(line.startswith(mark) for line in lines)) for mark, sign in ("++", "-\N{MINUS SIGN}"))
+    return " ".join((path, *(f"{sign}{count}" for sign, count in counts if count)))
 
 
 def _one_line(words: str) -> str:

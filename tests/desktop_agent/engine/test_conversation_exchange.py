@@ -213,8 +213,21 @@ async def test_no_export_takes_the_place_of_what_is_no_file(
         assert (tmp_path / name).is_fifo()
 
 
-async def test_the_page_shows_what_a_call_changed_in_a_file(store: Store, tmp_path: Path) -> None:
-    call = ToolUse(id="1", name="edit_file", input={"path": "a.py", "old_text": "x = 1\ny", "new_text": "x = 2\ny"})
+@pytest.mark.parametrize(
+    ("call", "summary", "lines"),
+    [
+        (
+            ToolUse(id="1", name="edit_file", input={"path": "a.py", "old_text": "x = 1\ny", "new_text": "x = 2\ny"}),
+            "a.py +1 −1",
+            "-x = 1\n+x = 2\n y",
+        ),
+        # It may have replaced a file of a thousand lines.
+        (ToolUse(id="1", name="write_file", input={"path": "a.py", "content": "x = 2\n"}), "a.py +1", "+x = 2"),
+    ],
+)
+async def test_the_page_shows_what_a_call_changed_in_a_file(
+    store: Store, tmp_path: Path, call: ToolUse, summary: str, lines: str
+) -> None:
     result = ToolResult(tool_use_id="1", outcome=Outcome.SUCCEEDED, content=(Text(text="ok"),))
     made = await store.create_conversation(title="changes")
     for message in (
@@ -225,10 +238,13 @@ async def test_the_page_shows_what_a_call_changed_in_a_file(store: Store, tmp_pa
         await store.commit(made.id, message)
     await ConversationExchange(store).export([made.id], tmp_path / "a.html", ExportFormat.HTML)
     card = LexborHTMLParser((tmp_path / "a.html").read_text("utf-8")).css_first("details.card")
-    assert card.css_first(".arguments").text() == "a.py +1 −1"
+    assert card.css_first(".arguments").text() == summary
     diff = card.css_first("figure")
-    assert (diff.css_first("figcaption").text(), diff.css_first("pre").text()) == ("a.py", "-x = 1\n+x = 2\n y")
-    assert {part.attributes["class"] for part in diff.css("span")} == {"keyword", "string"}
+    assert (diff.css_first("figcaption").text(), diff.css_first("pre").text()) == ("a.py", lines)
+    colours = {"-": "keyword", "+": "string"}
+    assert {part.attributes["class"] for part in diff.css("span")} == {
+        colours[line[0]] for line in lines.splitlines() if line[0] in colours
+    }
 
 
 async def test_an_export_through_a_link_keeps_the_link(store: Store, tmp_path: Path) -> None:

@@ -429,9 +429,14 @@ def _file_changes(name: str, arguments: dict[str, object]) -> tuple[FileChange, 
 
 def _changes_summary(name: str, arguments: dict[str, object]) -> str:
     """Return the files that a call changes, with the numbers of lines that are added and removed; else ""."""
-    changes = _file_changes(name, arguments)
-    parts = (f"{change.path} +{change.counts[0]} \N{MINUS SIGN}{change.counts[1]}" for change in changes)
+    parts = map(_change_summary, _file_changes(name, arguments))
     return truncate(one_line(" · ".join(parts), _MAX_ARGUMENTS_LENGTH * 3), _MAX_ARGUMENTS_LENGTH)
+
+
+def _change_summary(change: FileChange) -> str:
+    """Leave out a number that is 0: what was in a file that is written anew is not known."""
+    counts = zip("+\N{MINUS SIGN}", change.counts, strict=True)
+    return " ".join((change.path, *(f"{sign}{count}" for sign, count in counts if count)))
 
 
 def _arguments_summary(arguments: dict[str, object]) -> str:

@@ -204,3 +204,15 @@ def test_only_the_beginning_of_a_result_is_told(card):
     item.result = ToolResult(tool_use_id="t", content=(Text(text="a" * 50_000), Json(value=MANY)))
     row = tool_row.ToolRow(item, card.view._render_context)
     assert MAX_SPOKEN < len(row.spoken_text()) < MAX_SPOKEN + 100
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "summary"),
+    [
+        ("write_file", {"path": "a", "content": "x\ny\n"}, "a +2"),
+        ("edit_file", {"path": "a", "old_text": "x\n", "new_text": "z\ny\n"}, "a +2 \N{MINUS SIGN}1"),
+        ("apply_patch", {"patch": "*** Begin Patch\n*** Delete File: a\n*** End Patch"}, "a"),
+    ],
+)
+def test_no_lines_are_counted_that_are_not_known(name, given, summary):
+    assert tool_row._changes_summary(name, given) == summary
