@@ -354,13 +354,14 @@ class AppController:
         self._mcp.settings_requested.connect(lambda: self._settings_presenter.show().show_page("mcp"))
         self._startup.ended.connect(self.end)
         self.window.settings_requested.connect(self._settings_presenter.show)
+        self.window.page.providers_requested.connect(lambda: self._settings_presenter.show("providers"))
         self.window.model_file_requested.connect(lambda: self._settings_presenter.show("local"))
         LocalModelPresenter(self.window, self.library, self.servers)
         self.window.page.usage_meter.usage_requested.connect(self._show_usage)
         self.window.banners.add_remedy_button(
             RemedyAction.OPEN_SETTINGS,
             QCoreApplication.translate("AppController", "Open settings"),
-            lambda: self._settings_presenter.show("providers"),
+            self.window.page.providers_requested.emit,
         )
 
     def _show_call(self, approval_id: str) -> None:

@@ -88,7 +88,8 @@ _ASKS_AGAIN = frozenset({RemedyAction.RETRY, RemedyAction.GO_ON})
 class ConversationPage(QObject):
     """Fills the page frame and shows one OpenConversation at a time in it."""
 
-    settings_requested = Signal()
+    providers_requested = Signal()
+    """Show the settings of providers and keys: an error leads there."""
     connect_requested = Signal()
     review_requested = Signal()
 
@@ -340,7 +341,7 @@ class ConversationPage(QObject):
         if self._conversation is None:
             return
         if action is RemedyAction.OPEN_SETTINGS:
-            self.settings_requested.emit()
+            self.providers_requested.emit()
         elif action in _ASKS_AGAIN or (action is RemedyAction.CONTINUE and self._conversation.can_resume):
             self._run(partial(self._conversation.continue_run, over_budget=action is RemedyAction.GO_ON))
         elif action is RemedyAction.CONTINUE:

@@ -334,7 +334,6 @@ class MainWindow(QMainWindow):
         sidebar.search_left.connect(self.page.composer.editor.setFocus)
         self.page.connect_requested.connect(self.show_welcome)
         self.page.model_picker.model_file_requested.connect(self.model_file_requested)
-        self.page.settings_requested.connect(self.settings_requested)
         self.page.review_requested.connect(self.approvals.show)
         picker = self.page.session_controls.picker
         self.approvals.mode_chosen.connect(picker.mode_chosen)

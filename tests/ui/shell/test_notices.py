@@ -4,7 +4,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QToolButton
 
-from desktop_agent.types.errors import StorageFailed, WrongUse
+from desktop_agent.conversation.items import NoticeItem
+from desktop_agent.types.errors import AuthenticationFailed, StorageFailed, WrongUse
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
@@ -145,3 +146,17 @@ def test_a_damaged_picture_is_said_at_the_composer_until_one_goes_on(on_screen, 
         assert "broken.png" not in composer_words(screen)
 
     on_screen(work)
+
+
+def test_an_error_of_a_provider_leads_to_the_page_of_providers(on_screen):
+    async def work(screen):
+        await screen.say("Hello")
+        dialog = screen.desk._settings_presenter.show("usage")
+        dialog.hide()
+        notice = next(item for item in screen.conversation.transcript if isinstance(item, NoticeItem) and item.action)
+        screen.window.page.transcript.remedy_requested.emit(notice.id, notice.action)
+        assert dialog.providers.isVisible()
+        dialog.hide()
+        await screen.idle()
+
+    on_screen(work, Turn(AuthenticationFailed("The key is wrong.")))
