@@ -161,10 +161,9 @@ class EndpointCard(QFrame):
         self._state.show_state(state, sentence)
         with self._focus.kept():
             self._test.setEnabled(state is not Status.BUSY)
-            self._field.setEnabled(state is not Status.BUSY)
+        self._field.show_state(state)
         self._for_session.setVisible(state is Status.NO_KEYRING)
         if state is Status.OK:
-            self._field.clear()
             self._field.hide()
 
     def ask_for_key(self) -> None:

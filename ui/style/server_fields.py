@@ -118,10 +118,19 @@ class ApiKeyField(QLineEdit):
         self.returnPressed.connect(self.submit)
 
     def submit(self) -> None:
-        """Emit the key, if there is one."""
+        """Emit the key, if there is one, and take the keyboard: the button that was pressed may be disabled now."""
         key = self.text().strip()
-        if key:
+        if key and not self.isReadOnly():
+            self.setFocus()
             self.key_entered.emit(SecretStr(key))
+
+    def show_state(self, state: Status) -> None:
+        """Take no other key while one is tried, and remove an accepted one; the next replaces a refused one."""
+        self.setReadOnly(state is Status.BUSY)
+        if state is Status.OK:
+            self.clear()
+        elif state is Status.ERROR:
+            self.selectAll()
 
     def _measure(self, text: str) -> None:
         if len(text) - self._length >= MIN_PASTED_LENGTH:

@@ -100,10 +100,8 @@ class CloudRow(ServerRow):
         """Show the state; remove an accepted key from the screen."""
         super().show_state(state, sentence)
         self._connect.setEnabled(state is not Status.BUSY)
-        self._field.setEnabled(state is not Status.BUSY)
+        self._field.show_state(state)
         self._for_session.setVisible(state is Status.NO_KEYRING)
-        if state is Status.OK:
-            self._field.clear()
 
     def _keep(self) -> None:
         key = self._field.text().strip()
@@ -163,10 +161,10 @@ class CustomRow(QFrame):
         """Show how connecting goes."""
         self.state_line.show_state(state, sentence)
         self._connect.setEnabled(state is not Status.BUSY)
+        self._key.show_state(state)
         self._for_session.setVisible(state is Status.NO_KEYRING)
         if state is Status.OK:
             self._address.clear()
-            self._key.clear()
             self._models.clear()
             self._mirrors.show_addresses(())
 
@@ -194,6 +192,8 @@ class CustomRow(QFrame):
             words = self.tr("“{0}” is not a web address. It begins with https:// or http://.")
             self.show_state(Status.ERROR, words.format(wrong or typed))
             return
+        # The button is disabled now; what is corrected after a refusal is mostly the key.
+        (self._key if key else self._address).setFocus()
         server = TypedServer(address, self._dialect.dialect, mirrors, self._models.models)
         submitted = self.submitted_for_session if for_session else self.submitted
         submitted.emit(server, SecretStr(key) if key else None)

@@ -95,12 +95,37 @@ def test_states_are_said_in_words(driver):
     field.setText("wrong")
     driver.page.set_endpoint_state("openai", "busy", "Asking…")
     assert "Asking…" in driver.words
-    assert not field.isEnabled()
+    assert field.isReadOnly()
     driver.page.set_endpoint_state("openai", "error", Sentence("The key {how}.", {"how": "is wrong"}))
     assert "The key is wrong." in driver.words
     assert field.text() == "wrong"
     driver.page.set_endpoint_state("openai", "ok", "Connected.")
     assert field.text() == ""
+
+
+def test_the_next_key_takes_the_place_of_a_refused_one(driver):
+    field = driver.part(QLineEdit, "API key for OpenAI")
+    driver.bot.keyClicks(field, "wrong")
+    driver.click("Connect OpenAI")
+    driver.page.set_endpoint_state("openai", "busy", "Asking…")
+    driver.bot.keyClick(field, Qt.Key.Key_Return)
+    driver.page.set_endpoint_state("openai", "error", "The key is wrong.")
+    assert QApplication.focusWidget() is field
+    QApplication.clipboard().setText("right")
+    field.paste()
+    driver.bot.keyClick(field, Qt.Key.Key_Return)
+    assert driver.facts == [("key_submitted", "openai", SecretStr(key)) for key in ("wrong", "right")]
+
+
+def test_the_key_for_an_address_keeps_the_keyboard_while_it_is_tried(driver):
+    driver.part(QLineEdit, "Address of the server").setText("https://models.example/v1")
+    field = driver.part(QLineEdit, "API key, if the server wants one")
+    driver.bot.keyClicks(field, "wrong")
+    driver.click("Connect this address")
+    driver.page.set_endpoint_state("", "busy", "Asking…")
+    driver.page.set_endpoint_state("", "error", "The key is wrong.")
+    assert QApplication.focusWidget() is field
+    assert field.selectedText() != ""
 
 
 def test_without_a_keyring_the_key_can_stay_in_memory(driver):
