@@ -117,7 +117,8 @@ class Connections:
             if endpoint.id == endpoint_id:
                 return endpoint
         titles = {DEMO: _DEMO_TITLE, **{preset.id: preset.title for preset in _PRESETS}}
-        title = titles.get(endpoint_id, endpoint_id)
+        # The id of a server that the person added is all that is left of it; its address is in there.
+        title = titles.get(endpoint_id, endpoint_id.removeprefix("custom:"))
         raise WrongUse(Sentence("The server “{title}” is no longer set up.", {"title": title}), "Choose another model.")
 
     def require_endpoint(self, endpoint_id: str | None) -> None:

@@ -165,3 +165,11 @@ async def test_a_preset_that_was_removed_is_named(tmp_path: Path) -> None:
         session.send(Message.user("go"))
     assert session.history == ()
     await engine.close()
+
+
+async def test_a_server_that_was_added_is_called_by_its_address(tmp_path: Path) -> None:
+    async with serving() as server:
+        engine, _, _ = await opened(tmp_path, server)
+        with pytest.raises(WrongUse, match="The server “http://localhost:8080/v1” is no longer set up"):
+            engine.connections.endpoint("custom:http://localhost:8080/v1")
+        await engine.close()
