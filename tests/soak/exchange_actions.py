@@ -182,8 +182,8 @@ async def export(world: World) -> None:
     ids = await world.ids() or [await world.some_id()]
     chosen = world.chance.sample(ids, min(len(ids), world.chance.randrange(1, 5)))
     export_format = world.chance.choice(tuple(ExportFormat))
-    path = world.free_path(f"export.{export_format.value}")
     is_folder = len(chosen) > 1 and export_format in {ExportFormat.MARKDOWN, ExportFormat.HTML}
+    path = world.free_path("export" if is_folder else f"export.{export_format.value}")
     world.intend({f"export/{path.name}": ANYTHING if is_folder else str(len(chosen))})
     await ConversationExchange(world.engine.store).export(chosen, path, export_format)
     world.confirm({f"export/{path.name}": str(len(chosen))})
