@@ -12222,6 +12222,10 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
         <source>Preparing the result…</source>
         <translation>Das Ergebnis wird vorbereitet…</translation>
     </message>
+    <message>
+        <source>{0} of {1} done</source>
+        <translation>{0} von {1} erledigt</translation>
+    </message>
 </context>
 <context>
     <name>TranscriptNavigation</name>

@@ -12221,6 +12221,10 @@ This replaces what is there ({size} bytes).</source>
         <source>Preparing the result…</source>
         <translation>正在准备结果…</translation>
     </message>
+    <message>
+        <source>{0} of {1} done</source>
+        <translation>已完成 {0}/{1}</translation>
+    </message>
 </context>
 <context>
     <name>TranscriptNavigation</name>

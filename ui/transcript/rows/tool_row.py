@@ -34,6 +34,7 @@ from ui.transcript.style import RenderStyle
 
 _MAX_NAME_LENGTH = 200
 _ASK_TOOL = "ask_user"
+_TODO_TOOL = "update_todos"
 
 _TIME_SHOWN_AFTER = 2
 """Seconds after which the running time is shown."""
@@ -223,7 +224,8 @@ class ToolRow(Row):
             return [CallSummaryBlock(newest)] if newest else []
         arguments = self._effective_arguments
         if not self.unfolded:
-            summary = _changes_summary(call.name, arguments) or _arguments_summary(arguments)
+            short = _changes_summary(call.name, arguments) or _todos_summary(call.name, arguments)
+            summary = short or _arguments_summary(arguments)
             if call.effective_input is not None and summary:
                 summary = QCoreApplication.translate("Transcript", "edited") + f" · {summary}"
             return [CallSummaryBlock(summary)] if summary else []
@@ -437,6 +439,18 @@ def _change_summary(change: FileChange) -> str:
     """Leave out a number that is 0: what was in a file that is written anew is not known."""
     counts = zip("+\N{MINUS SIGN}", change.counts, strict=True)
     return " ".join((change.path, *(f"{sign}{count}" for sign, count in counts if count)))
+
+
+def _todos_summary(name: str, arguments: dict[str, object]) -> str:
+    """Return how much of a to-do list is done, and what is being done; "" for other calls."""
+    items = arguments.get("items") if name == _TODO_TOOL else None
+    if not isinstance(items, list):
+        return ""
+    todos = [cast("dict[str, object]", item) for item in cast("list[object]", items) if isinstance(item, dict)]
+    done = sum(todo.get("state") == "done" for todo in todos)
+    started = [str(todo.get("text", "")) for todo in todos if todo.get("state") == "started"]
+    words = QCoreApplication.translate("Transcript", "{0} of {1} done").format(done, len(todos))
+    return truncate(one_line(" · ".join((words, *started[:1])), _MAX_ARGUMENTS_LENGTH * 3), _MAX_ARGUMENTS_LENGTH)
 
 
 def _arguments_summary(arguments: dict[str, object]) -> str:

@@ -216,3 +216,19 @@ def test_only_the_beginning_of_a_result_is_told(card):
 )
 def test_no_lines_are_counted_that_are_not_known(name, given, summary):
     assert tool_row._changes_summary(name, given) == summary
+
+
+def test_a_folded_list_says_how_far_it_is_and_what_is_being_done():
+    items = [{"text": "Read", "state": "done"}, {"text": "Write the test", "state": "started"}, {"text": "Mend"}]
+    assert tool_row._todos_summary("update_todos", {"items": items}) == "1 of 3 done · Write the test"
+    assert tool_row._todos_summary("update_todos", {"items": [*items[:1], "broken", {"state": None}]}) == "1 of 2 done"
+    assert tool_row._todos_summary("update_todos", {"items": "none"}) == ""
+    assert tool_row._todos_summary("read_file", {"items": items}) == ""
+
+
+def test_its_card_shows_that(card):
+    card.feed(TurnStarted("t", "m", "model"))
+    card.feed(ToolUse(id="a", name="update_todos", input={"items": [{"text": "Read", "state": "done"}]}))
+    card.feed(ToolStarted("a", {"items": [{"text": "Read", "state": "done"}]}))
+    card.view.set_transcript(card.transcript)
+    assert "1 of 1 done" in [each.plain() for each in card.row.blocks if isinstance(each, TextBlock)]
