@@ -325,8 +325,9 @@ def _summary(call: ToolUse) -> str:
 def _changed(change: tuple[str, Sequence[str]]) -> str:
     """Return a file with the numbers of lines that are added and removed, as the window has it: no zeros."""
     path, lines = change
-    counts = ((sign, sum(line.startswith(mark) for line in lines)) for mark, sign in ("++", "-\N{MINUS SIGN}"))
-    return " ".join((path, *(f"{sign}{count}" for sign, count in counts if count)))
+    added, removed = (sum(line.startswith(mark) for line in lines) for mark in "+-")
+    counts = (f"+{added}" if added else "", f"\N{MINUS SIGN}{removed}" if removed else "")
+    return " ".join(filter(None, (path, *counts)))
 
 
 def _one_line(words: str) -> str:

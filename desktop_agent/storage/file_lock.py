@@ -194,7 +194,7 @@ class FileLock:
             os.close(handle)
 
     def _refusal(self, error: OSError) -> StorageFailed:
-        """Return the error, which names the data folder where that is what refuses: nobody knows its locks."""
+        """Return the error. It names the data folder where that cannot be written: nobody knows of the locks in it."""
         folder = self._within or self._path.parent
         is_here = os.access(folder, os.W_OK) and error.errno not in NO_ROOM_ERRNOS
         return file_error(error, self._path if is_here else folder)

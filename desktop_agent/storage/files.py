@@ -42,7 +42,7 @@ def missing_error(path: Path) -> StorageFailed:
 
 
 def not_writable_error(path: Path, detail: str = "") -> StorageFailed:
-    """Return the error for missing rights to write. It names the folder, where nothing in that can be written."""
+    """Return the error for missing rights to write. It names the folder where nothing in it can be written."""
     # Not `Path.is_dir`, which raises where a folder may not be looked into.
     folder = next(filter(os.path.isdir, (path, *path.parents)), path)
     named = path if os.access(folder, os.W_OK) else folder

@@ -34,7 +34,7 @@ class SearchQuery:
     last word that no space ends is the beginning of one; with only one or two letters beside other words it need not be
     there, but counts where it is a word. Every other field narrows the search, and empty ones do not; without `text`
     the newest messages that pass are found, in FILES alone those that wrote any. `since` is included, `until` is not.
-    `roles` are those who said it, which nobody did with a note of the program.
+    `roles` are those who said it; a note of the program was said by nobody.
     `model` is the one that answered or, for other messages, that of the conversation. `workspace` is exact. `folder` is
     the id of one; what is in folders within it is found, too. `program`: only what that other assistant left on this
     disk, by its stable word. Conversations of other programs are in no folder, and have no tags.

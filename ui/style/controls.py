@@ -229,7 +229,7 @@ class FocusReturn:
 
     @contextmanager
     def kept(self, stand_in: QWidget | None = None) -> Generator[None]:
-        """Disable and enable controls within it. The keyboard goes to `stand_in` meanwhile, where that is shown."""
+        """Return a context in which controls are disabled or enabled; meanwhile `stand_in` has the keyboard."""
         before = self._area.window().focusWidget()
         yield
         worked = self._worked
