@@ -297,6 +297,12 @@ class Program:
         return self.output.read_text(errors="replace")
 
     @property
+    def crash(self) -> str:
+        """Where it was when it crashed; "" while it did not."""
+        report = self.data / "crash-report.txt"
+        return report.read_text(errors="replace") if report.exists() else ""
+
+    @property
     def unexpected(self) -> list[str]:
         """Lines that it should not have said."""
         return [line for line in self.said.splitlines() if not EXPECTED.match(line)]
@@ -339,6 +345,7 @@ def opened(environment: dict[str, str], data: Path, *arguments: str, **more: Any
         # For whoever reads the failure: pytest shows what was printed.
         print(f"the window shows:\n{screen.says()}\n\nthe program said:\n" + "\n".join(running.unexpected))
         print(f"process {running.process.pid} ended with {running.process.poll()}; on the bus:\n{screen.on_bus()}")
+        print(f"its crash report:\n{running.crash}")
         raise
     finally:
         screen.close()

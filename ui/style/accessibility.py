@@ -65,12 +65,20 @@ def install_accessibility(app: QApplication) -> None:
     root = QAccessible.queryAccessibleInterface(app)
     if isinstance(root, _AccessibleApplication):
         return
-    QAccessible.deleteAccessibleInterface(QAccessible.uniqueId(root))
+    if QAccessible.isActive():
+        # What was asked for before keeps Qt's own interface, which ends the program where it is a scroll area's.
+        for widget in app.allWidgets():
+            _delete_interface(QAccessible.queryAccessibleInterface(widget))
+    _delete_interface(root)
     # Qt owns the C++ object; the Python object must live as long, or virtual calls reach nothing.
     _root[:] = [_AccessibleApplication(app)]
     QAccessible.registerAccessibleInterface(_root[0])
     _order[:] = [_LayoutOrder()]
     QAccessible.installFactory(_create_interface)
+
+
+def _delete_interface(interface: QAccessibleInterface) -> None:
+    QAccessible.deleteAccessibleInterface(QAccessible.uniqueId(interface))
 
 
 class ChoiceList(QListView):

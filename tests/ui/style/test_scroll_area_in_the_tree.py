@@ -1,11 +1,30 @@
 """Scroll areas for assistive technology, which may ask for a child that has just gone."""
 
+import subprocess
+import sys
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QApplication, QLabel, QScrollArea
 
+from tests.frame.patience import PATIENCE
 from ui.style.accessibility import install_accessibility
+
+ASKED_EARLY = """
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import QApplication, QLabel, QScrollArea
+from ui.style.accessibility import install_accessibility
+app = QApplication(["asked-early", "-platform", "offscreen"])
+QAccessible.setActive(True)
+area = QScrollArea()
+area.setWidget(QLabel("words"))
+area.show()
+assert QAccessible.queryAccessibleInterface(area).childCount() > 0
+install_accessibility(app)
+print(QAccessible.queryAccessibleInterface(area).child(40), flush=True)
+"""
+"""A window is shown before its program is loaded, and may be read in between."""
 
 
 @pytest.fixture
@@ -34,3 +53,9 @@ def test_a_child_that_has_gone_is_none(area):
     assert node.child(2) is None
     assert node.child(40) is None
     assert node.child(-1) is None
+
+
+def test_a_child_that_has_gone_is_none_in_an_area_that_was_read_before_too():
+    command = [sys.executable, "-c", ASKED_EARLY]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stdout) == (0, "None\n"), done.stderr
