@@ -339,7 +339,7 @@ def opened(environment: dict[str, str], data: Path, *arguments: str, **more: Any
         wait_until(f"the window opens: {running.said}", lambda: _is_up(running, screen))
         yield running, screen
         if running.process.poll() is None:
-            running.end()
+            assert running.end() == 0
         assert running.unexpected == [], "\n".join(running.unexpected)
     except BaseException:
         # For whoever reads the failure: pytest shows what was printed.

@@ -53,6 +53,7 @@ from PySide6.QtWidgets import (
     QListView,
     QMainWindow,
     QMenu,
+    QScrollArea,
     QWidget,
 )
 
@@ -65,16 +66,25 @@ def install_accessibility(app: QApplication) -> None:
     root = QAccessible.queryAccessibleInterface(app)
     if isinstance(root, _AccessibleApplication):
         return
-    if QAccessible.isActive():
-        # What was asked for before keeps Qt's own interface, which ends the program where it is a scroll area's.
-        for widget in app.allWidgets():
-            _delete_interface(QAccessible.queryAccessibleInterface(widget))
     _delete_interface(root)
     # Qt owns the C++ object; the Python object must live as long, or virtual calls reach nothing.
     _root[:] = [_AccessibleApplication(app)]
     QAccessible.registerAccessibleInterface(_root[0])
     _order[:] = [_LayoutOrder()]
     QAccessible.installFactory(_create_interface)
+    if QAccessible.isActive():
+        _correct_read_widgets(app.allWidgets())
+
+
+def _correct_read_widgets(widgets: list[QWidget]) -> None:
+    """Correct what may have been read before: it keeps the interface from Qt, that of a scroll area too.
+
+    Only that one is made anew, as it may end the program: who reads a widget now would lose it.
+    """
+    for widget in widgets:
+        _order[0].watch(widget)
+        if isinstance(widget, QScrollArea):
+            _delete_interface(QAccessible.queryAccessibleInterface(widget))
 
 
 def _delete_interface(interface: QAccessibleInterface) -> None:
@@ -403,8 +413,8 @@ def _create_interface(key: str, target: QObject | None) -> QAccessibleInterface 
         interface = _AccessibleScrollArea(target)
     else:
         return None
-    _interfaces[id(target)] = interface
-    target.destroyed.connect(partial(_forget, id(target)))
+    _interfaces.add(interface)
+    target.destroyed.connect(partial(_forget, interface))
     return interface
 
 
@@ -420,9 +430,9 @@ def _name_text_menu(menu: QMenu) -> None:
             action.setShortcut(QKeySequence(keys, QKeySequence.SequenceFormat.NativeText))
 
 
-def _forget(number: int, _: QObject | None = None) -> None:
-    _interfaces.pop(number, None)
+def _forget(interface: QAccessibleWidget, _: QObject | None = None) -> None:
+    _interfaces.discard(interface)
 
 
 # As with the root: the Python object must live as long as Qt's.
-_interfaces: dict[int, QAccessibleWidget] = {}
+_interfaces: set[QAccessibleWidget] = set()
