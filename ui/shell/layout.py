@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QPoint, QTimer, Signal
+from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, QPoint, QTimer, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import QApplication, QLabel, QScrollArea, QSplitter, QStackedWidget, QWidget
 
@@ -82,6 +82,15 @@ class PageFrame(QWidget):
         elif event.type() == QEvent.Type.StyleChange:
             self._fit_to_scroll_bar()
         return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Write in the composer what no part with the keyboard has a use for, as long as that can be written in."""
+        editor = self.composer.editor
+        if _writes_text(event) and editor.isVisible() and not editor.hasFocus():
+            editor.setFocus()
+            QCoreApplication.sendEvent(editor, event)
+        else:
+            super().keyPressEvent(event)
 
     def add_before_title(self, button: QWidget) -> None:
         """Put a button before the title."""
@@ -207,6 +216,20 @@ class _Title(ElidedLabel):
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         super().mouseDoubleClickEvent(event)
         self.double_clicked.emit()
+
+
+def _writes_text(event: QKeyEvent) -> bool:
+    """Return whether an editor would insert something for this key. A space alone would begin no message."""
+    from PySide6.QtCore import Qt
+    from PySide6.QtGui import QKeySequence
+
+    if event.matches(QKeySequence.StandardKey.Paste):
+        return True
+    modifiers = Qt.KeyboardModifier
+    both = modifiers.ControlModifier | modifiers.AltModifier
+    # Both together are AltGr on Windows.
+    is_plain = event.modifiers() & both in {modifiers.NoModifier, both}
+    return is_plain and event.text().isprintable() and bool(event.text().strip())
 
 
 async def _take_picture(data: bytes, name: str) -> "ImportedPicture":

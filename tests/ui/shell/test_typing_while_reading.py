@@ -1,0 +1,84 @@
+"""What is typed while the transcript or a button of the page has the keyboard is written in the composer."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from desktop_agent.types.provider_events import ContentDelta
+from tests.fakes.scripted_provider import Turn
+
+_MODIFIER = Qt.KeyboardModifier
+
+
+def test_it_goes_on_in_the_composer(on_screen):
+    async def work(screen):
+        await screen.say("Say something")
+        page = screen.window.page
+        page.transcript.setFocus()
+        QTest.keyClicks(page.transcript, "A")
+        assert page.composer.editor.hasFocus()
+        QTest.keyClicks(page.composer.editor, "nd so on")
+        assert page.composer.draft()[0] == "And so on"
+
+    on_screen(work, Turn(ContentDelta("Some words.")))
+
+
+def test_it_does_so_from_a_button(on_screen):
+    async def work(screen):
+        await screen.say("Say something")
+        page = screen.window.page
+        page.model_picker.setFocus()
+        QTest.keyClicks(page.model_picker, "A")
+        assert page.composer.editor.hasFocus()
+        assert page.composer.draft()[0] == "A"
+
+    on_screen(work, Turn(ContentDelta("Some words.")))
+
+
+def test_a_paste_goes_there_too(on_screen):
+    async def work(screen):
+        await screen.say("Say something")
+        page = screen.window.page
+        QApplication.clipboard().setText("from elsewhere")
+        page.transcript.setFocus()
+        QTest.keyClick(page.transcript, Qt.Key.Key_V, _MODIFIER.ControlModifier)
+        assert page.composer.editor.hasFocus()
+        assert page.composer.draft()[0] == "from elsewhere"
+
+    on_screen(work, Turn(ContentDelta("Some words.")))
+
+
+@pytest.mark.parametrize(
+    ("key", "modifier"),
+    [
+        (Qt.Key.Key_Space, _MODIFIER.NoModifier),
+        (Qt.Key.Key_Escape, _MODIFIER.NoModifier),
+        (Qt.Key.Key_Delete, _MODIFIER.NoModifier),
+        (Qt.Key.Key_J, _MODIFIER.ControlModifier),
+        (Qt.Key.Key_J, _MODIFIER.AltModifier),
+    ],
+)
+def test_keys_that_write_nothing_stay_with_the_transcript(on_screen, key, modifier):
+    async def work(screen):
+        await screen.say("Say something")
+        page = screen.window.page
+        page.transcript.setFocus()
+        QTest.keyClick(page.transcript, key, modifier)
+        assert page.transcript.hasFocus()
+        assert page.composer.draft()[0] == ""
+
+    on_screen(work, Turn(ContentDelta("Some words.")))
+
+
+def test_it_goes_nowhere_while_nothing_can_be_written(on_screen):
+    async def work(screen):
+        await screen.say("Say something")
+        page = screen.window.page
+        page.transcript.setFocus()
+        page.composer.hide()
+        QTest.keyClicks(page.transcript, "A")
+        assert page.transcript.hasFocus()
+        assert page.composer.draft()[0] == ""
+
+    on_screen(work, Turn(ContentDelta("Some words.")))
