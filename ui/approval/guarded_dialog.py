@@ -5,7 +5,8 @@ Buttons ignore input for a short delay after something new appears, and while th
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QRect, QSize, Qt, QTimer, Signal
+import shiboken6
+from PySide6.QtCore import QCoreApplication, QEvent, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -21,7 +22,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QPlainTextEdit, 
 
 from ui.style.controls import ButtonKind, announce, label, set_style_property
 from ui.style.layouts import FlowRows
-from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip
+from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip, writes_text
 from ui.style.theme import SPACE_S, ThemeSource
 
 MIN_ROWS_WIDTH = 160
@@ -223,7 +224,12 @@ class ShortcutBar(QWidget):
 
 
 class GuardedDialog(QDialog):
-    """Takes the focus itself and ignores shortcuts until a person who was typing turns to it."""
+    """Takes the focus itself and ignores shortcuts until a person who was typing turns to it.
+
+    What they type meanwhile is written on in the field where they were.
+    """
+
+    _outer_field: QWidget | None = None
 
     @property
     def bar(self) -> ShortcutBar | None:
@@ -243,6 +249,7 @@ class GuardedDialog(QDialog):
     def set_initial_focus(self, *, was_writing: bool = False) -> None:
         """Set the focus for new content; `was_writing`: the person was typing in the old."""
         if was_writing:
+            self._outer_field = None
             self.setFocus()
         elif not self.is_blocking_keys:
             self.initial_focus.setFocus()
@@ -252,7 +259,9 @@ class GuardedDialog(QDialog):
     def setVisible(self, visible: bool) -> None:  # noqa: FBT001  # Qt's signature
         """Take the focus if the person is typing in another window."""
         if visible and not self.isVisible():
-            if is_typing_in(QApplication.focusWidget()):
+            field = QApplication.focusWidget()
+            if is_typing_in(field):
+                self._outer_field = field
                 self.setFocus()
             elif self.is_blocking_keys:
                 self.initial_focus.setFocus()
@@ -268,6 +277,14 @@ class GuardedDialog(QDialog):
                 event.accept()
                 return True
         return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Write on in the field of the window below, for which the key was meant. Enter sends nothing there."""
+        field = self._outer_field
+        if self.is_blocking_keys and field is not None and _continues_text(event) and shiboken6.isValid(field):
+            QCoreApplication.sendEvent(field, event)
+        else:
+            super().keyPressEvent(event)
 
     def changeEvent(self, event: QEvent) -> None:
         """Delay input also when the window comes to the front long after it appeared."""
@@ -292,6 +309,10 @@ class GuardedDialog(QDialog):
         if self.is_blocking_keys:
             self.initial_focus.setFocus()
         super().mousePressEvent(event)
+
+
+def _continues_text(event: QKeyEvent) -> bool:
+    return writes_text(event) or event.key() in {Qt.Key.Key_Space, Qt.Key.Key_Backspace}
 
 
 def is_typing_in(part: QWidget | None) -> bool:

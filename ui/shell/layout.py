@@ -13,7 +13,7 @@ from ui.sidebar.conversation_list import ConversationList
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, label, set_by_name
 from ui.style.layouts import ScrollColumn
-from ui.style.text import one_line
+from ui.style.text import one_line, writes_text
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class PageFrame(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Write in the composer what no part with the keyboard has a use for, as long as that can be written in."""
         editor = self.composer.editor
-        if _writes_text(event) and editor.isVisible() and not editor.hasFocus():
+        if writes_text(event) and editor.isVisible() and not editor.hasFocus():
             editor.setFocus()
             QCoreApplication.sendEvent(editor, event)
         else:
@@ -216,20 +216,6 @@ class _Title(ElidedLabel):
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         super().mouseDoubleClickEvent(event)
         self.double_clicked.emit()
-
-
-def _writes_text(event: QKeyEvent) -> bool:
-    """Return whether an editor would insert something for this key. A space alone would begin no message."""
-    from PySide6.QtCore import Qt
-    from PySide6.QtGui import QKeySequence
-
-    if event.matches(QKeySequence.StandardKey.Paste):
-        return True
-    modifiers = Qt.KeyboardModifier
-    both = modifiers.ControlModifier | modifiers.AltModifier
-    # Both together are AltGr on Windows.
-    is_plain = event.modifiers() & both in {modifiers.NoModifier, both}
-    return is_plain and event.text().isprintable() and bool(event.text().strip())
 
 
 async def _take_picture(data: bytes, name: str) -> "ImportedPicture":

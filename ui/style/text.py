@@ -1,10 +1,11 @@
-"""Text for people: translated sentences, numbers, plain tooltips, hidden characters made visible."""
+"""Text for people: translated sentences, numbers, plain tooltips, hidden characters made visible, keys that write."""
 
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
 
 from PySide6.QtCore import QCoreApplication, QLocale
+from PySide6.QtGui import QKeyEvent
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.sentence_places import fill_in, places_in
@@ -81,6 +82,20 @@ def translated(words: Sentence | str) -> str:
 def escape_mnemonics(text: str) -> str:
     """Escape ampersands for buttons, tabs and menus, where they would be mnemonics."""
     return text.replace("&", "&&")
+
+
+def writes_text(event: QKeyEvent) -> bool:
+    """Return whether an editor would insert something for this key. A space alone would begin no message."""
+    from PySide6.QtCore import Qt
+    from PySide6.QtGui import QKeySequence
+
+    if event.matches(QKeySequence.StandardKey.Paste):
+        return True
+    modifiers = Qt.KeyboardModifier
+    both = modifiers.ControlModifier | modifiers.AltModifier
+    # Both together are AltGr on Windows.
+    is_plain = event.modifiers() & both in {modifiers.NoModifier, both}
+    return is_plain and event.text().isprintable() and bool(event.text().strip())
 
 
 def native_shortcut(keys: str) -> str:

@@ -128,6 +128,21 @@ def test_letters_meant_for_a_message_decide_nothing_however_long_the_dialog_stan
     assert hint(writer)
 
 
+def test_what_was_meant_for_a_message_is_written_in_it(qtbot):
+    writer = Writer(qtbot, "Pleas")
+    writer.show(call(offers=OFFERS))
+    writer.type("e do it")
+    writer.key(Qt.Key.Key_Backspace)
+    writer.key(Qt.Key.Key_Return)
+    assert writer.field.toPlainText() == "Please do i"
+    assert writer.decisions == []
+    assert writer.dialog.isActiveWindow()
+    writer.key(Qt.Key.Key_Tab)
+    writer.key(Qt.Key.Key_A)
+    assert writer.field.toPlainText() == "Please do i"
+    assert writer.decisions == [("call-1", AllowOnce())]
+
+
 @pytest.mark.parametrize("turn", ["tab", "click"])
 def test_letters_are_keys_again_when_the_person_turns_to_the_dialog(qtbot, turn):
     writer = Writer(qtbot, "Pleas")
@@ -238,6 +253,19 @@ def test_a_call_that_comes_when_another_is_gone_waits_for_who_writes_a_message_a
     driver.key(Qt.Key.Key_A)
     assert driver.decisions == []
     assert hint(driver)
+
+
+def test_what_was_meant_for_a_message_about_a_call_that_has_gone_is_written_nowhere_else(qtbot):
+    writer = Writer(qtbot, "Pleas")
+    writer.show(call(1))
+    message = writer.part(QLineEdit, "Message to the model")
+    message.setFocus()
+    writer.type("Use an")
+    writer.dialog.set_approvals([call(2)])
+    writer.settled()
+    writer.type("other")
+    assert writer.field.toPlainText() == "Pleas"
+    assert writer.decisions == []
 
 
 def test_the_call_after_a_message_of_ones_own_can_be_answered_at_once(qtbot):
