@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -20,7 +20,7 @@ from ui.style.boxes import hbox
 from ui.style.controls import announce, button, label, set_keys_tooltip
 from ui.style.layouts import ScrollColumn
 from ui.style.removal import remove_widget
-from ui.style.text import native_shortcut
+from ui.style.text import native_shortcut, writes_text
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 from ui.style.widgets import SmallTextEdit, TextWithButtons, WrappedChoice
 
@@ -79,6 +79,14 @@ class AnswerChoices(QWidget):
         """Clear the field."""
         if self._custom_field is not None:
             self._custom_field.clear()
+
+    def write_custom(self, event: QKeyEvent) -> bool:
+        """Write a key at a choice into the field. Return whether it writes something, and there is a field."""
+        if self._custom_field is None or self._custom_field.hasFocus() or not writes_text(event):
+            return False
+        self._custom_field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        QCoreApplication.sendEvent(self._custom_field, event)
+        return True
 
     @property
     def accepts_numbers(self) -> bool:
@@ -204,7 +212,7 @@ class QuestionCard(QFrame):
             return
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             self._submit()
-        else:
+        elif self._choices is None or not self._choices.write_custom(event):
             super().keyPressEvent(event)
 
     def _show_question(self, question: QuestionAsked) -> None:

@@ -162,6 +162,17 @@ def test_where_one_is_taken_own_words_and_a_choice_put_each_other_out(asked):
     assert asked(answer, COLOURS) == ["The person answered:\ngold"]
 
 
+def test_letters_at_a_choice_are_own_words(asked):
+    async def answer(screen):
+        screen.action("Answer the question").trigger()
+        QTest.keyClicks(screen.find(QRadioButton, "red"), "v")
+        assert own(screen).hasFocus()
+        QTest.keyClicks(own(screen), "iolet 2")
+        QTest.keyClick(own(screen), Qt.Key.Key_Return)
+
+    assert asked(answer, COLOURS) == ["The person answered:\nviolet 2"]
+
+
 def test_without_own_words_there_is_no_place_for_them(asked):
     async def answer(screen):
         assert own(screen) is None
