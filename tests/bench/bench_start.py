@@ -87,9 +87,10 @@ class Seen(QObject):
 """
 
 # Our program, with the watch put on its window at the moment when the class is made; nothing is imported earlier.
+# `importlib.abc` would bring seven modules that the bare shell has not.
 OURS = """
-import sys, importlib.abc, importlib.machinery
-class After(importlib.abc.MetaPathFinder):
+import sys, importlib.machinery
+class After:
     def find_spec(self, name, path, target=None):
         if name != "ui.shell.window":
             return None

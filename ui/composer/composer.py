@@ -1,10 +1,9 @@
 """The composer: the message being written, its attachments, and Send or Stop."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
@@ -51,8 +50,7 @@ class _ComposerFrame(QFrame):
         self.column.setContentsMargins(SPACE_S, room, SPACE_S, room)
 
 
-@dataclass(frozen=True, slots=True)
-class EditedMessage:
+class EditedMessage(NamedTuple):
     """An earlier message as it was before it was edited, and the draft in whose place it is, which is set aside."""
 
     original: "tuple[str, list[Attachment]]"

@@ -33,6 +33,20 @@ print(bool(before), [name for name in linecache.cache if "http" in name], http.c
 """
 
 
+WITHOUT_GENERATOR = """
+import sys
+from ui.__main__ import import_qt
+finders = list(sys.meta_path)
+import_qt()
+from PySide6.QtCore import QSize
+from shibokensupport.signature.lib import pyi_generator
+try:
+    QSize("wide")
+except TypeError as error:
+    print(sys.meta_path == finders, hasattr(pyi_generator, "generate_pyi"), "(w: int, h: int, /)" in str(error))
+"""
+
+
 @pytest.fixture
 def rooms(tmp_path, monkeypatch):
     names = ["a_room_behind", "a_second_room", "a_third_room"]
@@ -90,6 +104,13 @@ def test_what_somebody_else_put_over_imports_stays(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", watched)
     remove_feature_import_hook()
     assert builtins.__import__ is watched
+
+
+def test_qt_comes_without_its_generator_of_stubs_and_still_says_how_to_call_it():
+    run = subprocess.run(
+        [sys.executable, "-c", WITHOUT_GENERATOR], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
+    assert run.stdout == "True False True\n"
 
 
 def test_no_source_is_read_for_an_import_any_more():
