@@ -175,7 +175,9 @@ async def _run_behind_window(
 ) -> int:
     """Run the program from the first paint to its end."""
     from ui.bridge.event_loop import TerminationSignals
+    from ui.style.accessibility import install_accessibility
 
+    install_accessibility(startup.app)
     signals = TerminationSignals(startup.app)
     signals.end_requested.connect(startup.end_without_asking)
     if early.received:

@@ -47,7 +47,6 @@ from ui.shell.startup_window import StartupWindow, on_display_lost
 from ui.shell.storage import CloseConfirmation, DiskBanner
 from ui.shell.window import save_appearance
 from ui.sidebar.organising import OrganisePresenter
-from ui.style.accessibility import install_accessibility
 from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource, app_icon
 
@@ -188,7 +187,6 @@ class AppController:
 
     def begin(self, options: LaunchOptions) -> None:
         """Apply the preferences, fill the window and open the first conversation."""
-        install_accessibility(self._startup.app)
         self._on_preferences(self._engine.preferences)
         self._garbage_collector.watch(self.window.windowHandle())
         self.library.refresh()
