@@ -5,6 +5,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QLabel, QLineEdit, QToolButton, QWidget
+from shiboken6 import isValid
 
 from desktop_agent.types.errors import AgentError, Sentence
 from ui.bridge.conversation import OpenConversation
@@ -164,7 +165,7 @@ class FindBar(QFrame):
         self.hide()
         self._finder.stop()
         if had_focus:
-            if target is None or not target.isVisible() or not target.isEnabled():
+            if target is None or not isValid(target) or not target.isVisible() or not target.isEnabled():
                 target = self._fallback
             target.setFocus(Qt.FocusReason.OtherFocusReason)
         self._previous_focus = None

@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QToolButton, QVBoxLayout, QWidget
+from shiboken6 import delete
 
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.types.messages import Message
@@ -115,6 +116,13 @@ def test_escape_closes_it_gives_the_keyboard_back_and_takes_the_marks_away(stand
 def test_the_keyboard_goes_to_the_transcript_where_it_cannot_go_back(stand):
     stand.editor.hide()
     stand.key(Qt.Key.Key_Escape)
+    assert stand.view.hasFocus()
+
+
+def test_the_keyboard_goes_to_the_transcript_where_what_had_it_has_gone(stand):
+    stand.bar.open()
+    delete(stand.editor)
+    stand.button("Close find bar").click()
     assert stand.view.hasFocus()
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QApplication, QFrame, QWidget
+from shiboken6 import isValid
 
 from desktop_agent.types.search import ConversationHits, SearchHit, SearchQuery, SearchResults
 from ui.bridge.library import ConversationLibrary
@@ -216,7 +217,8 @@ class CommandPalette(QWidget):
         focus, self._previous_focus = self._previous_focus, None
         self.hide()
         self.closed.emit()
-        if focus is not None and focus.window() is self._window and focus.isVisible():
+        # What had it may have gone with the answer, the banner or the page that it was in.
+        if focus is not None and isValid(focus) and focus.window() is self._window and focus.isVisible():
             focus.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -4,6 +4,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QListView, QListWidget, QPushButton
+from shiboken6 import delete
 
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ModelInfo
@@ -309,6 +310,21 @@ def test_esc_and_the_same_keys_close_it_and_give_the_keyboard_back(on_screen):
         await typist.open()
         QTest.mouseClick(typist.palette, Qt.MouseButton.LeftButton, pos=QPoint(3, 300))
         assert typist.palette is None
+
+    on_screen(work)
+
+
+def test_a_command_is_done_though_what_had_the_keyboard_has_gone(on_screen):
+    async def work(screen):
+        typist, part = Typist(screen), QLineEdit(screen.window)
+        part.show()
+        part.setFocus()
+        await typist.open()
+        delete(part)
+        typist.type("settings")
+        typist.key(Qt.Key.Key_Return)
+        assert typist.palette is None
+        assert screen.find(SettingsDialog, "Settings") is not None
 
     on_screen(work)
 
