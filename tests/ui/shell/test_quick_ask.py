@@ -4,6 +4,8 @@ import pytest
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QDialog
+from shiboken6 import delete
 
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.desktop_portal import SCREENSHOT, desktop_portal
@@ -11,6 +13,7 @@ from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.desktop.conftest import bus
 from tests.ui.shell.test_side_windows import editor, shown, windows
+from ui.bridge.desktop import screenshot
 from ui.bridge.single_instance import StartRequest
 
 __all__ = ["bus"]
@@ -168,6 +171,24 @@ def test_why_there_is_no_screenshot_is_said(on_screen, bus, answer, words):
             await until(lambda: any(words in text for text in screen.words(window.page.composer)))
             await until(lambda: shown(screen) == [window])
             assert not window.page.composer.attachments.pictures
+        await screen.idle()
+
+    on_screen(work)
+
+
+def test_a_dialog_may_close_while_the_screen_is_taken(on_screen, bus, monkeypatch):
+    monkeypatch.setattr(screenshot, "keys_kind", lambda: "x11")
+
+    async def work(screen):
+        with desktop_portal(bus):
+            window = await ask(screen)
+            dialog = QDialog(screen.window)
+            QTest.keyClick(editor(window), Qt.Key.Key_S, CTRL_SHIFT)
+            await until(lambda: shown(screen) == [])
+            dialog.show()
+            dialog.screen()
+            delete(dialog)
+            await until(lambda: shown(screen) == [window])
         await screen.idle()
 
     on_screen(work)

@@ -77,11 +77,12 @@ class QuickAsk(QObject):
 
     async def _attach_screenshot(self, window: ConversationWindow) -> None:
         """Put the window away while it is taken: what is behind it is meant."""
-        composer, screen = window.page.composer, window.screen()
+        composer = window.page.composer
         window.hide()
         try:
             await asyncio.sleep(_HIDE_SECONDS)
-            picture = await take_screenshot(lambda: screen.grabWindow(0).toImage())
+            # Not asked for before: PySide's screen goes with the dialog that was the last to ask for its own.
+            picture = await take_screenshot(lambda: window.screen().grabWindow(0).toImage())
             composer.attachments.add_pasted(picture, self.tr("Screenshot"))
         except ScreenshotFailed as error:
             composer.show_problem(error.sentence, error.remedy)
