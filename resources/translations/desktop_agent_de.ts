@@ -610,6 +610,10 @@
         <source>This cannot be saved. Look at each field again.</source>
         <translation>Das lässt sich so nicht speichern. Sehen Sie alle Felder noch einmal durch.</translation>
     </message>
+    <message>
+        <source>Undo</source>
+        <translation>Rückgängig</translation>
+    </message>
 </context>
 <context>
     <name>ClearableField</name>
@@ -1255,14 +1259,6 @@
         <translation>Schlüssel von {0} ändern</translation>
     </message>
     <message>
-        <source>Remove key</source>
-        <translation>Schlüssel entfernen</translation>
-    </message>
-    <message>
-        <source>Remove key of {0}</source>
-        <translation>Schlüssel von {0} entfernen</translation>
-    </message>
-    <message>
         <source>Edit</source>
         <translation>Bearbeiten</translation>
     </message>
@@ -1279,14 +1275,6 @@
         <translation>{0} testen</translation>
     </message>
     <message>
-        <source>Remove server</source>
-        <translation>Server entfernen</translation>
-    </message>
-    <message>
-        <source>Remove server {0}</source>
-        <translation>Server {0} entfernen</translation>
-    </message>
-    <message>
         <source>Key held</source>
         <translation>Schlüssel vorhanden</translation>
     </message>
@@ -1299,8 +1287,56 @@
         <translation>Schlüssel hinzufügen</translation>
     </message>
     <message>
+        <source>Remove “{0}” and its key? Conversations stay.</source>
+        <translation>„{0}“ und den zugehörigen Schlüssel entfernen? Unterhaltungen bleiben.</translation>
+    </message>
+    <message>
+        <source>Remove “{0}”? Conversations stay.</source>
+        <translation>„{0}“ entfernen? Unterhaltungen bleiben.</translation>
+    </message>
+    <message>
         <source>The key was for another address and is removed. Enter the key for this one.</source>
         <translation>Der Schlüssel galt für eine andere Adresse und wurde entfernt. Geben Sie den Schlüssel für diese ein.</translation>
+    </message>
+    <message>
+        <source>Remove key</source>
+        <translation>Schlüssel entfernen</translation>
+    </message>
+    <message>
+        <source>Remove key of {0}</source>
+        <translation>Schlüssel von {0} entfernen</translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation>Behalten</translation>
+    </message>
+    <message>
+        <source>Keep the key of {0}</source>
+        <translation>Schlüssel von {0} behalten</translation>
+    </message>
+    <message>
+        <source>Really remove the key of {0}</source>
+        <translation>Schlüssel von {0} wirklich entfernen</translation>
+    </message>
+    <message>
+        <source>Remove the key of “{0}”? To use it again, enter the key anew.</source>
+        <translation>Den Schlüssel von „{0}“ entfernen? Um ihn wieder zu verwenden, geben Sie ihn neu ein.</translation>
+    </message>
+    <message>
+        <source>Remove server</source>
+        <translation>Server entfernen</translation>
+    </message>
+    <message>
+        <source>Remove server {0}</source>
+        <translation>Server {0} entfernen</translation>
+    </message>
+    <message>
+        <source>Keep server {0}</source>
+        <translation>Server {0} behalten</translation>
+    </message>
+    <message>
+        <source>Really remove server {0}</source>
+        <translation>Server {0} wirklich entfernen</translation>
     </message>
     <message>
         <source>1 further address</source>
@@ -2437,6 +2473,10 @@ Aufwärts zu: {1}</translation>
         <translation>{0} wirklich entfernen</translation>
     </message>
     <message>
+        <source>Remove “{0}”? Its secrets are deleted from the keyring too.</source>
+        <translation>„{0}“ entfernen? Auch seine Geheimnisse werden aus dem Schlüsselbund gelöscht.</translation>
+    </message>
+    <message>
         <source>Starting it, and asking what it offers. If it is fetched first, this takes up to a minute…</source>
         <translation>Wird gestartet und gefragt, was er anbietet. Muss er erst geladen werden, dauert das bis zu einer Minute…</translation>
     </message>
@@ -2447,10 +2487,6 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Hide log</source>
         <translation>Protokoll ausblenden</translation>
-    </message>
-    <message>
-        <source>Remove “{0}”? Its secrets are deleted from the keyring too.</source>
-        <translation>„{0}“ entfernen? Auch seine Geheimnisse werden aus dem Schlüsselbund gelöscht.</translation>
     </message>
     <message>
         <source>What it says about its tools is believed</source>
@@ -4303,6 +4339,22 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Revoke the rule: {0}</source>
         <translation>Die Regel widerrufen: {0}</translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation>Behalten</translation>
+    </message>
+    <message>
+        <source>Keep the rule: {0}</source>
+        <translation>Die Regel behalten: {0}</translation>
+    </message>
+    <message>
+        <source>Really revoke the rule: {0}</source>
+        <translation>Die Regel wirklich widerrufen: {0}</translation>
+    </message>
+    <message>
+        <source>Revoke this rule? Other rules, or the mode, decide about such calls from then on.</source>
+        <translation>Diese Regel widerrufen? Über solche Aufrufe entscheiden dann andere Regeln oder der Modus.</translation>
     </message>
     <message>
         <source>Everywhere</source>
@@ -10899,6 +10951,10 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
         <source>A specialist is an agent that the agent may call like a tool. It never may do more than the agent that calls it. Changes hold in every conversation from its next prompt on; one that works already ends as it began.</source>
         <translation>Ein Spezialist ist ein Agent, den der Agent wie ein Werkzeug aufrufen kann. Er darf nie mehr als der Agent, der ihn aufruft. Änderungen gelten in jeder Unterhaltung ab ihrem nächsten Prompt; einer, der schon arbeitet, endet, wie er begonnen hat.</translation>
     </message>
+    <message>
+        <source>The specialist “{0}” is removed. No conversation uses it from its next prompt on.</source>
+        <translation>Der Spezialist „{0}“ ist entfernt. Ab dem nächsten Prompt verwendet ihn keine Unterhaltung mehr.</translation>
+    </message>
 </context>
 <context>
     <name>SpellingSettings</name>
@@ -13907,13 +13963,6 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     <message>
         <source>Title</source>
         <translation>Titel</translation>
-    </message>
-</context>
-<context>
-    <name>_UndoBar</name>
-    <message>
-        <source>Undo</source>
-        <translation>Rückgängig</translation>
     </message>
 </context>
 <context>

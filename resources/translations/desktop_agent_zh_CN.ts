@@ -610,6 +610,10 @@
         <source>This cannot be saved. Look at each field again.</source>
         <translation>无法保存。请再检查一遍各个字段。</translation>
     </message>
+    <message>
+        <source>Undo</source>
+        <translation>撤销</translation>
+    </message>
 </context>
 <context>
     <name>ClearableField</name>
@@ -1255,14 +1259,6 @@
         <translation>更改 {0} 的密钥</translation>
     </message>
     <message>
-        <source>Remove key</source>
-        <translation>移除密钥</translation>
-    </message>
-    <message>
-        <source>Remove key of {0}</source>
-        <translation>移除 {0} 的密钥</translation>
-    </message>
-    <message>
         <source>Edit</source>
         <translation>编辑</translation>
     </message>
@@ -1279,14 +1275,6 @@
         <translation>测试 {0}</translation>
     </message>
     <message>
-        <source>Remove server</source>
-        <translation>移除服务器</translation>
-    </message>
-    <message>
-        <source>Remove server {0}</source>
-        <translation>移除服务器 {0}</translation>
-    </message>
-    <message>
         <source>Key held</source>
         <translation>已有密钥</translation>
     </message>
@@ -1299,8 +1287,56 @@
         <translation>添加密钥</translation>
     </message>
     <message>
+        <source>Remove “{0}” and its key? Conversations stay.</source>
+        <translation>移除“{0}”及其密钥？对话会保留。</translation>
+    </message>
+    <message>
+        <source>Remove “{0}”? Conversations stay.</source>
+        <translation>移除“{0}”？对话会保留。</translation>
+    </message>
+    <message>
         <source>The key was for another address and is removed. Enter the key for this one.</source>
         <translation>该密钥属于另一个地址，已被移除。请输入此地址的密钥。</translation>
+    </message>
+    <message>
+        <source>Remove key</source>
+        <translation>移除密钥</translation>
+    </message>
+    <message>
+        <source>Remove key of {0}</source>
+        <translation>移除 {0} 的密钥</translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation>保留</translation>
+    </message>
+    <message>
+        <source>Keep the key of {0}</source>
+        <translation>保留 {0} 的密钥</translation>
+    </message>
+    <message>
+        <source>Really remove the key of {0}</source>
+        <translation>确实移除 {0} 的密钥</translation>
+    </message>
+    <message>
+        <source>Remove the key of “{0}”? To use it again, enter the key anew.</source>
+        <translation>移除“{0}”的密钥？若要再次使用，请重新输入密钥。</translation>
+    </message>
+    <message>
+        <source>Remove server</source>
+        <translation>移除服务器</translation>
+    </message>
+    <message>
+        <source>Remove server {0}</source>
+        <translation>移除服务器 {0}</translation>
+    </message>
+    <message>
+        <source>Keep server {0}</source>
+        <translation>保留服务器 {0}</translation>
+    </message>
+    <message>
+        <source>Really remove server {0}</source>
+        <translation>确实移除服务器 {0}</translation>
     </message>
     <message>
         <source>1 further address</source>
@@ -2437,6 +2473,10 @@ Go up to: {1}</source>
         <translation>确实移除 {0}</translation>
     </message>
     <message>
+        <source>Remove “{0}”? Its secrets are deleted from the keyring too.</source>
+        <translation>移除“{0}”？其机密信息也会从密钥环中删除。</translation>
+    </message>
+    <message>
         <source>Starting it, and asking what it offers. If it is fetched first, this takes up to a minute…</source>
         <translation>正在启动，并询问它提供什么。如果需要先下载，最多可能需要一分钟…</translation>
     </message>
@@ -2447,10 +2487,6 @@ Go up to: {1}</source>
     <message>
         <source>Hide log</source>
         <translation>隐藏日志</translation>
-    </message>
-    <message>
-        <source>Remove “{0}”? Its secrets are deleted from the keyring too.</source>
-        <translation>移除“{0}”？其机密信息也会从密钥环中删除。</translation>
     </message>
     <message>
         <source>What it says about its tools is believed</source>
@@ -4302,6 +4338,22 @@ Go up to: {1}</source>
     <message>
         <source>Revoke the rule: {0}</source>
         <translation>撤销规则：{0}</translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation>保留</translation>
+    </message>
+    <message>
+        <source>Keep the rule: {0}</source>
+        <translation>保留规则：{0}</translation>
+    </message>
+    <message>
+        <source>Really revoke the rule: {0}</source>
+        <translation>确实撤销规则：{0}</translation>
+    </message>
+    <message>
+        <source>Revoke this rule? Other rules, or the mode, decide about such calls from then on.</source>
+        <translation>撤销此规则？此后由其他规则或模式决定此类调用。</translation>
     </message>
     <message>
         <source>Everywhere</source>
@@ -10898,6 +10950,10 @@ This replaces what is there ({size} bytes).</source>
         <source>A specialist is an agent that the agent may call like a tool. It never may do more than the agent that calls it. Changes hold in every conversation from its next prompt on; one that works already ends as it began.</source>
         <translation>专家是代理可以像工具一样调用的代理。它的权限绝不会超过调用它的代理。更改从各对话的下一个提示词起生效；已在工作的专家会按开始时的设置完成。</translation>
     </message>
+    <message>
+        <source>The specialist “{0}” is removed. No conversation uses it from its next prompt on.</source>
+        <translation>专家“{0}”已移除。从下一条提示词起，任何对话都不再使用它。</translation>
+    </message>
 </context>
 <context>
     <name>SpellingSettings</name>
@@ -13906,13 +13962,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Title</source>
         <translation>标题</translation>
-    </message>
-</context>
-<context>
-    <name>_UndoBar</name>
-    <message>
-        <source>Undo</source>
-        <translation>撤销</translation>
     </message>
 </context>
 <context>

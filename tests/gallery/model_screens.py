@@ -167,6 +167,14 @@ async def edit_server(desk: Desk) -> None:
     card._editor.form.rows["mirrors"].control.widget.setPlainText("https://gateway-2.example/api/v1")
 
 
+@scene("settings-remove-server", height=900)
+async def remove_server(desk: Desk) -> None:
+    await edit_server(desk)
+    card = desk.settings._dialog.providers._cards[OPENROUTER.id]
+    card._close_editor()
+    card._removal.button.click()
+
+
 @scene("settings-key-was-dropped", height=900)
 async def key_was_dropped(desk: Desk) -> None:
     await edit_server(desk)

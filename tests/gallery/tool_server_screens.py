@@ -71,7 +71,7 @@ async def several(desk: Desk) -> None:
     await try_out(desk, form, "tickets")
     form.card("tickets")._toggle_tools()
     await try_out(desk, form, "staging", "failed")
-    form.card("browser")._confirm_removal()
+    form.card("browser")._removal.button.click()
 
 
 @scene("settings-tool-server-tools", height=1000)

@@ -1,6 +1,7 @@
 """Lists of cards on a page of the settings, of which one can be open in an editor."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
@@ -10,11 +11,12 @@ from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QVBoxLayout, QWi
 
 from ui.bridge.settings import ToolGroup
 from ui.forms.form import EDITOR, Form, FormStyle
-from ui.style.boxes import vbox
-from ui.style.controls import announce, button, label
+from ui.style.boxes import hbox, vbox
+from ui.style.controls import ButtonKind, announce, button, label
 from ui.style.layouts import PartFocus, StickyFoot
 from ui.style.removal import remove_widget
 from ui.style.theme import SPACE_M, SPACE_S
+from ui.style.widgets import ConfirmBar
 
 
 def scroll_into_view(widget: QWidget) -> None:
@@ -57,6 +59,34 @@ class Card(QFrame):
         for control in self._edit_buttons:
             control.setEnabled(can)
             control.setToolTip("" if can else words)
+
+
+class RemovalQuestion(ConfirmBar):
+    """What a card asks before something goes that nothing brings back. The card places it and its `button`."""
+
+    def __init__(
+        self, name: tuple[str, str], keep: tuple[str, str], confirm: tuple[str, str], kind: ButtonKind = "danger"
+    ) -> None:
+        """Of each button the text and the accessible name; the first is the one that asks."""
+        super().__init__(keep, confirm)
+        self.button = button(name[0], self._ask, kind, name[1])
+        self._question = ""
+        self.confirmed.connect(self._close)
+        self.declined.connect(self._close)
+
+    def set_question(self, question: str) -> None:
+        """Set what to ask."""
+        self._question = question
+
+    def _ask(self) -> None:
+        self.button.setEnabled(False)
+        self.ask(self._question)
+        scroll_into_view(self)
+
+    def _close(self) -> None:
+        self.hide()
+        self.button.setEnabled(True)
+        self.button.setFocus()
 
 
 class CardList(QVBoxLayout):
@@ -226,6 +256,32 @@ T = TypeVar("T", bound=NamedItem)
 E = TypeVar("E", bound=CardEditor)
 
 
+class _UndoBar(QFrame):
+    """The last removal, until something else is done."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("kind", "card")
+        self._words = label(wrap=True)
+        self._undo: Callable[[], object] | None = None
+        undo = button(QCoreApplication.translate("Cards", "Undo"), self._undo_last)
+        margins = (SPACE_M, SPACE_S, SPACE_M, SPACE_S)
+        hbox(self._words, undo, parent=self, spacing=SPACE_S, margins=margins, grow=self._words)
+        self.hide()
+
+    def show_undo(self, words: str, undo: Callable[[], object]) -> None:
+        """Show what was done, and offer to undo it."""
+        self._words.setText(words)
+        self._undo = undo
+        self.show()
+        announce(self, words)
+
+    def _undo_last(self) -> None:
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            undo()
+
+
 class ItemsForm(QWidget, Generic[T, E]):
     """A page with a card for each item, of which one can be open in an editor."""
 
@@ -240,6 +296,7 @@ class ItemsForm(QWidget, Generic[T, E]):
         self._tools: tuple[ToolGroup, ...] = ()
         self._editor: E | None = None
         self._edited_name = ""
+        self._undo = _UndoBar()
         self._cards = CardList()
         self._cards.panel_changed.connect(self._update_buttons)
         self._cards.panel_changed.connect(self.editor_changed)
@@ -298,7 +355,17 @@ class ItemsForm(QWidget, Generic[T, E]):
         self._close_editor()
         self._change_items((*self._items[:index], item, *self._items[index + 1 :]))
 
+    def _remove_item(self, index: int, words: str) -> None:
+        """Remove an item, say so in these words, and offer to bring it back."""
+        item = self._items[index]
+        self._change_items((*self._items[:index], *self._items[index + 1 :]))
+        self._undo.show_undo(words, partial(self._restore_item, index, item))
+
+    def _restore_item(self, index: int, item: T) -> None:
+        self._change_items((*self._items[:index], item, *self._items[index:]))
+
     def _change_items(self, items: tuple[T, ...]) -> None:
+        self._undo.hide()
         self._items = items
         self._rebuild_cards()
         self.changed.emit(items)

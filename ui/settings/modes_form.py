@@ -1,10 +1,9 @@
 """The page of modes: a card for each mode, built in or the person's own."""
 
-from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.permissions import BUILT_IN_MODES, Mode
 from desktop_agent.types.preferences import MAX_MODES
@@ -58,7 +57,6 @@ class ModeSettings(ItemsForm[Mode, ModeEditor]):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(self.tr("Add mode…"), parent)
-        self._undo = _UndoBar()
         self._empty_note = label(
             self.tr("You have no mode of your own yet. Copy one of those above, or add one."), "muted", wrap=True
         )
@@ -95,17 +93,8 @@ class ModeSettings(ItemsForm[Mode, ModeEditor]):
         super()._save_item(item)
 
     def _remove_mode(self, index: int) -> None:
-        mode = self._items[index]
-        self._change_items((*self._items[:index], *self._items[index + 1 :]))
-        words = self.tr("The mode “{0}” is removed. Where it held, less happens unasked now.").format(mode.title)
-        self._undo.show_undo(words, partial(self._restore_mode, index, mode))
-
-    def _restore_mode(self, index: int, mode: Mode) -> None:
-        self._change_items((*self._items[:index], mode, *self._items[index:]))
-
-    def _change_items(self, items: tuple[Mode, ...]) -> None:
-        self._undo.hide()
-        super()._change_items(items)
+        words = self.tr("The mode “{0}” is removed. Where it held, less happens unasked now.")
+        self._remove_item(index, words.format(self._items[index].title))
 
     def _create_card(self, item: Mode, index: int) -> ModeCard:
         card = ModeCard(item)
@@ -145,29 +134,3 @@ class ModeSettings(ItemsForm[Mode, ModeEditor]):
             margins=0,
             end_stretch=True,
         )
-
-
-class _UndoBar(QFrame):
-    """The last removal, until something else is done."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setProperty("kind", "card")
-        self._words = label(wrap=True)
-        self._undo: Callable[[], object] | None = None
-        undo = button(self.tr("Undo"), self._undo_last)
-        margins = (SPACE_M, SPACE_S, SPACE_M, SPACE_S)
-        hbox(self._words, undo, parent=self, spacing=SPACE_S, margins=margins, grow=self._words)
-        self.hide()
-
-    def show_undo(self, words: str, undo: Callable[[], object]) -> None:
-        """Show what was done, and offer to undo it."""
-        self._words.setText(words)
-        self._undo = undo
-        self.show()
-        announce(self, words)
-
-    def _undo_last(self) -> None:
-        undo, self._undo = self._undo, None
-        if undo is not None:
-            undo()

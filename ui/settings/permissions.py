@@ -12,6 +12,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import now
 from desktop_agent.types.permissions import AuditEntry, RuleScope
 from ui.bridge.permissions import RuleSummary
+from ui.settings.card_list import RemovalQuestion
 from ui.settings.rule_editor import effect_tag
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, announce, button, label, set_style_property
@@ -41,14 +42,22 @@ class RuleCard(QFrame):
         super().__init__(parent)
         self.setProperty("kind", "card")
         words = show_hidden(translate_sentence(rule.words))
-        revoke = button(self.tr("Revoke"), self.revoked.emit, "danger", self.tr("Revoke the rule: {0}").format(words))
+        question = RemovalQuestion(
+            (self.tr("Revoke"), self.tr("Revoke the rule: {0}").format(words)),
+            (self.tr("Keep"), self.tr("Keep the rule: {0}").format(words)),
+            (self.tr("Revoke"), self.tr("Really revoke the rule: {0}").format(words)),
+        )
+        question.set_question(
+            self.tr("Revoke this rule? Other rules, or the mode, decide about such calls from then on.")
+        )
+        question.confirmed.connect(self.revoked)
         title = QWidget()
         line = hbox(parent=title, spacing=SPACE_S, margins=0)
         line.addWidget(effect_tag(rule.effect), 0, Qt.AlignmentFlag.AlignVCenter)
         line.addWidget(label(words, "strong", wrap=True), 1)
-        head = TextWithButtons(title, (revoke,))
+        head = TextWithButtons(title, (question.button,))
         notes = (label(text, "muted", wrap=True) for text in (self._scope_text(rule), self._history_text(rule)))
-        vbox(head, *notes, parent=self, spacing=SPACE_XS, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
+        vbox(head, *notes, question, parent=self, spacing=SPACE_XS, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
 
     def _scope_text(self, rule: RuleSummary) -> str:
         match rule.scope:

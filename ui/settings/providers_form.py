@@ -12,7 +12,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import Endpoint
 from ui.forms.controls import Control, text_line
 from ui.forms.form import TABLE
-from ui.settings.card_list import CardEditor
+from ui.settings.card_list import CardEditor, RemovalQuestion
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, FocusReturn, button, label
 from ui.style.layouts import FlowRows
@@ -128,23 +128,21 @@ class EndpointCard(QFrame):
         self._key = label(kind="muted")
         self._field = ApiKeyField(self.tr("API key for {0}").format(title), self.tr("Paste a new API key"))
         self._change = button(self.tr("Change key"), self._open_field, name=self.tr("Change key of {0}").format(title))
-        remove_key, test = partial(page.key_removed.emit, endpoint.id), partial(page.test_requested.emit, endpoint.id)
-        self._remove_key = button(self.tr("Remove key"), remove_key, name=self.tr("Remove key of {0}").format(title))
         self._edit = button(self.tr("Edit"), self._open_editor, name=self.tr("Edit {0}").format(title))
+        test = partial(page.test_requested.emit, endpoint.id)
         self._test = button(self.tr("Test"), test, name=self.tr("Test {0}").format(title))
-        remove = button(
-            self.tr("Remove server"),
-            partial(page.endpoint_removed.emit, endpoint.id),
-            "danger",
-            self.tr("Remove server {0}").format(title),
-        )
+        self._key_removal, self._removal = self._key_question(), self._server_question()
+        self._key_removal.confirmed.connect(partial(page.key_removed.emit, endpoint.id))
+        self._removal.confirmed.connect(partial(page.endpoint_removed.emit, endpoint.id))
         self._field.key_entered.connect(partial(page.key_submitted.emit, endpoint.id))
         self._field.hide()
         self._for_session = SessionKeyLink(self._submit_session_key)
         self.setProperty("kind", "card")
-        row = FlowRows((self._test, self._edit, self._change, self._remove_key, remove), last_apart=remove)
+        remove_key, remove = self._key_removal.button, self._removal.button
+        row = FlowRows((self._test, self._edit, self._change, remove_key, remove), last_apart=remove)
         details = label(self._details(), "muted", wrap=True)
-        parts = (self._header_layout(), details, self._state, self._for_session, self._field, row)
+        head, questions = self._header_layout(), (self._key_removal, self._removal)
+        parts = (head, details, self._state, self._for_session, self._field, row, *questions)
         self._layout = vbox(*parts, parent=self, spacing=SPACE_S, margins=SPACE_M)
 
     def show_key(self, *, stored: bool) -> None:
@@ -154,7 +152,13 @@ class EndpointCard(QFrame):
             self._editor.set_holds_key(stored=stored)
         self._key.setText(self.tr("Key held") if stored else self.tr("No key"))
         self._change.setText(self.tr("Change key") if stored else self.tr("Add key"))
-        self._remove_key.setVisible(stored)
+        self._key_removal.button.setVisible(stored)
+        words = (
+            self.tr("Remove “{0}” and its key? Conversations stay.")
+            if stored
+            else self.tr("Remove “{0}”? Conversations stay.")
+        )
+        self._removal.set_question(words.format(self._endpoint.title))
 
     def show_state(self, state: Status, sentence: Sentence | str) -> None:
         """Show how a test or a change of key goes."""
@@ -172,6 +176,25 @@ class EndpointCard(QFrame):
         self._state.show_state(Status.NO_KEYRING, words)
         self._field.show()
         self._field.setFocus()
+
+    def _key_question(self) -> RemovalQuestion:
+        title = self._endpoint.title
+        question = RemovalQuestion(
+            (self.tr("Remove key"), self.tr("Remove key of {0}").format(title)),
+            (self.tr("Keep"), self.tr("Keep the key of {0}").format(title)),
+            (self.tr("Remove key"), self.tr("Really remove the key of {0}").format(title)),
+            kind="",
+        )
+        question.set_question(self.tr("Remove the key of “{0}”? To use it again, enter the key anew.").format(title))
+        return question
+
+    def _server_question(self) -> RemovalQuestion:
+        title = self._endpoint.title
+        return RemovalQuestion(
+            (self.tr("Remove server"), self.tr("Remove server {0}").format(title)),
+            (self.tr("Keep"), self.tr("Keep server {0}").format(title)),
+            (self.tr("Remove server"), self.tr("Really remove server {0}").format(title)),
+        )
 
     def _submit_session_key(self) -> None:
         key = self._field.text().strip()

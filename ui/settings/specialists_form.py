@@ -72,7 +72,7 @@ class SpecialistSettings(ItemsForm[Specialist, SpecialistEditor]):
             "began."
         )
         intro, foot = label(words, "muted", wrap=True), hbox(self._add, end_stretch=True)
-        parts = (intro, self._empty_note, self._cards, foot)
+        parts = (intro, self._empty_note, self._cards, self._undo, foot)
         vbox(*parts, parent=self, spacing=SPACE_M, margins=0, end_stretch=True)
 
     def show_models(self, groups: Sequence[ModelGroup]) -> None:
@@ -91,14 +91,14 @@ class SpecialistSettings(ItemsForm[Specialist, SpecialistEditor]):
         taken = frozenset((*(specialist.name for specialist in self._items), *tools, *RESERVED_NAMES))
         editor.show_tools(self._tools, taken - {self._edited_name})
 
-    def _remove_specialist(self, name: str) -> None:
-        self._change_items(tuple(specialist for specialist in self._items if specialist.name != name))
+    def _remove_specialist(self, index: int) -> None:
+        words = self.tr("The specialist “{0}” is removed. No conversation uses it from its next prompt on.")
+        self._remove_item(index, words.format(self._items[index].name))
 
     def _create_card(self, item: Specialist, index: int) -> SpecialistCard:
-        del index
         card = SpecialistCard(item)
         card.edit_pressed.connect(partial(self.edit, item.name))
-        card.remove_pressed.connect(partial(self._remove_specialist, item.name))
+        card.remove_pressed.connect(partial(self._remove_specialist, index))
         return card
 
     def _update_buttons(self) -> None:

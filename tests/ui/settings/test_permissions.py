@@ -88,11 +88,13 @@ def test_every_command_of_a_rule_is_shown_and_none_is_cut(driver, width):
         assert label.height() >= label.heightForWidth(label.width())
 
 
-def test_a_rule_is_taken_back_by_its_button(driver):
+def test_a_rule_is_taken_back_after_a_question(driver):
     driver.form.show_rules([rule("1"), rule("2")])
 
-    driver.bot.mouseClick(driver.buttons("Revoke the rule")[1], Qt.MouseButton.LeftButton)
-    assert driver.revoked == ["2"]
+    for answer, revoked in (("Keep the rule", []), ("Really revoke the rule", ["2"])):
+        driver.bot.mouseClick(driver.buttons("Revoke the rule")[1], Qt.MouseButton.LeftButton)
+        driver.bot.mouseClick(driver.buttons(answer)[0], Qt.MouseButton.LeftButton)
+        assert driver.revoked == revoked
     driver.form.show_rules([rule("1")])
     assert len(driver.buttons("Revoke the rule")) == 1
 

@@ -228,7 +228,11 @@ def test_keys_and_servers_are_changed_by_the_shell(driver):
     driver.dialog.providers.show_state("openai", Status.OK, Sentence("Connected."))
     assert "Connected." in driver.words
     assert (field.text(), field.isVisible()) == ("", False)
-    for name in ("Test OpenAI", "Remove key of OpenAI", "Remove server OpenAI", "Connect a model…"):
+    removals = (
+        ("Remove key of OpenAI", "Really remove the key of OpenAI"),
+        ("Remove server OpenAI", "Really remove server OpenAI"),
+    )
+    for name in ("Test OpenAI", *removals[0], *removals[1], "Connect a model…"):
         driver.click(name)
     assert driver.facts == [
         ("key_submitted", "openai", SecretStr("new")),
@@ -238,6 +242,21 @@ def test_keys_and_servers_are_changed_by_the_shell(driver):
         ("connect_requested",),
     ]
     assert driver.changes == []
+
+
+@pytest.mark.parametrize("what", ["server OpenAI", "the key of OpenAI"])
+def test_a_removal_is_asked_about_and_escape_keeps_all(driver, what):
+    driver.dialog.show_page("providers")
+    driver.dialog.providers.show_keys(["openai"])
+    button = driver.part(QPushButton, f"Remove {what.removeprefix('the ')}")
+    driver.click(button.accessibleName())
+    assert any("“OpenAI”" in words and "key" in words for words in driver.words)
+    keep = driver.dialog.focusWidget()
+    assert keep.accessibleName() == f"Keep {what}"
+    driver.bot.keyClick(keep, Qt.Key.Key_Escape)
+    assert driver.dialog.isVisible()
+    assert driver.facts == []
+    assert driver.dialog.focusWidget() is button
 
 
 def test_a_key_that_the_keyring_does_not_take_can_stay_in_memory(driver):

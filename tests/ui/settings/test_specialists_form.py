@@ -239,10 +239,14 @@ def test_escape_leaves_everything_as_it_was(driver):
     assert driver.said == []
 
 
-def test_one_is_removed(driver):
+def test_one_is_removed_and_put_back(driver):
     driver.click("Remove reviewer")
     assert driver.said == [()]
     assert "There is no specialist yet." in driver.words
+    assert "The specialist “reviewer” is removed. No conversation uses it from its next prompt on." in driver.words
+    driver.click("Undo")
+    assert driver.said[-1] == (REVIEWER,)
+    assert driver.part(QPushButton, "Undo") is None
 
 
 def test_what_comes_back_meanwhile_leaves_what_is_being_written(driver):

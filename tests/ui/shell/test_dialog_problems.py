@@ -22,8 +22,10 @@ def test_a_server_that_cannot_be_removed_is_told_in_the_settings(on_screen, monk
         with monkeypatch.context() as broken:
             broken.setattr(screen.engine, "change_preferences", refuse)
             screen.press("Remove server Scripted")
+            screen.press("Really remove server Scripted")
             await until(lambda: said(screen, dialog))
         screen.press("Remove server Scripted")
+        screen.press("Really remove server Scripted")
         await until(lambda: not said(screen, dialog))
         assert screen.find(QDialog, "Settings") is dialog
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QCheckBox, QPushButton, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import HttpConnection, McpLogLine, McpServer, McpServerState, StdioConnection
-from ui.settings.card_list import Card, scroll_into_view
+from ui.settings.card_list import Card, RemovalQuestion, scroll_into_view
 from ui.settings.mcp_servers.server_log import LogPane
 from ui.settings.mcp_servers.server_text import describe_connection, describe_state
 from ui.settings.mcp_servers.tool_catalog import ToolsPane
@@ -20,7 +20,6 @@ from ui.style.removal import remove_widget
 from ui.style.server_fields import Status, StatusLine
 from ui.style.text import show_hidden, translate_sentence
 from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
-from ui.style.widgets import ConfirmBar
 
 
 class ServerRequests(QObject):
@@ -152,12 +151,13 @@ class McpServerCard(Card):
         )
         edit = partial(self.edit_pressed.emit, server.id)
         self._edit = button(self.tr("Edit"), edit, name=self.tr("Edit {0}").format(self._title))
-        self._remove = button(
-            self.tr("Remove"), self._confirm_removal, "danger", self.tr("Remove {0}").format(self._title)
-        )
-        self._confirm_bar = ConfirmBar(
+        self._removal = RemovalQuestion(
+            (self.tr("Remove"), self.tr("Remove {0}").format(self._title)),
             (self.tr("Keep"), self.tr("Keep {0}").format(self._title)),
             (self.tr("Remove"), self.tr("Really remove {0}").format(self._title)),
+        )
+        self._removal.set_question(
+            self.tr("Remove “{0}”? Its secrets are deleted from the keyring too.").format(self._title)
         )
         self.sign_in = SignInBar(themes, server, requests)
         self._layout = vbox(parent=self, spacing=SPACE_S, margins=SPACE_M)
@@ -248,7 +248,7 @@ class McpServerCard(Card):
         if self._shown_state is not None:
             self.tools.show_state(self._shown_state)
         self._tools_button.setText(self.tr("Hide tools"))
-        self._layout.insertWidget(self._layout.indexOf(self._confirm_bar), self.tools)
+        self._layout.insertWidget(self._layout.indexOf(self._removal), self.tools)
         self.tools.show()
         scroll_into_view(self.tools)
 
@@ -259,22 +259,10 @@ class McpServerCard(Card):
             return
         self.log = LogPane(self._themes, self._title)
         self._log_button.setText(self.tr("Hide log"))
-        self._layout.insertWidget(self._layout.indexOf(self._confirm_bar), self.log)
+        self._layout.insertWidget(self._layout.indexOf(self._removal), self.log)
         self.log.show()
         scroll_into_view(self.log)
         self.log_toggled.emit(self._server.id)
-
-    def _confirm_removal(self) -> None:
-        self._remove.setEnabled(False)
-        self._confirm_bar.ask(
-            self.tr("Remove “{0}”? Its secrets are deleted from the keyring too.").format(self._title)
-        )
-        scroll_into_view(self._confirm_bar)
-
-    def _cancel_removal(self) -> None:
-        self._confirm_bar.hide()
-        self._remove.setEnabled(True)
-        self._remove.setFocus()
 
     def _set_enabled(self) -> None:
         is_on = self._on.isChecked()
@@ -300,17 +288,16 @@ class McpServerCard(Card):
         self._on.setAccessibleName(self.tr("Use {0}").format(self._title))
         self._on.clicked.connect(self._set_enabled)
         self._connection.setProperty("kind", "muted")
-        self._confirm_bar.confirmed.connect(partial(self._requests.removed.emit, self._server.id))
-        self._confirm_bar.declined.connect(self._cancel_removal)
+        self._removal.confirmed.connect(partial(self._requests.removed.emit, self._server.id))
         head = hbox(spacing=SPACE_S)
         head.addWidget(label(self._title, "strong", wrap=True), 1)
         head.addWidget(self._on)
         self.set_edit_buttons(self._edit)
         row = hbox(spacing=SPACE_S)
         row.addWidget(FlowRows((self._test, self._tools_button, self._log_button, self._edit)), 1)
-        row.addWidget(self._remove, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self._removal.button, 0, Qt.AlignmentFlag.AlignTop)
         self._layout.addLayout(head)
         for widget in (self._state, self._connection, self._details, self._problem, self.sign_in):
             self._layout.addWidget(widget)
         self._layout.addLayout(row)
-        self._layout.addWidget(self._confirm_bar)
+        self._layout.addWidget(self._removal)

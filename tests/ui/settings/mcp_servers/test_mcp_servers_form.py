@@ -418,7 +418,7 @@ def test_every_word_is_translated(qtbot, marked):
         card.tools._arguments._toggle()
         card.tools._arguments._toggle_raw()
         card._toggle_log()
-        card._confirm_removal()
+        card._removal.button.click()
     driver.form.add("program")
     driver.form._editor._fields._variables._add_row()
     assert bare_texts(driver.form) == []
