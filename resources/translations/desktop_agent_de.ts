@@ -222,12 +222,12 @@
 <context>
     <name>Attachments</name>
     <message>
-        <source>Pictures</source>
-        <translation>Bilder</translation>
-    </message>
-    <message>
         <source>All files</source>
         <translation>Alle Dateien</translation>
+    </message>
+    <message>
+        <source>Pictures</source>
+        <translation>Bilder</translation>
     </message>
     <message>
         <source>Pasted image</source>
@@ -773,8 +773,8 @@
 <context>
     <name>Composer</name>
     <message>
-        <source>Attach image</source>
-        <translation>Bild anhängen</translation>
+        <source>Attach files</source>
+        <translation>Dateien anhängen</translation>
     </message>
     <message>
         <source>It is sent when what you attached is ready. Escape takes that back.</source>
@@ -9726,6 +9726,10 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
         <translation>Prüfen Sie den Datenträger und seinen freien Platz.</translation>
     </message>
     <message>
+        <source>Choose a picture or a text.</source>
+        <translation>Wählen Sie ein Bild oder einen Text.</translation>
+    </message>
+    <message>
         <source>Choose another folder, or change its rights.</source>
         <translation>Wählen Sie einen anderen Ordner, oder ändern Sie seine Rechte.</translation>
     </message>
@@ -9942,10 +9946,6 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
         <translation>Nur die ersten {count} dieser Dateien und Links werden geöffnet.</translation>
     </message>
     <message>
-        <source>Open a picture or a text.</source>
-        <translation>Öffnen Sie ein Bild oder einen Text.</translation>
-    </message>
-    <message>
         <source>Open its list again.</source>
         <translation>Öffnen Sie seine Liste erneut.</translation>
     </message>
@@ -9972,6 +9972,10 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     <message>
         <source>Restoring…</source>
         <translation>Wird wiederhergestellt…</translation>
+    </message>
+    <message>
+        <source>Save it as a text in UTF-8, or choose a picture.</source>
+        <translation>Speichern Sie sie als Text in UTF-8, oder wählen Sie ein Bild.</translation>
     </message>
     <message>
         <source>Scheduled prompts have stopped ({kind}).</source>
@@ -10314,8 +10318,8 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
         <translation>„{name}“ ist größer als {limit}.</translation>
     </message>
     <message>
-        <source>“{name}” is neither a picture nor a text.</source>
-        <translation>„{name}“ ist weder ein Bild noch ein Text.</translation>
+        <source>“{name}” is neither a picture nor a text in UTF-8.</source>
+        <translation>„{name}“ ist weder ein Bild noch ein Text in UTF-8.</translation>
     </message>
     <message>
         <source>“{name}” was saved in {folder}.</source>
@@ -13719,12 +13723,12 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
         <translation>abbrechen unterbrechen stoppen</translation>
     </message>
     <message>
-        <source>Attach image</source>
-        <translation>Bild anhängen</translation>
+        <source>Attach files</source>
+        <translation>Dateien anhängen</translation>
     </message>
     <message>
-        <source>picture photo file upload</source>
-        <translation>Bild Foto Datei hochladen</translation>
+        <source>picture photo image text upload</source>
+        <translation>Bild Foto Text hochladen</translation>
     </message>
     <message>
         <source>Waiting messages</source>

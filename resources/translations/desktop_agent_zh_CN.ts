@@ -222,12 +222,12 @@
 <context>
     <name>Attachments</name>
     <message>
-        <source>Pictures</source>
-        <translation>图片</translation>
-    </message>
-    <message>
         <source>All files</source>
         <translation>所有文件</translation>
+    </message>
+    <message>
+        <source>Pictures</source>
+        <translation>图片</translation>
     </message>
     <message>
         <source>Pasted image</source>
@@ -773,8 +773,8 @@
 <context>
     <name>Composer</name>
     <message>
-        <source>Attach image</source>
-        <translation>附加图像</translation>
+        <source>Attach files</source>
+        <translation>附加文件</translation>
     </message>
     <message>
         <source>It is sent when what you attached is ready. Escape takes that back.</source>
@@ -9725,6 +9725,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>请检查磁盘及其可用空间。</translation>
     </message>
     <message>
+        <source>Choose a picture or a text.</source>
+        <translation>请选择图片或文本。</translation>
+    </message>
+    <message>
         <source>Choose another folder, or change its rights.</source>
         <translation>请选择其他文件夹，或更改其权限。</translation>
     </message>
@@ -9941,10 +9945,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>只打开这些文件和链接中的前 {count} 个。</translation>
     </message>
     <message>
-        <source>Open a picture or a text.</source>
-        <translation>请打开图片或文本。</translation>
-    </message>
-    <message>
         <source>Open its list again.</source>
         <translation>请重新打开其列表。</translation>
     </message>
@@ -9971,6 +9971,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Restoring…</source>
         <translation>正在还原…</translation>
+    </message>
+    <message>
+        <source>Save it as a text in UTF-8, or choose a picture.</source>
+        <translation>请将其另存为 UTF-8 文本，或选择一张图片。</translation>
     </message>
     <message>
         <source>Scheduled prompts have stopped ({kind}).</source>
@@ -10313,8 +10317,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{name}”大于 {limit}。</translation>
     </message>
     <message>
-        <source>“{name}” is neither a picture nor a text.</source>
-        <translation>“{name}”既不是图片也不是文本。</translation>
+        <source>“{name}” is neither a picture nor a text in UTF-8.</source>
+        <translation>“{name}”既不是图片，也不是 UTF-8 文本。</translation>
     </message>
     <message>
         <source>“{name}” was saved in {folder}.</source>
@@ -13718,12 +13722,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>取消 中断 终止</translation>
     </message>
     <message>
-        <source>Attach image</source>
-        <translation>附加图像</translation>
+        <source>Attach files</source>
+        <translation>附加文件</translation>
     </message>
     <message>
-        <source>picture photo file upload</source>
-        <translation>图片 照片 文件 上传</translation>
+        <source>picture photo image text upload</source>
+        <translation>图片 照片 文本 上传</translation>
     </message>
     <message>
         <source>Waiting messages</source>

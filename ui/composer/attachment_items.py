@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".svg")
 # Do not read a file that is certainly too large: the intake has its own, tighter limit.
 MAX_FILE_SIZE = 100_000_000
+_MAX_MAGIC_BYTES = 64
 _RAW_FORMATS = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 
@@ -90,6 +91,30 @@ def read_picture_file(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ImageRefused.not_read(path.name, error) from error
+
+
+def read_other_file(path: Path) -> "PendingResource | ServerPicture":
+    """Read a file whose name is not that of a picture; blocks. Raises ImageRefused and WrongUse."""
+    # Late: nothing is attached when the window is drawn first.
+    from ui.bridge.desktop.links import read_text_file
+
+    if _begins_like_picture(path):
+        return ServerPicture("", path.name, read_picture_file(path))
+    # Without its folder: a model has no use for it.
+    return PendingResource("", path.name, "", read_text_file(path))
+
+
+def _begins_like_picture(path: Path) -> bool:
+    from desktop_agent.types.blocks import detect_media_type
+
+    try:
+        # Opening a channel would wait for whoever writes into it.
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return detect_media_type(file.read(_MAX_MAGIC_BYTES)) is not None
+    except OSError:
+        return False
 
 
 def picture_from_mime(mime: QMimeData) -> bytes | QImage | None:
@@ -209,7 +234,7 @@ class PendingResource:
 
 @dataclass(frozen=True, slots=True)
 class ServerPicture:
-    """A picture of an MCP server, as it came."""
+    """A picture of an MCP server, or without a server of a file, as it came."""
 
     server: str
     title: str

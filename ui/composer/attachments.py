@@ -1,6 +1,7 @@
 """Attach pictures, resources and long pasted texts; files are read, checked and scaled in threads."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -29,6 +30,8 @@ from ui.composer.attachment_items import (
     ServerPicture,
     UnreadablePicture,
     encode_png,
+    looks_like_picture,
+    read_other_file,
     read_picture_file,
     thumbnail,
 )
@@ -56,13 +59,13 @@ class Attachments(AttachmentRow):
         self._file_dialog: QFileDialog | None = None
 
     def choose_files(self, title: str, attach: Callable[[Sequence[str]], object]) -> None:
-        """Open a file dialog for pictures, without waiting for it; `attach` gets the paths."""
+        """Open a file dialog, without waiting for it; `attach` gets the paths."""
         from PySide6.QtWidgets import QFileDialog
 
         dialog = self._file_dialog = QFileDialog(self.parentWidget(), title)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.setNameFilters([self.tr("Pictures") + f" (*{' *'.join(SUFFIXES)})", self.tr("All files") + " (*)"])
+        dialog.setNameFilters([self.tr("All files") + " (*)", self.tr("Pictures") + f" (*{' *'.join(SUFFIXES)})"])
         dialog.filesSelected.connect(attach)
         dialog.open()
 
@@ -73,9 +76,12 @@ class Attachments(AttachmentRow):
             dialog.close()
 
     def add_files(self, paths: Sequence[Path]) -> None:
-        """Attach picture files."""
+        """Attach files of pictures and texts."""
         for path in paths:
-            self._add_picture(path.name, lambda path=path: _in_thread(read_picture_file, path))
+            if looks_like_picture(path):
+                self._add_picture(path.name, lambda path=path: _in_thread(read_picture_file, path))
+            else:
+                self.add_fetches([self.create_fetch(path.name, partial(_read_other, path))])
 
     def add_pasted(self, data: bytes | QImage, name: str = "") -> None:
         """Attach a picture from the clipboard, or one of this name."""
@@ -229,6 +235,10 @@ class Attachments(AttachmentRow):
         chip = AttachmentChip(self._themes, "picture", name)
         chip.setAccessibleName(self.tr("Attached image: {0}").format(name))
         return self._add_entry(AttachmentEntry(chip, is_picture=True))
+
+
+async def _read_other(path: Path) -> Sequence[PendingResource | ServerPicture]:
+    return [await _in_thread(read_other_file, path)]
 
 
 def _in_thread(work: Callable[P, T], *args: P.args, **named: P.kwargs) -> Awaitable[T]:

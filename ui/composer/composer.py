@@ -97,7 +97,7 @@ class Composer(QWidget):
         self._editor = MessageEditor(themes)
         self._notice = label(kind="warning", wrap=True)
         self._problems = label(kind="error", wrap=True)
-        self.attach_button = IconButton(themes, "attach", self.tr("Attach image"))
+        self.attach_button = IconButton(themes, "attach", self.tr("Attach files"))
         self._send_or_stop = SendStopButton(themes)
         self._controls = ControlBar(self._send_or_stop, self._send_or_stop.max_width, self.attach_button)
         self.draft_timer = QTimer(self, singleShot=True, interval=DRAFT_DELAY_MS)
@@ -192,7 +192,7 @@ class Composer(QWidget):
         self.frame.column.insertWidget(self.frame.column.indexOf(self._editor), notice)
 
     def attach_files(self, paths: Sequence[Path | str]) -> None:
-        """Attach picture files."""
+        """Attach files of pictures and texts."""
         self._clear_problems()
         self.attachments.add_files([Path(path) for path in paths])
 
@@ -269,8 +269,8 @@ class Composer(QWidget):
         self._send_or_stop.stop()
 
     def choose_files(self) -> None:
-        """Open a file dialog for pictures, without waiting for it."""
-        self.attachments.choose_files(self.tr("Attach image"), self.attach_files)
+        """Open a file dialog, without waiting for it."""
+        self.attachments.choose_files(self.tr("Attach files"), self.attach_files)
 
     def leave_conversation(self) -> None:
         """Cancel a pending send and an open file dialog: what is written next belongs to another conversation."""

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QPlainTextEdit,
 from desktop_agent.conversation.picture_preparation import import_picture_async
 from ui.bridge.event_loop import EventLoop
 from ui.composer.attachment_chips import AttachmentChip, PastedText
-from ui.composer.attachment_items import PendingPicture, PromptSource, ServerPicture, estimated_tokens
+from ui.composer.attachment_items import PendingPicture, PendingResource, PromptSource, ServerPicture, estimated_tokens
 from ui.composer.composer import Composer
 from ui.composer.message_editor import MAX_TEXT_LENGTH
 from ui.style.theme import ThemeSource
@@ -409,7 +409,7 @@ def test_files_are_chosen_without_waiting(driver, run, tmp_path):
     (tmp_path / "one.png").write_bytes(png())
 
     async def steps():
-        driver.bot.mouseClick(driver.part(QToolButton, "Attach image"), Qt.MouseButton.LeftButton)
+        driver.bot.mouseClick(driver.part(QToolButton, "Attach files"), Qt.MouseButton.LeftButton)
         dialog = driver.composer.findChild(QFileDialog)
         assert dialog.isVisible()
         dialog.filesSelected.emit([str(tmp_path / "one.png")])
@@ -418,6 +418,28 @@ def test_files_are_chosen_without_waiting(driver, run, tmp_path):
 
     run(steps())
     assert list(driver.chips) == ["Attached image: one.png"]
+
+
+def test_a_chosen_file_is_attached_as_what_it_is(driver, run, tmp_path):
+    files = {"notes.md": b"# Milk", "photo": png(), "data.bin": b"\0\xff"}
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+
+    async def steps():
+        driver.composer.attach_files([tmp_path / name for name in (*files, "gone.txt")])
+        await driver.ready()
+        await asyncio.gather(*(each.task for each in driver.composer.attachments._entries if each.task is not None))
+
+    run(steps())
+    # Each takes its place when it is read.
+    assert sorted(driver.chips) == ["Attached file: notes.md", "Attached image: photo"]
+    text, picture = sorted(driver.composer.draft()[1], key=lambda each: isinstance(each, PendingPicture))
+    assert text == PendingResource("", "notes.md", "", "# Milk")
+    assert (picture.name, picture.server) == ("photo", "")
+    assert set(driver.composer._problems.text().split("\n")) == {
+        "“data.bin” is neither a picture nor a text in UTF-8. Save it as a text in UTF-8, or choose a picture.",
+        "There is no file “gone.txt” that can be read. Choose a picture or a text.",
+    }
 
 
 @pytest.mark.parametrize(

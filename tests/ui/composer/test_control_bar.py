@@ -17,7 +17,7 @@ from ui.style.style_sheet import apply_theme
 from ui.style.theme import LIGHT, ThemeSource
 from ui.style.widgets import CollapsingButton
 
-ORDER = ["Attach image", "Model", "Reasoning", "Mode", "Workspace folder", "Insert from a server"]
+ORDER = ["Attach files", "Model", "Reasoning", "Mode", "Workspace folder", "Insert from a server"]
 CONTENT = 316
 """What is left to the composer of a page of 360 pixels."""
 NARROW = 329
@@ -149,7 +149,7 @@ def test_tab_goes_as_it_is_read(qtbot):
     screen = Screen(qtbot)
     screen.composer.set_draft("Written")
     screen.narrow(NARROW)
-    seen, at = [], screen.by_name("Attach image")
+    seen, at = [], screen.by_name("Attach files")
     for _ in range(len(ORDER) + 1):
         seen.append(at.accessibleName())
         at = at.nextInFocusChain()
@@ -164,7 +164,7 @@ def test_rows_begin_where_the_window_is_read_from(qtbot):
     screen.composer.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
     screen.narrow(NARROW)
     screen.assert_all_can_be_reached()
-    assert screen.area(screen.by_name("Attach image")).right() > NARROW // 2
+    assert screen.area(screen.by_name("Attach files")).right() > NARROW // 2
     assert screen.area(screen.by_name("Send")).left() < NARROW // 2
 
 

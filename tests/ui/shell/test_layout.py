@@ -47,7 +47,7 @@ def test_the_window_works_360_pixels_wide(on_screen):
             button = screen.find(QWidget, name)
             return screen.window.rect().contains(button.mapTo(screen.window, button.rect().bottomRight()))
 
-        await until(lambda: all(map(is_inside, ("Send", "Attach image", WAY))))
+        await until(lambda: all(map(is_inside, ("Send", "Attach files", WAY))))
 
     on_screen(work, Turn(ContentDelta("Twice a day.")))
 

@@ -252,7 +252,7 @@ def test_the_tab_key_goes_through_what_was_added_later_where_it_is_seen(on_scree
             "Transcript",
             "Message",
         ]
-        wanted += ["Attach image", "Model", "Mode", "Workspace folder"]
+        wanted += ["Attach files", "Model", "Mode", "Workspace folder"]
         assert [name for name in names if name in wanted] == wanted
 
     on_screen(work)

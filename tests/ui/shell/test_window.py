@@ -466,7 +466,7 @@ def test_when_the_work_has_ended_that_is_asked_about_the_window_goes_on_closing(
 SHORTCUTS = {
     "New conversation": "Ctrl+N",
     "Settings": "Ctrl+,",
-    "Attach image": "Ctrl+Shift+A",
+    "Attach files": "Ctrl+Shift+A",
     "Choose model": "Ctrl+M",
     "Next conversation": "Ctrl+Tab",
     **{f"Conversation {number}": f"Ctrl+{number}" for number in range(1, 10)},

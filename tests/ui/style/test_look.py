@@ -164,7 +164,7 @@ def test_sentences_are_filled_in():
 
 def test_text_from_outside_is_harmless(qtbot):
     assert escape_mnemonics("R&D") == "R&&D"
-    assert plain_tooltip("Attach image (Ctrl+Shift+A)") == "Attach image (Ctrl+Shift+A)"
+    assert plain_tooltip("Attach files (Ctrl+Shift+A)") == "Attach files (Ctrl+Shift+A)"
     assert plain_tooltip("word " * 40).startswith("<qt>"), "Qt wraps it only then"
     assert plain_tooltip('<img src="http://x/y">') == "<qt>&lt;img src=&quot;http://x/y&quot;&gt;</qt>"
     made = label("<b>bold</b>")

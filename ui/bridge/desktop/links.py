@@ -25,7 +25,8 @@ _MAX_SHOWN = 80
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _ONLY_THESE = Sentence("A link begins a conversation, or leads to one or to a message in it.")
-_OPEN_OTHER = Sentence("Open a picture or a text.")
+_SAVE_AS_TEXT = Sentence("Save it as a text in UTF-8, or choose a picture.")
+_OPEN_OTHER = Sentence("Choose a picture or a text.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,5 +153,5 @@ def read_text_file(path: Path) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise WrongUse(Sentence("“{name}” is neither a picture nor a text.", name), _OPEN_OTHER)
+        raise WrongUse(Sentence("“{name}” is neither a picture nor a text in UTF-8.", name), _SAVE_AS_TEXT)
     return text.replace("\r\n", "\n")

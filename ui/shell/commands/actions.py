@@ -313,7 +313,7 @@ class WindowActions(QObject):
         text, other_words = self.tr("Stop the answer"), self.tr("cancel interrupt abort break")
         is_working = partial(_is_working, self._window)
         add("message/write", "stop", text, None, composer.stop, other_words, is_working).show_keys("Esc")
-        text, other_words = self.tr("Attach image"), self.tr("picture photo file upload")
+        text, other_words = self.tr("Attach files"), self.tr("picture photo image text upload")
         add("message/write", "attach", text, "Ctrl+Shift+A", composer.choose_files, other_words)
         text, waiting = self.tr("Waiting messages"), page.session_controls.waiting
         applies, words = lambda: bool(waiting.rows), self.tr("queue")
@@ -383,7 +383,7 @@ class WindowActions(QObject):
         """Show them in the tooltips of the window."""
         page, sidebar = self._window.page, self._window.sidebar
         sidebar.show_keys(keys["new-conversation"], keys["new-unstored-conversation"], keys["search"])
-        set_keys_tooltip(page.composer.attach_button, self.tr("Attach image"), keys["attach"])
+        set_keys_tooltip(page.composer.attach_button, self.tr("Attach files"), keys["attach"])
         page.model_picker.show_keys(keys["choose-model"])
         page.models.reasoning.show_keys(keys["choose-reasoning"])
         page.models.parameters.show_keys(keys["conversation-settings"])

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -15,11 +14,10 @@ from ui.bridge.desktop.links import (
     NewConversationLink,
     check_file,
     parse_target,
-    read_text_file,
 )
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
-from ui.composer.attachment_items import PendingResource, PromptSource, looks_like_picture
+from ui.composer.attachment_items import PromptSource
 from ui.shell.startup_window import StartupWindow
 
 MAX_TARGETS = 20
@@ -94,13 +92,4 @@ class TargetPresenter(QObject):
         if not usable:
             return
         self._library.new()
-        composer = self._window.page.composer
-        composer.attach_files([path for path in usable if looks_like_picture(path)])
-        texts = (path for path in usable if not looks_like_picture(path))
-        fetches = [composer.attachments.create_fetch(path.name, partial(_read_text, path)) for path in texts]
-        composer.attachments.add_fetches(fetches)
-
-
-async def _read_text(path: Path) -> Sequence[PendingResource]:
-    # Without its folder: a model has no use for it.
-    return [PendingResource("", path.name, "", await asyncio.to_thread(read_text_file, path))]
+        self._window.page.composer.attach_files(usable)
