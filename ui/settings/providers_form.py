@@ -136,7 +136,7 @@ class EndpointCard(QFrame):
         self._removal.confirmed.connect(partial(page.endpoint_removed.emit, endpoint.id))
         self._field.key_entered.connect(partial(page.key_submitted.emit, endpoint.id))
         self._field.hide()
-        self._for_session = SessionKeyLink(self._submit_session_key)
+        self._for_session = SessionKeyLink(self._field, self._submit_session_key)
         self.setProperty("kind", "card")
         remove_key, remove = self._key_removal.button, self._removal.button
         row = FlowRows((self._test, self._edit, self._change, remove_key, remove), last_apart=remove)
@@ -166,7 +166,7 @@ class EndpointCard(QFrame):
         with self._focus.kept():
             self._test.setEnabled(state is not Status.BUSY)
         self._field.show_state(state)
-        self._for_session.setVisible(state is Status.NO_KEYRING)
+        self._for_session.show_state(state)
         if state is Status.OK:
             self._field.hide()
 

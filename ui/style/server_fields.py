@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal
+from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QLabel,
@@ -101,7 +102,10 @@ MIN_PASTED_LENGTH = 8
 
 
 class ApiKeyField(QLineEdit):
-    """Enter submits the key; so does pasting one, which is how keys arrive."""
+    """Enter submits the key; so does pasting one, which is how keys arrive.
+
+    A key that was not accepted goes when the field does: nobody saved it, and whoever comes next could submit it.
+    """
 
     key_entered = Signal(object)
     """The key, a SecretStr."""
@@ -127,10 +131,16 @@ class ApiKeyField(QLineEdit):
     def show_state(self, state: Status) -> None:
         """Take no other key while one is tried, and remove an accepted one; the next replaces a refused one."""
         self.setReadOnly(state is Status.BUSY)
-        if state is Status.OK:
+        if state is Status.OK or (state is not Status.BUSY and not self.isVisible()):
             self.clear()
         elif state is Status.ERROR:
             self.selectAll()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        # A minimised window comes back to where it was. What becomes of a key that is tried is not known yet.
+        if not event.spontaneous() and not self.isReadOnly():
+            self.clear()
 
     def _measure(self, text: str) -> None:
         if len(text) - self._length >= MIN_PASTED_LENGTH:
@@ -141,8 +151,10 @@ class ApiKeyField(QLineEdit):
 class SessionKeyLink(QWidget):
     """The link under a status line: keep the key in memory, because the keyring does not take it."""
 
-    def __init__(self, keep: Callable[[], None]) -> None:
+    def __init__(self, field: ApiKeyField, keep: Callable[[], None]) -> None:
         super().__init__()
+        self._field = field
+        field.textChanged.connect(self._on_text)
         # Short: with large text in a narrow window there is little room.
         words, name = self.tr("Keep it in memory"), self.tr("Keep it in memory until the program is closed")
         link = button(words, keep, "link", name)
@@ -150,6 +162,14 @@ class SessionKeyLink(QWidget):
         beside_icon = hbox(link, parent=self, margins=(STATUS_INDENT, 0, 0, 0), end_stretch=True)
         beside_icon.setAlignment(link, Qt.AlignmentFlag.AlignLeading)
         self.hide()
+
+    def show_state(self, state: Status) -> None:
+        """Offer it for a key that the keyring does not take."""
+        self.setVisible(state is Status.NO_KEYRING and bool(self._field.text()))
+
+    def _on_text(self, text: str) -> None:
+        if not text:
+            self.hide()
 
 
 _MIRROR_LINES = 3

@@ -83,7 +83,7 @@ class CloudRow(ServerRow):
         self._connect = button(
             self.tr("Connect"), self._field.submit, name=self.tr("Connect {0}").format(endpoint.title)
         )
-        self._for_session = SessionKeyLink(self._keep)
+        self._for_session = SessionKeyLink(self._field, self._keep)
         self._field.key_entered.connect(self.key_entered)
         controls: list[QWidget] = [self._field, self._connect]
         if endpoint.key_page:
@@ -101,7 +101,7 @@ class CloudRow(ServerRow):
         super().show_state(state, sentence)
         self._connect.setEnabled(state is not Status.BUSY)
         self._field.show_state(state)
-        self._for_session.setVisible(state is Status.NO_KEYRING)
+        self._for_session.show_state(state)
 
     def _keep(self) -> None:
         key = self._field.text().strip()
@@ -138,7 +138,7 @@ class CustomRow(QFrame):
         self._mirrors = MirrorsField()
         self._more = button(self.tr("Further addresses…"), self._open_mirrors, "link")
         self.state_line = StatusLine(themes)
-        self._for_session = SessionKeyLink(lambda: self._submit(for_session=True))
+        self._for_session = SessionKeyLink(self._key, lambda: self._submit(for_session=True))
         self._address.returnPressed.connect(self._submit)
         # Not `key_entered`: pasting the key must not send anything before the address is there.
         self._key.returnPressed.connect(self._submit)
@@ -162,7 +162,7 @@ class CustomRow(QFrame):
         self.state_line.show_state(state, sentence)
         self._connect.setEnabled(state is not Status.BUSY)
         self._key.show_state(state)
-        self._for_session.setVisible(state is Status.NO_KEYRING)
+        self._for_session.show_state(state)
         if state is Status.OK:
             self._address.clear()
             self._models.clear()

@@ -273,6 +273,20 @@ def test_a_key_that_the_keyring_does_not_take_can_stay_in_memory(driver):
     assert not link.isVisible()
 
 
+def test_a_key_that_nobody_took_is_gone_when_the_settings_are_opened_again(driver):
+    driver.dialog.show_page("providers")
+    driver.click("Change key of OpenAI")
+    field = driver.part(QLineEdit, "API key for OpenAI")
+    for state in (Status.ERROR, Status.NO_KEYRING):
+        driver.bot.keyClicks(field, "wrong")
+        driver.dialog.providers.show_state("openai", state, "Not taken.")
+        driver.dialog.close()
+        driver.dialog.show()
+        assert (field.isVisible(), field.text()) == (True, "")
+        links = [each for each in driver.dialog.findChildren(QPushButton) if each.text() == "Keep it in memory"]
+        assert not any(link.isVisible() for link in links)
+
+
 @pytest.mark.parametrize("name", ["Test OpenAI", "API key for OpenAI"])
 def test_the_keyboard_is_where_it_was_after_a_test_unless_the_person_moved_it(driver, name):
     driver.dialog.show_page("providers")

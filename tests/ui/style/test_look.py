@@ -4,7 +4,7 @@ import pytest
 from pydantic import SecretStr
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
-from PySide6.QtWidgets import QCompleter, QLabel, QStyle, QStyleOptionComboBox
+from PySide6.QtWidgets import QCompleter, QLabel, QStyle, QStyleOptionComboBox, QWidget
 
 import resources
 from desktop_agent.types.errors import Sentence
@@ -248,6 +248,20 @@ def test_a_typed_key_waits_for_enter(qtbot):
         qtbot.keyClicks(field, "abc")
     with qtbot.waitSignal(field.key_entered):
         qtbot.keyClick(field, Qt.Key.Key_Return)
+
+
+@pytest.mark.parametrize("is_tried", [False, True])
+def test_a_refused_key_is_not_there_when_the_field_comes_back(qtbot, is_tried):
+    page = QWidget()
+    qtbot.addWidget(page)
+    field = ApiKeyField("Key", "Paste", page)
+    page.show()
+    qtbot.keyClicks(field, "abc")
+    for state in (Status.BUSY, Status.ERROR):
+        field.show_state(state)
+        if is_tried == (state is Status.BUSY):
+            page.hide()
+    assert field.text() == ""
 
 
 def test_keys_are_shown_as_they_are_called():
