@@ -217,6 +217,7 @@ async def welcome_servers(desk: Desk) -> None:
         desk.servers.state_changed.emit(id_, "error", both)
     desk.servers.state_changed.emit(CLOUD_PROVIDERS[1].id, "busy", Sentence("Asking OpenAI for its models…"))
     no_keyring = Sentence("This computer has no keyring that can hold the key.")
+    desk.window._welcome.welcome._cloud_rows[CLOUD_PROVIDERS[2].id]._field.setText("key")
     desk.servers.state_changed.emit(CLOUD_PROVIDERS[2].id, "no_keyring", no_keyring)
 
 
