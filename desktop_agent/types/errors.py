@@ -34,11 +34,15 @@ class Sentence:
     def __str__(self) -> str:
         return fill_in(self.template, {name: str(value) for name, value in self.values.items()})
 
+    def ended(self) -> "Sentence":
+        """Return it with a full stop, where it has no end mark of its own: it may end in words from elsewhere."""
+        has_end_mark = str(self).rstrip("”\"')»").endswith((".", "!", "?", "…", "\u3002", "\uff01", "\uff1f"))
+        return self if has_end_mark else Sentence("{what}.", {"what": self})
+
 
 def join_remedy(what: Sentence, remedy: Sentence) -> Sentence:
-    """Join both into one line, with a full stop between them where the first has no end mark of its own."""
-    has_end_mark = str(what).rstrip("”\"')»").endswith((".", "!", "?", "…", "\u3002", "\uff01", "\uff1f"))
-    return Sentence("{what} {remedy}" if has_end_mark else "{what}. {remedy}", {"what": what, "remedy": remedy})
+    """Join both into one line."""
+    return Sentence("{what} {remedy}", {"what": what.ended(), "remedy": remedy})
 
 
 class RemedyAction(StrEnum):
@@ -135,7 +139,7 @@ class ProviderError(AgentError):
         self.retry_after = retry_after
         self.retryable = self.retry_by_default if retryable is None else retryable
         self.request_id = request_id
-        super().__init__(Sentence(self.template, {"message": message}), remedy, detail=detail)
+        super().__init__(Sentence(self.template, {"message": message}).ended(), remedy, detail=detail)
 
 
 class ConnectionFailed(ProviderError):
@@ -315,9 +319,8 @@ class CachingNotSupported(CapabilityMissing):
     default_remedy = "Turn prompt caching off for this provider."
 
 
-# ValueError too: pydantic turns it into its own error inside a validator instead of letting it escape half-way.
 class ImageRefused(AgentError, ValueError):
-    """A picture that cannot be used."""
+    """A picture that cannot be used. A ValueError, because pydantic turns one that a validator raises into its own."""
 
     kind = "image"
     default_remedy = "Use a PNG, JPEG, GIF or WebP picture."
@@ -325,10 +328,8 @@ class ImageRefused(AgentError, ValueError):
     @classmethod
     def unreadable(cls, name: str = "") -> Self:
         """The bytes do not decode."""
-        return cls(
-            _image_sentence(name, "is damaged and cannot be read."),
-            "Open it in an image viewer, save it again and attach the copy.",
-        )
+        sentence = _image_sentence(name, "is damaged and cannot be read.")
+        return cls(sentence, "Open it in an image viewer, save it again and attach the copy.")
 
     @classmethod
     def not_read(cls, path: str, error: OSError) -> Self:
@@ -357,9 +358,8 @@ class ImageRefused(AgentError, ValueError):
     @classmethod
     def too_large(cls, name: str, limit: str) -> Self:
         """Over a limit, named in words such as "20 MB" or "50 megapixels"."""
-        return cls(
-            _image_sentence(name, "is larger than {limit}.", limit=limit), "Make it smaller and attach it again."
-        )
+        sentence = _image_sentence(name, "is larger than {limit}.", limit=limit)
+        return cls(sentence, "Make it smaller and attach it again.")
 
 
 def _image_sentence(name: str, rest: str, **values: str) -> Sentence:

@@ -9130,8 +9130,8 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
         <translation>{what} {remedy}</translation>
     </message>
     <message>
-        <source>{what}. {remedy}</source>
-        <translation>{what}. {remedy}</translation>
+        <source>{what}.</source>
+        <translation>{what}.</translation>
     </message>
     <message>
         <source>{where} broke the rules of HTTP in the middle</source>

@@ -9129,8 +9129,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>{what}{remedy}</translation>
     </message>
     <message>
-        <source>{what}. {remedy}</source>
-        <translation>{what}。{remedy}</translation>
+        <source>{what}.</source>
+        <translation>{what}。</translation>
     </message>
     <message>
         <source>{where} broke the rules of HTTP in the middle</source>

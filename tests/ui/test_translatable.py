@@ -226,10 +226,10 @@ def test_sentences_are_spoken_with_the_sentences_in_them(marked):
     error = ConnectionFailed("ωω")
     both = Sentence("{what} {remedy}", {"what": error.sentence, "remedy": error.remedy})
     assert translate_sentence(both) == (
-        "⟦⟦The model server could not be reached: ωω⟧ "
+        "⟦⟦⟦The model server could not be reached: ωω⟧.⟧ "
         "⟦Check that the server is running and the address is right, then try again.⟧⟧"
     )
-    assert str(both).startswith("The model server could not be reached: ωω Check")
+    assert str(both).startswith("The model server could not be reached: ωω. Check")
     assert translate_sentence(AuthenticationFailed("x").remedy).startswith("⟦")
 
 

@@ -47,7 +47,7 @@ def test_pictures_are_named_where_a_name_is_known() -> None:
 def test_an_event_carries_the_servers_words_and_the_remedy() -> None:
     event = ErrorOccurred.of(errors.RateLimited("slow down", status=429, retry_after=3))
     assert (event.kind, event.message, event.action) == ("rate_limit", "slow down", RemedyAction.RETRY)
-    assert str(event.sentence) == "The model server reported: slow down"
+    assert str(event.sentence) == "The model server reported: slow down."
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def driver(qtbot):
 def test_an_error_says_what_and_what_to_do(driver):
     driver.area.show_error(ConnectionFailed("<b>refused</b>"))
     assert driver.words == [
-        "The model server could not be reached: <b>refused</b>",
+        "The model server could not be reached: <b>refused</b>.",
         "Check that the server is running and the address is right, then try again.",
     ]
     assert not driver.area.isModal()

@@ -14,7 +14,7 @@ def test_the_reason_is_a_sentence_of_its_own() -> None:
     assert isinstance(error, ConnectionFailed)
     assert error.cause == Sentence("nothing listens at {where}", {"where": "a:1"})
     assert error.message == "nothing listens at a:1"
-    assert str(error.sentence) == "The model server could not be reached: nothing listens at a:1"
+    assert str(error.sentence) == "The model server could not be reached: nothing listens at a:1."
     assert error_from_event(ErrorOccurred.of(error)).sentence == error.sentence
 
 

@@ -231,7 +231,7 @@ async def test_error_bodies_are_bounded_and_lose_the_key(http: HttpClient) -> No
     async with Loopback(Reply(body, 401), Reply([b"x" * 50_000] * 20, 500, hold=asyncio.Event())) as server:
         one = call(server.url)
         error = await error_from_response(await http.open(one), one)
-        assert str(error) == "The API key was not accepted: Incorrect API key: [key]"
+        assert str(error) == "The API key was not accepted: Incorrect API key: [key]."
         assert KEY not in error.detail
         answer = await http.open(one)
         assert len(await answer.read(ERROR_BODY_LIMIT)) == ERROR_BODY_LIMIT
