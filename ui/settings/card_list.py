@@ -259,8 +259,8 @@ E = TypeVar("E", bound=CardEditor)
 class _UndoBar(QFrame):
     """The last removal, until something else is done."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
         self.setProperty("kind", "card")
         self._words = label(wrap=True)
         self._undo: Callable[[], object] | None = None
@@ -296,7 +296,7 @@ class ItemsForm(QWidget, Generic[T, E]):
         self._tools: tuple[ToolGroup, ...] = ()
         self._editor: E | None = None
         self._edited_name = ""
-        self._undo = _UndoBar()
+        self._undo = _UndoBar(self)
         self._cards = CardList()
         self._cards.panel_changed.connect(self._update_buttons)
         self._cards.panel_changed.connect(self.editor_changed)

@@ -60,7 +60,7 @@ def test_german_words_sentences_keys_and_dates(language):
     assert language("de") == "de"
     assert QCoreApplication.translate("SendStopButton", "Send") == "Senden"
     error = AuthenticationFailed("wrong key")
-    assert translate_sentence(error.sentence) == "Der API-Schlüssel wurde nicht angenommen: wrong key"
+    assert translate_sentence(error.sentence) == "Der API-Schlüssel wurde nicht angenommen: wrong key."
     assert translate_sentence(error.whole).endswith(" Prüfen Sie den API-Schlüssel für diesen Anbieter.")
     assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "Abbrechen"
     assert native_shortcut("Ctrl+Return") == "Strg+Enter"
