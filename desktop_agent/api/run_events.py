@@ -21,7 +21,7 @@ from desktop_agent.types.engine_events import (
     ToolFinished,
     TurnStarted,
 )
-from desktop_agent.types.errors import AgentError, ProviderError
+from desktop_agent.types.errors import AgentError, ProviderError, Sentence
 from desktop_agent.types.messages import new_id, now
 from desktop_agent.types.provider_events import ContentDelta, Done, StopReason, Usage
 
@@ -105,7 +105,10 @@ def error_from_event(event: ErrorOccurred, failure: AgentError | None = None) ->
         return failure.with_traceback(None)
     kind = _error_class(event.kind)
     if issubclass(kind, ProviderError):
-        return kind(event.sentence.values.get("message", event.message), detail=event.detail, remedy=event.remedy)
+        # Words without an end mark are within a sentence that gives them one.
+        inner = event.sentence.values.get("what")
+        values = (inner if isinstance(inner, Sentence) else event.sentence).values
+        return kind(values.get("message", event.message), detail=event.detail, remedy=event.remedy)
     return kind(event.sentence, event.remedy, detail=event.detail)
 
 

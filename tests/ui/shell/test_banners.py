@@ -43,7 +43,7 @@ def test_an_error_says_what_and_what_to_do(driver):
     ]
     assert not driver.area.isModal()
     frame = driver.area.findChild(BannerFrame)
-    assert frame.accessibleName() == ". ".join(driver.words)
+    assert frame.accessibleName() == " ".join(driver.words)
     driver.click("Close this message", QToolButton)
     assert driver.area.isHidden()
 
