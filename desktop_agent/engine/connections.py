@@ -34,6 +34,7 @@ from desktop_agent.types.errors import (
 from desktop_agent.types.preferences import Preferences
 from desktop_agent.types.providers import (
     CLOUD_PROVIDERS,
+    DEMO_ENDPOINT,
     LOCAL_ENDPOINT,
     LOCAL_SERVERS,
     Endpoint,
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from desktop_agent.providers.demo.server import DemoServer
 
 
-DEMO = "demo"
 _DEMO_TITLE = "Demo (offline)"
 # A local server that answers at all answers at once; in seconds.
 _DISCOVERY_TIMEOUT = 2.0
@@ -116,14 +116,14 @@ class Connections:
         for endpoint in self.endpoints():
             if endpoint.id == endpoint_id:
                 return endpoint
-        titles = {DEMO: _DEMO_TITLE, **{preset.id: preset.title for preset in _PRESETS}}
+        titles = {DEMO_ENDPOINT: _DEMO_TITLE, **{preset.id: preset.title for preset in _PRESETS}}
         # The id of a server that the person added is all that is left of it; its address is in there.
         title = titles.get(endpoint_id, endpoint_id.removeprefix("custom:"))
         raise WrongUse(Sentence("The server “{title}” is no longer set up.", {"title": title}), "Choose another model.")
 
     def require_endpoint(self, endpoint_id: str | None) -> None:
         """Raise WrongUse for a server that is no longer set up."""
-        if endpoint_id not in (None, DEMO) and endpoint_id not in self._providers:
+        if endpoint_id not in (None, DEMO_ENDPOINT) and endpoint_id not in self._providers:
             self.endpoint(endpoint_id)
 
     async def start_demo(self) -> Endpoint:
@@ -135,12 +135,12 @@ class Connections:
 
                 self._demo = DemoServer()
                 base_url = await self._demo.start()
-                self._demo_endpoint = Endpoint(id=DEMO, title=_DEMO_TITLE, base_url=base_url, kind="demo")
+                self._demo_endpoint = Endpoint(id=DEMO_ENDPOINT, title=_DEMO_TITLE, base_url=base_url, kind="demo")
             return self._demo_endpoint
 
     async def provider(self, endpoint_id: str) -> Provider:
         """Return the provider for this endpoint. Raises WrongUse, SecretsUnavailable, AuthenticationFailed."""
-        if endpoint_id == DEMO:
+        if endpoint_id == DEMO_ENDPOINT:
             await self.start_demo()
         if endpoint_id == LOCAL_ENDPOINT:
             return self.local.provider
@@ -160,7 +160,7 @@ class Connections:
 
         With `refresh` the server is asked. Raises ProviderError and what `provider` raises.
         """
-        if endpoint_id == DEMO:
+        if endpoint_id == DEMO_ENDPOINT:
             await self.start_demo()
         endpoint = self.endpoint(endpoint_id)
         models = await self._listings.models(endpoint, refresh=refresh)

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary, finalize
 
 from pydantic import SecretStr
 
-from desktop_agent.engine.connections import DEMO, Connections
+from desktop_agent.engine.connections import Connections
 from desktop_agent.engine.model_listings import ModelListingsFile, load_model_overrides
 from desktop_agent.engine.permission_records import PermissionInspector, RuleBook, unreadable_rule_notices
 from desktop_agent.engine.session_lifecycle import (
@@ -41,7 +41,7 @@ from desktop_agent.types.messages import new_id, now
 from desktop_agent.types.permissions import Rule
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.preferences import Preferences
-from desktop_agent.types.providers import Endpoint, ProviderConfig
+from desktop_agent.types.providers import DEMO_ENDPOINT, DEMO_MODEL, Endpoint, ProviderConfig
 from desktop_agent.types.tool_calls import ToolClass
 
 if TYPE_CHECKING:
@@ -375,7 +375,7 @@ class Engine:
         await self.connections.start_demo()
         folder = self.folder / "demo workspace"
         await asyncio.to_thread(make_private_folder, folder, self.folder)
-        return self.new_session(endpoint_id=DEMO, model="demo", workspace=str(folder))
+        return self.new_session(endpoint_id=DEMO_ENDPOINT, model=DEMO_MODEL, workspace=str(folder))
 
 
 async def _open_provider(engine: Engine, record: ConversationRecord, model: str) -> Provider:

@@ -8,7 +8,6 @@ from datetime import date, datetime
 from itertools import chain
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.engine.connections import DEMO
 from desktop_agent.processes.foreign_code import notify
 from desktop_agent.providers.catalogue.catalogue import Pricing
 from desktop_agent.providers.provider import Provider
@@ -17,6 +16,7 @@ from desktop_agent.storage.usage.usage_rows import UsageRows
 from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.preferences import UsagePreferences
 from desktop_agent.types.provider_events import Usage
+from desktop_agent.types.providers import DEMO_ENDPOINT
 from desktop_agent.types.spending import (
     NANOS,
     NO_USAGE,
@@ -60,7 +60,7 @@ class Spending:
     def count(self, endpoint_id: str | None, provider: Provider, answer: AnswerBuilder, project: str = "") -> None:
         """Count an answer, also one that broke off; where nothing came there is none."""
         usage = answer.total_usage
-        if endpoint_id == DEMO or (usage is None and not answer.has_content):
+        if endpoint_id == DEMO_ENDPOINT or (usage is None and not answer.has_content):
             return
         price = provider.model_info(answer.model).price
         saved = 0.0 if price is None or usage is None else Pricing(price).saved(usage)
@@ -68,7 +68,7 @@ class Spending:
 
     def count_recovered(self, record: ConversationRecord, model: str | None, usage: Usage | None) -> None:
         """Count what a dead process had not: an answer that broke off with it. What the cache saved is not known."""
-        if usage is not None and record.endpoint_id != DEMO:
+        if usage is not None and record.endpoint_id != DEMO_ENDPOINT:
             self._add(model or record.model or "", record.workspace or "", UsageFigures.of(usage))
 
     def _add(self, model: str, project: str, figures: UsageFigures) -> None:
@@ -101,7 +101,7 @@ class Spending:
 
     async def check(self, endpoint_id: str | None, conversation_id: str = "") -> None:
         """Raise BudgetReached where a budget is used up, unless the conversation is excused."""
-        if endpoint_id == DEMO or conversation_id in self._excused or not self._preferences().has_budget:
+        if endpoint_id == DEMO_ENDPOINT or conversation_id in self._excused or not self._preferences().has_budget:
             return
         reached = first_reached(await self.budgets())
         if reached is not None:

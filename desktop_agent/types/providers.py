@@ -364,6 +364,8 @@ def _load_endpoints() -> tuple[tuple[Endpoint, ...], tuple[Endpoint, ...]]:
 LOCAL_SERVERS, CLOUD_PROVIDERS = _load_endpoints()
 
 
+DEMO_ENDPOINT, DEMO_MODEL = "demo", "demo"
+"""The ids of the offline demo and of its scripted model."""
 LOCAL_ENDPOINT = "local-models"
 """The id of the endpoint that runs model files. Its server starts with the first request."""
 

@@ -7,7 +7,6 @@ from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.conversation.items import Change, Prepended, ToolCallItem, Updated, UserItem
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.engine.connections import DEMO
 from desktop_agent.storage.records import ConversationChanges
 from desktop_agent.types.blocks import ToolResult
 from desktop_agent.types.engine_events import (
@@ -24,7 +23,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.policies import When
 from desktop_agent.types.provider_events import StopReason, Usage, UsageUpdate
-from desktop_agent.types.providers import ConversationParameters, Reasoning
+from desktop_agent.types.providers import DEMO_ENDPOINT, ConversationParameters, Reasoning
 from desktop_agent.types.tool_calls import UntrustedSource
 from ui.bridge.branches import ConversationBranches
 from ui.bridge.event_loop import FrameClock
@@ -140,7 +139,7 @@ class OpenConversation(QObject):
 
     @property
     def is_demo(self) -> bool:
-        return self.endpoint_id == DEMO
+        return self.endpoint_id == DEMO_ENDPOINT
 
     @property
     def is_stored(self) -> bool:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton, QWidget
 
-from desktop_agent.types.providers import ModelInfo
+from desktop_agent.types.providers import DEMO_ENDPOINT, DEMO_MODEL, ModelInfo
 from ui.bridge.model_servers import ModelGroup
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPopup
@@ -27,7 +27,6 @@ from ui.style.text import (
 from ui.style.theme import ThemeSource, themed_icon
 from ui.style.widgets import CollapsingButton
 
-_DEMO = ("demo", "demo")
 _DEMO_TITLE = "Demo"
 """Of the demo's model until its server has listed it."""
 
@@ -220,7 +219,7 @@ class ModelPicker(QToolButton):
     def _update_text(self) -> None:
         endpoint_id, model_id = self._current
         listed = (model for group in self._groups if group.endpoint.id == endpoint_id for model in group.models)
-        unlisted = _DEMO_TITLE if self._current == _DEMO else model_id
+        unlisted = _DEMO_TITLE if self._current == (DEMO_ENDPOINT, DEMO_MODEL) else model_id
         title = next((model.title or model.id for model in listed if model.id == model_id), unlisted)
         words = title or self.tr("Choose a model")
         self.setText(escape_mnemonics(truncate(words, MAX_NAME_LENGTH)))

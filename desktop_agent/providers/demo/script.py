@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from json import JSONDecoder
 from typing import Any
 
+from desktop_agent.types.providers import DEMO_MODEL
+
 # Seconds between two pieces.
 FAST_PACE = 0.015
 SLOW_PACE = 0.020
@@ -61,7 +63,7 @@ def split_pieces(text: str) -> Iterator[str]:
     return (match.group() for match in re.finditer(r"\s*\S{1,7}|\s+", text))
 
 
-MODEL = "demo"
+MODEL = DEMO_MODEL
 
 Json = dict[str, Any]
 

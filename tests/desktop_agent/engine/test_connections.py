@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from desktop_agent.engine import connections as module
-from desktop_agent.engine.connections import DEMO, Connections, key_from_environment
+from desktop_agent.engine.connections import Connections, key_from_environment
 from desktop_agent.engine.model_listings import ModelListingsFile
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.catalogue.tables import parse_table
@@ -26,7 +26,7 @@ from desktop_agent.types.errors import (
     WrongUse,
 )
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
-from desktop_agent.types.providers import Endpoint, ImageLimits, ModelInfo
+from desktop_agent.types.providers import DEMO_ENDPOINT, DEMO_MODEL, Endpoint, ImageLimits, ModelInfo
 from tests.fakes.http_server import Loopback, Reply
 from tests.fakes.model_server import endpoint, keys_seen, listing, model_server, refusal
 from tests.fakes.recordings import ask
@@ -382,19 +382,19 @@ async def test_the_demo_is_started_once(setting: Setting) -> None:
     connections = setting.connections()
     assert connections.endpoints() == ()
     with pytest.raises(WrongUse, match=re.escape("Demo (offline)")):
-        connections.endpoint(DEMO)
+        connections.endpoint(DEMO_ENDPOINT)
     first, second, provider = await asyncio.gather(
-        connections.start_demo(), connections.start_demo(), connections.provider(DEMO)
+        connections.start_demo(), connections.start_demo(), connections.provider(DEMO_ENDPOINT)
     )
     assert first == second
     assert first.kind == "demo"
     assert connections.endpoints() == (first,)
-    assert await connections.provider(DEMO) is provider
-    assert [each.id for each in await connections.models(DEMO)] == ["demo"]
+    assert await connections.provider(DEMO_ENDPOINT) is provider
+    assert [each.id for each in await connections.models(DEMO_ENDPOINT)] == [DEMO_MODEL]
 
 
 async def test_the_demo_gets_no_key(setting: Setting) -> None:
-    setting.secrets.remember_for_session(DEMO, SecretStr("sk-mine"))
+    setting.secrets.remember_for_session(DEMO_ENDPOINT, SecretStr("sk-mine"))
     connections = setting.connections()
     assert await connections._key_for(await connections.start_demo()) is None
 

@@ -11,7 +11,6 @@ from weakref import ref
 import pytest
 from pydantic import SecretStr
 
-from desktop_agent.engine.connections import DEMO
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
 from desktop_agent.storage.opening import open_database
@@ -31,6 +30,7 @@ from desktop_agent.types.preferences import (
 )
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import (
+    DEMO_ENDPOINT,
     Endpoint,
     PromptCaching,
     ProviderConfig,
@@ -91,7 +91,7 @@ async def test_an_unknown_conversation_is_wrong_use(tmp_path: Path) -> None:
     await engine.close()
 
 
-@pytest.mark.parametrize(("endpoint_id", "model"), [(None, None), (DEMO, None)])
+@pytest.mark.parametrize(("endpoint_id", "model"), [(None, None), (DEMO_ENDPOINT, None)])
 async def test_a_conversation_without_server_or_model_says_so(
     tmp_path: Path, endpoint_id: str | None, model: str | None
 ) -> None:

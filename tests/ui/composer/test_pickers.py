@@ -8,7 +8,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QListView, QMenu, QPushButton, QToolButton
 
 from desktop_agent.types.errors import Sentence
-from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Capabilities, Endpoint, ModelInfo, Price
+from desktop_agent.types.providers import (
+    CLOUD_PROVIDERS,
+    DEMO_ENDPOINT,
+    DEMO_MODEL,
+    LOCAL_SERVERS,
+    Capabilities,
+    Endpoint,
+    ModelInfo,
+    Price,
+)
 from ui.composer.pickers import ModelPicker, WorkspacePicker, model_rows
 from ui.style.list_rows import ResultModel, RowRole
 from ui.style.theme import ThemeSource
@@ -206,5 +215,5 @@ def test_a_list_without_any_server_says_so():
 
 
 def test_the_demo_s_model_has_its_name_before_it_is_listed(driver):
-    driver.picker.set_current("demo", "demo")
+    driver.picker.set_current(DEMO_ENDPOINT, DEMO_MODEL)
     assert driver.picker.text() == "Demo"
