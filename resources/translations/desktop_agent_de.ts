@@ -47,10 +47,6 @@
         <translation>Eine Unterhaltung, die nicht gespeichert wird</translation>
     </message>
     <message>
-        <source>New conversation</source>
-        <translation>Neue Unterhaltung</translation>
-    </message>
-    <message>
         <source>The answer is done.</source>
         <translation>Die Antwort ist fertig.</translation>
     </message>
@@ -576,10 +572,6 @@
         <translation>Eine Unterhaltung, die nicht gespeichert wird</translation>
     </message>
     <message>
-        <source>New conversation</source>
-        <translation>Neue Unterhaltung</translation>
-    </message>
-    <message>
         <source>A call waits for your approval.</source>
         <translation>Ein Aufruf wartet auf Ihre Freigabe.</translation>
     </message>
@@ -805,6 +797,13 @@
     </message>
 </context>
 <context>
+    <name>Conversation</name>
+    <message>
+        <source>New conversation</source>
+        <translation>Neue Unterhaltung</translation>
+    </message>
+</context>
+<context>
     <name>ConversationList</name>
     <message>
         <source>New conversation</source>
@@ -897,10 +896,6 @@
 <context>
     <name>ConversationModel</name>
     <message>
-        <source>New conversation</source>
-        <translation>Neue Unterhaltung</translation>
-    </message>
-    <message>
         <source>Folder: {0}</source>
         <translation>Ordner: {0}</translation>
     </message>
@@ -930,10 +925,6 @@
     <message>
         <source>Continue.</source>
         <translation>Mach weiter.</translation>
-    </message>
-    <message>
-        <source>New conversation</source>
-        <translation>Neue Unterhaltung</translation>
     </message>
 </context>
 <context>
@@ -995,10 +986,6 @@
     <message>
         <source>Open in the main window</source>
         <translation>Im Hauptfenster öffnen</translation>
-    </message>
-    <message>
-        <source>New conversation</source>
-        <translation>Neue Unterhaltung</translation>
     </message>
 </context>
 <context>
@@ -2095,10 +2082,6 @@ Aufwärts zu: {1}</translation>
         <translation>Der Assistent fragt</translation>
     </message>
     <message>
-        <source>New conversation</source>
-        <translation>Neue Unterhaltung</translation>
-    </message>
-    <message>
         <source>since {0}</source>
         <translation>seit {0}</translation>
     </message>
@@ -2363,10 +2346,6 @@ Aufwärts zu: {1}</translation>
 </context>
 <context>
     <name>MainWindow</name>
-    <message>
-        <source>New conversation</source>
-        <translation>Neue Unterhaltung</translation>
-    </message>
     <message>
         <source>{0} (not stored)</source>
         <translation>{0} (nicht gespeichert)</translation>
@@ -3207,10 +3186,6 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Messages</source>
         <translation>Nachrichten</translation>
-    </message>
-    <message>
-        <source>New conversation</source>
-        <translation>Neue Unterhaltung</translation>
     </message>
     <message>
         <source>Commands</source>
@@ -5069,10 +5044,6 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Nothing found for “{0}”</source>
         <translation>Nichts gefunden zu „{0}“</translation>
-    </message>
-    <message>
-        <source>New conversation</source>
-        <translation>Neue Unterhaltung</translation>
     </message>
     <message>
         <source>Show all {0}</source>
@@ -12344,10 +12315,6 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
         <translation>Wirklich endgültig löschen</translation>
     </message>
     <message>
-        <source>New conversation</source>
-        <translation>Neue Unterhaltung</translation>
-    </message>
-    <message>
         <source>Goes for good in {0} days</source>
         <translation>Verschwindet in {0} Tagen endgültig</translation>
     </message>
@@ -12655,10 +12622,6 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     <message>
         <source>Not stored</source>
         <translation>Nicht gespeichert</translation>
-    </message>
-    <message>
-        <source>New conversation</source>
-        <translation>Neue Unterhaltung</translation>
     </message>
     <message>
         <source>{0}, not stored</source>

@@ -47,10 +47,6 @@
         <translation>一个不保存的对话</translation>
     </message>
     <message>
-        <source>New conversation</source>
-        <translation>新对话</translation>
-    </message>
-    <message>
         <source>The answer is done.</source>
         <translation>回答已完成。</translation>
     </message>
@@ -576,10 +572,6 @@
         <translation>一个不保存的对话</translation>
     </message>
     <message>
-        <source>New conversation</source>
-        <translation>新对话</translation>
-    </message>
-    <message>
         <source>A call waits for your approval.</source>
         <translation>有调用正在等待您的批准。</translation>
     </message>
@@ -805,6 +797,13 @@
     </message>
 </context>
 <context>
+    <name>Conversation</name>
+    <message>
+        <source>New conversation</source>
+        <translation>新对话</translation>
+    </message>
+</context>
+<context>
     <name>ConversationList</name>
     <message>
         <source>New conversation</source>
@@ -897,10 +896,6 @@
 <context>
     <name>ConversationModel</name>
     <message>
-        <source>New conversation</source>
-        <translation>新对话</translation>
-    </message>
-    <message>
         <source>Folder: {0}</source>
         <translation>文件夹：{0}</translation>
     </message>
@@ -930,10 +925,6 @@
     <message>
         <source>Continue.</source>
         <translation>请继续。</translation>
-    </message>
-    <message>
-        <source>New conversation</source>
-        <translation>新对话</translation>
     </message>
 </context>
 <context>
@@ -995,10 +986,6 @@
     <message>
         <source>Open in the main window</source>
         <translation>在主窗口中打开</translation>
-    </message>
-    <message>
-        <source>New conversation</source>
-        <translation>新对话</translation>
     </message>
 </context>
 <context>
@@ -2095,10 +2082,6 @@ Go up to: {1}</source>
         <translation>助手请求</translation>
     </message>
     <message>
-        <source>New conversation</source>
-        <translation>新对话</translation>
-    </message>
-    <message>
         <source>since {0}</source>
         <translation>自 {0} 起</translation>
     </message>
@@ -2363,10 +2346,6 @@ Go up to: {1}</source>
 </context>
 <context>
     <name>MainWindow</name>
-    <message>
-        <source>New conversation</source>
-        <translation>新对话</translation>
-    </message>
     <message>
         <source>{0} (not stored)</source>
         <translation>{0}（不保存）</translation>
@@ -3207,10 +3186,6 @@ Go up to: {1}</source>
     <message>
         <source>Messages</source>
         <translation>消息</translation>
-    </message>
-    <message>
-        <source>New conversation</source>
-        <translation>新对话</translation>
     </message>
     <message>
         <source>Commands</source>
@@ -5068,10 +5043,6 @@ Go up to: {1}</source>
     <message>
         <source>Nothing found for “{0}”</source>
         <translation>未找到“{0}”的结果</translation>
-    </message>
-    <message>
-        <source>New conversation</source>
-        <translation>新对话</translation>
     </message>
     <message>
         <source>Show all {0}</source>
@@ -12343,10 +12314,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>确实永久删除</translation>
     </message>
     <message>
-        <source>New conversation</source>
-        <translation>新对话</translation>
-    </message>
-    <message>
         <source>Goes for good in {0} days</source>
         <translation>{0} 天后永久删除</translation>
     </message>
@@ -12654,10 +12621,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Not stored</source>
         <translation>不保存</translation>
-    </message>
-    <message>
-        <source>New conversation</source>
-        <translation>新对话</translation>
     </message>
     <message>
         <source>{0}, not stored</source>

@@ -16,6 +16,7 @@ from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
 from ui.style.server_fields import Status, StatusLine
+from ui.style.text import title_or_new
 from ui.style.text_display import relative_date
 from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
 from ui.style.widgets import ConfirmBar
@@ -92,7 +93,7 @@ class TrashDialog(QDialog):
         self._problem.show_state(Status.ERROR, problem)
 
     def _list_item(self, record: "ListedConversation", now: datetime) -> QListWidgetItem:
-        title = record.title or self.tr("New conversation")
+        title = title_or_new(record.title)
         deleted_at = record.deleted_at or now
         days = math.ceil((deleted_at + timedelta(days=self._days) - now) / timedelta(days=1))
         kept = self.tr("Goes for good in {0} days").format(days) if days > 1 else self.tr("Goes for good soon")

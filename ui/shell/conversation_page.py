@@ -39,6 +39,7 @@ from ui.shell.undo import UndoPresenter
 from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows, break_words
+from ui.style.text import title_or_new
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 from ui.transcript.view import TranscriptView
 
@@ -373,7 +374,7 @@ class ConversationPage(QObject):
         conversation = self._conversation
         if conversation is None:
             return
-        title = ("" if conversation.is_empty else conversation.title) or self.tr("New conversation")
+        title = title_or_new("" if conversation.is_empty else conversation.title)
         self._show_heading(title, conversation.program)
         self.models.refresh()
         folder = Path(conversation.workspace) if conversation.workspace else None

@@ -14,6 +14,7 @@ from desktop_agent.types.errors import AgentError
 from ui.shell.banners import BannerArea
 from ui.shell.layout import WINDOW_WIDTH, PageFrame, WindowLayout
 from ui.sidebar.conversation_list import ConversationList
+from ui.style.text import title_or_new
 from ui.style.theme import ReadingStyle, ThemeChoice, ThemeSource
 
 if TYPE_CHECKING:
@@ -378,7 +379,7 @@ class MainWindow(QMainWindow):
     def _show_title(self) -> None:
         current = self._library.current
         if current is not None:
-            title = ("" if current.is_empty else current.title) or self.tr("New conversation")
+            title = title_or_new("" if current.is_empty else current.title)
             if current.is_in_memory:
                 title = self.tr("{0} (not stored)").format(title)
             self.setWindowTitle(f"{title} — Desktop Agent")

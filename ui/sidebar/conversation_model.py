@@ -22,7 +22,7 @@ from PySide6.QtCore import (
 
 from desktop_agent.types.folders import FolderLevel
 from ui.style.list_rows import RowRole
-from ui.style.text import plain_tooltip
+from ui.style.text import plain_tooltip, title_or_new
 from ui.style.text_display import date_in_group, relative_date
 
 translate = QCoreApplication.translate
@@ -291,7 +291,7 @@ class ConversationModel(QAbstractListModel):
     def _conversation_data(self, conversation: Conversation, role: int) -> object:
         match role:
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
-                return conversation.title or self.tr("New conversation")
+                return title_or_new(conversation.title)
             case Qt.ItemDataRole.ToolTipRole:
                 return plain_tooltip("\n".join(filter(None, (conversation.title, ", ".join(conversation.tags)))))
             case Qt.ItemDataRole.AccessibleTextRole:
@@ -361,7 +361,7 @@ class ConversationModel(QAbstractListModel):
                 return None
 
     def _accessible_text(self, conversation: Conversation) -> str:
-        words = [conversation.title or self.tr("New conversation"), relative_date(conversation.updated_at, self._now())]
+        words = [title_or_new(conversation.title), relative_date(conversation.updated_at, self._now())]
         if conversation.is_pinned:
             words.append(self.tr("pinned"))
         if conversation.tags:

@@ -25,7 +25,7 @@ from desktop_agent.types.search import ConversationHits, MatchRange, SearchHit, 
 from ui.style.accessibility import ChoiceList, choose_toggled_row
 from ui.style.list_rows import Index, ResultModel, ResultRow, RowDelegate
 from ui.style.style_sheet import mix_colours
-from ui.style.text import show_hidden, translate_sentence
+from ui.style.text import show_hidden, title_or_new, translate_sentence
 from ui.style.text_display import displayed_positions, in_logical_order, isolate_untrusted, relative_date
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, Theme, ThemeSource
 from ui.style.tool_labels import tool_title
@@ -92,7 +92,7 @@ def remark_on(query: SearchQuery, results: SearchResults) -> str:
 
 
 def _conversation_rows(query: SearchQuery, found: ConversationHits, now: datetime) -> Iterator[SearchRow]:
-    title = found.title or translate("SearchResults", "New conversation")
+    title = title_or_new(found.title)
     matches = found.title_matches if found.title else ()
     yield SearchRow(
         text=title,

@@ -11,7 +11,7 @@ from ui.style.boxes import hbox, vbox
 from ui.style.controls import IconButton, button, label
 from ui.style.layouts import FlowRows
 from ui.style.removal import clear_layout
-from ui.style.text import escape_mnemonics, plain_tooltip, truncate
+from ui.style.text import escape_mnemonics, plain_tooltip, title_or_new, truncate
 from ui.style.theme import ICON_SIZE, SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, themed_icon
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class UnstoredList(QWidget):
     def _fill(self) -> None:
         clear_layout(self._rows)
         for row in self._shown:
-            title = truncate(" ".join(row.title.split()), _MAX_TITLE) or self.tr("New conversation")
+            title = title_or_new(truncate(" ".join(row.title.split()), _MAX_TITLE))
             open_ = _RowButton(self._themes, row.id, title, self.tr("{0}, not stored").format(title))
             open_.setChecked(row.id == self._current)
             open_.clicked.connect(lambda _checked=False, id_=row.id: self._choose(id_))

@@ -47,6 +47,11 @@ def _hidden_pattern() -> re.Pattern[str]:
     return re.compile(f"[{HIDDEN_CHARACTERS}{_SPACES}{PRIVATE_USE_CHARACTERS}]|(?<={stacked * _MOST_STACKED}){stacked}")
 
 
+def title_or_new(title: str) -> str:
+    """Return the title of a conversation, or what one without a title is called."""
+    return title or QCoreApplication.translate("Conversation", "New conversation")
+
+
 def show_hidden(text: str) -> str:
     """Show control, direction and zero-width characters as ⟨U+202E⟩; tab and line feed stay."""
     return replace_hidden(text.replace("\r\n", "⟨CR⟩\n"), code_point_text)

@@ -18,7 +18,7 @@ from ui.shell.window import MainWindow
 from ui.style.boxes import hbox, vbox
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPanel
-from ui.style.text import one_line
+from ui.style.text import one_line, title_or_new
 from ui.style.theme import SPACE_L, SPACE_S, SPACE_XL, ThemeSource
 
 _STARTS, _BEGINS_WORD, _IN_SYNONYMS, _INSIDE, _LETTERS = range(5)
@@ -335,7 +335,7 @@ class PalettePresenter(QObject):
             self._widget.refresh()
 
     def _message_row(self, found: ConversationHits, hit: SearchHit, words: str) -> CommandRow:
-        title = found.title or self.tr("New conversation")
+        title = title_or_new(found.title)
         return CommandRow(
             text=one_line(hit.snippet, _MAX_SNIPPET),
             detail=title,
@@ -387,7 +387,7 @@ class PalettePresenter(QObject):
     def _conversation_rows(self) -> list[CommandRow]:
         return [
             CommandRow(
-                text=conversation.title or self.tr("New conversation"),
+                text=title_or_new(conversation.title),
                 is_choosable=True,
                 command=partial(self._library.open, conversation.id),
             )

@@ -17,7 +17,7 @@ from ui.bridge.settings import Settings
 from ui.bridge.waiting_calls import WaitingDetails
 from ui.shell.desktop.call_words import describe_call, may_allow_unseen, name_call
 from ui.shell.desktop.notifications import is_active, shorten_title
-from ui.style.text import one_line
+from ui.style.text import one_line, title_or_new
 
 if TYPE_CHECKING:
     from ui.bridge.conversation import OpenConversation
@@ -97,7 +97,7 @@ class CallNotifier(QObject):
     def _title(self, details: WaitingDetails) -> str:
         if details.call.is_in_memory:
             return self.tr("A conversation that is not stored")
-        return shorten_title(details.title) or self.tr("New conversation")
+        return title_or_new(shorten_title(details.title))
 
     def _words(self, details: WaitingDetails, *, is_exact: bool) -> str:
         """Return what is asked; every argument as it is only where the call may be allowed from the notification."""

@@ -13,7 +13,7 @@ from ui.bridge.settings import Settings
 from ui.shell.startup_window import StartupWindow
 from ui.shell.window import MainWindow
 from ui.sidebar.conversation_model import Badge
-from ui.style.text import one_line, truncate
+from ui.style.text import one_line, title_or_new, truncate
 
 MAX_TITLE_LENGTH = 80
 
@@ -76,7 +76,7 @@ class ActivityNotifier(QObject):
         self._window.windowHandle().alert(0)
         if text and self._settings.preferences.chat.notifications:
             self._shown.add(conversation_id)
-            self._notifications.show(conversation_id, shorten_title(title) or self.tr("New conversation"), text)
+            self._notifications.show(conversation_id, title_or_new(shorten_title(title)), text)
 
     def _words(self, activity: Activity) -> str:
         match activity:

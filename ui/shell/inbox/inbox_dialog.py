@@ -12,7 +12,7 @@ from ui.style.boxes import vbox
 from ui.style.controls import announce, button, label
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
-from ui.style.text import one_line, plain_tooltip, show_hidden
+from ui.style.text import one_line, plain_tooltip, show_hidden, title_or_new
 from ui.style.text_display import isolate_untrusted, relative_date, strip_bidi_marks
 from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
 from ui.style.tool_labels import tool_icon, tool_title
@@ -81,7 +81,7 @@ class InboxDialog(QDialog):
         what = self.tr("{0}: {1}").format(tool, subject) if subject else tool
         path = " → ".join(isolate_untrusted(name) for name in call.agent_path)
         who = self.tr("The agent {0} asks").format(path) if path else self.tr("The assistant asks")
-        title = isolate_untrusted(" ".join(call.title.split())) or self.tr("New conversation")
+        title = title_or_new(isolate_untrusted(" ".join(call.title.split())))
         since = self.tr("since {0}").format(relative_date(call.since, now))
         item = QListWidgetItem(what)
         item.setData(_ID_ROLE, call.approval_id)

@@ -18,6 +18,7 @@ from ui.shell.layout import PageFrame
 from ui.sidebar.title_dialog import ask_title, refuse_rename
 from ui.style.boxes import vbox
 from ui.style.controls import IconButton, set_keys_tooltip
+from ui.style.text import title_or_new
 from ui.style.theme import ThemeSource
 
 MAIN_KEYS = "Ctrl+Shift+O"
@@ -142,7 +143,7 @@ class ConversationWindow(QWidget):
             self._show_title(conversation)
 
     def _show_title(self, conversation: OpenConversation) -> None:
-        title = ("" if conversation.is_empty else conversation.title) or self.tr("New conversation")
+        title = title_or_new("" if conversation.is_empty else conversation.title)
         self.setWindowTitle(f"{title} — Desktop Agent")
 
 
