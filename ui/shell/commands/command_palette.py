@@ -225,6 +225,11 @@ class CommandPalette(QWidget):
         if event.key() == Qt.Key.Key_Escape:
             self.dismiss()
 
+    def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002, FBT001  # Qt's own
+        """Keep Tab in the palette: it lies over a window that nobody sees the focus in."""
+        self._panel.setFocus(Qt.FocusReason.TabFocusReason if next else Qt.FocusReason.BacktabFocusReason)
+        return True
+
     def mousePressEvent(self, event: QMouseEvent) -> None:
         super().mousePressEvent(event)
         self.dismiss()

@@ -326,6 +326,20 @@ def test_a_command_is_done_though_what_had_the_keyboard_has_gone(on_screen):
         assert typist.palette is None
         assert screen.find(SettingsDialog, "Settings") is not None
 
+
+@pytest.mark.parametrize("modifier", [Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier])
+def test_tab_stays_in_it_and_esc_still_closes_it(on_screen, modifier):
+    async def work(screen):
+        typist = Typist(screen)
+        screen.editor.setFocus()
+        await typist.open()
+        for _ in range(3):
+            QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab, modifier)
+            assert QApplication.focusWidget() is typist.field
+        QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
+        assert typist.palette is None
+        assert screen.editor.hasFocus()
+
     on_screen(work)
 
 
