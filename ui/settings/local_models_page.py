@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFileDialog, QFrame, QWidget
 
@@ -125,6 +125,7 @@ class LocalModelSettings(QWidget):
 
     def _choose(self) -> None:
         dialog = QFileDialog(self, self.tr("Choose a model file"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.setNameFilter(self.tr("Models (*.gguf)"))
         dialog.fileSelected.connect(self.file_chosen)

@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtWidgets import QFileDialog, QLabel, QPushButton
 
 from tests.fakes.local_models import install_server, servers_of, write_model
 from tests.fakes.qt_loop import Heard, until
@@ -68,5 +68,19 @@ def test_files_are_looked_for_when_their_page_is_opened(on_screen, tmp_path, mon
         assert not found
         screen.desk._settings_presenter.show("local")
         await until(lambda: found)
+
+    on_screen(work)
+
+
+def test_the_file_dialog_goes_when_it_is_closed(on_screen, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    async def work(screen):
+        screen.desk._settings_presenter.show("local")
+        page = screen.desk._settings_presenter._dialog.local
+        press(page, "Choose a file…")
+        page.findChild(QFileDialog).reject()
+        await until(lambda: page.findChild(QFileDialog) is None)
+        await screen.idle()
 
     on_screen(work)

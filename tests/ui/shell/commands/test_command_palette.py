@@ -326,6 +326,8 @@ def test_a_command_is_done_though_what_had_the_keyboard_has_gone(on_screen):
         assert typist.palette is None
         assert screen.find(SettingsDialog, "Settings") is not None
 
+    on_screen(work)
+
 
 @pytest.mark.parametrize("modifier", [Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier])
 def test_tab_stays_in_it_and_esc_still_closes_it(on_screen, modifier):
