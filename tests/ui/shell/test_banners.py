@@ -1,6 +1,6 @@
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QToolButton
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QToolButton
 
 from desktop_agent.types.errors import (
     AuthenticationFailed,
@@ -133,6 +133,8 @@ def test_a_button_may_show_the_next_banner(driver):
 
 
 def test_a_lasting_banner_ends(driver):
+    # In this window the button that closes it may be given the keyboard, and it would stay.
+    QLineEdit(driver.area).setFocus()
     with driver.bot.waitSignal(driver.area.closed) as given:
         driver.area.show_banner(Banner("short", Sentence("Soon gone"), level="undo", duration_ms=1))
     assert given.args == ["short"]
