@@ -18,7 +18,7 @@ def test_a_chosen_language_is_there_at_the_next_start(real_display: dict[str, st
     # Before the preferences can be read, and where they cannot, the window knows its language.
     (data / "preferences.json").write_text("{")
     with opened(real_display, data, "--demo") as (_, screen):
-        screen.wait_says("Neue Unterhaltung", "Einstellungen", "Bild anhängen")
+        screen.wait_says("Neue Unterhaltung", "Einstellungen", "Dateien anhängen")
         screen.wait_says("Die Einstellungen waren beschädigt. Die Datei wurde als „")
         assert not screen.says("New conversation")
 

@@ -15,6 +15,7 @@ from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelGroup, ModelServers
 from ui.shell.commands.action import WindowAction, listed_actions
 from ui.shell.window import MainWindow
+from ui.style.accessibility import ChoiceList
 from ui.style.boxes import hbox, vbox
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPanel
@@ -226,8 +227,10 @@ class CommandPalette(QWidget):
             self.dismiss()
 
     def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002, FBT001  # Qt's own
-        """Keep Tab in the palette: it lies over a window that nobody sees the focus in."""
-        self._panel.setFocus(Qt.FocusReason.TabFocusReason if next else Qt.FocusReason.BacktabFocusReason)
+        """Keep Tab in the palette, between the field and the list: what is behind it is hidden in part."""
+        rows = self._panel.findChild(ChoiceList)
+        target = rows if self._panel.field.hasFocus() and rows is not None else self._panel.field
+        target.setFocus(Qt.FocusReason.TabFocusReason if next else Qt.FocusReason.BacktabFocusReason)
         return True
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -23,6 +23,7 @@ from ui.shell.commands.command_palette import (
 )
 from ui.shell.commands.help_dialog import HelpDialog
 from ui.sidebar.title_dialog import TitleDialog
+from ui.style.accessibility import ChoiceList
 from ui.style.list_rows import RowRole
 
 
@@ -330,14 +331,15 @@ def test_a_command_is_done_though_what_had_the_keyboard_has_gone(on_screen):
 
 
 @pytest.mark.parametrize("modifier", [Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier])
-def test_tab_stays_in_it_and_esc_still_closes_it(on_screen, modifier):
+def test_tab_goes_between_field_and_list_and_esc_still_closes_it(on_screen, modifier):
     async def work(screen):
         typist = Typist(screen)
         screen.editor.setFocus()
         await typist.open()
-        for _ in range(3):
+        for is_in_list in (True, False, True):
             QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab, modifier)
-            assert QApplication.focusWidget() is typist.field
+            assert isinstance(QApplication.focusWidget(), ChoiceList) is is_in_list
+            assert typist.field.hasFocus() is not is_in_list
         QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
         assert typist.palette is None
         assert screen.editor.hasFocus()
