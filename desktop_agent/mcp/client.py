@@ -175,7 +175,7 @@ class McpClient:
                     "Ask again if that does no harm: the server is started anew then.",
                 ) from error
             values = {"server": self.lifecycle.server.title, "why": describe_error(error, self.log)}
-            sentence = Sentence("The server “{server}” refused: {why}", values).ended()
+            sentence = Sentence("The server “{server}” refused: {why}", values).with_full_stop()
             raise ToolFailed(sentence, "Correct the call, or look at the server's log.") from error
 
     def _error(self, template: str, remedy: str = "Look at the server's log.") -> ToolFailed:

@@ -156,7 +156,7 @@ def schema_from_signature(function: Callable[..., Any]) -> SignatureSchema:
         why = str(error).partition("\n")[0]
         values = {"tool": _function_name(function), "why": why}
         raise WrongUse(
-            Sentence("The parameters of the tool “{tool}” cannot be said as JSON: {why}", values).ended(),
+            Sentence("The parameters of the tool “{tool}” cannot be said as JSON: {why}", values).with_full_stop(),
             "Give them types that JSON has, or a pydantic model, or give the tool a schema.",
         ) from error
 

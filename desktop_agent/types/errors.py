@@ -34,7 +34,7 @@ class Sentence:
     def __str__(self) -> str:
         return fill_in(self.template, {name: str(value) for name, value in self.values.items()})
 
-    def ended(self) -> "Sentence":
+    def with_full_stop(self) -> "Sentence":
         """Return it with a full stop, where it has no end mark of its own: it may end in words from elsewhere."""
         has_end_mark = str(self).rstrip("”\"')»").endswith((".", "!", "?", "…", "\u3002", "\uff01", "\uff1f"))
         return self if has_end_mark else Sentence("{what}.", {"what": self})
@@ -42,7 +42,7 @@ class Sentence:
 
 def join_remedy(what: Sentence, remedy: Sentence) -> Sentence:
     """Join both into one line."""
-    return Sentence("{what} {remedy}", {"what": what.ended(), "remedy": remedy})
+    return Sentence("{what} {remedy}", {"what": what.with_full_stop(), "remedy": remedy})
 
 
 class RemedyAction(StrEnum):
@@ -139,7 +139,7 @@ class ProviderError(AgentError):
         self.retry_after = retry_after
         self.retryable = self.retry_by_default if retryable is None else retryable
         self.request_id = request_id
-        super().__init__(Sentence(self.template, {"message": message}).ended(), remedy, detail=detail)
+        super().__init__(Sentence(self.template, {"message": message}).with_full_stop(), remedy, detail=detail)
 
 
 class ConnectionFailed(ProviderError):

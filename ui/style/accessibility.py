@@ -77,9 +77,10 @@ def install_accessibility(app: QApplication) -> None:
 
 
 def _correct_read_widgets(widgets: list[QWidget]) -> None:
-    """Correct what may have been read before: it keeps the interface from Qt, that of a scroll area too.
+    """Correct widgets that assistive technology may have read before: they keep the interface that Qt made then.
 
-    Only that one is made anew, as it may end the program: who reads a widget now would lose it.
+    Only that of a scroll area is deleted, because it can end the program. A reader whose widget gets a new interface
+    loses its place.
     """
     for widget in widgets:
         _order[0].watch(widget)

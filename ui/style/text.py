@@ -1,4 +1,4 @@
-"""Text for people: translated sentences, numbers, plain tooltips, hidden characters made visible, keys that write."""
+"""Text for people: translated sentences, numbers, plain tooltips, hidden characters made visible, typed keys."""
 
 import re
 from collections.abc import Callable

@@ -121,7 +121,7 @@ def test_a_step_is_said_in_sentences_that_a_screen_translates(runs: Runs) -> Non
     listed, _, failed, again, limit, read, _ = runs.item().steps
     assert listed.values["tool"] == Sentence("List files")
     assert failed.values["outcome"] == Sentence("Failed")
-    assert again.values["what"] == why.ended()
+    assert again.values["what"] == why.with_full_stop()
     assert limit.values["which"] == Sentence("turns")
     assert read.values["step"] == Sentence("{tool}", {"tool": Sentence("Read a file")})
 

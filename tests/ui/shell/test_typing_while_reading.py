@@ -11,11 +11,16 @@ from tests.fakes.scripted_provider import Turn
 _MODIFIER = Qt.KeyboardModifier
 
 
+async def reading(screen):
+    """Have an answer on the screen and the keyboard in the transcript. Returns the page."""
+    await screen.say("Say something")
+    screen.window.page.transcript.setFocus()
+    return screen.window.page
+
+
 def test_it_goes_on_in_the_composer(on_screen):
     async def work(screen):
-        await screen.say("Say something")
-        page = screen.window.page
-        page.transcript.setFocus()
+        page = await reading(screen)
         QTest.keyClicks(page.transcript, "A")
         assert page.composer.editor.hasFocus()
         QTest.keyClicks(page.composer.editor, "nd so on")
@@ -26,8 +31,7 @@ def test_it_goes_on_in_the_composer(on_screen):
 
 def test_it_does_so_from_a_button(on_screen):
     async def work(screen):
-        await screen.say("Say something")
-        page = screen.window.page
+        page = await reading(screen)
         page.model_picker.setFocus()
         QTest.keyClicks(page.model_picker, "A")
         assert page.composer.editor.hasFocus()
@@ -38,10 +42,8 @@ def test_it_does_so_from_a_button(on_screen):
 
 def test_a_paste_goes_there_too(on_screen):
     async def work(screen):
-        await screen.say("Say something")
-        page = screen.window.page
+        page = await reading(screen)
         QApplication.clipboard().setText("from elsewhere")
-        page.transcript.setFocus()
         QTest.keyClick(page.transcript, Qt.Key.Key_V, _MODIFIER.ControlModifier)
         assert page.composer.editor.hasFocus()
         assert page.composer.draft()[0] == "from elsewhere"
@@ -61,9 +63,7 @@ def test_a_paste_goes_there_too(on_screen):
 )
 def test_keys_that_write_nothing_stay_with_the_transcript(on_screen, key, modifier):
     async def work(screen):
-        await screen.say("Say something")
-        page = screen.window.page
-        page.transcript.setFocus()
+        page = await reading(screen)
         QTest.keyClick(page.transcript, key, modifier)
         assert page.transcript.hasFocus()
         assert page.composer.draft()[0] == ""
@@ -73,9 +73,7 @@ def test_keys_that_write_nothing_stay_with_the_transcript(on_screen, key, modifi
 
 def test_it_goes_nowhere_while_nothing_can_be_written(on_screen):
     async def work(screen):
-        await screen.say("Say something")
-        page = screen.window.page
-        page.transcript.setFocus()
+        page = await reading(screen)
         page.composer.hide()
         QTest.keyClicks(page.transcript, "A")
         assert page.transcript.hasFocus()
