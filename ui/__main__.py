@@ -199,7 +199,7 @@ async def _run_behind_window(
 
 async def _load(startup: "StartupWindow") -> bool:
     """Import what is behind the window, unless it is closed before. Returns whether the import is complete."""
-    from ui.shell.startup_loading import import_in_slices, import_in_thread
+    from ui.bridge.late_imports import import_in_slices, import_in_thread
 
     try:
         for module in BACKGROUND_IMPORTS:
@@ -210,7 +210,7 @@ async def _load(startup: "StartupWindow") -> bool:
         import traceback
 
         from desktop_agent.types.errors import AgentError
-        from ui.shell.startup_loading import show_startup_error
+        from ui.shell.startup_errors import show_startup_error
 
         traceback.print_exc()
         sentence = "Desktop Agent cannot start: a part of it is missing or damaged."

@@ -21,9 +21,10 @@ from ui.bridge.desktop.crash_reports import CrashLog
 from ui.bridge.desktop.notifications import DesktopNotifications
 from ui.bridge.drafts import ComposerDraft, UnsavedContent
 from ui.bridge.event_loop import FRAME_SECONDS, BackgroundTasks, FrameClock, IdleGarbageCollector
+from ui.bridge.late_imports import import_in_thread
 from ui.bridge.library import ConversationLibrary
-from ui.bridge.mcp_requests import McpCatalog, McpRequests
-from ui.bridge.mcp_servers import McpNotices, McpServerSettings
+from ui.bridge.mcp.requests import McpCatalog, McpRequests
+from ui.bridge.mcp.servers import McpNotices, McpServerSettings
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.organiser import Organiser
 from ui.bridge.permissions import PermissionRules
@@ -42,7 +43,7 @@ from ui.shell.desktop.update_notice import UpdateNotice
 from ui.shell.mcp import McpPresenter
 from ui.shell.schedule.schedule_presenter import SchedulePresenter
 from ui.shell.settings import SettingsPresenter, reading_style
-from ui.shell.startup_loading import import_in_thread, show_startup_error
+from ui.shell.startup_errors import show_startup_error
 from ui.shell.startup_window import StartupWindow, on_display_lost
 from ui.shell.storage import CloseConfirmation, DiskBanner
 from ui.shell.window import save_appearance
@@ -193,16 +194,16 @@ class AppController:
         self._disk_banner.show()
         for notice in self._engine.notices:
             self.window.banners.show_notice(notice)
-        if options.endpoint is not None:
+        if options.demo:
+            self.library.new_demo()
+        elif options.endpoint is not None:
             self.library.new()
         self._tasks.start(self._open_first_conversation(options))
 
     async def _open_first_conversation(self, options: LaunchOptions) -> None:
         await import_in_thread("desktop_agent.engine.session_opening")
-        if options.demo:
-            self.library.new_demo()
-        elif self.library.current is not None:
-            # From --base-url, or opened by the person a moment ago.
+        if options.demo or self.library.current is not None:
+            # Opened by these options, or by the person a moment ago.
             pass
         elif self.window.new_was_requested:
             self.library.new()

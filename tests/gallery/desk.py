@@ -23,7 +23,7 @@ from tests.gallery.paintings import painting
 from ui.bridge.event_loop import BackgroundTasks, FrameClock
 from ui.bridge.exchange import Exchange
 from ui.bridge.library import ConversationLibrary
-from ui.bridge.mcp_servers import McpServerSettings
+from ui.bridge.mcp.servers import McpServerSettings
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.organiser import Organiser
 from ui.bridge.permissions import PermissionRules

@@ -27,8 +27,8 @@ from desktop_agent.types.tool_calls import ToolSpec
 from tests.gallery.desk import Desk
 from tests.gallery.paintings import painting
 from tests.gallery.screens import scene
-from ui.bridge.mcp_requests import McpCatalog, McpRequests, ServerCatalog
-from ui.bridge.mcp_servers import McpNotices
+from ui.bridge.mcp.requests import McpCatalog, McpRequests, ServerCatalog
+from ui.bridge.mcp.servers import McpNotices
 from ui.composer.attachment_items import PendingResource, ServerPicture
 from ui.shell.mcp import McpPresenter
 

@@ -29,6 +29,7 @@ from ui.bridge.conversation_listing import ConversationListing, Trash
 from ui.bridge.drafts import DraftStore
 from ui.bridge.event_loop import BackgroundTasks, FrameClock
 from ui.bridge.found_histories import FoundConversations, is_found_id
+from ui.bridge.late_imports import import_in_thread
 from ui.bridge.search import SearchAsYouType
 from ui.bridge.storage import PictureStore
 from ui.bridge.unstored import UnstoredConversations
@@ -42,6 +43,22 @@ Activity = Literal["working", "waits", "asks", "done", "failed", "idle"]
 """What a conversation does; `idle` if the person stopped it."""
 
 _ENDS: dict[RunEnd, Activity] = {RunEnd.COMPLETED: "done", RunEnd.LIMIT: "failed", RunEnd.FAILED: "failed"}
+
+
+@dataclass(eq=False)
+class _DemoRequest:
+    """An empty conversation with the demo is wanted. A new one that is asked for while it starts is this one."""
+
+    is_starting: bool = True
+    in_memory: bool = False
+
+    async def start(self, engine: Engine) -> "Session":
+        """Raises as Engine.new_demo_session."""
+        try:
+            await import_in_thread("desktop_agent.engine.session_opening")
+            return await engine.new_demo_session()
+        finally:
+            self.is_starting = False
 
 
 class SideViews:
@@ -153,6 +170,9 @@ class ConversationLibrary(QObject):
 
     def new(self, *, endpoint_id: str | None = None, model: str | None = None, in_memory: bool = False) -> None:
         """Show an empty conversation; it is saved from its first prompt on, or never where it is `in_memory`."""
+        if isinstance(self._wanted, _DemoRequest) and self._wanted.is_starting and endpoint_id is None:
+            self._wanted.in_memory = in_memory
+            return
         self._wanted = None
         self._show_new(endpoint_id, model, in_memory=in_memory)
 
@@ -171,12 +191,14 @@ class ConversationLibrary(QObject):
 
     def new_demo(self) -> None:
         """Show an empty conversation with the offline demo."""
-        request = self._wanted = object()
+        request = self._wanted = _DemoRequest()
 
         async def work() -> None:
-            session = await self._engine.new_demo_session()
+            session = await request.start(self._engine)
             if self._wanted is request:
                 self._show(session)
+                if request.in_memory:
+                    self._show_new(in_memory=True)
 
         self._tasks.start(work())
 

@@ -7,7 +7,7 @@ from PySide6.QtCore import QCoreApplication, QSize, QStringListModel, Qt, QTimer
 from PySide6.QtWidgets import QCompleter, QDialog, QWidget
 
 from desktop_agent.types.mcp import McpPromptArgument
-from ui.bridge.mcp_requests import ServerCatalog
+from ui.bridge.mcp.requests import ServerCatalog
 from ui.composer.completions import CompletionItem, CompletionKind, completion_items
 from ui.forms.controls import text_line
 from ui.forms.form import ARGUMENTS, Form

@@ -14,7 +14,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QPlainTextEdit
 
 from desktop_agent.types.mcp import McpPrompt, McpResource, McpResourceTemplate
-from ui.bridge.mcp_requests import ServerCatalog
+from ui.bridge.mcp.requests import ServerCatalog
 from ui.style.list_rows import ResultRow
 from ui.style.text import format_bytes, show_hidden, translate_sentence
 

@@ -14,8 +14,8 @@ from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
-from ui.bridge.mcp_requests import McpCatalog, McpRequests
-from ui.bridge.mcp_servers import McpNotices
+from ui.bridge.mcp.requests import McpCatalog, McpRequests
+from ui.bridge.mcp.servers import McpNotices
 from ui.composer.attachment_items import AttachmentFetch, PendingResource, PromptSource, ServerPicture
 from ui.composer.completions import (
     CompletionItem,

@@ -11,7 +11,7 @@ from desktop_agent.types.errors import AgentError, SecretsUnavailable, Sentence
 from desktop_agent.types.preferences import AppearancePreferences, Preferences
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.found_histories import FoundConversations
-from ui.bridge.mcp_servers import McpServerSettings
+from ui.bridge.mcp.servers import McpServerSettings
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.permissions import PermissionRules
 from ui.bridge.settings import Settings

@@ -12,7 +12,7 @@ from desktop_agent.types.permissions import AuditEntry
 from ui.bridge.desktop.local_models import LocalModelRunner
 from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.event_loop import BackgroundTasks
-from ui.bridge.mcp_servers import McpServerSettings
+from ui.bridge.mcp.servers import McpServerSettings
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.permissions import PermissionRules
 from ui.bridge.settings import AvailableTools

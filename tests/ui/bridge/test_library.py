@@ -320,6 +320,30 @@ def test_the_demo_can_be_talked_to(in_loop, tmp_path):
     run(in_loop, tmp_path, work, connected=False)
 
 
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_a_new_conversation_while_the_demo_starts_is_one_with_the_demo(in_loop, tmp_path, in_memory):
+    async def work(bridge):
+        bridge.library.new_demo()
+        bridge.library.new(in_memory=in_memory)
+        await bridge.idle()
+        assert bridge.library.current.endpoint_id == "demo"
+        assert bridge.library.current.is_in_memory == in_memory
+
+    run(in_loop, tmp_path, work, connected=False)
+
+
+def test_a_demo_that_cannot_start_keeps_nobody_from_a_new_conversation(in_loop, tmp_path):
+    async def work(bridge):
+        (tmp_path / "demo workspace").write_text("a file is in its place")
+        bridge.library.new_demo()
+        await bridge.idle()
+        assert bridge.library.current is None
+        bridge.library.new()
+        assert bridge.library.current.is_empty
+
+    run(in_loop, tmp_path, work, connected=False)
+
+
 def test_work_in_a_conversation_that_is_not_shown_counts(in_loop, tmp_path):
     wait = []
 

@@ -17,7 +17,7 @@ from tests.fakes.scripted_provider import Turn
 from tests.fakes.window import Screen, on_screen
 from tests.ui.shell.conftest import no_pause
 from ui.__main__ import _load
-from ui.shell.startup_loading import show_startup_error
+from ui.shell.startup_errors import show_startup_error
 from ui.shell.startup_window import StartupWindow, run_until_painted
 from ui.style.theme import DARK, LIGHT, ThemeSource
 

@@ -17,7 +17,7 @@ from ui.approval.server_requests.form_view import ElicitationForm
 from ui.approval.server_requests.request_views import RequestView, SamplingView, UrlElicitationView
 from ui.approval.untrusted_text import quote_name
 from ui.approval.waiting_list import WaitingItem, WaitingList
-from ui.bridge.mcp_requests import McpRequest, PendingElicitation, PendingSampling
+from ui.bridge.mcp.requests import McpRequest, PendingElicitation, PendingSampling
 from ui.style.boxes import vbox
 from ui.style.controls import announce, button, label
 from ui.style.removal import remove_widget

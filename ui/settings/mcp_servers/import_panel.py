@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QPlainTextEdit, QW
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import StdioConnection
-from ui.bridge.mcp_imports import ConfigFile, ImportCandidate, ImportPreview
+from ui.bridge.mcp.imports import ConfigFile, ImportCandidate, ImportPreview
 from ui.settings.card_list import EditorFrame
 from ui.settings.mcp_servers.server_text import describe_connection
 from ui.style.boxes import hbox, vbox

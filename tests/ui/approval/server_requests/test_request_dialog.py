@@ -19,7 +19,7 @@ from desktop_agent.types.providers import Price
 from ui.approval.server_requests import request_dialog
 from ui.approval.server_requests.request_dialog import ServerRequestDialog
 from ui.approval.untrusted_text import FOLD_MARK
-from ui.bridge.mcp_requests import PendingElicitation, PendingSampling
+from ui.bridge.mcp.requests import PendingElicitation, PendingSampling
 from ui.style.theme import ThemeSource
 
 NAME = {"properties": {"name": {"type": "string", "title": "Name"}}, "required": ["name"]}

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QPla
 
 from desktop_agent.types.mcp import ElicitationAnswer, SamplingAnswer
 from tests.ui.approval.server_requests.test_request_dialog import REVIEW, Driver, form, page
-from ui.bridge.mcp_requests import PendingSampling
+from ui.bridge.mcp.requests import PendingSampling
 from ui.style.accessibility import install_accessibility
 
 CONTROL = Qt.KeyboardModifier.ControlModifier

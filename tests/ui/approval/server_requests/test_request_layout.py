@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtWidgets import QCheckBox, QLabel, QListWidget, QWidget
 
 from tests.ui.approval.server_requests.test_request_dialog import REVIEW, Driver, form, page
-from ui.bridge.mcp_requests import PendingSampling
+from ui.bridge.mcp.requests import PendingSampling
 from ui.style.style_sheet import apply_theme
 from ui.style.theme import LIGHT, ThemeSource
 

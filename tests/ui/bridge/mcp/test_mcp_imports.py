@@ -8,7 +8,7 @@ import pytest
 
 from desktop_agent.types.errors import WrongUse
 from tests.fakes.qt_loop import Bridge, Heard
-from ui.bridge.mcp_imports import MAX_CONFIG_BYTES, McpImports, find_config_files, preview_of, strip_comments
+from ui.bridge.mcp.imports import MAX_CONFIG_BYTES, McpImports, find_config_files, preview_of, strip_comments
 
 GOOD = {"command": "npx", "args": ["-y", "files"], "env": {"API_TOKEN": "s3cret-value", "LOG": "warn"}}
 OLD = {"type": "sse", "url": "https://old.example/sse"}

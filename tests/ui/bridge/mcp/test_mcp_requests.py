@@ -4,7 +4,7 @@ import asyncio
 
 from desktop_agent.types.mcp import ElicitationAnswer, ElicitationRequest, SamplingAnswer, SamplingRequest
 from tests.fakes.qt_loop import Heard
-from ui.bridge.mcp_requests import McpRequests
+from ui.bridge.mcp.requests import McpRequests
 
 FORM = ElicitationRequest("Notes", "Who?")
 SAMPLING = SamplingRequest("Notes", (("user", "Sum it up."),), None, 10)

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
 from tests.fakes.mcp_client import own_server
 from tests.fakes.qt_loop import Bridge, Heard, until
-from ui.bridge.mcp_servers import McpServerSettings
+from ui.bridge.mcp.servers import McpServerSettings
 
 
 def own(*words, **changes):

@@ -2,7 +2,7 @@
 
 from desktop_agent.types.errors import Sentence
 from tests.fakes.qt_loop import Bridge, Heard
-from ui.bridge.mcp_servers import McpNotices
+from ui.bridge.mcp.servers import McpNotices
 
 
 def test_a_notice_is_told_once_also_when_many_came_between(in_loop, tmp_path):

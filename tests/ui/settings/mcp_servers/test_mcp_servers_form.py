@@ -10,7 +10,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import HttpConnection, McpServer, McpServerState, McpToolInfo, StdioConnection
 from desktop_agent.types.tool_calls import ToolClass
 from tests.ui.test_translatable import bare_texts, marked
-from ui.bridge.mcp_imports import preview_of
+from ui.bridge.mcp.imports import preview_of
 from ui.settings.mcp_servers.mcp_servers_form import McpServersForm
 from ui.settings.mcp_servers.tool_catalog import ToolDelegate
 from ui.style.theme import ThemeSource

@@ -14,7 +14,7 @@ from desktop_agent.types.errors import AgentError, SecretsUnavailable, Sentence,
 from desktop_agent.types.mcp import McpLogLine, McpServer, McpServerState, SignInPageTexts
 from desktop_agent.types.preferences import Preferences
 from ui.bridge.event_loop import BackgroundTasks, FrameClock
-from ui.bridge.mcp_imports import McpImports
+from ui.bridge.mcp.imports import McpImports
 
 ServerChange = Callable[[McpServer], McpServer]
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import QTimer
 from tests.fakes.qt_loop import in_loop
 from tests.frame.patience import PATIENCE
 from ui.__main__ import remove_feature_import_hook
-from ui.shell.startup_loading import import_in_slices, import_in_thread
+from ui.bridge.late_imports import import_in_slices, import_in_thread
 
 __all__ = ["in_loop"]
 RECORDS = """
