@@ -196,20 +196,15 @@ class AppController:
             self.window.banners.show_notice(notice)
         if options.demo:
             self.library.new_demo()
-        elif options.endpoint is not None:
-            self.library.new()
-        self._tasks.start(self._open_first_conversation(options))
-
-    async def _open_first_conversation(self, options: LaunchOptions) -> None:
-        await import_in_thread("desktop_agent.engine.session_opening")
-        if options.demo or self.library.current is not None:
-            # Opened by these options, or by the person a moment ago.
-            pass
-        elif self.window.new_was_requested:
+        elif options.endpoint is not None or self.window.new_was_requested:
             self.library.new()
         else:
             connected = bool(self._engine.connections.endpoints())
             self.library.open_latest(self.library.new if connected else self.window.show_welcome)
+        self._tasks.start(self._complete(options))
+
+    async def _complete(self, options: LaunchOptions) -> None:
+        """Add what can come after the first conversation."""
         parts = self._create_desktop_parts()
         self.library.waiting.find_interrupted()
         # Paint the conversation first: a thread that imports would take half of the processor.

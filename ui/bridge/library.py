@@ -29,7 +29,6 @@ from ui.bridge.conversation_listing import ConversationListing, Trash
 from ui.bridge.drafts import DraftStore
 from ui.bridge.event_loop import BackgroundTasks, FrameClock
 from ui.bridge.found_histories import FoundConversations, is_found_id
-from ui.bridge.late_imports import import_in_thread
 from ui.bridge.search import SearchAsYouType
 from ui.bridge.storage import PictureStore
 from ui.bridge.unstored import UnstoredConversations
@@ -55,7 +54,6 @@ class _DemoRequest:
     async def start(self, engine: Engine) -> "Session":
         """Raises as Engine.new_demo_session."""
         try:
-            await import_in_thread("desktop_agent.engine.session_opening")
             return await engine.new_demo_session()
         finally:
             self.is_starting = False
