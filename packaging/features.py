@@ -72,11 +72,11 @@ def keys_everywhere(program: Path, shown: dict[str, str], data: Path) -> Check:
 
 
 def model_file(program: Path, shown: dict[str, str], home: Path) -> Check:
-    """A model file answers: its server is a program of the system, and loads no library of this one."""
+    """A model file answers: its server is a program of the system, sent to no library or plugin of ours."""
     model = write_model(home / ".lmstudio/models/a/b" / f"{MODEL}.gguf")
-    server, loaded = Path(install_server(home)), home / "library path"
+    server, given = Path(install_server(home)), home / "environment"
     script = server.read_text()
-    server.write_text(script.replace("exec ", f'echo "${{LD_LIBRARY_PATH-none}}" > "{loaded}"\nexec '))
+    server.write_text(script.replace("exec ", f'env > "{given}"\nexec '))
     environment = {**shown, "HOME": str(home), "DESKTOP_AGENT_LLAMA_SERVER": str(server)}
     with opened(environment, home / "modelled", command=[str(program)]) as (_, screen):
         screen.wait_for("Run a model file…")
@@ -87,8 +87,8 @@ def model_file(program: Path, shown: dict[str, str], home: Path) -> Check:
         screen.send("Hello")
         screen.wait_says(f"Hello from {MODEL}")
     wait_until("its server ends", lambda: not servers_of(model))
-    path = loaded.read_text().strip()
-    return "a model file", path == "none", f"answers; its server was given the library path {path!r}"
+    own = [line for line in given.read_text().splitlines() if str(program.parent) in line]
+    return "a model file", own == [], f"answers; variables of its server that point into the program: {own or 'none'}"
 
 
 def new_version(program: Path, shown: dict[str, str], data: Path) -> Check:
