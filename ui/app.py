@@ -220,7 +220,7 @@ class AppController:
         self._engine.store.search.start_indexing()
         await self._disk.backups.note_program(QCoreApplication.applicationVersion())
         await import_in_thread("desktop_agent.engine.exchange.found_histories")
-        from ui.shell.exchange import FoundPresenter
+        from ui.shell.found_conversations import FoundPresenter
         from ui.shell.usage import BudgetBanners
 
         BudgetBanners(self._settings.usage, self.window.banners, self._show_usage, self.window)

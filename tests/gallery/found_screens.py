@@ -26,7 +26,7 @@ from tests.desktop_agent.exchange.readers.foreign_homes import (
 from tests.gallery.conversation_screens import said
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
-from ui.shell.exchange import FoundPresenter
+from ui.shell.found_conversations import FoundPresenter
 from ui.sidebar.found_section import FoundSection
 
 SESSION = ".claude/projects/-home-ann-app/5e551011-0000-4000-8000-0000000000aa.jsonl"

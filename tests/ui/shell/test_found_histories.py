@@ -19,7 +19,7 @@ from tests.desktop_agent.exchange.readers.foreign_homes import (
 )
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
-from ui.shell.exchange import FoundPresenter
+from ui.shell.found_conversations import FoundPresenter
 from ui.transcript.rows.message_actions import commands_at
 
 

@@ -456,6 +456,14 @@ def test_importing_a_dialect_does_not_import_the_http_library() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+def test_the_http_library_comes_without_its_command_line() -> None:
+    code = (
+        "import sys, desktop_agent.providers.transport.http_client, desktop_agent.providers.transport.httpx_transport; "
+        "sys.exit('httpx' not in sys.modules or bool({'click', 'pygments', 'rich'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 async def test_certificates_are_read_once_for_all_clients_and_again_from_another_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
