@@ -200,7 +200,7 @@ def test_a_damaged_picture_is_refused_and_the_text_stays(real_display: dict[str,
         screen.paste(f"file://{file}\r\n".encode(), "text/uri-list")
         screen.wait_says("The picture “holiday.png” is damaged and cannot be read.", "Open it in an image viewer")
         assert screen.find("Attached image: holiday.png") is None
-        assert screen.last("Message") == "Look at this"
+        screen.wait_last("Message", "Look at this")
         work_goes_on(screen, server)
 
 
@@ -217,7 +217,7 @@ def test_a_paste_of_50_megabytes_is_kept_aside_and_can_be_taken_off(
         screen.paste(pasted, "UTF8_STRING")
         screen.wait_for("Pasted text, 50 MB", seconds=60.0)
         screen.wait_says("Sent after the message", seconds=60.0)
-        assert screen.last("Message") == "What is in this log?"
+        screen.wait_last("Message", "What is in this log?")
         screen.press("Send")
         wait_until("the answer comes", lambda: screen.last("Assistant said") == "All is well again.", 60.0)
         screen.wait_for("Send")

@@ -76,7 +76,7 @@ def test_messages_are_deleted_by_the_tree_alone(screen: Screen) -> None:
     screen.wait_says("It goes for good, and")
     screen.press("Keep")
     screen.wait_gone("Delete your message?")
-    assert screen.last("You said") == SIXTH
+    screen.wait_last("You said", SIXTH)
     screen.press("Delete your message…", about=SIXTH)
     screen.wait_for("Delete your message?")
     screen.press("Delete for good")

@@ -34,7 +34,7 @@ def test_a_prompt_is_answered_while_one_looks_on(demo: Desk) -> None:
     screen.send("Hello there")
     wait_until("the answer is there", lambda: "def greet(name: str) -> str:" in screen.last("Assistant said"))
     idle(screen)
-    assert "I am the demo model" in screen.last("Assistant said")
+    wait_until("it says who it is", lambda: "I am the demo model" in screen.last("Assistant said"))
     screen.scroll_to_start()
     screen.wait_last("You said", "Hello there")
     screen.wait_for("Thinking")

@@ -42,9 +42,10 @@ def test_the_window_reads_along_and_takes_over_when_the_other_process_dies(
                 ask.wait()
                 wait_until("it takes over", lambda: who not in screen.says())
                 wait_until("what broke off is marked", lambda: "Not finished" in screen.says())
-                assert server.streams[0].text.startswith(screen.last("Assistant said").split("Stopped")[0].strip()[:20])
+                said = wait_until("it is there", lambda: screen.last("Assistant said"))
+                assert server.streams[0].text.startswith(said.split("Stopped")[0].strip()[:20])
                 wait_until("it can be sent", lambda: "enabled" in screen.wait_for("Send")["states"])
-                assert screen.last("Message") == "and me?"
+                screen.wait_last("Message", "and me?")
                 assert len(server.prompts) == 1
                 assert running.end() == 0
         finally:

@@ -156,4 +156,4 @@ def test_keys_that_are_pressed_during_the_start_stay_where_they_went(
         screen.wait_line("Keyboard shortcuts")
         screen.keys("Escape")
         screen.wait_focus("Message")
-        assert screen.last("Message") == ""
+        screen.wait_last("Message", "")

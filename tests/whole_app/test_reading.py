@@ -108,7 +108,8 @@ def test_what_is_dragged_over_while_text_arrives_is_copied_after_the_end(
             screen.keys("ctrl+c")
             wait_until("it is copied again", lambda: hands.clipboard().strip() == early)
             # A copy has the bullets of a list, which are none of its text.
-            assert " ".join(early.replace("• ", "").split()) in " ".join(screen.last("Assistant said").split())
+            copied = " ".join(early.replace("• ", "").split())
+            wait_until("it is in the answer", lambda: copied in " ".join(screen.last("Assistant said").split()))
             kinds = hands.clipboard("TARGETS").split()
             assert {"text/markdown", "text/html", "UTF8_STRING"} <= set(kinds)
             assert "<meta" in hands.clipboard("text/html")
