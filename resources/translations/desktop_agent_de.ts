@@ -127,7 +127,7 @@
     </message>
     <message>
         <source>Show as JSON</source>
-        <translation>Als JSON zeigen</translation>
+        <translation>Als JSON anzeigen</translation>
     </message>
     <message>
         <source>Hide arguments</source>
@@ -139,11 +139,11 @@
     </message>
     <message>
         <source>Show 1 argument</source>
-        <translation>1 Argument zeigen</translation>
+        <translation>1 Argument anzeigen</translation>
     </message>
     <message>
         <source>Show {0} arguments</source>
-        <translation>{0} Argumente zeigen</translation>
+        <translation>{0} Argumente anzeigen</translation>
     </message>
     <message>
         <source>The first {0} of {1} characters.</source>
@@ -290,7 +290,7 @@
     </message>
     <message>
         <source>Show older</source>
-        <translation>Ältere zeigen</translation>
+        <translation>Ältere anzeigen</translation>
     </message>
     <message>
         <source>Export…</source>
@@ -399,7 +399,7 @@
     </message>
     <message>
         <source>Show</source>
-        <translation>Zeigen</translation>
+        <translation>Anzeigen</translation>
     </message>
     <message>
         <source>Branch from here</source>
@@ -557,7 +557,7 @@
     <name>CallNotifier</name>
     <message>
         <source>Show</source>
-        <translation>Zeigen</translation>
+        <translation>Anzeigen</translation>
     </message>
     <message>
         <source>Deny</source>
@@ -781,7 +781,7 @@
     </message>
     <message>
         <source>Choose another model</source>
-        <translation>Ein anderes Modell wählen</translation>
+        <translation>Ein anderes Modell auswählen</translation>
     </message>
     <message>
         <source>Summarise</source>
@@ -842,7 +842,7 @@
     </message>
     <message>
         <source>Unpin</source>
-        <translation>Lösen</translation>
+        <translation>Nicht mehr anheften</translation>
     </message>
     <message>
         <source>Pin</source>
@@ -992,7 +992,7 @@
     <name>CrashPresenter</name>
     <message>
         <source>Show report</source>
-        <translation>Bericht zeigen</translation>
+        <translation>Bericht anzeigen</translation>
     </message>
 </context>
 <context>
@@ -1050,7 +1050,7 @@
     </message>
     <message>
         <source>It speaks</source>
-        <translation>Er spricht</translation>
+        <translation>Schnittstelle</translation>
     </message>
     <message>
         <source>“{0}” is not a web address. It begins with https:// or http://.</source>
@@ -1167,7 +1167,7 @@
     <name>DialectBox</name>
     <message>
         <source>What the server speaks</source>
-        <translation>Sprache des Servers</translation>
+        <translation>Schnittstelle des Servers</translation>
     </message>
 </context>
 <context>
@@ -1370,15 +1370,15 @@
     </message>
     <message>
         <source>Speaks</source>
-        <translation>Spricht</translation>
+        <translation>Schnittstelle</translation>
     </message>
     <message>
         <source>What {0} speaks</source>
-        <translation>Was {0} spricht</translation>
+        <translation>Schnittstelle von {0}</translation>
     </message>
     <message>
         <source>Models of {0}, if it lists none</source>
-        <translation>Modelle von {0}, falls es keine nennt</translation>
+        <translation>Modelle von {0}, falls der Server keine nennt</translation>
     </message>
     <message>
         <source>Models</source>
@@ -1818,7 +1818,7 @@ Aufwärts zu: {1}</translation>
     <name>FoundPresenter</name>
     <message>
         <source>Show</source>
-        <translation>Zeigen</translation>
+        <translation>Anzeigen</translation>
     </message>
     <message>
         <source>Not now</source>
@@ -1837,11 +1837,11 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>open</source>
-        <translation>offen</translation>
+        <translation>ausgeklappt</translation>
     </message>
     <message>
         <source>closed</source>
-        <translation>geschlossen</translation>
+        <translation>eingeklappt</translation>
     </message>
     <message>
         <source>{0}, conversations: {1}, {2}</source>
@@ -1988,7 +1988,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Programs run on your machine, with your rights. Read each command line, and import only what you know.</source>
-        <translation>Programme laufen auf Ihrem Rechner, mit Ihren Rechten. Lesen Sie jede Befehlszeile, und importieren Sie nur, was Sie kennen.</translation>
+        <translation>Programme laufen auf Ihrem Computer, mit Ihren Rechten. Lesen Sie jede Befehlszeile, und importieren Sie nur, was Sie kennen.</translation>
     </message>
     <message>
         <source>Import</source>
@@ -2004,7 +2004,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>{0} can be imported, {1} cannot.</source>
-        <translation>{0} lassen sich importieren, {1} nicht.</translation>
+        <translation>Importierbar: {0}, nicht importierbar: {1}.</translation>
     </message>
     <message>
         <source>Import 1 server</source>
@@ -2219,7 +2219,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>No model files were found. Choose one whose name ends in .gguf, or get one with another program.</source>
-        <translation>Es wurden keine Modelldateien gefunden. Wählen Sie eine, deren Name auf .gguf endet, oder laden Sie eine mit einem anderen Programm.</translation>
+        <translation>Es wurden keine Modelldateien gefunden. Wählen Sie eine, deren Name auf .gguf endet, oder laden Sie eine mit einem anderen Programm herunter.</translation>
     </message>
     <message>
         <source>Models are run by llama.cpp, which is not installed here. Install it by your package manager, “brew install llama.cpp” or “winget install llama.cpp”, or from github.com/ggml-org/llama.cpp. Look again.</source>
@@ -2231,7 +2231,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Choose a file…</source>
-        <translation>Datei wählen…</translation>
+        <translation>Datei auswählen…</translation>
     </message>
     <message>
         <source>Look again</source>
@@ -2263,7 +2263,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Choose a model file</source>
-        <translation>Modelldatei wählen</translation>
+        <translation>Modelldatei auswählen</translation>
     </message>
     <message>
         <source>Models (*.gguf)</source>
@@ -2329,7 +2329,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Without debugging</source>
-        <translation>Ohne Fehlersuche</translation>
+        <translation>Ohne Debug-Meldungen</translation>
     </message>
     <message>
         <source>Warnings and errors</source>
@@ -2409,19 +2409,19 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Show tools</source>
-        <translation>Werkzeuge zeigen</translation>
+        <translation>Werkzeuge anzeigen</translation>
     </message>
     <message>
         <source>Show the tools of {0}</source>
-        <translation>Die Werkzeuge von {0} zeigen</translation>
+        <translation>Die Werkzeuge von {0} anzeigen</translation>
     </message>
     <message>
         <source>Show log</source>
-        <translation>Protokoll zeigen</translation>
+        <translation>Protokoll anzeigen</translation>
     </message>
     <message>
         <source>Show the log of {0}</source>
-        <translation>Das Protokoll von {0} zeigen</translation>
+        <translation>Das Protokoll von {0} anzeigen</translation>
     </message>
     <message>
         <source>Edit</source>
@@ -2469,7 +2469,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>What it says about its tools is believed</source>
-        <translation>Was er über seine Werkzeuge sagt, wird geglaubt</translation>
+        <translation>Seinen Angaben über seine Werkzeuge wird vertraut</translation>
     </message>
     <message>
         <source>Secret variables: {0}</source>
@@ -2519,7 +2519,7 @@ Aufwärts zu: {1}</translation>
     <name>McpServersForm</name>
     <message>
         <source>None is set up yet. Add a program of this machine or an address on the web, or import what another program knows already.</source>
-        <translation>Noch ist keiner eingerichtet. Fügen Sie ein Programm dieses Rechners oder eine Adresse im Web hinzu, oder importieren Sie, was ein anderes Programm schon kennt.</translation>
+        <translation>Noch ist keiner eingerichtet. Fügen Sie ein Programm dieses Computers oder eine Adresse im Web hinzu, oder importieren Sie, was ein anderes Programm schon kennt.</translation>
     </message>
     <message>
         <source>Add program…</source>
@@ -2589,7 +2589,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Nothing brings it back.</source>
-        <translation>Nichts bringt sie zurück.</translation>
+        <translation>Das lässt sich nicht rückgängig machen.</translation>
     </message>
     <message>
         <source>Files that tools changed stay as they are, and cannot be undone from here any more.</source>
@@ -2720,7 +2720,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>A rule is half written. Add it, or cancel it.</source>
-        <translation>Eine Regel ist halb geschrieben. Fügen Sie sie hinzu, oder brechen Sie sie ab.</translation>
+        <translation>Eine Regel ist halb geschrieben. Fügen Sie sie hinzu, oder verwerfen Sie sie.</translation>
     </message>
     <message>
         <source>Name</source>
@@ -2728,7 +2728,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>By it the agent and specialists name the mode. It stays as it is once the mode is made.</source>
-        <translation>Damit benennen der Agent und Spezialisten den Modus. Er bleibt, wie er ist, sobald der Modus angelegt ist.</translation>
+        <translation>Unter diesem Namen sprechen der Agent und Spezialisten den Modus an. Er steht fest, sobald der Modus angelegt ist.</translation>
     </message>
     <message>
         <source>Short name</source>
@@ -2740,7 +2740,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Are asked about, one by one</source>
-        <translation>Werden einzeln erfragt</translation>
+        <translation>Nach jedem wird einzeln gefragt</translation>
     </message>
     <message>
         <source>Change files unasked; all else is asked about</source>
@@ -3044,11 +3044,11 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>{0}; its own rules forbid or ask more</source>
-        <translation>{0}; eigene Regeln verbieten oder erfragen mehr</translation>
+        <translation>{0}; eigene Regeln verbieten mehr oder fragen öfter nach</translation>
     </message>
     <message>
         <source>{0}; its own rules allow some, forbid or ask more of others</source>
-        <translation>{0}; eigene Regeln erlauben einiges und verbieten oder erfragen anderes</translation>
+        <translation>{0}; eigene Regeln erlauben manches und verbieten anderes oder fragen danach</translation>
     </message>
 </context>
 <context>
@@ -3328,7 +3328,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>{0} %</source>
-        <translation>{0} %</translation>
+        <translation>{0} %</translation>
     </message>
     <message>
         <source>Copied</source>
@@ -3379,7 +3379,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>This model takes at most {0} pictures: the first of these are left out.</source>
-        <translation>Dieses Modell nimmt höchstens {0} Bilder: Die ersten davon werden weggelassen.</translation>
+        <translation>Dieses Modell nimmt höchstens {0} Bilder an: Die ersten davon werden weggelassen.</translation>
     </message>
     <message>
         <source>“{0}” is sent in another format: this model does not read {1}.</source>
@@ -3387,7 +3387,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>“{0}” is made smaller: this model takes at most {1}.</source>
-        <translation>„{0}“ wird verkleinert: Dieses Modell nimmt höchstens {1}.</translation>
+        <translation>„{0}“ wird verkleinert: Dieses Modell nimmt höchstens {1} an.</translation>
     </message>
     <message>
         <source>“{0}” is scaled down: this model sees at most {1} pixels a side.</source>
@@ -3445,7 +3445,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Of the window, from its next start on. Models answer in the language that you write in.</source>
-        <translation>Des Fensters, ab seinem nächsten Start. Modelle antworten in der Sprache, in der Sie schreiben.</translation>
+        <translation>Sprache des Fensters; sie gilt ab dem nächsten Start. Modelle antworten in der Sprache, in der Sie schreiben.</translation>
     </message>
     <message>
         <source>System</source>
@@ -3481,7 +3481,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Of the text of conversations. Code keeps its own.</source>
-        <translation>Des Textes von Unterhaltungen. Code behält seine eigene.</translation>
+        <translation>Schrift der Texte in Unterhaltungen. Code behält seine eigene.</translation>
     </message>
     <message>
         <source>Text size</source>
@@ -3489,7 +3489,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Of conversations, in points, where Zoom is 100 %.</source>
-        <translation>Von Unterhaltungen, in Punkt, bei Zoom 100 %.</translation>
+        <translation>In Unterhaltungen, in Punkt, bei Zoom 100 %.</translation>
     </message>
     <message>
         <source>pt</source>
@@ -3685,7 +3685,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Show summaries of reasoning</source>
-        <translation>Zusammenfassungen des Nachdenkens zeigen</translation>
+        <translation>Zusammenfassungen des Nachdenkens anzeigen</translation>
     </message>
     <message>
         <source>Asks for them where a server sends none by itself. Some servers answer a little later then.</source>
@@ -3705,7 +3705,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Short is minutes; long is about an hour and costs more when it is written.</source>
-        <translation>„Kurz“ sind Minuten; „lang“ ist etwa eine Stunde und kostet beim Schreiben mehr.</translation>
+        <translation>„Kurz“ sind Minuten; „Lang“ ist etwa eine Stunde und kostet beim Schreiben mehr.</translation>
     </message>
     <message>
         <source>Short</source>
@@ -3769,7 +3769,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Check for new versions</source>
-        <translation>Nach neuen Versionen sehen</translation>
+        <translation>Nach neuen Versionen suchen</translation>
     </message>
     <message>
         <source>Asks once a day whether there is a newer version, and says so. Nothing is downloaded.</source>
@@ -3805,7 +3805,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Tokens that a model file is given room for; more need more memory. Never more than the model has.</source>
-        <translation>Tokens, für die eine Modelldatei Platz bekommt; mehr brauchen mehr Speicher. Nie mehr, als das Modell hat.</translation>
+        <translation>Token, für die eine Modelldatei Platz bekommt; mehr Token brauchen mehr Speicher. Nie mehr, als das Modell zulässt.</translation>
     </message>
     <message>
         <source>Modes</source>
@@ -3865,7 +3865,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>On another disk they outlive this one. Empty is the folder “backups” in the data folder.</source>
-        <translation>Auf einem anderen Datenträger überleben sie diesen. Leer ist der Ordner „backups“ im Datenordner.</translation>
+        <translation>Auf einem anderen Datenträger überstehen sie einen Ausfall von diesem. Bleibt das Feld leer, gilt der Ordner „backups“ im Datenordner.</translation>
     </message>
     <message>
         <source>Usage</source>
@@ -3877,7 +3877,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>US dollars. At 80 % you are warned; at 100 % no model is asked any more.</source>
-        <translation>US-Dollar. Bei 80 % werden Sie gewarnt; bei 100 % wird kein Modell mehr gefragt.</translation>
+        <translation>US-Dollar. Bei 80 % werden Sie gewarnt; bei 100 % wird kein Modell mehr gefragt.</translation>
     </message>
     <message>
         <source>No budget</source>
@@ -3893,7 +3893,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Tokens for a day</source>
-        <translation>Tokens pro Tag</translation>
+        <translation>Token pro Tag</translation>
     </message>
     <message>
         <source>Read and written together. They hold for models without a price too.</source>
@@ -3901,7 +3901,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Tokens for a month</source>
-        <translation>Tokens pro Monat</translation>
+        <translation>Token pro Monat</translation>
     </message>
     <message>
         <source>From the first of the month on.</source>
@@ -3913,7 +3913,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Offer programs</source>
-        <translation>Programme anbieten</translation>
+        <translation>Auf Programme hinweisen</translation>
     </message>
     <message>
         <source>Asks once when conversations of another program are found.</source>
@@ -3964,7 +3964,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>The edited arguments cannot be used yet; this is the last preview.</source>
-        <translation>Die geänderten Argumente sind noch nicht brauchbar; das ist die letzte Vorschau.</translation>
+        <translation>Die geänderten Argumente lassen sich noch nicht verwenden; das ist die letzte Vorschau.</translation>
     </message>
 </context>
 <context>
@@ -4075,7 +4075,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Keys are held by: {0}</source>
-        <translation>Schlüssel verwahrt: {0}</translation>
+        <translation>Schlüssel werden aufbewahrt in: {0}</translation>
     </message>
     <message>
         <source>A key can be held in memory until the program is closed.</source>
@@ -4443,7 +4443,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Cancel rule</source>
-        <translation>Regel abbrechen</translation>
+        <translation>Regel verwerfen</translation>
     </message>
 </context>
 <context>
@@ -4485,7 +4485,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Standing rules</source>
-        <translation>Bestehende Regeln</translation>
+        <translation>Dauerhafte Regeln</translation>
     </message>
     <message>
         <source>And {0} older rules</source>
@@ -4625,7 +4625,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Pause {0}</source>
-        <translation>{0} anhalten</translation>
+        <translation>{0} pausieren</translation>
     </message>
     <message>
         <source>Resume {0}</source>
@@ -4649,7 +4649,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Pause</source>
-        <translation>Anhalten</translation>
+        <translation>Pausieren</translation>
     </message>
     <message>
         <source>Resume</source>
@@ -4669,7 +4669,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>{0}. Paused.</source>
-        <translation>{0}. Angehalten.</translation>
+        <translation>{0}. Pausiert.</translation>
     </message>
     <message>
         <source>{0}. No more runs.</source>
@@ -4719,11 +4719,11 @@ Aufwärts zu: {1}</translation>
     <name>ScheduleEditor</name>
     <message>
         <source>Scheduled prompt being written</source>
-        <translation>Geplanter Prompt in Arbeit</translation>
+        <translation>Geplanter Prompt in Bearbeitung</translation>
     </message>
     <message>
         <source>{0} (not listed)</source>
-        <translation>{0} (nicht aufgeführt)</translation>
+        <translation>{0} (nicht in der Liste)</translation>
     </message>
     <message>
         <source>As new conversations</source>
@@ -4767,7 +4767,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Calls that the mode does not let run unasked wait for you in “Waiting approvals”.</source>
-        <translation>Aufrufe, die der Modus nicht ungefragt laufen lässt, warten unter „Wartende Freigaben“ auf Sie.</translation>
+        <translation>Aufrufe, die der Modus nicht ohne Nachfrage laufen lässt, warten unter „Wartende Freigaben“ auf Sie.</translation>
     </message>
     <message>
         <source>Mode</source>
@@ -4948,7 +4948,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Any time</source>
-        <translation>Jederzeit</translation>
+        <translation>Beliebige Zeit</translation>
     </message>
     <message>
         <source>Today</source>
@@ -4968,7 +4968,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Said by anybody</source>
-        <translation>Von allen gesagt</translation>
+        <translation>Von irgendwem gesagt</translation>
     </message>
     <message>
         <source>Said by me</source>
@@ -4980,15 +4980,15 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Any model</source>
-        <translation>Jedes Modell</translation>
+        <translation>Beliebiges Modell</translation>
     </message>
     <message>
         <source>Any tag</source>
-        <translation>Jedes Schlagwort</translation>
+        <translation>Beliebiges Schlagwort</translation>
     </message>
     <message>
         <source>Any working folder</source>
-        <translation>Jeder Arbeitsordner</translation>
+        <translation>Beliebiger Arbeitsordner</translation>
     </message>
     <message>
         <source>Date</source>
@@ -5000,11 +5000,11 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Any folder</source>
-        <translation>Jeder Ordner</translation>
+        <translation>Beliebiger Ordner</translation>
     </message>
     <message>
         <source>Any program</source>
-        <translation>Jedes Programm</translation>
+        <translation>Beliebiges Programm</translation>
     </message>
     <message>
         <source>Program</source>
@@ -5031,7 +5031,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>There is more. Another word finds less.</source>
-        <translation>Es gibt mehr. Ein weiteres Wort findet weniger.</translation>
+        <translation>Es gibt noch mehr. Ein weiteres Wort grenzt die Suche ein.</translation>
     </message>
     <message>
         <source>Still indexing: not everything is searched yet</source>
@@ -5047,7 +5047,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Show all {0}</source>
-        <translation>Alle {0} zeigen</translation>
+        <translation>Alle {0} anzeigen</translation>
     </message>
     <message>
         <source>Tool call</source>
@@ -5328,7 +5328,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>An entry of the preference “{title}” cannot be used and was left out.</source>
-        <translation>Ein Eintrag der Einstellung „{title}“ ist nicht brauchbar und wurde weggelassen.</translation>
+        <translation>Ein Eintrag der Einstellung „{title}“ lässt sich nicht verwenden und wurde weggelassen.</translation>
     </message>
     <message>
         <source>An entry of the preference “{title}” says more than this version understands; the rest of it holds.</source>
@@ -5348,7 +5348,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Another model made calls in this turn, so {model} goes on without the reasoning behind them.</source>
-        <translation>Ein anderes Modell hat in diesem Zug Aufrufe gemacht, daher macht {model} ohne die Überlegungen dahinter weiter.</translation>
+        <translation>Ein anderes Modell hat in dieser Runde Aufrufe gemacht, daher macht {model} ohne die Überlegungen dahinter weiter.</translation>
     </message>
     <message>
         <source>Another process has written in this conversation, so nothing more is written here.</source>
@@ -5428,7 +5428,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>At the end the server said something else than before. What it said first is shown.</source>
-        <translation>Am Ende sagte der Server etwas anderes als vorher. Gezeigt wird, was er zuerst gesagt hat.</translation>
+        <translation>Am Ende hat der Server etwas anderes gesendet als vorher. Gezeigt wird, was zuerst kam.</translation>
     </message>
     <message>
         <source>Attach it again.</source>
@@ -5448,7 +5448,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Broken off</source>
-        <translation>Abgebrochen</translation>
+        <translation>Unterbrochen</translation>
     </message>
     <message>
         <source>Bytes that are no text were replaced.</source>
@@ -5456,7 +5456,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Calculate</source>
-        <translation>Rechnen</translation>
+        <translation>Berechnen</translation>
     </message>
     <message>
         <source>Calls of this conversation are still open.</source>
@@ -5580,7 +5580,7 @@ Neu:
     </message>
     <message>
         <source>Checking these arguments against the tool&apos;s schema takes too long.</source>
-        <translation>Diese Argumente gegen das Schema des Werkzeugs zu prüfen, dauert zu lange.</translation>
+        <translation>Diese Argumente anhand des Schemas des Werkzeugs zu prüfen, dauert zu lange.</translation>
     </message>
     <message>
         <source>Choose a data folder on a disk of this computer: desktop-agent --data-dir FOLDER.</source>
@@ -5656,11 +5656,11 @@ Neu:
     </message>
     <message>
         <source>Choose another model, or the Responses dialect for this server.</source>
-        <translation>Wählen Sie ein anderes Modell, oder für diesen Server den Dialekt „Responses“.</translation>
+        <translation>Wählen Sie ein anderes Modell, oder für diesen Server die Schnittstelle „OpenAI Responses“.</translation>
     </message>
     <message>
         <source>Choose another model, the Responses dialect for this server, or turn tools off.</source>
-        <translation>Wählen Sie ein anderes Modell, für diesen Server den Dialekt „Responses“, oder schalten Sie Werkzeuge ab.</translation>
+        <translation>Wählen Sie ein anderes Modell, für diesen Server die Schnittstelle „OpenAI Responses“, oder schalten Sie Werkzeuge ab.</translation>
     </message>
     <message>
         <source>Choose another model.</source>
@@ -5768,7 +5768,7 @@ Neu:
     </message>
     <message>
         <source>Confined by {name}.</source>
-        <translation>Eingeschlossen durch {name}.</translation>
+        <translation>Abgeschottet durch {name}.</translation>
     </message>
     <message>
         <source>Connect a model first.</source>
@@ -5820,7 +5820,7 @@ Neu:
     </message>
     <message>
         <source>Copy the details to see what the server said, or choose another model.</source>
-        <translation>Kopieren Sie die Details, um zu sehen, was der Server gemeldet hat, oder wählen Sie ein anderes Modell.</translation>
+        <translation>Kopieren Sie die Einzelheiten, um zu sehen, was der Server gemeldet hat, oder wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
         <source>Copy the key again, without line breaks.</source>
@@ -5888,7 +5888,7 @@ Neu:
     </message>
     <message>
         <source>Deletes the binary file “{path}” ({size} bytes).</source>
-        <translation>Löscht die Binärdatei „{path}“ ({size} Bytes).</translation>
+        <translation>Löscht die Binärdatei „{path}“ ({size} Byte).</translation>
     </message>
     <message>
         <source>Deletes the empty folder “{path}”.</source>
@@ -5896,15 +5896,15 @@ Neu:
     </message>
     <message>
         <source>Deletes this picture ({size} bytes).</source>
-        <translation>Löscht dieses Bild ({size} Bytes).</translation>
+        <translation>Löscht dieses Bild ({size} Byte).</translation>
     </message>
     <message>
         <source>Deletes “{path}” ({size} bytes).</source>
-        <translation>Löscht „{path}“ ({size} Bytes).</translation>
+        <translation>Löscht „{path}“ ({size} Byte).</translation>
     </message>
     <message>
         <source>Deletes “{path}” ({size} bytes). It is too large to be kept, so this cannot be undone.</source>
-        <translation>Löscht „{path}“ ({size} Bytes). Die Datei ist zu groß, um aufbewahrt zu werden; das lässt sich also nicht rückgängig machen.</translation>
+        <translation>Löscht „{path}“ ({size} Byte). Die Datei ist zu groß, um aufbewahrt zu werden; das lässt sich also nicht rückgängig machen.</translation>
     </message>
     <message>
         <source>Denied</source>
@@ -6172,7 +6172,7 @@ Neu:
     </message>
     <message>
         <source>Install bubblewrap to confine commands.</source>
-        <translation>Installieren Sie bubblewrap, damit Befehle eingeschlossen laufen.</translation>
+        <translation>Installieren Sie bubblewrap, damit Befehle abgeschottet laufen.</translation>
     </message>
     <message>
         <source>Install it, or give its whole path with Edit.</source>
@@ -6208,7 +6208,7 @@ Neu:
     </message>
     <message>
         <source>It can still change the permissions and dates of your other files, and what git and other programs run by themselves, without confinement, in the workspace; you are told if it did.</source>
-        <translation>Ändern kann er noch die Rechte und Zeiten Ihrer anderen Dateien und im Arbeitsordner das, was git und andere Programme von selbst und uneingeschlossen ausführen; hat er es getan, wird es Ihnen gesagt.</translation>
+        <translation>Ändern kann er noch die Rechte und Zeiten Ihrer anderen Dateien und im Arbeitsordner das, was git und andere Programme von selbst und nicht abgeschottet ausführen; hat er es getan, wird es Ihnen gesagt.</translation>
     </message>
     <message>
         <source>It can write only in the workspace and in a temporary folder of its own.</source>
@@ -6276,7 +6276,7 @@ Neu:
     </message>
     <message>
         <source>It may use the whole network, and services of this machine: this system cannot limit it to the hosts that it names.</source>
-        <translation>Er darf das ganze Netz benutzen, auch Dienste dieses Rechners: Dieses System kann ihn nicht auf die Hosts beschränken, die er nennt.</translation>
+        <translation>Er darf das ganze Netz benutzen, auch Dienste dieses Computers: Dieses System kann ihn nicht auf die Hosts beschränken, die er nennt.</translation>
     </message>
     <message>
         <source>It was set aside under another name, and what could be read was carried over.</source>
@@ -6440,7 +6440,7 @@ Neu:
     </message>
     <message>
         <source>Make messages of texts, pictures, calls and results, and of what JSON can say.</source>
-        <translation>Bilden Sie Nachrichten aus Texten, Bildern, Aufrufen und Ergebnissen und aus dem, was JSON sagen kann.</translation>
+        <translation>Bilden Sie Nachrichten aus Texten, Bildern, Aufrufen und Ergebnissen und aus dem, was sich als JSON ausdrücken lässt.</translation>
     </message>
     <message>
         <source>Make the folder writable, or choose another one.</source>
@@ -6492,7 +6492,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>Verschiebt „{source}“
 nach „{target}“.
 
-Das ersetzt, was dort ist ({size} Bytes).</translation>
+Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>Name a conversation.</source>
@@ -6552,11 +6552,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>No address of this machine is free for the answer.</source>
-        <translation>Keine Adresse dieses Rechners ist frei für die Antwort.</translation>
+        <translation>Keine Adresse dieses Computers ist frei für die Antwort.</translation>
     </message>
     <message>
         <source>No answer yet, {seconds} s.</source>
-        <translation>Noch keine Antwort, {seconds} s.</translation>
+        <translation>Noch keine Antwort, {seconds} s.</translation>
     </message>
     <message>
         <source>No call waits for a result.</source>
@@ -6568,7 +6568,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>No conversation is stored with the id “{id}”.</source>
-        <translation>Keine Unterhaltung wird unter der Kennung „{id}“ gespeichert.</translation>
+        <translation>Unter der ID „{id}“ ist keine Unterhaltung gespeichert.</translation>
     </message>
     <message>
         <source>No free port was found for the model.</source>
@@ -6610,15 +6610,15 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Not confined: it can read, change and send whatever you can.</source>
-        <translation>Nicht eingeschlossen: Er kann alles lesen, ändern und senden, was Sie können.</translation>
+        <translation>Nicht abgeschottet: Er kann alles lesen, ändern und senden, was Sie können.</translation>
     </message>
     <message>
         <source>Not confined: this program runs as root, and no confinement holds root. Run it as an ordinary user, so that commands are confined.</source>
-        <translation>Nicht eingeschlossen: Dieses Programm läuft als root, und root hält kein Einschluss auf. Starten Sie es als gewöhnlicher Benutzer, damit Befehle eingeschlossen laufen.</translation>
+        <translation>Nicht abgeschottet: Dieses Programm läuft als root, und root hält keine Abschottung auf. Starten Sie es als gewöhnlicher Benutzer, damit Befehle abgeschottet laufen.</translation>
     </message>
     <message>
         <source>Not everything can be searched: less than 100 MB are free on this disk, too little for the index. Free some space.</source>
-        <translation>Nicht alles lässt sich durchsuchen: Auf diesem Datenträger sind weniger als 100 MB frei, zu wenig für den Index. Schaffen Sie Platz.</translation>
+        <translation>Nicht alles lässt sich durchsuchen: Auf diesem Datenträger sind weniger als 100 MB frei, zu wenig für den Index. Schaffen Sie Platz.</translation>
     </message>
     <message>
         <source>Not everything can be searched: this data folder cannot be written, and the search keeps an index in it. Give it back its rights, or open a copy of it that can be written.</source>
@@ -6638,7 +6638,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Not run: the tool “{name}” is no longer there. Either the server that offers it has ended. It is started when it is needed: call again. Or it was turned off or removed after the call was made: if it is missing then too, find another way, or have it turned on in the settings.</source>
-        <translation>Nicht ausgeführt: Das Werkzeug „{name}“ ist nicht mehr da. Entweder hat der Server geendet, der es anbietet. Er wird bei Bedarf gestartet: Rufen Sie erneut auf. Oder es wurde nach dem Aufruf abgeschaltet oder entfernt: Fehlt es auch dann, finden Sie einen anderen Weg, oder lassen Sie es in den Einstellungen einschalten.</translation>
+        <translation>Nicht ausgeführt: Das Werkzeug „{name}“ ist nicht mehr da. Entweder läuft der Server nicht mehr, der es anbietet. Er wird bei Bedarf gestartet: Rufen Sie erneut auf. Oder es wurde nach dem Aufruf abgeschaltet oder entfernt: Fehlt es auch dann, finden Sie einen anderen Weg, oder lassen Sie es in den Einstellungen einschalten.</translation>
     </message>
     <message>
         <source>Noted in the file that was imported: {note}</source>
@@ -6658,7 +6658,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Nothing on this system can hold the command to reading, so it was not run. Call again: the person is asked then.</source>
-        <translation>Nichts auf diesem System kann den Befehl auf das Lesen beschränken, daher wurde er nicht ausgeführt. Rufen Sie erneut auf: Dann wird der Mensch gefragt.</translation>
+        <translation>Nichts auf diesem System kann den Befehl auf das Lesen beschränken, daher wurde er nicht ausgeführt. Rufen Sie erneut auf: Dann wird der Benutzer gefragt.</translation>
     </message>
     <message>
         <source>Nothing stands before the question, so there is nothing to keep.</source>
@@ -6674,11 +6674,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Older pictures are not sent: this model takes fewer of them in one conversation.</source>
-        <translation>Ältere Bilder werden nicht gesendet: Dieses Modell nimmt weniger davon in einer Unterhaltung.</translation>
+        <translation>Ältere Bilder werden nicht gesendet: Dieses Modell nimmt in einer Unterhaltung nicht so viele an.</translation>
     </message>
     <message>
         <source>On Windows nothing confines a command, so each one is asked about, and no rule can allow it.</source>
-        <translation>Unter Windows laufen Befehle nicht eingeschlossen; deshalb wird nach jedem gefragt, und keine Regel kann einen erlauben.</translation>
+        <translation>Unter Windows laufen Befehle nicht abgeschottet; deshalb wird nach jedem gefragt, und keine Regel kann einen erlauben.</translation>
     </message>
     <message>
         <source>One event of the answer was damaged and could not be read. Something may be missing.</source>
@@ -6710,7 +6710,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Only the person can allow this host, in Preferences under Network. Ask them, or use a public server.</source>
-        <translation>Nur der Mensch kann diesen Host erlauben, in den Einstellungen unter „Netzwerk“. Fragen Sie ihn, oder verwenden Sie einen öffentlichen Server.</translation>
+        <translation>Nur der Benutzer kann diesen Host erlauben, in den Einstellungen unter „Netzwerk“. Fragen Sie ihn, oder verwenden Sie einen öffentlichen Server.</translation>
     </message>
     <message>
         <source>Only the root agent can ask for another mode.</source>
@@ -6718,7 +6718,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Only the root agent can ask the person.</source>
-        <translation>Nur der oberste Agent kann den Menschen fragen.</translation>
+        <translation>Nur der oberste Agent kann den Benutzer fragen.</translation>
     </message>
     <message>
         <source>Only what you wrote can be edited.</source>
@@ -6876,7 +6876,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
         <source>Replaces the binary file “{path}” ({size} bytes) with this text:
 
 {text}</source>
-        <translation>Ersetzt die Binärdatei „{path}“ ({size} Bytes) durch diesen Text:
+        <translation>Ersetzt die Binärdatei „{path}“ ({size} Byte) durch diesen Text:
 
 {text}</translation>
     </message>
@@ -6934,15 +6934,15 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Say why it is needed and let the person change the mode.</source>
-        <translation>Sagen Sie, warum es nötig ist, und lassen Sie den Menschen den Modus wechseln.</translation>
+        <translation>Sagen Sie, warum es nötig ist, und lassen Sie den Benutzer den Modus wechseln.</translation>
     </message>
     <message>
         <source>Scaled from {before} to {after} pixels: models take up to {limit} pixels on the longer edge.</source>
-        <translation>Von {before} auf {after} Pixel verkleinert: Modelle nehmen bis zu {limit} Pixel an der längeren Seite.</translation>
+        <translation>Von {before} auf {after} Pixel verkleinert: Modelle nehmen bis zu {limit} Pixel an der längeren Seite an.</translation>
     </message>
     <message>
         <source>Scroll up to it, then ask again.</source>
-        <translation>Blättern Sie zu ihr hinauf, und fragen Sie dann erneut.</translation>
+        <translation>Scrollen Sie zu ihr hinauf, und fragen Sie dann erneut.</translation>
     </message>
     <message>
         <source>Search in files</source>
@@ -6962,7 +6962,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Send a message of the person.</source>
-        <translation>Senden Sie eine Nachricht des Menschen.</translation>
+        <translation>Senden Sie eine Nachricht des Benutzers.</translation>
     </message>
     <message>
         <source>Send it again as a new message if it is still needed.</source>
@@ -7090,7 +7090,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The agent is at another turn by now.</source>
-        <translation>Der Agent ist inzwischen bei einem anderen Zug.</translation>
+        <translation>Der Agent ist inzwischen bei einer anderen Runde.</translation>
     </message>
     <message>
         <source>The agent made this very call {count} times in a row.</source>
@@ -7142,7 +7142,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The arguments cannot be checked against the tool&apos;s schema ({kind}).</source>
-        <translation>Die Argumente lassen sich nicht mit dem Schema des Werkzeugs prüfen ({kind}).</translation>
+        <translation>Die Argumente lassen sich nicht anhand des Schemas des Werkzeugs prüfen ({kind}).</translation>
     </message>
     <message>
         <source>The arguments do not fit. {problems}</source>
@@ -7205,7 +7205,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
 {output}
 {done}
 </source>
-        <translation>Der Befehl lief länger als {seconds} s und wurde beendet, mit allem, was er gestartet hatte. Bis dahin schrieb er:
+        <translation>Der Befehl lief länger als {seconds} s und wurde beendet, mit allem, was er gestartet hatte. Bis dahin schrieb er:
 {output}
 {done}
 </translation>
@@ -7244,7 +7244,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The copy “{path}” could not be verified and was removed.</source>
-        <translation>Die Kopie „{path}“ konnte nicht bestätigt werden und wurde entfernt.</translation>
+        <translation>Die Kopie „{path}“ ließ sich nicht überprüfen und wurde entfernt.</translation>
     </message>
     <message>
         <source>The disk is full; “{path}” was not written.</source>
@@ -7308,7 +7308,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The message says nothing.</source>
-        <translation>Die Nachricht sagt nichts.</translation>
+        <translation>Die Nachricht ist leer.</translation>
     </message>
     <message>
         <source>The message was not sent: {reason}</source>
@@ -7328,7 +7328,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The mode “{title}” was removed. What it denied or asked about stays so here, what it allowed is asked about; choose another mode when you like.</source>
-        <translation>Der Modus „{title}“ wurde entfernt. Was er ablehnte oder erfragte, bleibt hier so; nach dem, was er erlaubte, wird gefragt. Wählen Sie einen anderen Modus, wenn Sie möchten.</translation>
+        <translation>Der Modus „{title}“ wurde entfernt. Was er ablehnte oder wonach er fragte, bleibt hier so; nach dem, was er erlaubte, wird gefragt. Wählen Sie einen anderen Modus, wenn Sie möchten.</translation>
     </message>
     <message>
         <source>The model can go on from here.</source>
@@ -7436,7 +7436,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The parameters of the tool “{tool}” cannot be said as JSON: {why}</source>
-        <translation>Die Parameter des Werkzeugs „{tool}“ lassen sich nicht als JSON sagen: {why}</translation>
+        <translation>Die Parameter des Werkzeugs „{tool}“ lassen sich nicht als JSON ausdrücken: {why}</translation>
     </message>
     <message>
         <source>The path “{path}” is too long for this system.</source>
@@ -7488,7 +7488,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The pictures of this conversation are together larger than 100 MB.</source>
-        <translation>Die Bilder dieser Unterhaltung sind zusammen größer als 100 MB.</translation>
+        <translation>Die Bilder dieser Unterhaltung sind zusammen größer als 100 MB.</translation>
     </message>
     <message>
         <source>The preference “{title}” had a value that cannot be used; it has its default.</source>
@@ -7512,7 +7512,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The program was not started: nothing would end all that it starts ({function}).</source>
-        <translation>Das Programm wurde nicht gestartet: Nichts würde alles beenden, was es startet ({function}).</translation>
+        <translation>Das Programm wurde nicht gestartet: Was es seinerseits startet, ließe sich nicht sicher beenden ({function}).</translation>
     </message>
     <message>
         <source>The program works with the new file from now on.</source>
@@ -7532,7 +7532,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The prompt says nothing.</source>
-        <translation>Der Prompt sagt nichts.</translation>
+        <translation>Der Prompt ist leer.</translation>
     </message>
     <message>
         <source>The provider&apos;s content filter withheld the rest of this answer.</source>
@@ -7540,7 +7540,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The proxy of this system does not connect to “{host}” ({status}).</source>
-        <translation>Der Proxy dieses Systems verbindet nicht mit „{host}“ ({status}).</translation>
+        <translation>Der Proxy dieses Systems stellt keine Verbindung zu „{host}“ her ({status}).</translation>
     </message>
     <message>
         <source>The proxy that is set has no usable address.</source>
@@ -7552,7 +7552,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The question says nothing.</source>
-        <translation>Die Frage sagt nichts.</translation>
+        <translation>Die Frage ist leer.</translation>
     </message>
     <message>
         <source>The question was not answered.</source>
@@ -7616,7 +7616,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The schema of a tool&apos;s arguments cannot be used: {why}.</source>
-        <translation>Das Schema der Argumente eines Werkzeugs ist nicht brauchbar: {why}.</translation>
+        <translation>Das Schema der Argumente eines Werkzeugs lässt sich nicht verwenden: {why}.</translation>
     </message>
     <message>
         <source>The search broke off before its end.</source>
@@ -7640,7 +7640,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The server did not take earlier reasoning back, so the question was asked without it.</source>
-        <translation>Der Server nahm früheres Nachdenken nicht zurück, daher wurde die Frage ohne es gestellt.</translation>
+        <translation>Der Server hat früheres Nachdenken nicht angenommen, daher wurde die Frage ohne es gestellt.</translation>
     </message>
     <message>
         <source>The server for signing in could not be reached ({why}).</source>
@@ -7668,23 +7668,23 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The server leads to another one, “{host}”; that is not followed.</source>
-        <translation>Der Server führt zu einem anderen, „{host}“; dem wird nicht gefolgt.</translation>
+        <translation>Der Server leitet zu einem anderen weiter, „{host}“; dem wird nicht gefolgt.</translation>
     </message>
     <message>
         <source>The server of “{model}” ended by itself.</source>
-        <translation>Der Server von „{model}“ hat sich selbst beendet.</translation>
+        <translation>Der Server von „{model}“ hat sich von selbst beendet.</translation>
     </message>
     <message>
         <source>The server of “{model}” ended while it answered.</source>
-        <translation>Der Server von „{model}“ endete, während er antwortete.</translation>
+        <translation>Der Server von „{model}“ hat sich beendet, während er antwortete.</translation>
     </message>
     <message>
         <source>The server refused reasoning of earlier turns, so it was asked once more without that reasoning.</source>
-        <translation>Der Server wies das Nachdenken früherer Züge zurück, daher wurde er ohne es noch einmal gefragt.</translation>
+        <translation>Der Server wies das Nachdenken früherer Runden zurück, daher wurde er ohne es noch einmal gefragt.</translation>
     </message>
     <message>
         <source>The server said parts of its answer again and again. They are shown once.</source>
-        <translation>Der Server sagte Teile seiner Antwort immer wieder. Sie werden einmal gezeigt.</translation>
+        <translation>Der Server hat Teile seiner Antwort immer wieder gesendet. Sie werden einmal gezeigt.</translation>
     </message>
     <message>
         <source>The server said that the model calls a tool, but no call came.</source>
@@ -7712,11 +7712,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The server “{server}” ended by itself; it is started again when it is needed.</source>
-        <translation>Der Server „{server}“ hat von sich aus geendet; er wird bei Bedarf wieder gestartet.</translation>
+        <translation>Der Server „{server}“ hat sich von selbst beendet; er wird bei Bedarf wieder gestartet.</translation>
     </message>
     <message>
         <source>The server “{server}” ended while it was asked; what it was doing may have taken effect.</source>
-        <translation>Der Server „{server}“ endete, während er gefragt wurde; was er gerade tat, hat vielleicht gewirkt.</translation>
+        <translation>Der Server „{server}“ hat sich während der Anfrage beendet; was er gerade tat, hat vielleicht gewirkt.</translation>
     </message>
     <message>
         <source>The server “{server}” has two tools named “{tool}”.</source>
@@ -7804,7 +7804,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The specialist “{name}” was stopped by the person.</source>
-        <translation>Der Spezialist „{name}“ wurde vom Menschen angehalten.</translation>
+        <translation>Der Spezialist „{name}“ wurde vom Benutzer angehalten.</translation>
     </message>
     <message>
         <source>The store is closed.</source>
@@ -7836,15 +7836,15 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The tool ran, but answered with something that JSON cannot say ({kind}).</source>
-        <translation>Das Werkzeug lief, antwortete aber mit etwas, das JSON nicht sagen kann ({kind}).</translation>
+        <translation>Das Werkzeug lief, antwortete aber mit etwas, das sich nicht als JSON ausdrücken lässt ({kind}).</translation>
     </message>
     <message>
         <source>The tool “{tool}” of the server “{server}” cannot be used: {why}</source>
-        <translation>Das Werkzeug „{tool}“ des Servers „{server}“ ist nicht brauchbar: {why}</translation>
+        <translation>Das Werkzeug „{tool}“ des Servers „{server}“ lässt sich nicht verwenden: {why}</translation>
     </message>
     <message>
         <source>The tool “{tool}” of the server “{server}” is described otherwise than before. The server says that it only reads, and is believed: turn that off in its settings if this is not what you expect.</source>
-        <translation>Das Werkzeug „{tool}“ des Servers „{server}“ ist anders beschrieben als vorher. Der Server sagt, dass es nur liest, und ihm wird geglaubt: Schalten Sie das in seinen Einstellungen ab, wenn Sie das nicht erwarten.</translation>
+        <translation>Das Werkzeug „{tool}“ des Servers „{server}“ ist anders beschrieben als vorher. Der Server sagt, dass es nur liest, und dem wird vertraut: Schalten Sie das in seinen Einstellungen ab, wenn Sie das nicht erwarten.</translation>
     </message>
     <message>
         <source>The tool “{tool}” of the server “{server}” is described otherwise than before: what was allowed for it holds no more.</source>
@@ -7852,7 +7852,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The tool “{tool}” takes the running call twice.</source>
-        <translation>Das Werkzeug „{tool}“ nimmt den laufenden Aufruf zweimal.</translation>
+        <translation>Das Werkzeug „{tool}“ nimmt den laufenden Aufruf zweimal entgegen.</translation>
     </message>
     <message>
         <source>The tool “{tool}” that could undo it is not there any more.</source>
@@ -7864,7 +7864,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The type of the argument “{name}” cannot be said as JSON.</source>
-        <translation>Der Typ des Arguments „{name}“ lässt sich nicht als JSON sagen.</translation>
+        <translation>Der Typ des Arguments „{name}“ lässt sich nicht als JSON ausdrücken.</translation>
     </message>
     <message>
         <source>The type of the argument “{name}” is “{word}”, which is no type.</source>
@@ -8128,7 +8128,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>This is a proxy: it takes CONNECT, and requests with a whole http address.</source>
-        <translation>Das ist ein Proxy: Er nimmt CONNECT und Anfragen mit einer ganzen http-Adresse.</translation>
+        <translation>Das ist ein Proxy: Er nimmt CONNECT und Anfragen mit einer ganzen http-Adresse an.</translation>
     </message>
     <message>
         <source>This is closed.</source>
@@ -8196,7 +8196,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>This model takes a budget for reasoning instead of a level.</source>
-        <translation>Dieses Modell nimmt ein Budget zum Nachdenken statt einer Stufe.</translation>
+        <translation>Dieses Modell erwartet ein Budget zum Nachdenken statt einer Stufe.</translation>
     </message>
     <message>
         <source>This model&apos;s reasoning cannot be switched off altogether; it may comment between calls of tools.</source>
@@ -8204,15 +8204,15 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>This provider sets its own sampling: {name} was not sent.</source>
-        <translation>Dieser Anbieter bestimmt seine Auswahl selbst: {name} wurde nicht gesendet.</translation>
+        <translation>Dieser Anbieter bestimmt das Sampling selbst: {name} wurde nicht gesendet.</translation>
     </message>
     <message>
         <source>This provider takes JSON by a schema only; JSON was asked for in words.</source>
-        <translation>Dieser Anbieter nimmt JSON nur mit Schema; um JSON wurde mit Worten gebeten.</translation>
+        <translation>Dieser Anbieter nimmt JSON nur mit Schema an; um JSON wurde mit Worten gebeten.</translation>
     </message>
     <message>
         <source>This question takes one answer.</source>
-        <translation>Diese Frage nimmt eine Antwort.</translation>
+        <translation>Auf diese Frage gibt es nur eine Antwort.</translation>
     </message>
     <message>
         <source>This rule was not proposed for this call.</source>
@@ -8244,7 +8244,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>This server takes four stop sequences, so the others were left out.</source>
-        <translation>Dieser Server nimmt vier Stoppfolgen, daher wurden die anderen weggelassen.</translation>
+        <translation>Dieser Server nimmt vier Stoppfolgen an, daher wurden die anderen weggelassen.</translation>
     </message>
     <message>
         <source>This system does not let bubblewrap work, and has no Landlock of version 4 or later.</source>
@@ -8252,7 +8252,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>This system offers nothing to confine it with.</source>
-        <translation>Dieses System bietet nichts, womit er eingeschlossen werden könnte.</translation>
+        <translation>Dieses System bietet nichts, womit er abgeschottet werden könnte.</translation>
     </message>
     <message>
         <source>Timed out</source>
@@ -8304,7 +8304,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Trying again in {seconds} s.</source>
-        <translation>Neuer Versuch in {seconds} s.</translation>
+        <translation>Neuer Versuch in {seconds} s.</translation>
     </message>
     <message>
         <source>Trying again.</source>
@@ -8460,7 +8460,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>What it would do cannot be shown ({kind}).</source>
-        <translation>Was es bewirken würde, lässt sich nicht zeigen ({kind}).</translation>
+        <translation>Was es bewirken würde, lässt sich nicht anzeigen ({kind}).</translation>
     </message>
     <message>
         <source>What lies there is not a PNG, JPEG, GIF or WebP image.</source>
@@ -8540,7 +8540,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Write it shorter, and without look-around and back references.</source>
-        <translation>Schreiben Sie ihn kürzer und ohne Umschau-Ausdrücke und Rückverweise.</translation>
+        <translation>Schreiben Sie ihn kürzer und ohne Lookarounds und Rückverweise.</translation>
     </message>
     <message>
         <source>Write it to a file, and run that.</source>
@@ -8580,7 +8580,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Your file “{name}” cannot be used: {why}.</source>
-        <translation>Ihre Datei „{name}“ ist nicht brauchbar: {why}.</translation>
+        <translation>Ihre Datei „{name}“ lässt sich nicht verwenden: {why}.</translation>
     </message>
     <message>
         <source>Your file “{name}” is not text in UTF-8.</source>
@@ -8616,11 +8616,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>git, only looking</source>
-        <translation>git, nur nachsehen</translation>
+        <translation>git, nur lesend</translation>
     </message>
     <message>
         <source>git, recording (a commit starts the hooks of the repository)</source>
-        <translation>git, festhalten (ein Commit startet die Hooks des Repositorys)</translation>
+        <translation>git, schreibend (ein Commit startet die Hooks des Repositorys)</translation>
     </message>
     <message>
         <source>it asked for a tool of the server in a way that cannot be read.</source>
@@ -8640,15 +8640,15 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>it ended again</source>
-        <translation>er endete wieder</translation>
+        <translation>er hat sich wieder beendet</translation>
     </message>
     <message>
         <source>it ended with the exit code {code}, and said nothing</source>
-        <translation>er endete mit dem Exit-Code {code} und sagte nichts</translation>
+        <translation>er hat sich mit dem Exit-Code {code} beendet und nichts gemeldet</translation>
     </message>
     <message>
         <source>it ended with the exit code {code}: {words}</source>
-        <translation>er endete mit dem Exit-Code {code}: {words}</translation>
+        <translation>er hat sich mit dem Exit-Code {code} beendet: {words}</translation>
     </message>
     <message>
         <source>it has both a command and an address</source>
@@ -8704,7 +8704,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>its name cannot be used</source>
-        <translation>sein Name ist nicht brauchbar</translation>
+        <translation>sein Name lässt sich nicht verwenden</translation>
     </message>
     <message>
         <source>its name holds a secret that was given to the server.</source>
@@ -8756,7 +8756,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>one event is larger than {size} MB</source>
-        <translation>ein Ereignis ist größer als {size} MB</translation>
+        <translation>ein Ereignis ist größer als {size} MB</translation>
     </message>
     <message>
         <source>one of its headers cannot be sent</source>
@@ -8772,11 +8772,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>stream ended without {mark}</source>
-        <translation>der Strom endete ohne {mark}</translation>
+        <translation>der Datenstrom endete ohne {mark}</translation>
     </message>
     <message>
         <source>the answer is larger than {size} MB</source>
-        <translation>die Antwort ist größer als {size} MB</translation>
+        <translation>die Antwort ist größer als {size} MB</translation>
     </message>
     <message>
         <source>the answer of {where} was not finished within {seconds} seconds</source>
@@ -8812,7 +8812,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>the proxy of this system does not connect to “{host}” ({status})</source>
-        <translation>der Proxy dieses Systems verbindet nicht mit „{host}“ ({status})</translation>
+        <translation>der Proxy dieses Systems stellt keine Verbindung zu „{host}“ her ({status})</translation>
     </message>
     <message>
         <source>the proxy on the way wants a name and a password</source>
@@ -8832,7 +8832,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>the request is larger than {size} MB</source>
-        <translation>die Anfrage ist größer als {size} MB</translation>
+        <translation>die Anfrage ist größer als {size} MB</translation>
     </message>
     <message>
         <source>the request to {where} could not be written</source>
@@ -8864,7 +8864,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>the stream carried an error without a message</source>
-        <translation>der Strom enthielt einen Fehler ohne Meldung</translation>
+        <translation>der Datenstrom enthielt einen Fehler ohne Meldung</translation>
     </message>
     <message>
         <source>the window (process {pid})</source>
@@ -8876,7 +8876,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>there is no route to {where}</source>
-        <translation>es gibt keinen Weg zu {where}</translation>
+        <translation>es gibt keine Route zu {where}</translation>
     </message>
     <message>
         <source>time</source>
@@ -8892,7 +8892,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>turns</source>
-        <translation>Züge</translation>
+        <translation>Runden</translation>
     </message>
     <message>
         <source>what its model can read</source>
@@ -8980,7 +8980,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>{model} takes no number of tokens to think with; it was asked for the level {level}.</source>
-        <translation>{model} nimmt keine Tokenzahl zum Nachdenken; es wurde um die Stufe {level} gebeten.</translation>
+        <translation>{model} nimmt keine Tokenzahl zum Nachdenken an; es wurde um die Stufe {level} gebeten.</translation>
     </message>
     <message>
         <source>{model} thinks with {least} to {most} tokens; it was given {tokens}.</source>
@@ -8992,11 +8992,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>{picture} is sent with less detail, in {size}: this model takes {limit}.</source>
-        <translation>{picture} wird mit weniger Einzelheiten gesendet, in {size}: Dieses Modell nimmt {limit}.</translation>
+        <translation>{picture} wird mit weniger Einzelheiten gesendet, in {size}: Dieses Modell nimmt {limit} an.</translation>
     </message>
     <message>
         <source>{picture} is sent with {after} instead of {before} pixels: this model takes no more.</source>
-        <translation>{picture} wird mit {after} statt {before} Pixeln gesendet: Dieses Modell nimmt nicht mehr.</translation>
+        <translation>{picture} wird mit {after} statt {before} Pixeln gesendet: Mehr nimmt dieses Modell nicht an.</translation>
     </message>
     <message>
         <source>{picture} is sent without its movement: this model reads still pictures only.</source>
@@ -9004,7 +9004,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>{remedy} It can be tried again in {n} s.</source>
-        <translation>{remedy} In {n} s kann es erneut versucht werden.</translation>
+        <translation>{remedy} In {n} s kann es erneut versucht werden.</translation>
     </message>
     <message>
         <source>{remedy} Then import again; what is here already is left alone.</source>
@@ -9218,7 +9218,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>“{host}” leads to the private address {address}. Only the person can allow that host, in Preferences under Network.</source>
-        <translation>„{host}“ führt zur privaten Adresse {address}. Nur der Mensch kann diesen Host erlauben, in den Einstellungen unter „Netzwerk“.</translation>
+        <translation>„{host}“ führt zur privaten Adresse {address}. Nur der Benutzer kann diesen Host erlauben, in den Einstellungen unter „Netzwerk“.</translation>
     </message>
     <message>
         <source>“{host}” names no version (status {status}).</source>
@@ -9258,7 +9258,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>“{model}” does not reason here while it has tools; by the Responses dialect it can.</source>
-        <translation>„{model}“ denkt hier nicht nach, solange es Werkzeuge hat; mit dem Dialekt „Responses“ kann es das.</translation>
+        <translation>„{model}“ denkt hier nicht nach, solange es Werkzeuge hat; mit der Schnittstelle „OpenAI Responses“ kann es das.</translation>
     </message>
     <message>
         <source>“{model}” does not take {names} while it reasons, so that was left out.</source>
@@ -9282,7 +9282,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>“{model}” takes no stop sequences, so they were left out.</source>
-        <translation>„{model}“ nimmt keine Stoppfolgen, daher wurden sie weggelassen.</translation>
+        <translation>„{model}“ nimmt keine Stoppfolgen an, daher wurden sie weggelassen.</translation>
     </message>
     <message>
         <source>“{model}” was not loaded in time.</source>
@@ -9326,7 +9326,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>“{name}” is no program that this machine can run.</source>
-        <translation>„{name}“ ist kein Programm, das dieser Rechner ausführen kann.</translation>
+        <translation>„{name}“ ist kein Programm, das dieser Computer ausführen kann.</translation>
     </message>
     <message>
         <source>“{name}” let the work go on.</source>
@@ -9354,11 +9354,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>“{path}” cannot be used: {reason}.</source>
-        <translation>„{path}“ ist nicht brauchbar: {reason}.</translation>
+        <translation>„{path}“ lässt sich nicht verwenden: {reason}.</translation>
     </message>
     <message>
         <source>“{path}” cannot be used: {why}.</source>
-        <translation>„{path}“ ist nicht brauchbar: {why}.</translation>
+        <translation>„{path}“ lässt sich nicht verwenden: {why}.</translation>
     </message>
     <message>
         <source>“{path}” cannot be written to.</source>
@@ -9458,7 +9458,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>“{path}” is larger than {limit} MB.</source>
-        <translation>„{path}“ ist größer als {limit} MB.</translation>
+        <translation>„{path}“ ist größer als {limit} MB.</translation>
     </message>
     <message>
         <source>“{path}” is neither a file nor a folder.</source>
@@ -9466,7 +9466,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>“{path}” is no folder of the workspace.</source>
-        <translation>„{path}“ ist kein Ordner des Arbeitsordners.</translation>
+        <translation>„{path}“ ist kein Ordner im Arbeitsordner.</translation>
     </message>
     <message>
         <source>“{path}” is no ordinary file by now, so it would not be saved first; it was left as it is.</source>
@@ -9554,7 +9554,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>“{path}” was changed since, and is larger than 256 MB, so it would not be saved first; it was left as it is.</source>
-        <translation>„{path}“ wurde seither geändert, ist größer als 256 MB und würde nicht vorher gesichert; es blieb, wie es ist.</translation>
+        <translation>„{path}“ wurde seither geändert, ist größer als 256 MB und würde nicht vorher gesichert; es blieb, wie es ist.</translation>
     </message>
     <message>
         <source>“{path}” was changed since; it was left as it is.</source>
@@ -9562,7 +9562,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>“{path}” was larger than 256 MB and not saved.</source>
-        <translation>„{path}“ war größer als 256 MB und wurde nicht gesichert.</translation>
+        <translation>„{path}“ war größer als 256 MB und wurde nicht gesichert.</translation>
     </message>
     <message>
         <source>“{path}” was no ordinary file, so it was not saved.</source>
@@ -9606,7 +9606,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>“{where}” does not speak TLS as expected</source>
-        <translation>„{where}“ spricht kein TLS wie erwartet</translation>
+        <translation>„{where}“ spricht TLS nicht wie erwartet</translation>
     </message>
     <message>
         <source>“{where}” is not an address that can be asked.</source>
@@ -9646,7 +9646,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>At 100 % no model is asked any more.</source>
-        <translation>Bei 100 % wird kein Modell mehr gefragt.</translation>
+        <translation>Bei 100 % wird kein Modell mehr gefragt.</translation>
     </message>
     <message>
         <source>Attach the part of it that counts.</source>
@@ -9682,7 +9682,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Change it in the settings of your desktop.</source>
-        <translation>Ändern Sie es in den Einstellungen Ihrer Arbeitsumgebung.</translation>
+        <translation>Ändern Sie es in den Einstellungen Ihres Desktops.</translation>
     </message>
     <message>
         <source>Change the files back by hand.</source>
@@ -9890,7 +9890,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Not possible in this package: it may not change how your desktop starts. Your desktop can.</source>
-        <translation>In diesem Paket nicht möglich: Es darf nicht ändern, was Ihre Arbeitsumgebung startet. Diese selbst kann es.</translation>
+        <translation>In diesem Paket nicht möglich: Es darf nicht ändern, was Ihr Desktop startet. Der Desktop selbst kann es.</translation>
     </message>
     <message>
         <source>Not there yet on this system. The tray&apos;s menu and the command palette open the window.</source>
@@ -9938,7 +9938,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Restored, as much as there was: conversations: {conversations}, messages: {messages}.</source>
-        <translation>Wiederhergestellt, so viel da war: Unterhaltungen: {conversations}, Nachrichten: {messages}.</translation>
+        <translation>Wiederhergestellt, soweit vorhanden. Unterhaltungen: {conversations}, Nachrichten: {messages}.</translation>
     </message>
     <message>
         <source>Restoring…</source>
@@ -9998,7 +9998,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The keyboard has no {keys}.</source>
-        <translation>Die Tastatur hat {keys} nicht.</translation>
+        <translation>Auf der Tastatur gibt es {keys} nicht.</translation>
     </message>
     <message>
         <source>The link has characters in it that cannot be seen, and nothing was opened.</source>
@@ -10014,11 +10014,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The message is in another version of this conversation. It can be shown when the answer has ended.</source>
-        <translation>Die Nachricht ist in einer anderen Version dieser Unterhaltung. Sie lässt sich zeigen, wenn die Antwort beendet ist.</translation>
+        <translation>Die Nachricht ist in einer anderen Version dieser Unterhaltung. Sie lässt sich anzeigen, wenn die Antwort beendet ist.</translation>
     </message>
     <message>
         <source>The message is in another version of this conversation. It can be shown when the other program has ended.</source>
-        <translation>Die Nachricht ist in einer anderen Version dieser Unterhaltung. Sie lässt sich zeigen, wenn das andere Programm beendet ist.</translation>
+        <translation>Die Nachricht ist in einer anderen Version dieser Unterhaltung. Sie lässt sich anzeigen, wenn das andere Programm beendet ist.</translation>
     </message>
     <message>
         <source>The message is not in this conversation any more. Search again later.</source>
@@ -10030,7 +10030,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The screen gave no picture.</source>
-        <translation>Der Bildschirm gab kein Bild.</translation>
+        <translation>Vom Bildschirm kam kein Bild.</translation>
     </message>
     <message>
         <source>The screenshot of your desktop cannot be read.</source>
@@ -10082,7 +10082,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>They can be shown below your own and continued with any model. They are only read.</source>
-        <translation>Sie lassen sich unter Ihren eigenen zeigen und mit jedem Modell fortsetzen. Sie werden nur gelesen.</translation>
+        <translation>Sie lassen sich unter Ihren eigenen anzeigen und mit jedem Modell fortsetzen. Sie werden nur gelesen.</translation>
     </message>
     <message>
         <source>This build has no address to ask for new versions.</source>
@@ -10138,7 +10138,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Unpinned conversations: {count}.</source>
-        <translation>Gelöste Unterhaltungen: {count}.</translation>
+        <translation>Nicht mehr angeheftete Unterhaltungen: {count}.</translation>
     </message>
     <message>
         <source>Wait until it is done, then compact.</source>
@@ -10166,7 +10166,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Working on your conversations: {percent} % done.</source>
-        <translation>Arbeit an Ihren Unterhaltungen: {percent} % erledigt.</translation>
+        <translation>Arbeit an Ihren Unterhaltungen: {percent} % erledigt.</translation>
     </message>
     <message>
         <source>Write it from the root on, or leave it empty.</source>
@@ -10194,11 +10194,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Your desktop gave no key for the quick question.</source>
-        <translation>Ihr Desktop gab keine Taste für die schnelle Frage.</translation>
+        <translation>Ihr Desktop hat für die schnelle Frage keine Taste vergeben.</translation>
     </message>
     <message>
         <source>Your desktop has no portal for global shortcuts, so that no key can be had here.</source>
-        <translation>Ihr Desktop hat kein Portal für globale Tastenkürzel, daher ist hier keine Taste zu haben.</translation>
+        <translation>Ihr Desktop hat kein Portal für globale Tastenkürzel, daher lässt sich hier keine Taste festlegen.</translation>
     </message>
     <message>
         <source>Your desktop has no portal for screenshots.</source>
@@ -10238,11 +10238,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>{titles} and {more} more could not be saved: {why}</source>
-        <translation>{titles} und {more} weitere konnten nicht gespeichert werden: {why}</translation>
+        <translation>Nicht gespeichert: {titles} und {more} weitere. {why}</translation>
     </message>
     <message>
         <source>{titles} could not be saved: {why}</source>
-        <translation>{titles} konnte nicht gespeichert werden: {why}</translation>
+        <translation>Nicht gespeichert: {titles}. {why}</translation>
     </message>
     <message>
         <source>{title} answered, but it has no models yet.</source>
@@ -10266,7 +10266,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>“{host}” is being asked …</source>
-        <translation>„{host}“ wird gefragt …</translation>
+        <translation>„{host}“ wird gefragt…</translation>
     </message>
     <message>
         <source>“{keys}” are no keys.</source>
@@ -10310,7 +10310,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>“{title}” has {length} characters; a message takes {most} of a resource.</source>
-        <translation>„{title}“ hat {length} Zeichen; eine Nachricht nimmt {most} einer Ressource.</translation>
+        <translation>„{title}“ hat {length} Zeichen; eine Nachricht nimmt höchstens {most} Zeichen einer Ressource auf.</translation>
     </message>
     <message>
         <source>“{title}” is empty.</source>
@@ -10336,7 +10336,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     <name>ServerEditor</name>
     <message>
         <source>A program of this machine</source>
-        <translation>Ein Programm dieses Rechners</translation>
+        <translation>Ein Programm dieses Computers</translation>
     </message>
     <message>
         <source>An address</source>
@@ -10360,7 +10360,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Longest call</source>
-        <translation>Längster Aufruf</translation>
+        <translation>Höchstdauer eines Aufrufs</translation>
     </message>
     <message>
         <source> s</source>
@@ -10368,7 +10368,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Believe what it says about its tools</source>
-        <translation>Glauben, was er über seine Werkzeuge sagt</translation>
+        <translation>Seinen Angaben über seine Werkzeuge vertrauen</translation>
     </message>
     <message>
         <source>A tool that it calls harmless then runs without you being asked. Leave this off unless you trust whoever made the server: what it says about its tools, nobody checks.</source>
@@ -10798,7 +10798,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Budget: {0} %</source>
-        <translation>Budget: {0} %</translation>
+        <translation>Budget: {0} %</translation>
     </message>
     <message>
         <source>At most {0} tokens</source>
@@ -10881,7 +10881,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Most tokens</source>
-        <translation>Höchstens Token</translation>
+        <translation>Höchstzahl an Token</translation>
     </message>
     <message>
         <source> for each call</source>
@@ -10901,15 +10901,15 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Longest time</source>
-        <translation>Längste Zeit</translation>
+        <translation>Höchstdauer</translation>
     </message>
     <message>
         <source>Most turns</source>
-        <translation>Höchstens Züge</translation>
+        <translation>Höchstzahl an Runden</translation>
     </message>
     <message>
         <source> turns for each call</source>
-        <translation> Züge je Aufruf</translation>
+        <translation> Runden je Aufruf</translation>
     </message>
 </context>
 <context>
@@ -10969,11 +10969,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     <name>StartupError</name>
     <message>
         <source>Choose another data folder…</source>
-        <translation>Einen anderen Datenordner wählen…</translation>
+        <translation>Einen anderen Datenordner auswählen…</translation>
     </message>
     <message>
         <source>Choose another data folder</source>
-        <translation>Einen anderen Datenordner wählen</translation>
+        <translation>Einen anderen Datenordner auswählen</translation>
     </message>
 </context>
 <context>
@@ -11020,7 +11020,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>“{0}” seems to hold a secret. Arguments are kept in a file, and every program of this machine can read them: give it as a secret variable, if the server takes one.</source>
-        <translation>„{0}“ scheint ein Geheimnis zu enthalten. Argumente liegen in einer Datei, und jedes Programm dieses Rechners kann sie lesen: Geben Sie es als geheime Variable an, wenn der Server eine nimmt.</translation>
+        <translation>„{0}“ scheint ein Geheimnis zu enthalten. Argumente liegen in einer Datei, und jedes Programm dieses Computers kann sie lesen: Geben Sie es als geheime Variable an, wenn der Server eine nimmt.</translation>
     </message>
     <message>
         <source>What the secret variables hold was given for what was started before, and goes to nothing else. Enter it again.</source>
@@ -11055,7 +11055,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Compact</source>
-        <translation>Kompakt</translation>
+        <translation>Verdichten</translation>
     </message>
     <message>
         <source>Cancel compacting</source>
@@ -11111,7 +11111,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Delete the copy that was made before an upgrade?</source>
-        <translation>Die Kopie von vor einer Aktualisierung löschen?</translation>
+        <translation>Die vor einer Aktualisierung angelegte Kopie löschen?</translation>
     </message>
     <message>
         <source>Delete backup</source>
@@ -11291,7 +11291,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>On days of the week</source>
-        <translation>An Wochentagen</translation>
+        <translation>An bestimmten Wochentagen</translation>
     </message>
     <message>
         <source>Every month</source>
@@ -11600,7 +11600,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>That is not believed.</source>
-        <translation>Das wird nicht geglaubt.</translation>
+        <translation>Dieser Angabe wird nicht vertraut.</translation>
     </message>
     <message>
         <source>Tools of {0}</source>
@@ -11608,7 +11608,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>You said that it only reads, but of what it was before. Look at it, and choose again.</source>
-        <translation>Sie haben gesagt, dass es nur liest, aber über das frühere. Sehen Sie es sich an, und wählen Sie neu.</translation>
+        <translation>Dass es nur liest, haben Sie über das frühere Werkzeug gesagt. Sehen Sie es sich an, und wählen Sie neu.</translation>
     </message>
 </context>
 <context>
@@ -11695,7 +11695,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>its renderer does not say why</source>
-        <translation>der Zeichner sagt nicht, warum</translation>
+        <translation>das Zeichenprogramm nennt keinen Grund</translation>
     </message>
     <message>
         <source>Drawing…</source>
@@ -11707,11 +11707,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Show source</source>
-        <translation>Quelltext zeigen</translation>
+        <translation>Quelltext anzeigen</translation>
     </message>
     <message>
         <source>Show diagram</source>
-        <translation>Diagramm zeigen</translation>
+        <translation>Diagramm anzeigen</translation>
     </message>
     <message>
         <source>Open diagram</source>
@@ -11727,7 +11727,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>{0} cannot be shown</source>
-        <translation>{0} lässt sich nicht zeigen</translation>
+        <translation>{0} lässt sich nicht anzeigen</translation>
     </message>
     <message>
         <source>Image: {0}</source>
@@ -11827,7 +11827,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Show all {0} sources</source>
-        <translation>Alle {0} Quellen zeigen</translation>
+        <translation>Alle {0} Quellen anzeigen</translation>
     </message>
     <message>
         <source>Sources</source>
@@ -11943,7 +11943,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Regenerate with…</source>
-        <translation>Neu antworten mit…</translation>
+        <translation>Neu generieren mit…</translation>
     </message>
     <message>
         <source>{0} of {1}</source>
@@ -11991,15 +11991,15 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Regenerate</source>
-        <translation>Neu antworten</translation>
+        <translation>Neu generieren</translation>
     </message>
     <message>
         <source>Regenerate this answer with…</source>
-        <translation>Statt dieser Antwort neu antworten mit…</translation>
+        <translation>Diese Antwort neu generieren mit…</translation>
     </message>
     <message>
         <source>Regenerate this answer</source>
-        <translation>Statt dieser Antwort neu antworten</translation>
+        <translation>Diese Antwort neu generieren</translation>
     </message>
     <message>
         <source>Continue after your message</source>
@@ -12043,7 +12043,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Show what followed</source>
-        <translation>Zeigen, was folgte</translation>
+        <translation>Anzeigen, was folgte</translation>
     </message>
     <message>
         <source>The model is still working. Wait, or press Stop first.</source>
@@ -12075,15 +12075,15 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Show thinking</source>
-        <translation>Gedanken zeigen</translation>
+        <translation>Gedanken anzeigen</translation>
     </message>
     <message>
         <source>{0} s</source>
-        <translation>{0} s</translation>
+        <translation>{0} s</translation>
     </message>
     <message>
         <source>{0} min {1} s</source>
-        <translation>{0} min {1} s</translation>
+        <translation>{0} min {1} s</translation>
     </message>
     <message>
         <source>You said</source>
@@ -12111,7 +12111,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Show details</source>
-        <translation>Einzelheiten zeigen</translation>
+        <translation>Einzelheiten anzeigen</translation>
     </message>
     <message>
         <source>Details</source>
@@ -12151,7 +12151,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>{0} · {1} s</source>
-        <translation>{0} · {1} s</translation>
+        <translation>{0} · {1} s</translation>
     </message>
     <message>
         <source>Undone</source>
@@ -12171,7 +12171,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Pending</source>
-        <translation>Steht an</translation>
+        <translation>Ausstehend</translation>
     </message>
     <message>
         <source>Waiting for you</source>
@@ -12262,11 +12262,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     <name>TranscriptNavigation</name>
     <message>
         <source>Caret browsing is on. F7 or Esc turns it off.</source>
-        <translation>Die Textmarke ist an. F7 oder Esc schaltet sie ab.</translation>
+        <translation>Die Textcursor-Navigation ist an. F7 oder Esc schaltet sie ab.</translation>
     </message>
     <message>
         <source>Caret browsing is off.</source>
-        <translation>Die Textmarke ist aus.</translation>
+        <translation>Die Textcursor-Navigation ist aus.</translation>
     </message>
 </context>
 <context>
@@ -12328,19 +12328,19 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Delete “{0}” for good? Nothing brings it back.</source>
-        <translation>„{0}“ endgültig löschen? Nichts bringt sie zurück.</translation>
+        <translation>„{0}“ endgültig löschen? Das lässt sich nicht rückgängig machen.</translation>
     </message>
     <message>
         <source>Delete this conversation for good? Nothing brings it back.</source>
-        <translation>Diese Unterhaltung endgültig löschen? Nichts bringt sie zurück.</translation>
+        <translation>Diese Unterhaltung endgültig löschen? Das lässt sich nicht rückgängig machen.</translation>
     </message>
     <message>
         <source>Delete everything in the trash for good? Nothing brings it back.</source>
-        <translation>Alles im Papierkorb endgültig löschen? Nichts bringt es zurück.</translation>
+        <translation>Alles im Papierkorb endgültig löschen? Das lässt sich nicht rückgängig machen.</translation>
     </message>
     <message>
         <source>Delete all {0} conversations for good? Nothing brings them back.</source>
-        <translation>Alle {0} Unterhaltungen endgültig löschen? Nichts bringt sie zurück.</translation>
+        <translation>Alle {0} Unterhaltungen endgültig löschen? Das lässt sich nicht rückgängig machen.</translation>
     </message>
     <message>
         <source>Trash</source>
@@ -12366,7 +12366,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Show</source>
-        <translation>Zeigen</translation>
+        <translation>Anzeigen</translation>
     </message>
     <message>
         <source>New conversation</source>
@@ -12690,7 +12690,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     <name>UpdateSection</name>
     <message>
         <source>Check for a new version</source>
-        <translation>Nach einer neuen Version sehen</translation>
+        <translation>Nach einer neuen Version suchen</translation>
     </message>
     <message>
         <source>Open its page</source>
@@ -12706,7 +12706,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>The button asks “{0}”. Settings → Network can do so once a day.</source>
-        <translation>Der Knopf fragt „{0}“. Einstellungen → Netzwerk kann das einmal am Tag tun.</translation>
+        <translation>Die Schaltfläche fragt „{0}“. Einmal am Tag geschieht das, wenn Sie es unter Einstellungen → Netzwerk einschalten.</translation>
     </message>
     <message>
         <source>Nothing is downloaded or installed.</source>
@@ -12753,7 +12753,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>This name has unusual letters that cannot be shown.</source>
-        <translation>Dieser Name hat ungewöhnliche Buchstaben, die sich nicht zeigen lassen.</translation>
+        <translation>Dieser Name hat ungewöhnliche Buchstaben, die sich nicht anzeigen lassen.</translation>
     </message>
     <message>
         <source>This name has unusual letters: it reads “{0}”, with {1}.</source>
@@ -12803,11 +12803,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>{0} % from cache</source>
-        <translation>{0} % aus dem Cache</translation>
+        <translation>{0} % aus dem Cache</translation>
     </message>
     <message>
         <source>Context: {0} % of {1} tokens</source>
-        <translation>Kontext: {0} % von {1} Token</translation>
+        <translation>Kontext: {0} % von {1} Token</translation>
     </message>
     <message>
         <source>Input: {0} tokens</source>
@@ -12897,7 +12897,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Tokens</source>
-        <translation>Tokens</translation>
+        <translation>Token</translation>
     </message>
     <message>
         <source>Export as CSV…</source>
@@ -12917,7 +12917,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>{0} tokens</source>
-        <translation>{0} Tokens</translation>
+        <translation>{0} Token</translation>
     </message>
     <message>
         <source>Cost not known</source>
@@ -12925,7 +12925,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Show all {0} rows</source>
-        <translation>Alle {0} Zeilen zeigen</translation>
+        <translation>Alle {0} Zeilen anzeigen</translation>
     </message>
     <message>
         <source>{0} of what models read came from the cache.</source>
@@ -12945,7 +12945,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Tokens by day</source>
-        <translation>Tokens nach Tag</translation>
+        <translation>Token nach Tag</translation>
     </message>
     <message>
         <source>Cost by model</source>
@@ -12953,7 +12953,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Tokens by model</source>
-        <translation>Tokens nach Modell</translation>
+        <translation>Token nach Modell</translation>
     </message>
     <message>
         <source>Cost by project</source>
@@ -12961,7 +12961,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Tokens by project</source>
-        <translation>Tokens nach Projekt</translation>
+        <translation>Token nach Projekt</translation>
     </message>
     <message>
         <source>{0}: nothing</source>
@@ -12969,15 +12969,15 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>{0}: {1}, {2} tokens</source>
-        <translation>{0}: {1}, {2} Tokens</translation>
+        <translation>{0}: {1}, {2} Token</translation>
     </message>
     <message>
         <source>Every answer counts, also those of specialists, summaries, titles and MCP servers. What was spent stays counted when a conversation is deleted. Days are those of your clock.</source>
-        <translation>Jede Antwort zählt, auch die von Spezialisten, für Zusammenfassungen, Titel und MCP-Server. Was ausgegeben wurde, bleibt gezählt, wenn eine Unterhaltung gelöscht wird. Tage sind die Ihrer Uhr.</translation>
+        <translation>Jede Antwort zählt, auch die von Spezialisten, für Zusammenfassungen, Titel und MCP-Server. Was ausgegeben wurde, bleibt gezählt, wenn eine Unterhaltung gelöscht wird. Tage richten sich nach Ihrer Uhr.</translation>
     </message>
     <message>
         <source>For all conversations together, in every window on this data folder. At 80 % you are warned. At 100 % no model is asked any more, until you raise the budget, go on once, or the day or month is over.</source>
-        <translation>Für alle Unterhaltungen zusammen, in jedem Fenster mit diesem Datenordner. Bei 80 % werden Sie gewarnt. Bei 100 % wird kein Modell mehr gefragt, bis Sie das Budget erhöhen, einmal weitermachen oder der Tag oder Monat vorbei ist.</translation>
+        <translation>Für alle Unterhaltungen zusammen, in jedem Fenster mit diesem Datenordner. Bei 80 % werden Sie gewarnt. Bei 100 % wird kein Modell mehr gefragt, bis Sie das Budget erhöhen, einmal weitermachen oder der Tag oder Monat vorbei ist.</translation>
     </message>
     <message>
         <source>Budgets</source>
@@ -12989,7 +12989,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>{0} %</source>
-        <translation>{0} %</translation>
+        <translation>{0} %</translation>
     </message>
     <message>
         <source>No folder</source>
@@ -13005,7 +13005,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Tokens today</source>
-        <translation>Tokens heute</translation>
+        <translation>Token heute</translation>
     </message>
     <message>
         <source>Money this month</source>
@@ -13013,11 +13013,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Tokens this month</source>
-        <translation>Tokens in diesem Monat</translation>
+        <translation>Token in diesem Monat</translation>
     </message>
     <message>
         <source>{0} of {1} ({2} %)</source>
-        <translation>{0} von {1} ({2} %)</translation>
+        <translation>{0} von {1} ({2} %)</translation>
     </message>
 </context>
 <context>
@@ -13059,7 +13059,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Tokens</source>
-        <translation>Tokens</translation>
+        <translation>Token</translation>
     </message>
     <message>
         <source>Cost</source>
@@ -13212,7 +13212,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Any other server</source>
-        <translation>Jeder andere Server</translation>
+        <translation>Ein anderer Server</translation>
     </message>
     <message>
         <source>Run a model file…</source>
@@ -13220,7 +13220,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Look again</source>
-        <translation>Noch einmal suchen</translation>
+        <translation>Erneut suchen</translation>
     </message>
     <message>
         <source>Keys go into the keyring of your system, never into a file.</source>
@@ -13228,11 +13228,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Any address that speaks one of these protocols: vLLM, LiteLLM, a gateway at work.</source>
-        <translation>Jede Adresse, die eines dieser Protokolle spricht: vLLM, LiteLLM, ein Gateway der Firma.</translation>
+        <translation>Jede Adresse mit einer dieser Schnittstellen: vLLM, LiteLLM, ein Gateway der Firma.</translation>
     </message>
     <message>
         <source>Just looking? An offline demo, a scripted stand-in and no real model, shows what this program does.</source>
-        <translation>Nur ansehen? Eine Demo ohne Netz, ein Platzhalter mit festem Text und kein echtes Modell, zeigt, was dieses Programm tut.</translation>
+        <translation>Nur umsehen? Eine Offline-Demo mit vorgegebenem Text statt eines echten Modells zeigt, was dieses Programm kann.</translation>
     </message>
 </context>
 <context>
@@ -13443,7 +13443,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>tokens cost money price spent budget limit statistics chart</source>
-        <translation>Tokens Kosten Geld Preis ausgegeben Budget Grenze Statistik Diagramm</translation>
+        <translation>Token Kosten Geld Preis ausgegeben Budget Grenze Statistik Diagramm</translation>
     </message>
     <message>
         <source>Show or hide the conversations</source>
@@ -13459,7 +13459,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Show the archive</source>
-        <translation>Das Archiv zeigen</translation>
+        <translation>Das Archiv anzeigen</translation>
     </message>
     <message>
         <source>deleted removed bin restore bring back</source>
@@ -13515,11 +13515,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Caret browsing</source>
-        <translation>Textmarke (Caret)</translation>
+        <translation>Textcursor-Navigation</translation>
     </message>
     <message>
         <source>select cursor</source>
-        <translation>auswählen Cursor</translation>
+        <translation>auswählen Cursor Caret Textmarke</translation>
     </message>
     <message>
         <source>Pin this conversation</source>
@@ -13531,7 +13531,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Unpin this conversation</source>
-        <translation>Diese Unterhaltung lösen</translation>
+        <translation>Diese Unterhaltung nicht mehr anheften</translation>
     </message>
     <message>
         <source>Archive this conversation</source>
@@ -13631,7 +13631,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Choose model</source>
-        <translation>Modell wählen</translation>
+        <translation>Modell auswählen</translation>
     </message>
     <message>
         <source>switch change another</source>
@@ -13639,7 +13639,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Choose reasoning</source>
-        <translation>Nachdenken wählen</translation>
+        <translation>Denkstufe auswählen</translation>
     </message>
     <message>
         <source>thinking effort</source>
@@ -13655,7 +13655,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Choose mode</source>
-        <translation>Modus wählen</translation>
+        <translation>Modus auswählen</translation>
     </message>
     <message>
         <source>permissions approval plan accept edits</source>
@@ -13715,11 +13715,11 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>retry again answer anew</source>
-        <translation>erneut versuchen neu antworten regenerieren</translation>
+        <translation>erneut versuchen neu antworten regenerieren wiederholen</translation>
     </message>
     <message>
         <source>Regenerate answer</source>
-        <translation>Neu antworten lassen</translation>
+        <translation>Antwort neu generieren</translation>
     </message>
     <message>
         <source>go on resume after stop limit</source>
@@ -13832,7 +13832,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>This system cannot limit it to hosts: it may use the whole network, and services of this machine. It says that it needs:</source>
-        <translation>Dieses System kann ihn nicht auf Hosts beschränken: Er kann das ganze Netz und Dienste dieses Rechners benutzen. Nach eigener Angabe braucht er:</translation>
+        <translation>Dieses System kann ihn nicht auf Hosts beschränken: Er kann das ganze Netz und Dienste dieses Computers benutzen. Nach eigener Angabe braucht er:</translation>
     </message>
     <message>
         <source>Hosts</source>
@@ -13862,7 +13862,7 @@ Das ersetzt, was dort ist ({size} Bytes).</translation>
     </message>
     <message>
         <source>Copies made before an upgrade</source>
-        <translation>Kopien von vor einer Aktualisierung</translation>
+        <translation>Vor einer Aktualisierung angelegte Kopien</translation>
     </message>
     <message>
         <source>Written by version {0}</source>

@@ -227,7 +227,7 @@
     </message>
     <message>
         <source>Pasted image</source>
-        <translation>粘贴的图像</translation>
+        <translation>粘贴的图片</translation>
     </message>
     <message>
         <source>Picture</source>
@@ -271,7 +271,7 @@
     </message>
     <message>
         <source>Attached image: {0}</source>
-        <translation>附加的图像：{0}</translation>
+        <translation>附加的图片：{0}</translation>
     </message>
 </context>
 <context>
@@ -438,7 +438,7 @@
     </message>
     <message>
         <source>Note</source>
-        <translation>备注</translation>
+        <translation>提示</translation>
     </message>
     <message>
         <source>(a picture)</source>
@@ -478,7 +478,7 @@
     </message>
     <message>
         <source>shown</source>
-        <translation>已显示</translation>
+        <translation>当前显示</translation>
     </message>
 </context>
 <context>
@@ -496,7 +496,7 @@
     </message>
     <message>
         <source>Undo what the other version changed</source>
-        <translation>撤销另一版本所做的更改</translation>
+        <translation>撤销另一个版本所做的更改</translation>
     </message>
     <message>
         <source>Undo the files too…</source>
@@ -858,7 +858,7 @@
     </message>
     <message>
         <source>Bring back from the archive</source>
-        <translation>从归档中取回</translation>
+        <translation>移出归档</translation>
     </message>
     <message>
         <source>Archive</source>
@@ -1303,7 +1303,7 @@
     </message>
     <message>
         <source>Really remove the key of {0}</source>
-        <translation>确实移除 {0} 的密钥</translation>
+        <translation>确认移除 {0} 的密钥</translation>
     </message>
     <message>
         <source>Remove the key of “{0}”? To use it again, enter the key anew.</source>
@@ -1323,7 +1323,7 @@
     </message>
     <message>
         <source>Really remove server {0}</source>
-        <translation>确实移除服务器 {0}</translation>
+        <translation>确认移除服务器 {0}</translation>
     </message>
     <message>
         <source>1 further address</source>
@@ -2004,7 +2004,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>{0} can be imported, {1} cannot.</source>
-        <translation>{0} 个可以导入，{1} 个不可以。</translation>
+        <translation>可以导入：{0} 个，无法导入：{1} 个。</translation>
     </message>
     <message>
         <source>Import 1 server</source>
@@ -2099,7 +2099,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Calls that wait for you</source>
-        <translation>等待您的调用</translation>
+        <translation>等待您处理的调用</translation>
     </message>
 </context>
 <context>
@@ -2215,7 +2215,7 @@ Go up to: {1}</source>
     <name>LocalModelSettings</name>
     <message>
         <source>Looking for model files on this computer…</source>
-        <translation>正在查找此电脑上的模型文件…</translation>
+        <translation>正在查找此计算机上的模型文件…</translation>
     </message>
     <message>
         <source>No model files were found. Choose one whose name ends in .gguf, or get one with another program.</source>
@@ -2239,7 +2239,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Run a model file on this computer: no key, no network, no cost.</source>
-        <translation>在此电脑上运行模型文件：无需密钥，无需网络，没有费用。</translation>
+        <translation>在此计算机上运行模型文件：无需密钥，无需网络，没有费用。</translation>
     </message>
     <message>
         <source>Loading “{0}”: {1} in memory, the file has {2}.</source>
@@ -2449,7 +2449,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Really remove {0}</source>
-        <translation>确实移除 {0}</translation>
+        <translation>确认移除 {0}</translation>
     </message>
     <message>
         <source>Remove “{0}”? Its secrets are deleted from the keyring too.</source>
@@ -2938,7 +2938,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>images</source>
-        <translation>图像</translation>
+        <translation>图片</translation>
     </message>
     <message>
         <source>tools</source>
@@ -3375,11 +3375,11 @@ Go up to: {1}</source>
     <name>Pictures</name>
     <message>
         <source>This model cannot see images. Choose another model or remove the pictures before you send.</source>
-        <translation>此模型无法查看图像。请在发送前选择其他模型或移除图片。</translation>
+        <translation>此模型无法查看图片。请在发送前选择其他模型或移除图片。</translation>
     </message>
     <message>
         <source>This model takes at most {0} pictures: the first of these are left out.</source>
-        <translation>此模型最多接受 {0} 张图片：其中最前面的将被省略。</translation>
+        <translation>此模型最多接受 {0} 张图片：最前面的图片将被省略。</translation>
     </message>
     <message>
         <source>“{0}” is sent in another format: this model does not read {1}.</source>
@@ -3805,7 +3805,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Tokens that a model file is given room for; more need more memory. Never more than the model has.</source>
-        <translation>为模型文件预留的令牌数；越多占用内存越多。不会超过模型自身的上限。</translation>
+        <translation>为模型文件预留的 token 数；越多占用内存越多。不会超过模型自身的上限。</translation>
     </message>
     <message>
         <source>Modes</source>
@@ -4324,7 +4324,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Really revoke the rule: {0}</source>
-        <translation>确实撤销规则：{0}</translation>
+        <translation>确认撤销规则：{0}</translation>
     </message>
     <message>
         <source>Revoke this rule? Other rules, or the mode, decide about such calls from then on.</source>
@@ -4484,7 +4484,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Standing rules</source>
-        <translation>现有规则</translation>
+        <translation>长期规则</translation>
     </message>
     <message>
         <source>And {0} older rules</source>
@@ -4628,7 +4628,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Resume {0}</source>
-        <translation>恢复 {0}</translation>
+        <translation>继续 {0}</translation>
     </message>
     <message>
         <source>Edit {0}</source>
@@ -4652,7 +4652,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Resume</source>
-        <translation>恢复</translation>
+        <translation>继续</translation>
     </message>
     <message>
         <source>Edit</source>
@@ -4766,7 +4766,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Calls that the mode does not let run unasked wait for you in “Waiting approvals”.</source>
-        <translation>模式不允许直接运行的调用会在“等待批准”中等您处理。</translation>
+        <translation>模式不允许直接运行的调用会在“待批准”中等您处理。</translation>
     </message>
     <message>
         <source>Mode</source>
@@ -4935,7 +4935,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Has an image</source>
-        <translation>含图像</translation>
+        <translation>含图片</translation>
     </message>
     <message>
         <source>Has a tool call</source>
@@ -5019,7 +5019,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Said by</source>
-        <translation>说话者</translation>
+        <translation>发言者</translation>
     </message>
 </context>
 <context>
@@ -5062,7 +5062,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Note</source>
-        <translation>备注</translation>
+        <translation>提示</translation>
     </message>
     <message>
         <source>You</source>
@@ -5615,7 +5615,7 @@ New:
     </message>
     <message>
         <source>Choose a model that reads images, or remove the pictures.</source>
-        <translation>请选择能读取图像的模型，或移除图片。</translation>
+        <translation>请选择能读取图片的模型，或移除图片。</translation>
     </message>
     <message>
         <source>Choose an answer.</source>
@@ -5655,11 +5655,11 @@ New:
     </message>
     <message>
         <source>Choose another model, or the Responses dialect for this server.</source>
-        <translation>请选择其他模型，或为此服务器选择 Responses 协议。</translation>
+        <translation>请选择其他模型，或为此服务器选择协议“OpenAI Responses”。</translation>
     </message>
     <message>
         <source>Choose another model, the Responses dialect for this server, or turn tools off.</source>
-        <translation>请选择其他模型，为此服务器选择 Responses 协议，或关闭工具。</translation>
+        <translation>请选择其他模型，为此服务器选择协议“OpenAI Responses”，或关闭工具。</translation>
     </message>
     <message>
         <source>Choose another model.</source>
@@ -5767,7 +5767,7 @@ New:
     </message>
     <message>
         <source>Confined by {name}.</source>
-        <translation>由 {name} 限制。</translation>
+        <translation>由 {name} 隔离。</translation>
     </message>
     <message>
         <source>Connect a model first.</source>
@@ -5819,7 +5819,7 @@ New:
     </message>
     <message>
         <source>Copy the details to see what the server said, or choose another model.</source>
-        <translation>复制详情可查看服务器的输出，或选择其他模型。</translation>
+        <translation>请复制详细信息以查看服务器的输出，或选择其他模型。</translation>
     </message>
     <message>
         <source>Copy the key again, without line breaks.</source>
@@ -6143,7 +6143,7 @@ New:
     </message>
     <message>
         <source>How hard “{model}” reasons cannot be chosen, so that was left out.</source>
-        <translation>无法选择“{model}”的推理强度，因此已省略。</translation>
+        <translation>无法选择“{model}”的推理级别，因此已省略。</translation>
     </message>
     <message>
         <source>How long prompts of “{model}” are kept cannot be chosen.</source>
@@ -6171,7 +6171,7 @@ New:
     </message>
     <message>
         <source>Install bubblewrap to confine commands.</source>
-        <translation>请安装 bubblewrap 以限制命令。</translation>
+        <translation>请安装 bubblewrap 以隔离命令。</translation>
     </message>
     <message>
         <source>Install it, or give its whole path with Edit.</source>
@@ -6207,7 +6207,7 @@ New:
     </message>
     <message>
         <source>It can still change the permissions and dates of your other files, and what git and other programs run by themselves, without confinement, in the workspace; you are told if it did.</source>
-        <translation>它仍可更改您其他文件的权限和日期，以及工作文件夹中由 git 和其他程序自行运行且不受限制的内容；如有更改会告知您。</translation>
+        <translation>它仍可更改您其他文件的权限和日期，以及工作文件夹中由 git 和其他程序自行运行且不受隔离的内容；如有更改会告知您。</translation>
     </message>
     <message>
         <source>It can write only in the workspace and in a temporary folder of its own.</source>
@@ -6567,7 +6567,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>No conversation is stored with the id “{id}”.</source>
-        <translation>不会以标识“{id}”保存任何对话。</translation>
+        <translation>没有以 ID“{id}”保存的对话。</translation>
     </message>
     <message>
         <source>No free port was found for the model.</source>
@@ -6609,11 +6609,11 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Not confined: it can read, change and send whatever you can.</source>
-        <translation>不受限制：您能读取、更改和发送的，它都能。</translation>
+        <translation>不受隔离：您能读取、更改和发送的，它都能。</translation>
     </message>
     <message>
         <source>Not confined: this program runs as root, and no confinement holds root. Run it as an ordinary user, so that commands are confined.</source>
-        <translation>不受限制：本程序以 root 身份运行，任何限制都约束不了 root。请以普通用户身份运行，以便限制命令。</translation>
+        <translation>不受隔离：本程序以 root 身份运行，任何隔离都约束不了 root。请以普通用户身份运行，以便隔离命令。</translation>
     </message>
     <message>
         <source>Not everything can be searched: less than 100 MB are free on this disk, too little for the index. Free some space.</source>
@@ -6709,7 +6709,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Only the person can allow this host, in Preferences under Network. Ask them, or use a public server.</source>
-        <translation>只有用户可以允许此主机，在首选项的“网络”中设置。请询问用户，或使用公共服务器。</translation>
+        <translation>只有用户可以允许此主机，在“设置”的“网络”中进行。请询问用户，或使用公共服务器。</translation>
     </message>
     <message>
         <source>Only the root agent can ask for another mode.</source>
@@ -7141,7 +7141,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>The arguments cannot be checked against the tool&apos;s schema ({kind}).</source>
-        <translation>无法按该工具的模式检查参数（{kind}）。</translation>
+        <translation>无法根据工具的架构检查参数（{kind}）。</translation>
     </message>
     <message>
         <source>The arguments do not fit. {problems}</source>
@@ -7463,7 +7463,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>The picture is not a PNG, JPEG, GIF or WebP image.</source>
-        <translation>图片不是 PNG、JPEG、GIF 或 WebP 图像。</translation>
+        <translation>图片不是 PNG、JPEG、GIF 或 WebP 格式。</translation>
     </message>
     <message>
         <source>The picture is stored elsewhere.</source>
@@ -7483,7 +7483,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>The picture “{name}” is not a PNG, JPEG, GIF or WebP image.</source>
-        <translation>图片“{name}”不是 PNG、JPEG、GIF 或 WebP 图像。</translation>
+        <translation>图片“{name}”不是 PNG、JPEG、GIF 或 WebP 格式。</translation>
     </message>
     <message>
         <source>The pictures of this conversation are together larger than 100 MB.</source>
@@ -7539,7 +7539,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>The proxy of this system does not connect to “{host}” ({status}).</source>
-        <translation>此系统的代理服务器不连接到“{host}”（{status}）。</translation>
+        <translation>此系统的代理服务器未连接到“{host}”（{status}）。</translation>
     </message>
     <message>
         <source>The proxy that is set has no usable address.</source>
@@ -7943,7 +7943,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>There is no llama.cpp server on this computer.</source>
-        <translation>此电脑上没有 llama.cpp 服务器。</translation>
+        <translation>此计算机上没有 llama.cpp 服务器。</translation>
     </message>
     <message>
         <source>There is no message “{id}” in this conversation.</source>
@@ -8251,7 +8251,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>This system offers nothing to confine it with.</source>
-        <translation>此系统没有可用于限制它的手段。</translation>
+        <translation>此系统没有可用于隔离它的手段。</translation>
     </message>
     <message>
         <source>Timed out</source>
@@ -8463,7 +8463,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>What lies there is not a PNG, JPEG, GIF or WebP image.</source>
-        <translation>那里的内容不是 PNG、JPEG、GIF 或 WebP 图像。</translation>
+        <translation>那里的内容不是 PNG、JPEG、GIF 或 WebP 图片。</translation>
     </message>
     <message>
         <source>What shall run “{name}”, by its first line (#!), is not there.</source>
@@ -8803,31 +8803,31 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>the name {host} is not known</source>
-        <translation>无法识别名称 {host}</translation>
+        <translation>主机名 {host} 未知</translation>
     </message>
     <message>
         <source>the name “{host}” is not known</source>
-        <translation>名称“{host}”未知</translation>
+        <translation>主机名“{host}”未知</translation>
     </message>
     <message>
         <source>the proxy of this system does not connect to “{host}” ({status})</source>
-        <translation>此系统的代理服务器不连接到“{host}”（{status}）</translation>
+        <translation>此系统的代理服务器未连接到“{host}”（{status}）</translation>
     </message>
     <message>
         <source>the proxy on the way wants a name and a password</source>
-        <translation>途中的代理需要用户名和密码</translation>
+        <translation>途中的代理服务器需要用户名和密码</translation>
     </message>
     <message>
         <source>the proxy set for it is of a kind that is not supported ({kind})</source>
-        <translation>为其设置的代理类型不受支持（{kind}）</translation>
+        <translation>为其设置的代理服务器类型不受支持（{kind}）</translation>
     </message>
     <message>
         <source>the proxy {proxy} cannot be reached</source>
-        <translation>无法连接代理 {proxy}</translation>
+        <translation>无法连接代理服务器 {proxy}</translation>
     </message>
     <message>
         <source>the proxy {proxy} does not connect to {where} ({status})</source>
-        <translation>代理 {proxy} 未连接到 {where}（{status}）</translation>
+        <translation>代理服务器 {proxy} 未连接到 {where}（{status}）</translation>
     </message>
     <message>
         <source>the request is larger than {size} MB</source>
@@ -8911,15 +8911,15 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>{commands}, in every folder of the workspace</source>
-        <translation>{commands}，在工作区的每个文件夹中</translation>
+        <translation>{commands}，在工作文件夹下的每个文件夹中</translation>
     </message>
     <message>
         <source>{commands}, in the folder {folder} of the workspace</source>
-        <translation>{commands}，在工作区的文件夹 {folder} 中</translation>
+        <translation>{commands}，在工作文件夹下的文件夹 {folder} 中</translation>
     </message>
     <message>
         <source>{commands}, in the top folder of the workspace</source>
-        <translation>{commands}，在工作区的顶层文件夹中</translation>
+        <translation>{commands}，在工作文件夹的顶层</translation>
     </message>
     <message>
         <source>{count} events of the answer were damaged and could not be read. Something may be missing.</source>
@@ -9007,7 +9007,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>{remedy} Then import again; what is here already is left alone.</source>
-        <translation>{remedy}然后再次导入；已在这里的内容不受影响。</translation>
+        <translation>{remedy}然后重新导入；已有的对话不受影响。</translation>
     </message>
     <message>
         <source>{remedy} {readable}</source>
@@ -9035,11 +9035,11 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>{tool} anywhere in the workspace {folder}</source>
-        <translation>{tool}，在工作区 {folder} 的任何位置</translation>
+        <translation>{tool}，在工作文件夹 {folder} 的任何位置</translation>
     </message>
     <message>
         <source>{tool} for the workspace {folder}</source>
-        <translation>{tool}，用于工作区 {folder}</translation>
+        <translation>{tool}，用于工作文件夹 {folder}</translation>
     </message>
     <message>
         <source>{tool} in {folder}</source>
@@ -9217,7 +9217,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>“{host}” leads to the private address {address}. Only the person can allow that host, in Preferences under Network.</source>
-        <translation>“{host}”转到专用地址 {address}。只有用户可以允许该主机，在首选项的“网络”中设置。</translation>
+        <translation>“{host}”转到专用地址 {address}。只有用户可以允许该主机，在“设置”的“网络”中进行。</translation>
     </message>
     <message>
         <source>“{host}” names no version (status {status}).</source>
@@ -9257,7 +9257,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>“{model}” does not reason here while it has tools; by the Responses dialect it can.</source>
-        <translation>“{model}”在有工具时在这里不推理；使用 Responses 协议时可以。</translation>
+        <translation>“{model}”在有工具时在这里不推理；使用协议“OpenAI Responses”时可以。</translation>
     </message>
     <message>
         <source>“{model}” does not take {names} while it reasons, so that was left out.</source>
@@ -9265,7 +9265,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>“{model}” has no effort “{wanted}”, so it reasons at “{effort}”.</source>
-        <translation>“{model}”没有强度“{wanted}”，因此以“{effort}”推理。</translation>
+        <translation>“{model}”没有推理级别“{wanted}”，因此以“{effort}”推理。</translation>
     </message>
     <message>
         <source>“{model}” is asked in words to answer in JSON: nothing makes sure that it does.</source>
@@ -9465,7 +9465,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>“{path}” is no folder of the workspace.</source>
-        <translation>“{path}”不是工作区的文件夹。</translation>
+        <translation>“{path}”不是工作文件夹中的文件夹。</translation>
     </message>
     <message>
         <source>“{path}” is no ordinary file by now, so it would not be saved first; it was left as it is.</source>
@@ -9605,7 +9605,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>“{where}” does not speak TLS as expected</source>
-        <translation>“{where}”没有按预期使用 TLS</translation>
+        <translation>“{where}”的 TLS 通信不符合预期</translation>
     </message>
     <message>
         <source>“{where}” is not an address that can be asked.</source>
@@ -9673,7 +9673,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Brought back conversations: {count}.</source>
-        <translation>已取回的对话：{count}。</translation>
+        <translation>已移出归档的对话：{count}。</translation>
     </message>
     <message>
         <source>Cancelled. Everything is as it was.</source>
@@ -9809,7 +9809,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Files that the other version changed stay as they are.</source>
-        <translation>另一版本更改的文件保持不变。</translation>
+        <translation>另一个版本更改的文件保持不变。</translation>
     </message>
     <message>
         <source>Folders with backups that are not there now, and may still have what was deleted for good: {folders}.</source>
@@ -9821,7 +9821,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Imported conversations: {added}. Here already: {present}. Left out: {skipped}.</source>
-        <translation>已导入的对话：{added}。已在这里：{present}。已省略：{skipped}。</translation>
+        <translation>已导入的对话：{added}。原已存在：{present}。已省略：{skipped}。</translation>
     </message>
     <message>
         <source>It answers and has {count} models.</source>
@@ -9937,7 +9937,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Restored, as much as there was: conversations: {conversations}, messages: {messages}.</source>
-        <translation>已还原现有的全部内容：对话：{conversations}，消息：{messages}。</translation>
+        <translation>已还原现有的全部内容。对话：{conversations}，消息：{messages}。</translation>
     </message>
     <message>
         <source>Restoring…</source>
@@ -10237,11 +10237,11 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>{titles} and {more} more could not be saved: {why}</source>
-        <translation>{titles}以及另外 {more} 个未能保存：{why}</translation>
+        <translation>未能保存：{titles}以及另外 {more} 个。{why}</translation>
     </message>
     <message>
         <source>{titles} could not be saved: {why}</source>
-        <translation>{titles}未能保存：{why}</translation>
+        <translation>未能保存：{titles}。{why}</translation>
     </message>
     <message>
         <source>{title} answered, but it has no models yet.</source>
@@ -10498,11 +10498,11 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Sections</source>
-        <translation>分区</translation>
+        <translation>类别</translation>
     </message>
     <message>
         <source>Section</source>
-        <translation>分区</translation>
+        <translation>类别</translation>
     </message>
     <message>
         <source>About · version {0}</source>
@@ -10571,7 +10571,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Find by keys</source>
-        <translation>按按键查找</translation>
+        <translation>按快捷键查找</translation>
     </message>
     <message>
         <source>Keys</source>
@@ -10961,7 +10961,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Start without storing it</source>
-        <translation>开始而不保存</translation>
+        <translation>开始不保存的对话</translation>
     </message>
 </context>
 <context>
@@ -11054,7 +11054,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Compact</source>
-        <translation>紧凑</translation>
+        <translation>压缩</translation>
     </message>
     <message>
         <source>Cancel compacting</source>
@@ -11718,7 +11718,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Open image: {0}</source>
-        <translation>打开图像：{0}</translation>
+        <translation>打开图片：{0}</translation>
     </message>
     <message>
         <source>Picture</source>
@@ -11730,15 +11730,15 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Image: {0}</source>
-        <translation>图像：{0}</translation>
+        <translation>图片：{0}</translation>
     </message>
     <message>
         <source>Image</source>
-        <translation>图像</translation>
+        <translation>图片</translation>
     </message>
     <message>
         <source>Open image</source>
-        <translation>打开图像</translation>
+        <translation>打开图片</translation>
     </message>
     <message>
         <source>Stop loading</source>
@@ -11754,7 +11754,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Load image</source>
-        <translation>加载图像</translation>
+        <translation>加载图片</translation>
     </message>
     <message>
         <source>Loading from {0}…</source>
@@ -11918,7 +11918,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Copy &amp;image</source>
-        <translation>复制图像(&amp;I)</translation>
+        <translation>复制图片(&amp;I)</translation>
     </message>
     <message>
         <source>This picture was not copied: it cannot be read, or it is too large. Open it to see which.</source>
@@ -12098,7 +12098,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Notice</source>
-        <translation>通知</translation>
+        <translation>提示</translation>
     </message>
     <message>
         <source>Redo</source>
@@ -12311,7 +12311,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Really delete for good</source>
-        <translation>确实永久删除</translation>
+        <translation>确认永久删除</translation>
     </message>
     <message>
         <source>Goes for good in {0} days</source>
@@ -12393,7 +12393,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Calls that wait for you: {0}</source>
-        <translation>等待您的调用：{0}</translation>
+        <translation>等待您处理的调用：{0}</translation>
     </message>
     <message>
         <source>{0}: {1}</source>
@@ -13211,7 +13211,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Any other server</source>
-        <translation>任何其他服务器</translation>
+        <translation>其他服务器</translation>
     </message>
     <message>
         <source>Run a model file…</source>
@@ -13542,7 +13542,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Bring this conversation back from the archive</source>
-        <translation>从归档中取回此对话</translation>
+        <translation>将此对话移出归档</translation>
     </message>
     <message>
         <source>unarchive restore</source>
