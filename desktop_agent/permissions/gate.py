@@ -30,6 +30,12 @@ _MALFORMED_CALL = (
     "The call has no name, or may be a part of the one beside it, so it was not run. Call again, one at a time."
 )
 _MAX_PARSED_LENGTH = 64 * 1024
+# Those that a rule can have; they can be translated.
+_ORIGINS = {
+    "you": Sentence("you"),
+    "a mode": Sentence("a mode"),
+    "the program": Sentence("the program"),
+}
 
 AllowedBy = Literal["default", "rule", "mode", "person"]
 
@@ -184,7 +190,7 @@ def decide(
     return Allowed(facts.digest, "default") if _only_reads(facts) else Ask(facts.digest, (suspension.why,))
 
 
-def deny(template: str, **values: str) -> Denied:
+def deny(template: str, **values: str | Sentence) -> Denied:
     """Return a denial by what the person, or the program, has decided."""
     return Denied(Outcome.DENIED, Sentence(template, values))
 
@@ -194,7 +200,7 @@ def _restricting_verdict(facts: CallFacts, rules: tuple[Rule, ...], mode: Mode) 
     matches = [(rule, match_restriction(rule, facts)) for rule in rules if rule.effect is not RuleEffect.ALLOW]
     for rule, match in matches:
         if rule.effect is RuleEffect.DENY and match is Match.YES:
-            return deny("A rule made by {origin} denies this call. Find another way.", origin=rule.origin)
+            return deny("A rule made by {origin} denies this call. Find another way.", origin=_origin(rule))
     if mode.mutating == "deny" and _changes_something(facts.tool) and not facts.is_read_only:
         return deny("The mode “{mode}” denies calls that change something.", mode=mode.title)
     asking = [
@@ -242,7 +248,11 @@ def _why_asked(rule: Rule, match: Match) -> Sentence:
         template = "A rule made by {origin} wants this to be asked."
     elif rule.effect is RuleEffect.DENY:
         template = "A rule made by {origin} denies something that this call may be doing; it cannot be told for sure."
-    return Sentence(template, {"origin": rule.origin})
+    return Sentence(template, {"origin": _origin(rule)})
+
+
+def _origin(rule: Rule) -> Sentence | str:
+    return _ORIGINS.get(rule.origin, rule.origin)
 
 
 def _only_reads(facts: CallFacts) -> bool:

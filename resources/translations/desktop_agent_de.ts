@@ -8591,6 +8591,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Ihre Datei „{name}“ ist so geschrieben, dass sie sich von hier aus nicht ändern lässt.</translation>
     </message>
     <message>
+        <source>a mode</source>
+        <translation>einem Modus</translation>
+    </message>
+    <message>
         <source>another program</source>
         <translation>ein anderes Programm</translation>
     </message>
@@ -8811,6 +8815,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>der Name „{host}“ ist nicht bekannt</translation>
     </message>
     <message>
+        <source>the program</source>
+        <translation>dem Programm</translation>
+    </message>
+    <message>
         <source>the proxy of this system does not connect to “{host}” ({status})</source>
         <translation>der Proxy dieses Systems stellt keine Verbindung zu „{host}“ her ({status})</translation>
     </message>
@@ -8901,6 +8909,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>what one run may pile up in memory</source>
         <translation>was ein Lauf im Speicher ansammeln darf</translation>
+    </message>
+    <message>
+        <source>you</source>
+        <translation>Ihnen</translation>
     </message>
     <message>
         <source>{address} answers instead of {first}.</source>
@@ -10271,6 +10283,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{keys}” are no keys.</source>
         <translation>„{keys}“ sind keine Tasten.</translation>
+    </message>
+    <message>
+        <source>“{name}”</source>
+        <translation>„{name}“</translation>
     </message>
     <message>
         <source>“{name}” cannot be read: {why}. Choose another file.</source>

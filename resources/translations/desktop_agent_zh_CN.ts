@@ -8590,6 +8590,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>您的文件“{name}”的写法无法从这里更改。</translation>
     </message>
     <message>
+        <source>a mode</source>
+        <translation>某个模式</translation>
+    </message>
+    <message>
         <source>another program</source>
         <translation>另一个程序</translation>
     </message>
@@ -8810,6 +8814,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>主机名“{host}”未知</translation>
     </message>
     <message>
+        <source>the program</source>
+        <translation>程序</translation>
+    </message>
+    <message>
         <source>the proxy of this system does not connect to “{host}” ({status})</source>
         <translation>此系统的代理服务器未连接到“{host}”（{status}）</translation>
     </message>
@@ -8900,6 +8908,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>what one run may pile up in memory</source>
         <translation>单次运行可占用的内存</translation>
+    </message>
+    <message>
+        <source>you</source>
+        <translation>您</translation>
     </message>
     <message>
         <source>{address} answers instead of {first}.</source>
@@ -10270,6 +10282,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{keys}” are no keys.</source>
         <translation>“{keys}”不是按键。</translation>
+    </message>
+    <message>
+        <source>“{name}”</source>
+        <translation>“{name}”</translation>
     </message>
     <message>
         <source>“{name}” cannot be read: {why}. Choose another file.</source>

@@ -16,6 +16,7 @@ from desktop_agent.types.errors import AgentError, ImageRefused, Sentence, Stora
 from desktop_agent.types.messages import Message
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.found_histories import is_found_id
+from ui.bridge.sentence_lists import quoted_names
 from ui.bridge.storage import PictureStore
 
 # `Draft` and `DraftResource` too: the shell imports nothing from the storage.
@@ -346,7 +347,7 @@ class UnsavedContent:
         """Say what could not be saved, and why."""
         if not self.conversations:
             return _DRAFT_UNSAVED
-        titles = ", ".join(f"“{unsaved.record.title}”" for unsaved in self.conversations[:_MAX_NAMED])
+        titles = quoted_names([unsaved.record.title for unsaved in self.conversations[:_MAX_NAMED]])
         more = len(self.conversations) - _MAX_NAMED
         values = {"titles": titles, "more": str(more), "why": self.conversations[0].reason.sentence}
         sentence = Sentence("{titles} could not be saved: {why}", values)

@@ -13,6 +13,7 @@ from desktop_agent.types.errors import Sentence, join_remedy
 from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.exchange import Exchange, ExportFormat, ExportResult, FoundProgram, ImportResult
 from ui.bridge.library import ConversationLibrary
+from ui.bridge.sentence_lists import quoted_names
 from ui.settings.found_histories import FoundHistoriesDialog
 from ui.shell.attachments import safe_file_name
 from ui.shell.banners import Banner, BannerArea, BannerButton
@@ -40,8 +41,8 @@ def _is_folder(export_format: ExportFormat | None, ids: Sequence[str] | None) ->
 
 
 def _gone_conversations(titles: Sequence[str]) -> Sentence:
-    shown = [f"“{show_hidden(title[:_MAX_TITLE])}”" for title in titles[:_MAX_TITLES]]
-    values = {"count": str(len(titles)), "titles": ", ".join(shown + ["…"] * (len(titles) > len(shown)))}
+    shown = [show_hidden(title[:_MAX_TITLE]) for title in titles[:_MAX_TITLES]]
+    values = {"count": str(len(titles)), "titles": quoted_names(shown, *["…"] * (len(titles) > len(shown)))}
     return Sentence("Deleted meanwhile, so not exported ({count}): {titles}.", values)
 
 

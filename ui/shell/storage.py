@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed, join_remedy
 from ui.bridge.drafts import UnsavedContent
 from ui.bridge.library import ConversationLibrary
+from ui.bridge.sentence_lists import quoted_names
 from ui.bridge.storage import DiskMonitor, save_file
 from ui.shell.banners import Banner, BannerArea, BannerButton
 from ui.style.text import show_hidden, translate_sentence
@@ -79,7 +80,7 @@ class DiskBanner(QObject):
         if sentence is not None:
             buttons.append(BannerButton(self.tr("Delete them too"), lambda: backups.delete(*paths, *damaged)))
         if gone:
-            values = {"folders": ", ".join(f"“{show_hidden(str(path))}”" for path in gone)}
+            values = {"folders": quoted_names([show_hidden(str(path)) for path in gone])}
             words = "Backups were written into folders that are not there now, and may have it too: {folders}."
             unseen = Sentence(words if sentence else _UNSEEN, values)
             sentence = unseen if sentence is None else join_remedy(sentence, unseen)

@@ -9,6 +9,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QTranslator
 from desktop_agent.types.errors import AuthenticationFailed, Sentence
 from desktop_agent.types.preferences import LANGUAGE_NAMES, AppearancePreferences
 from tests.frame.translations import compiled
+from ui.bridge.sentence_lists import quoted_names
 from ui.style.languages import LANGUAGES, install_language, system_language
 from ui.style.text import format_bytes, format_count, format_number, native_shortcut, translate_sentence
 from ui.style.text_display import exact_date, relative_date
@@ -85,6 +86,12 @@ def test_chinese_joins_sentences_without_a_space(language):
     both = AuthenticationFailed("401").whole
     assert translate_sentence(both) == "API 密钥未被接受：401。请检查此提供商的 API 密钥。"
     assert translate_sentence(Sentence("{what} {remedy}", {"what": "甲。", "remedy": "乙。"})) == "甲。乙。"
+
+
+@pytest.mark.parametrize(("choice", "listed"), [("en", "“A”, “B”, …"), ("de", "„A“, „B“, …"), ("zh_CN", "“A”、“B”、…")])
+def test_names_in_a_sentence_have_the_quotation_marks_and_commas_of_the_language(language, choice, listed):
+    language(choice)
+    assert translate_sentence(quoted_names(["A", "B"], "…")) == listed
 
 
 def test_english_loads_nothing(language, qapp):
