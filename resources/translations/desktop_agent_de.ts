@@ -727,7 +727,7 @@
     </message>
     <message>
         <source>And {0} more</source>
-        <translation>Und {0} weitere</translation>
+        <translation>Weitere: {0}</translation>
     </message>
     <message>
         <source>Deletes</source>
@@ -1034,7 +1034,7 @@
     </message>
     <message>
         <source>API key, if it wants one</source>
-        <translation>API-Schlüssel, falls er einen verlangt</translation>
+        <translation>API-Schlüssel, falls nötig</translation>
     </message>
     <message>
         <source>Connect</source>
@@ -1461,7 +1461,7 @@
     </message>
     <message>
         <source>And {0} more.</source>
-        <translation>Und {0} weitere.</translation>
+        <translation>Weitere: {0}.</translation>
     </message>
     <message>
         <source>Import</source>
@@ -2321,7 +2321,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>{0} lines copied</source>
-        <translation>{0} Zeilen kopiert</translation>
+        <translation>Kopierte Zeilen: {0}</translation>
     </message>
     <message>
         <source>All lines</source>
@@ -2697,7 +2697,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>And {0} more rules</source>
-        <translation>Und {0} weitere Regeln</translation>
+        <translation>Weitere Regeln: {0}</translation>
     </message>
 </context>
 <context>
@@ -2969,7 +2969,7 @@ Aufwärts zu: {1}</translation>
     <name>ModelsField</name>
     <message>
         <source>Model, if the server lists none</source>
-        <translation>Modell, falls der Server keine nennt</translation>
+        <translation>Modell, falls keins gelistet</translation>
     </message>
 </context>
 <context>
@@ -4489,7 +4489,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>And {0} older rules</source>
-        <translation>Und {0} ältere Regeln</translation>
+        <translation>Ältere Regeln: {0}</translation>
     </message>
 </context>
 <context>
@@ -5776,7 +5776,7 @@ Neu:
     </message>
     <message>
         <source>Content from {outsider} and {count} more came into this conversation. It may have been written to mislead the model, so what could send something out or run something is asked about, also where it was allowed for good.</source>
-        <translation>Inhalte von {outsider} und {count} weiteren kamen in diese Unterhaltung. Sie könnten geschrieben sein, um das Modell in die Irre zu führen; daher wird nach allem gefragt, was etwas nach außen senden oder ausführen könnte, auch wo es dauerhaft erlaubt war.</translation>
+        <translation>Inhalte von {outsider} und {count} mehr kamen in diese Unterhaltung. Sie könnten geschrieben sein, um das Modell in die Irre zu führen; daher wird nach allem gefragt, was etwas nach außen senden oder ausführen könnte, auch wo es dauerhaft erlaubt war.</translation>
     </message>
     <message>
         <source>Content from {outsider} came into this conversation. It may have been written to mislead the model, so what could send something out or run something is asked about, also where it was allowed for good.</source>
@@ -6556,7 +6556,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>No answer yet, {seconds} s.</source>
-        <translation>Noch keine Antwort, {seconds} s.</translation>
+        <translation>Noch keine Antwort, {seconds} s.</translation>
     </message>
     <message>
         <source>No call waits for a result.</source>
@@ -6618,7 +6618,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>Not everything can be searched: less than 100 MB are free on this disk, too little for the index. Free some space.</source>
-        <translation>Nicht alles lässt sich durchsuchen: Auf diesem Datenträger sind weniger als 100 MB frei, zu wenig für den Index. Schaffen Sie Platz.</translation>
+        <translation>Nicht alles lässt sich durchsuchen: Auf diesem Datenträger sind weniger als 100 MB frei, zu wenig für den Index. Schaffen Sie Platz.</translation>
     </message>
     <message>
         <source>Not everything can be searched: this data folder cannot be written, and the search keeps an index in it. Give it back its rights, or open a copy of it that can be written.</source>
@@ -7205,7 +7205,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 {output}
 {done}
 </source>
-        <translation>Der Befehl lief länger als {seconds} s und wurde beendet, mit allem, was er gestartet hatte. Bis dahin schrieb er:
+        <translation>Der Befehl lief länger als {seconds} s und wurde beendet, mit allem, was er gestartet hatte. Bis dahin schrieb er:
 {output}
 {done}
 </translation>
@@ -7268,7 +7268,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>The file has {count} lines; there is no line {start}.</source>
-        <translation>Die Datei hat {count} Zeilen; eine Zeile {start} gibt es nicht.</translation>
+        <translation>Die Datei endet mit Zeile {count}; eine Zeile {start} gibt es nicht.</translation>
     </message>
     <message>
         <source>The file system of “{folder}” has no locks, so two programs could write the same conversation at once.</source>
@@ -7488,7 +7488,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>The pictures of this conversation are together larger than 100 MB.</source>
-        <translation>Die Bilder dieser Unterhaltung sind zusammen größer als 100 MB.</translation>
+        <translation>Die Bilder dieser Unterhaltung sind zusammen größer als 100 MB.</translation>
     </message>
     <message>
         <source>The preference “{title}” had a value that cannot be used; it has its default.</source>
@@ -7596,7 +7596,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>The saved conversations are damaged. {conversations} conversations with {messages} messages can be read.</source>
-        <translation>Die gespeicherten Unterhaltungen sind beschädigt. {conversations} Unterhaltungen mit {messages} Nachrichten lassen sich lesen.</translation>
+        <translation>Die gespeicherten Unterhaltungen sind beschädigt. Lesbar sind noch: Unterhaltungen: {conversations}, Nachrichten: {messages}.</translation>
     </message>
     <message>
         <source>The saved conversations must be repaired or upgraded, but {who} has them open.</source>
@@ -7608,7 +7608,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>The saved conversations were damaged. The damaged file was kept as “{name}”; {conversations} conversations with {messages} messages could be read and were carried over. If something is missing, a backup may have it: Settings, Storage.</source>
-        <translation>Die gespeicherten Unterhaltungen waren beschädigt. Die beschädigte Datei wurde als „{name}“ aufbewahrt; {conversations} Unterhaltungen mit {messages} Nachrichten ließen sich lesen und wurden übernommen. Fehlt etwas, hat es vielleicht eine Sicherung: Einstellungen, Speicher.</translation>
+        <translation>Die gespeicherten Unterhaltungen waren beschädigt. Die beschädigte Datei wurde als „{name}“ aufbewahrt; was sich lesen ließ, wurde übernommen (Unterhaltungen: {conversations}, Nachrichten: {messages}). Fehlt etwas, hat es vielleicht eine Sicherung: Einstellungen → Speicher.</translation>
     </message>
     <message>
         <source>The schema of a tool and the parameters of its function do not fit: {names}.</source>
@@ -7632,7 +7632,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>The server asks to wait {minutes} minutes; try again then.</source>
-        <translation>Der Server bittet um {minutes} Minuten Wartezeit; versuchen Sie es dann erneut.</translation>
+        <translation>Der Server bittet um {minutes} min Wartezeit; versuchen Sie es dann erneut.</translation>
     </message>
     <message>
         <source>The server did not end its answer.</source>
@@ -7704,7 +7704,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>The server “{server}” describes its tools at such length that {n} of them are left out.</source>
-        <translation>Der Server „{server}“ beschreibt seine Werkzeuge so ausführlich, dass {n} davon weggelassen werden.</translation>
+        <translation>Der Server „{server}“ beschreibt seine Werkzeuge zu ausführlich, daher werden einige weggelassen: {n}.</translation>
     </message>
     <message>
         <source>The server “{server}” does not answer.</source>
@@ -8304,7 +8304,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>Trying again in {seconds} s.</source>
-        <translation>Neuer Versuch in {seconds} s.</translation>
+        <translation>Neuer Versuch in {seconds} s.</translation>
     </message>
     <message>
         <source>Trying again.</source>
@@ -8760,7 +8760,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>one event is larger than {size} MB</source>
-        <translation>ein Ereignis ist größer als {size} MB</translation>
+        <translation>ein Ereignis ist größer als {size} MB</translation>
     </message>
     <message>
         <source>one of its headers cannot be sent</source>
@@ -8780,7 +8780,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>the answer is larger than {size} MB</source>
-        <translation>die Antwort ist größer als {size} MB</translation>
+        <translation>die Antwort ist größer als {size} MB</translation>
     </message>
     <message>
         <source>the answer of {where} was not finished within {seconds} seconds</source>
@@ -8840,7 +8840,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>the request is larger than {size} MB</source>
-        <translation>die Anfrage ist größer als {size} MB</translation>
+        <translation>die Anfrage ist größer als {size} MB</translation>
     </message>
     <message>
         <source>the request to {where} could not be written</source>
@@ -9016,7 +9016,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>{remedy} It can be tried again in {n} s.</source>
-        <translation>{remedy} In {n} s kann es erneut versucht werden.</translation>
+        <translation>{remedy} In {n} s kann es erneut versucht werden.</translation>
     </message>
     <message>
         <source>{remedy} Then import again; what is here already is left alone.</source>
@@ -9084,7 +9084,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>{what} ({count} unreadable events)</source>
-        <translation>{what} ({count} unlesbare Ereignisse)</translation>
+        <translation>{what} (unlesbare Ereignisse: {count})</translation>
     </message>
     <message>
         <source>{what} The provider says: {why}</source>
@@ -9470,7 +9470,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>“{path}” is larger than {limit} MB.</source>
-        <translation>„{path}“ ist größer als {limit} MB.</translation>
+        <translation>„{path}“ ist größer als {limit} MB.</translation>
     </message>
     <message>
         <source>“{path}” is neither a file nor a folder.</source>
@@ -9566,7 +9566,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>“{path}” was changed since, and is larger than 256 MB, so it would not be saved first; it was left as it is.</source>
-        <translation>„{path}“ wurde seither geändert, ist größer als 256 MB und würde nicht vorher gesichert; es blieb, wie es ist.</translation>
+        <translation>„{path}“ wurde seither geändert, ist größer als 256 MB und würde nicht vorher gesichert; es blieb, wie es ist.</translation>
     </message>
     <message>
         <source>“{path}” was changed since; it was left as it is.</source>
@@ -9574,7 +9574,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>“{path}” was larger than 256 MB and not saved.</source>
-        <translation>„{path}“ war größer als 256 MB und wurde nicht gesichert.</translation>
+        <translation>„{path}“ war größer als 256 MB und wurde nicht gesichert.</translation>
     </message>
     <message>
         <source>“{path}” was no ordinary file, so it was not saved.</source>
@@ -9658,7 +9658,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>At 100 % no model is asked any more.</source>
-        <translation>Bei 100 % wird kein Modell mehr gefragt.</translation>
+        <translation>Bei 100 % wird kein Modell mehr gefragt.</translation>
     </message>
     <message>
         <source>Attach the part of it that counts.</source>
@@ -9838,7 +9838,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>It answers and has {count} models.</source>
-        <translation>Er antwortet und hat {count} Modelle.</translation>
+        <translation>Er antwortet. Modelle: {count}.</translation>
     </message>
     <message>
         <source>It may say something else than it seems to.</source>
@@ -9982,7 +9982,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>The X server gives no keys.</source>
-        <translation>Der X-Server gibt keine Tasten.</translation>
+        <translation>Der X-Server stellt keine Tasten bereit.</translation>
     </message>
     <message>
         <source>The automatic backup was not written: {why}</source>
@@ -10178,7 +10178,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>Working on your conversations: {percent} % done.</source>
-        <translation>Arbeit an Ihren Unterhaltungen: {percent} % erledigt.</translation>
+        <translation>Arbeit an Ihren Unterhaltungen: {percent} % erledigt.</translation>
     </message>
     <message>
         <source>Write it from the root on, or leave it empty.</source>
@@ -10826,7 +10826,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>At most {0} minutes</source>
-        <translation>Höchstens {0} Minuten</translation>
+        <translation>Höchstens {0} min</translation>
     </message>
 </context>
 <context>
@@ -11012,7 +11012,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>One per line. No shell reads them: ~, * and $HOME stay as they are.</source>
-        <translation>Eines je Zeile. Keine Shell liest sie: ~, * und $HOME bleiben, wie sie sind.</translation>
+        <translation>Eines je Zeile. Keine Shell verarbeitet sie: ~, * und $HOME bleiben, wie sie sind.</translation>
     </message>
     <message>
         <source>Arguments</source>
@@ -11244,7 +11244,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>{0} more lines, not shown</source>
-        <translation>{0} weitere Zeilen, nicht gezeigt</translation>
+        <translation>Weitere Zeilen, nicht gezeigt: {0}</translation>
     </message>
     <message>
         <source>1 unchanged line</source>
@@ -12095,11 +12095,11 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>{0} s</source>
-        <translation>{0} s</translation>
+        <translation>{0} s</translation>
     </message>
     <message>
         <source>{0} min {1} s</source>
-        <translation>{0} min {1} s</translation>
+        <translation>{0} min {1} s</translation>
     </message>
     <message>
         <source>You said</source>
@@ -12167,7 +12167,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>{0} · {1} s</source>
-        <translation>{0} · {1} s</translation>
+        <translation>{0} · {1} s</translation>
     </message>
     <message>
         <source>Undone</source>

@@ -8951,15 +8951,15 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>{model} cannot stop thinking; it was asked for its lowest level, {level}.</source>
-        <translation>{model} 无法停止思考；已请求其最低级别 {level}。</translation>
+        <translation>{model} 无法停止推理；已请求其最低级别 {level}。</translation>
     </message>
     <message>
         <source>{model} cannot stop thinking; it was given its smallest limit, {tokens} tokens.</source>
-        <translation>{model} 无法停止思考；已使用其最小限制，{tokens} 个 token。</translation>
+        <translation>{model} 无法停止推理；已使用其最小限制，{tokens} 个 token。</translation>
     </message>
     <message>
         <source>{model} cannot think between tools only; it decides by itself.</source>
-        <translation>{model} 无法只在工具之间思考；由它自行决定。</translation>
+        <translation>{model} 无法只在工具之间推理；由它自行决定。</translation>
     </message>
     <message>
         <source>{model} chooses its own temperature, so none was sent.</source>
@@ -8979,23 +8979,23 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>{model} does not think, so it was not asked to.</source>
-        <translation>{model} 不思考，因此没有请求。</translation>
+        <translation>{model} 不推理，因此没有请求。</translation>
     </message>
     <message>
         <source>{model} has no thinking level {asked}; it was asked for {level}.</source>
-        <translation>{model} 没有思考级别 {asked}；已请求 {level}。</translation>
+        <translation>{model} 没有推理级别 {asked}；已请求 {level}。</translation>
     </message>
     <message>
         <source>{model} has no thinking levels; for {asked} it was given {tokens} tokens.</source>
-        <translation>{model} 没有思考级别；对于 {asked}，已给予 {tokens} 个 token。</translation>
+        <translation>{model} 没有推理级别；对于 {asked}，已给予 {tokens} 个 token。</translation>
     </message>
     <message>
         <source>{model} takes no number of tokens to think with; it was asked for the level {level}.</source>
-        <translation>{model} 不接受思考的 token 数；已请求级别 {level}。</translation>
+        <translation>{model} 不接受推理的 token 数；已请求级别 {level}。</translation>
     </message>
     <message>
         <source>{model} thinks with {least} to {most} tokens; it was given {tokens}.</source>
-        <translation>{model} 用 {least} 到 {most} 个 token 思考；已给予 {tokens} 个。</translation>
+        <translation>{model} 用 {least} 到 {most} 个 token 推理；已给予 {tokens} 个。</translation>
     </message>
     <message>
         <source>{picture} is sent as {after}: this model does not read {before}.</source>

@@ -11,6 +11,7 @@ from PySide6.QtCore import QTranslator
 
 from resources import resource_path
 from tests.frame.translations import ROOT, compiled, script
+from ui.style.text import show_hidden
 
 ts_file, source_strings, translations = script("ts_file"), script("source_strings"), script("translations")
 SourceString, Translation = source_strings.SourceString, ts_file.Translation
@@ -25,6 +26,15 @@ def test_what_is_finished_is_whole(language: str) -> None:
     assert len(finished) > 2_000
     wrong = {string.text: ts_file.problems(string, each, language) for string, each in finished.items()}
     assert {text: found for text, found in wrong.items() if found} == {}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_sentence_has_a_space_that_is_spelled_out_on_the_screen(language: str) -> None:
+    """A sentence carries what others wrote, so screens spell out hidden characters in it, and no-break spaces."""
+    sentences = (
+        each for string, each in ts_file.read_ts(ts_file.ts_path(language)).items() if string.context == "Sentence"
+    )
+    assert [form for each in sentences for form in each.forms if show_hidden(form) != form] == []
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
