@@ -8932,7 +8932,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>{commands}, in the top folder of the workspace</source>
-        <translation>{commands}, im obersten Ordner des Arbeitsordners</translation>
+        <translation>{commands}, direkt im Arbeitsordner</translation>
     </message>
     <message>
         <source>{count} events of the answer were damaged and could not be read. Something may be missing.</source>

@@ -8931,7 +8931,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>{commands}, in the top folder of the workspace</source>
-        <translation>{commands}，在工作文件夹的顶层</translation>
+        <translation>{commands}，直接在工作文件夹中</translation>
     </message>
     <message>
         <source>{count} events of the answer were damaged and could not be read. Something may be missing.</source>
@@ -13654,7 +13654,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Choose reasoning</source>
-        <translation>选择推理</translation>
+        <translation>选择推理级别</translation>
     </message>
     <message>
         <source>thinking effort</source>
