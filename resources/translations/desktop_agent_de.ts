@@ -9837,6 +9837,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Importierte Unterhaltungen: {added}. Schon hier: {present}. Weggelassen: {skipped}.</translation>
     </message>
     <message>
+        <source>It answers and has one model.</source>
+        <translation>Er antwortet und hat ein Modell.</translation>
+    </message>
+    <message>
         <source>It answers and has {count} models.</source>
         <translation>Er antwortet. Modelle: {count}.</translation>
     </message>
@@ -10825,7 +10829,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Höchstens {0}</translation>
     </message>
     <message>
-        <source>At most {0} minutes</source>
+        <source>At most {0} min</source>
         <translation>Höchstens {0} min</translation>
     </message>
 </context>

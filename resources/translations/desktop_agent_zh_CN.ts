@@ -9836,6 +9836,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>已导入的对话：{added}。原已存在：{present}。已省略：{skipped}。</translation>
     </message>
     <message>
+        <source>It answers and has one model.</source>
+        <translation>它有应答，共有 1 个模型。</translation>
+    </message>
+    <message>
         <source>It answers and has {count} models.</source>
         <translation>它有应答，共有 {count} 个模型。</translation>
     </message>
@@ -10824,7 +10828,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>最多 {0}</translation>
     </message>
     <message>
-        <source>At most {0} minutes</source>
+        <source>At most {0} min</source>
         <translation>最多 {0} 分钟</translation>
     </message>
 </context>

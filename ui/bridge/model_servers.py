@@ -250,7 +250,8 @@ class ModelServers(QObject):
             both = error.whole
             self.state_changed.emit(endpoint_id, "error", both)
         else:
-            sentence = Sentence("It answers and has {count} models.", {"count": str(len(models))})
+            many = Sentence("It answers and has {count} models.", {"count": str(len(models))})
+            sentence = Sentence("It answers and has one model.") if len(models) == 1 else many
             self.state_changed.emit(endpoint_id, "ok", sentence)
 
     async def _connect(self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool) -> None:

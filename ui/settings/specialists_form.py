@@ -51,7 +51,7 @@ class SpecialistCard(Card):
         if specialist.limits.cost:
             facts.append(self.tr("At most {0}").format(format_dollars(specialist.limits.cost)))
         if specialist.limits.seconds:
-            facts.append(self.tr("At most {0} minutes").format(f"{specialist.limits.seconds / 60:.3g}"))
+            facts.append(self.tr("At most {0} min").format(f"{specialist.limits.seconds / 60:.3g}"))
         return " · ".join(facts)
 
 

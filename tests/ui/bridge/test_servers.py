@@ -3,6 +3,7 @@
 import asyncio
 import functools
 
+import pytest
 from pydantic import SecretStr
 
 from desktop_agent.engine import connections
@@ -173,13 +174,14 @@ def test_a_server_can_be_removed_without_a_keyring(in_loop, tmp_path):
     run(in_loop, tmp_path, work)
 
 
-def test_a_test_tells_how_many_models_there_are(in_loop, tmp_path):
+@pytest.mark.parametrize(("models", "told"), [(("a",), "has one model."), (("a", "b"), "has 2 models.")])
+def test_a_test_tells_how_many_models_there_are(in_loop, tmp_path, models, told):
     async def work(bridge):
-        async with model_server("a", "b") as server:
+        async with model_server(*models) as server:
             await states_of(bridge, bridge.servers.connect_endpoint, endpoint(server), None)
             states, words = await states_of(bridge, bridge.servers.test, "mine")
             assert states == [("mine", "busy"), ("mine", "ok")]
-            assert "2 models" in words[-1]
+            assert words[-1].endswith(told)
         states, words = await states_of(bridge, bridge.servers.test, "mine")
         assert states == [("mine", "busy"), ("mine", "error")]
         assert "could not be reached" in words[-1]
