@@ -2070,10 +2070,6 @@ Aufwärts zu: {1}</translation>
         <translation>Ein Werkzeug</translation>
     </message>
     <message>
-        <source>{0}: {1}</source>
-        <translation>{0}: {1}</translation>
-    </message>
-    <message>
         <source>The agent {0} asks</source>
         <translation>Der Agent {0} fragt</translation>
     </message>
@@ -2792,10 +2788,6 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>The agent asks for the mode “{0}”.</source>
         <translation>Der Agent bittet um den Modus „{0}“.</translation>
-    </message>
-    <message>
-        <source>{0}: {1}</source>
-        <translation>{0}: {1}</translation>
     </message>
     <message>
         <source>Change to “{0}” now</source>
@@ -4416,10 +4408,6 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>The server of this tool does not run now, so it cannot be told what would be allowed. Open a conversation in which it runs, or choose Ask.</source>
         <translation>Der Server dieses Werkzeugs läuft gerade nicht, daher lässt sich nicht sagen, was erlaubt würde. Öffnen Sie eine Unterhaltung, in der er läuft, oder wählen Sie „Fragen“.</translation>
-    </message>
-    <message>
-        <source>{0}: {1}</source>
-        <translation>{0}: {1}</translation>
     </message>
     <message>
         <source>What becomes of the calls</source>
@@ -11218,6 +11206,17 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
 </context>
 <context>
+    <name>Text</name>
+    <message>
+        <source>{0} ({1})</source>
+        <translation>{0} ({1})</translation>
+    </message>
+    <message>
+        <source>{0}: {1}</source>
+        <translation>{0}: {1}</translation>
+    </message>
+</context>
+<context>
     <name>TextMenu</name>
     <message>
         <source>Menu: {0}</source>
@@ -12415,10 +12414,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Calls that wait for you: {0}</source>
         <translation>Aufrufe, die auf Sie warten: {0}</translation>
-    </message>
-    <message>
-        <source>{0}: {1}</source>
-        <translation>{0}: {1}</translation>
     </message>
 </context>
 <context>

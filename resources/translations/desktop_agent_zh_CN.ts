@@ -2070,10 +2070,6 @@ Go up to: {1}</source>
         <translation>一个工具</translation>
     </message>
     <message>
-        <source>{0}: {1}</source>
-        <translation>{0}：{1}</translation>
-    </message>
-    <message>
         <source>The agent {0} asks</source>
         <translation>代理 {0} 请求</translation>
     </message>
@@ -2792,10 +2788,6 @@ Go up to: {1}</source>
     <message>
         <source>The agent asks for the mode “{0}”.</source>
         <translation>代理请求切换到模式“{0}”。</translation>
-    </message>
-    <message>
-        <source>{0}: {1}</source>
-        <translation>{0}：{1}</translation>
     </message>
     <message>
         <source>Change to “{0}” now</source>
@@ -4415,10 +4407,6 @@ Go up to: {1}</source>
     <message>
         <source>The server of this tool does not run now, so it cannot be told what would be allowed. Open a conversation in which it runs, or choose Ask.</source>
         <translation>此工具的服务器当前未运行，因此无法说明会允许什么。请打开其运行所在的对话，或选择“询问”。</translation>
-    </message>
-    <message>
-        <source>{0}: {1}</source>
-        <translation>{0}：{1}</translation>
     </message>
     <message>
         <source>What becomes of the calls</source>
@@ -11217,6 +11205,17 @@ This replaces what is there ({size} bytes).</source>
     </message>
 </context>
 <context>
+    <name>Text</name>
+    <message>
+        <source>{0} ({1})</source>
+        <translation>{0}（{1}）</translation>
+    </message>
+    <message>
+        <source>{0}: {1}</source>
+        <translation>{0}：{1}</translation>
+    </message>
+</context>
+<context>
     <name>TextMenu</name>
     <message>
         <source>Menu: {0}</source>
@@ -12414,10 +12413,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Calls that wait for you: {0}</source>
         <translation>等待您处理的调用：{0}</translation>
-    </message>
-    <message>
-        <source>{0}: {1}</source>
-        <translation>{0}：{1}</translation>
     </message>
 </context>
 <context>

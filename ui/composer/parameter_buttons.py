@@ -18,7 +18,7 @@ from desktop_agent.types.providers import (
     ReasoningEffort,
     ReasoningMode,
 )
-from ui.style.text import escape_mnemonics, format_number, plain_tooltip, with_keys
+from ui.style.text import escape_mnemonics, format_number, in_brackets, plain_tooltip, with_keys
 from ui.style.theme import SPACE_XS, ThemeSource
 from ui.style.widgets import CollapsingButton
 
@@ -164,7 +164,7 @@ class ReasoningPicker(CollapsingButton):
             self._rebuild_menu()
         words = reasoning_name(current)
         hint = next((choice.hint for choice in choices if choice.reasoning == current), "")
-        description = f"{words} ({hint})" if hint else words
+        description = in_brackets(words, hint) if hint else words
         # “Default” alone would not say of what.
         self.setText(" " + escape_mnemonics(self.tr("Reasoning") if current is None else words))
         self.setAccessibleDescription(description)
@@ -191,7 +191,7 @@ class ReasoningPicker(CollapsingButton):
         self._menu.clear()
         self._group = QActionGroup(self._menu)
         for choice in choices:
-            words = f"{choice.text} ({choice.hint})" if choice.hint else choice.text
+            words = in_brackets(choice.text, choice.hint) if choice.hint else choice.text
             action = self._menu.addAction(escape_mnemonics(words))
             action.setCheckable(True)
             action.setChecked(choice.reasoning == current)

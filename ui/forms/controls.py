@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, button
 from ui.style.layouts import FlowRows
+from ui.style.text import labelled
 from ui.style.theme import BODY_SIZE, SPACE_M, SPACE_S, SPACE_XS
 from ui.style.widgets import WrappedChoice
 
@@ -185,7 +186,7 @@ def _column_of(buttons: Sequence[QAbstractButton], choices: Choices, name: str) 
     for choice, (_, words) in zip(buttons, choices, strict=True):
         column.addWidget(WrappedChoice(choice, words))
         if name:
-            choice.setAccessibleName(f"{name}: {words}")
+            choice.setAccessibleName(labelled(name, words))
     return view
 
 

@@ -19,7 +19,7 @@ from ui.style.controls import ComboBox, announce, button, label, set_style_prope
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
 from ui.style.removal import clear_layout
-from ui.style.text import show_hidden, translate_sentence
+from ui.style.text import labelled, show_hidden, translate_sentence
 from ui.style.text_display import (
     LogicalOrderText,
     arguments_as_json,
@@ -247,7 +247,7 @@ class AuditLogSettings(QWidget):
     def _title(self, entry: AuditEntry) -> str:
         about = next((value for value in entry.input.values() if isinstance(value, str)), "")
         path = " → ".join((*entry.agent_path, tool_title(entry.tool)))
-        line = f"{path}: {about}" if about else path
+        line = labelled(path, about) if about else path
         return show_hidden(" ".join(line[:_MAX_LINE_LENGTH].split()))
 
     def _summary(self, entry: AuditEntry) -> str:

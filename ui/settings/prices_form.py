@@ -19,7 +19,7 @@ from desktop_agent.types.providers import Price
 from ui.bridge.settings import ModelPriceEntry
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, button, label
-from ui.style.text import plain_tooltip
+from ui.style.text import labelled, plain_tooltip
 from ui.style.theme import SPACE_S, ThemeSource
 
 _ROOT = QModelIndex()
@@ -128,7 +128,7 @@ class PriceTableModel(QAbstractTableModel):
             return text
         words = f"${text}" if text else self.tr("not known")
         title = self._column_titles()[column]
-        return self.tr("{0}: {1}, changed by you").format(title, words) if row.is_own else f"{title}: {words}"
+        return self.tr("{0}: {1}, changed by you").format(title, words) if row.is_own else labelled(title, words)
 
 
 def parse_price(typed: str) -> float | None:

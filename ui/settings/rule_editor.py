@@ -28,7 +28,7 @@ from ui.settings.tool_picker import ToolMenu
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, announce, button, label, set_style_property
 from ui.style.layouts import FlowRows, PartFocus
-from ui.style.text import show_hidden, translate_sentence
+from ui.style.text import labelled, show_hidden, translate_sentence
 from ui.style.theme import SPACE_M, SPACE_S
 from ui.style.tool_labels import Tag
 
@@ -229,7 +229,7 @@ class RuleEditor(EditorFrame):
         self._preview.setVisible(isinstance(rule, Rule))
         if isinstance(rule, Rule):
             words = show_hidden(translate_sentence(rule_sentence(rule)))
-            self._preview.setText(self.tr("{0}: {1}").format(effect_name(rule.effect), words))
+            self._preview.setText(labelled(effect_name(rule.effect), words))
             set_style_property(self._preview, "kind", "warning" if rule.effect is RuleEffect.ALLOW else "strong")
 
     def _show_error(self, words: str) -> None:

@@ -17,7 +17,7 @@ from ui.bridge.sentence_lists import quoted_names
 from ui.settings.found_histories import FoundHistoriesDialog
 from ui.shell.attachments import safe_file_name
 from ui.shell.banners import Banner, BannerArea, BannerButton
-from ui.style.text import show_hidden, translate_sentence
+from ui.style.text import labelled, show_hidden, translate_sentence
 from ui.style.theme import ThemeSource
 from ui.style.widgets import QuestionBox
 
@@ -230,7 +230,7 @@ class ExchangePresenter(QObject):
 
     def _report(self, result: ImportResult) -> list[str]:
         """Return a line for each conversation that was left out, and for each kind of thing not understood."""
-        lines = [f"{show_hidden(entry.title)}: {translate_sentence(entry.reason)}" for entry in result.skipped]
+        lines = [labelled(show_hidden(entry.title), translate_sentence(entry.reason)) for entry in result.skipped]
         for sentence, count in result.report.notes:
             words = translate_sentence(sentence)
             lines.append(self.tr("{0} (times: {1})").format(words, count) if count > 1 else words)

@@ -28,7 +28,7 @@ from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
 from ui.style.list_rows import paint_row_background
 from ui.style.style_sheet import selected_background
-from ui.style.text import plain_tooltip, show_hidden, translate_sentence
+from ui.style.text import in_brackets, labelled, plain_tooltip, show_hidden, translate_sentence
 from ui.style.theme import RADIUS_M, SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, icon
 from ui.style.tool_labels import tool_title
 
@@ -323,8 +323,8 @@ class UndoDialog(QDialog):
         lines = [self.tr("What these calls did cannot be undone:")]
         for calls in irreversible:
             count = self.tr("{0} times").format(calls.count) if calls.count > 1 else self.tr("once")
-            line = f"•  {_visible(tool_title(calls.tool))} ({count})"
-            lines.append(f"{line}: {', '.join(map(_visible, calls.examples))}" if calls.examples else line)
+            line = "•  " + in_brackets(_visible(tool_title(calls.tool)), count)
+            lines.append(labelled(line, ", ".join(map(_visible, calls.examples))) if calls.examples else line)
             if calls.files:
                 lines.append("    " + self.tr("It changed {0}").format(", ".join(map(_visible, calls.files))))
         return "\n".join(lines)

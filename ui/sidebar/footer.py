@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import IconButton, set_keys_tooltip
-from ui.style.text import escape_mnemonics
+from ui.style.text import escape_mnemonics, in_brackets
 from ui.style.theme import ICON_SIZE, ThemeSource, icon
 
 
@@ -138,7 +138,7 @@ class WaitingButton(_TextButton):
     def show_count(self, count: int) -> None:
         """Show this number; 0 hides the button."""
         self._count = self.locale().toString(count) if count else ""
-        self.show_words(f"{self.accessibleName()} ({self._count})", self._count)
+        self.show_words(in_brackets(self.accessibleName(), self._count), self._count)
         self.setVisible(count > 0)
         self._describe()
 

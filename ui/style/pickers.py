@@ -13,7 +13,7 @@ from ui.style.accessibility import ChoiceList, choose_toggled_row
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, IconButton, announce, button, line
 from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
-from ui.style.text import escape_mnemonics, plain_tooltip, with_keys
+from ui.style.text import escape_mnemonics, labelled, plain_tooltip, with_keys
 from ui.style.theme import SPACE_S, SPACE_XS, Theme, ThemeSource
 from ui.style.widgets import CollapsingButton
 
@@ -334,7 +334,7 @@ class ModePicker(CollapsingButton):
             words = self.tr("{0} → {1}?").format(title, requested)
             meaning += ". " + self.tr("The agent asks for the mode “{0}”.").format(requested)
         self.setText(" " + escape_mnemonics(words))
-        self.setAccessibleDescription(self.tr("{0}: {1}").format(words, meaning))
+        self.setAccessibleDescription(labelled(words, meaning))
         self.setToolTip(plain_tooltip(with_keys(self.tr("Mode: {0}").format(words), self._keys) + f"\n{meaning}"))
         self._fill_menu()
         self._apply_theme()
@@ -356,7 +356,7 @@ class ModePicker(CollapsingButton):
             keep.triggered.connect(lambda _checked=False: self.request_refused.emit())
             self._menu.addSeparator()
         for mode in sorted(self._modes, key=_mode_breadth):
-            words = self.tr("{0}: {1}").format(mode_title(mode), mode_description(mode))
+            words = labelled(mode_title(mode), mode_description(mode))
             action = self._menu.addAction(escape_mnemonics(words))
             action.setCheckable(True)
             action.setChecked(mode == self._current)

@@ -113,7 +113,17 @@ def native_shortcut(keys: str) -> str:
 
 def with_keys(text: str, keys: str) -> str:
     """Return a text with the keys behind it in brackets, if there are any."""
-    return f"{text} ({native_shortcut(keys)})" if keys else text
+    return in_brackets(text, native_shortcut(keys)) if keys else text
+
+
+def in_brackets(text: str, detail: str) -> str:
+    """Return a text with a detail behind it in the brackets of the person's language."""
+    return QCoreApplication.translate("Text", "{0} ({1})").format(text, detail)
+
+
+def labelled(name: str, text: str) -> str:
+    """Return a text with its name before it, and the colon of the person's language."""
+    return QCoreApplication.translate("Text", "{0}: {1}").format(name, text)
 
 
 def plain_tooltip(text: str) -> str:

@@ -106,7 +106,7 @@ def driver(qtbot):
 
 
 def test_each_is_shown_with_what_it_may_use(driver):
-    facts = "Tools: Read a file · Budget: 33 % · At most 5k tokens · At most $0.12 · At most 1.67 minutes"
+    facts = "Tools: Read a file · Budget: 33 % · At most 5k tokens · At most $0.12 · At most 1.67 min"
     assert {"reviewer", "Reads code", facts} <= set(driver.words)
 
 

@@ -11,7 +11,16 @@ from desktop_agent.types.preferences import LANGUAGE_NAMES, AppearancePreference
 from tests.frame.translations import compiled
 from ui.bridge.sentence_lists import quoted_names
 from ui.style.languages import LANGUAGES, install_language, system_language
-from ui.style.text import format_bytes, format_count, format_number, native_shortcut, translate_sentence
+from ui.style.text import (
+    format_bytes,
+    format_count,
+    format_number,
+    in_brackets,
+    labelled,
+    native_shortcut,
+    translate_sentence,
+    with_keys,
+)
 from ui.style.text_display import exact_date, relative_date
 
 
@@ -55,6 +64,12 @@ def test_the_preference_has_the_languages_of_the_window():
 )
 def test_the_system_names_languages_in_order(wanted, is_taken):
     assert system_language(wanted) == is_taken
+
+
+def test_chinese_has_its_own_colon_and_brackets(language):
+    language("zh_CN")
+    assert (labelled("名称", "x"), in_brackets("名称", "1")) == ("名称：x", "名称（1）")
+    assert with_keys("名称", "Ctrl+K") == "名称（Ctrl+K）"
 
 
 def test_german_words_sentences_keys_and_dates(language):

@@ -28,7 +28,7 @@ from ui.style.boxes import hbox, vbox
 from ui.style.controls import ComboBox, button, label
 from ui.style.layouts import FlowRows
 from ui.style.server_fields import Status, StatusLine
-from ui.style.text import format_count, format_dollars, format_number
+from ui.style.text import format_count, format_dollars, format_number, labelled
 from ui.style.text_display import format_day
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 
@@ -141,7 +141,7 @@ class UsageSettings(QWidget):
 
     def show_budgets(self, states: Sequence[BudgetState]) -> None:
         """Show how much of each budget is used."""
-        self._budgets.setText("\n".join(f"{budget_title(state)}: {budget_figures(state)}" for state in states))
+        self._budgets.setText("\n".join(labelled(budget_title(state), budget_figures(state)) for state in states))
         self._budgets.setVisible(bool(states))
         self._unheld.setVisible(any(state.lacks_prices for state in states))
 

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QScrollArea, QTabl
 
 from desktop_agent.types.spending import UsageGrouping, UsageReport, UsageRow
 from ui.settings.usage.usage_text import cache_text, cost_text, row_title, tokens_text
-from ui.style.text import format_number, plain_tooltip
+from ui.style.text import format_number, labelled, plain_tooltip
 from ui.style.theme import ThemeSource
 
 _ROOT = QModelIndex()
@@ -62,7 +62,7 @@ class UsageTableModel(QAbstractTableModel):
             case Qt.ItemDataRole.DisplayRole:
                 return self._cells(row)[column]
             case Qt.ItemDataRole.AccessibleTextRole:
-                return f"{self._titles()[column]}: {self._cells(row)[column]}"
+                return labelled(self._titles()[column], self._cells(row)[column])
             case Qt.ItemDataRole.ToolTipRole if not column:
                 return plain_tooltip(row.key)
             case Qt.ItemDataRole.TextAlignmentRole:

@@ -8,7 +8,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 from desktop_agent.conversation.message_tree import MessageTree, TreeEntry
 from desktop_agent.markdown.plain_text import without_signs
 from ui.style.list_rows import RowRole
-from ui.style.text import show_hidden
+from ui.style.text import labelled, show_hidden
 from ui.style.text_display import isolate, relative_date
 
 Index = QModelIndex | QPersistentModelIndex
@@ -132,7 +132,7 @@ class BranchModel(QAbstractItemModel):
             return None
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return f"{self._speaker(row.entry)}: {self._line(row.entry)}"
+                return labelled(self._speaker(row.entry), self._line(row.entry))
             case Qt.ItemDataRole.AccessibleTextRole:
                 return self._spoken(row)
             case RowRole.DETAIL:
@@ -170,7 +170,7 @@ class BranchModel(QAbstractItemModel):
 
     def _spoken(self, row: BranchRow) -> str:
         entry = row.entry
-        words = [f"{self._speaker(entry)}: {self._line(entry)}".rstrip("."), *self._facts(row)]
+        words = [labelled(self._speaker(entry), self._line(entry)).rstrip("."), *self._facts(row)]
         if self._ends_view(row):
             words.append(self.tr("end of what is shown"))
         elif entry.is_in_view:

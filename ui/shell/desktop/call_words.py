@@ -12,7 +12,7 @@ from desktop_agent.types.lookalikes import find_lookalike
 from desktop_agent.types.tool_calls import CommandPreview, DiffPreview, Effect
 from ui.bridge.permissions import PendingApproval
 from ui.bridge.waiting_calls import WaitingDetails
-from ui.style.text import one_line, truncate
+from ui.style.text import labelled, one_line, truncate
 from ui.style.text_display import in_logical_order
 from ui.style.tool_labels import tool_title
 
@@ -33,7 +33,7 @@ class CallWords:
 def name_call(call: PendingApproval) -> str:
     """Return the tool and what it is about, such as a path, on one line of at most MAX_LENGTH characters."""
     title = tool_title(call.tool)
-    return truncate(one_line(f"{title}: {call.subject}" if call.subject else title, MAX_LENGTH), MAX_LENGTH)
+    return truncate(one_line(labelled(title, call.subject) if call.subject else title, MAX_LENGTH), MAX_LENGTH)
 
 
 def describe_call(call: PendingApproval) -> CallWords:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.settings import Settings
 from ui.shell.startup_window import StartupWindow
+from ui.style.text import labelled
 from ui.style.theme import DARK, app_icon
 
 _EXPLAINED = "window/tray_explained"
@@ -134,7 +135,7 @@ class TrayPresenter(QObject):
             words.append(self.tr("Calls that wait for you: {0}").format(waiting))
         self._icon.setToolTip("\n".join(words))
         name = self.tr("Waiting approvals")
-        self._waiting.setText(self.tr("{0}: {1}").format(name, waiting) if waiting else name)
+        self._waiting.setText(labelled(name, str(waiting)) if waiting else name)
 
 
 def tray_icon(*, is_working: bool, is_waiting: bool) -> QIcon:

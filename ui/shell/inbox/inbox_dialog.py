@@ -12,7 +12,7 @@ from ui.style.boxes import vbox
 from ui.style.controls import announce, button, label
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
-from ui.style.text import one_line, plain_tooltip, show_hidden, title_or_new
+from ui.style.text import labelled, one_line, plain_tooltip, show_hidden, title_or_new
 from ui.style.text_display import isolate_untrusted, relative_date, strip_bidi_marks
 from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
 from ui.style.tool_labels import tool_icon, tool_title
@@ -78,7 +78,7 @@ class InboxDialog(QDialog):
     def _item(self, call: WaitingCall, now: datetime) -> QListWidgetItem:
         tool = isolate_untrusted(tool_title(call.tool)) or self.tr("A tool")
         subject = isolate_untrusted(one_line(call.subject, _MAX_SUBJECT_LENGTH))
-        what = self.tr("{0}: {1}").format(tool, subject) if subject else tool
+        what = labelled(tool, subject) if subject else tool
         path = " → ".join(isolate_untrusted(name) for name in call.agent_path)
         who = self.tr("The agent {0} asks").format(path) if path else self.tr("The assistant asks")
         title = title_or_new(isolate_untrusted(" ".join(call.title.split())))

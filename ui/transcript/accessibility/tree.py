@@ -31,6 +31,7 @@ from desktop_agent.conversation.items import (
     Updated,
 )
 from desktop_agent.conversation.transcript import Transcript
+from ui.style.text import labelled
 from ui.transcript.accessibility.block_nodes import BlockNode
 from ui.transcript.accessibility.nodes import AccessibleNode, AccessibleNodeInterface, child_at
 from ui.transcript.accessibility.text import AccessibilityContext, AccessibleText, ViewActions
@@ -345,10 +346,10 @@ def _announcement_for(row: Row, item: Item) -> str:
     if isinstance(item, AnswerItem):
         return row.spoken_text()
     if isinstance(item, NoticeItem):
-        return f"{row.label}: {row.spoken_text()}"
+        return labelled(row.label, row.spoken_text())
     # Of thinking and calls how they ended: the rest is folded away, and read where somebody wants it.
     first = row.blocks[0].spoken_text() if row.blocks else ""
     if first and isinstance(item, ToolCallItem):
         # The title is in both.
         return QCoreApplication.translate("Transcript", "Tool call: {0}").format(first)
-    return f"{row.label}: {first}" if first else row.label
+    return labelled(row.label, first) if first else row.label
