@@ -98,7 +98,8 @@ import sys
 import desktop_agent.engine.engine
 import ui.app
 late = {late!r}
-print([name for name in sys.modules if any(name == each or name.startswith(each + ".") for each in late)])
+there = [name for name, module in sys.modules.items() if module is not None]
+print([name for name in there if any(name == each or name.startswith(each + ".") for each in late)])
 """
 LATE = (
     "desktop_agent.agent.agent_loop",
