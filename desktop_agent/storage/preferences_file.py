@@ -3,6 +3,8 @@
 import asyncio
 import json
 import shutil
+import threading
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,6 +33,10 @@ class PreferencesFile:
         self.path = folder / _NAME
         self.notices: tuple[Sentence, ...] = ()
         self._must_keep_old = False
+        self._writing = threading.Lock()
+        self._numbers = count(1)
+        self._written = 0
+        """The number of the save that is in the file."""
 
     async def load(self) -> Preferences:
         """Return the preferences, without blocking the event loop; see `load_now`."""
@@ -58,11 +64,21 @@ class PreferencesFile:
         return self._validated(cast("dict[str, Any]", values))
 
     async def save(self, preferences: Preferences) -> None:
-        """Write the file atomically. Raises StorageFailed."""
-        await asyncio.to_thread(self.save_now, preferences)
+        """Write the file atomically, unless a later save was faster. Raises StorageFailed."""
+        # In a thread from the start: a save that waits for another one on the loop would end with a quit.
+        await asyncio.to_thread(self._save, preferences, next(self._numbers))
 
     def save_now(self, preferences: Preferences) -> None:
         """Write the file in this thread, for when the loop has ended."""
+        self._save(preferences, next(self._numbers))
+
+    def _save(self, preferences: Preferences, number: int) -> None:
+        with self._writing:
+            if number > self._written:
+                self._write(preferences)
+                self._written = number
+
+    def _write(self, preferences: Preferences) -> None:
         # ASCII with escapes, because only so lone surrogates survive.
         text = json.dumps(preferences.model_dump(mode="json"), indent=2)
         try:

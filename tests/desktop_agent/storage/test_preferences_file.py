@@ -1,9 +1,12 @@
+import asyncio
 import json
 import stat
+import threading
 from pathlib import Path
 
 import pytest
 
+from desktop_agent.storage import preferences_file
 from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.preferences import (
@@ -196,3 +199,26 @@ async def test_what_was_left_out_is_kept_beside_when_the_file_is_written_over(tm
     assert (await file.load(), file.notices) == (loaded, ())
     await file.save(loaded)
     assert len(names_in(tmp_path)) == 2
+
+
+async def test_what_was_saved_last_is_in_the_file_although_an_earlier_save_takes_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_held, may_go_on, write = threading.Event(), threading.Event(), preferences_file.write_atomically
+    first, last = Preferences(), Preferences(chat=ChatPreferences(enter_sends=False))
+
+    def write_slowly(path: Path, data: bytes) -> None:
+        if not is_held.is_set():
+            is_held.set()
+            may_go_on.wait()
+        write(path, data)
+
+    monkeypatch.setattr(preferences_file, "write_atomically", write_slowly)
+    file = PreferencesFile(tmp_path)
+    slow = asyncio.ensure_future(file.save(first))
+    await asyncio.to_thread(is_held.wait)
+    fast = asyncio.ensure_future(file.save(last))
+    await asyncio.wait({fast}, timeout=0.2)
+    may_go_on.set()
+    await asyncio.gather(slow, fast)
+    assert file.load_now() == last
