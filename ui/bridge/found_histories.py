@@ -48,7 +48,7 @@ class FoundConversations(QObject):
         self._engine = engine
         self._tasks = tasks
         self._origins: dict[str, ConversationOrigin] = {}
-        self._copying: set[str] = set()
+        self._copying: dict[str, Callable[[str], object]] = {}
         engine.on_preferences(lambda _: self._on_preferences())
         self._shown = self.shown
         self._is_searched = False
@@ -126,10 +126,11 @@ class FoundConversations(QObject):
             show(session, held.sentence)
 
     def continue_here(self, found_id: str, show: Callable[[str], object]) -> None:
-        """Copy a conversation into this program, once however often it is asked; `show` gets the id of the copy."""
-        if found_id not in self._copying:
-            self._copying.add(found_id)
-            self._tasks.start(self._continue(found_id, show))
+        """Copy a conversation into this program, once however often it is asked; the last `show` gets the copy's id."""
+        is_begun = found_id in self._copying
+        self._copying[found_id] = show
+        if not is_begun:
+            self._tasks.start(self._continue(found_id))
 
     @cached_property
     def _histories(self) -> "FoundHistories":
@@ -151,12 +152,13 @@ class FoundConversations(QObject):
         rows = [FoundRow(self.id_of(program, one.id), one.title, one.updated_at) for one in found]
         self.listed.emit(program, rows)
 
-    async def _continue(self, found_id: str, show: Callable[[str], object]) -> None:
+    async def _continue(self, found_id: str) -> None:
         try:
             origin = self._origin(found_id)
-            show(await self._histories.copy(origin.program, origin.id))
+            copy_id = await self._histories.copy(origin.program, origin.id)
         finally:
-            self._copying.discard(found_id)
+            show = self._copying.pop(found_id)
+        show(copy_id)
 
     def _change(self, changes: dict[str, object]) -> None:
         preferences = self._engine.preferences

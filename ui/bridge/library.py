@@ -172,20 +172,26 @@ class ConversationLibrary(QObject):
             self._wanted.in_memory = in_memory
             return
         self._wanted = None
-        self._show_new(endpoint_id, model, in_memory=in_memory)
+        self._show(self.beside.create(endpoint_id, model, in_memory=in_memory))
 
     def close_unstored(self, conversation_id: str) -> None:
         """Forget a conversation that is not stored. Nobody is asked."""
         self._tasks.start(self.unstored.discard(conversation_id))
-        if self._shows(conversation_id):
-            self.new()
+        self.replace_shown(conversation_id)
 
     def store_unstored(self, conversation_id: str) -> None:
         """Store it as an ordinary conversation after all."""
         self._tasks.start(self._store_unstored(conversation_id))
 
-    def _show_new(self, endpoint_id: str | None = None, model: str | None = None, *, in_memory: bool = False) -> None:
-        self._show(self.beside.create(endpoint_id, model, in_memory=in_memory))
+    def replace_shown(self, conversation_id: str) -> None:
+        """Show an empty one in its place, if it is shown; what was chosen and still loads is shown after that."""
+        if self._shows(conversation_id):
+            self._show(self.beside.create())
+
+    def begin_choice(self) -> Callable[[], bool]:
+        """Choose what is not there yet; what is returned says whether nothing else was chosen since."""
+        request = self._wanted = object()
+        return lambda: self._wanted is request
 
     def new_demo(self) -> None:
         """Show an empty conversation with the offline demo."""
@@ -196,20 +202,13 @@ class ConversationLibrary(QObject):
             if self._wanted is request:
                 self._show(session)
                 if request.in_memory:
-                    self._show_new(in_memory=True)
+                    self._show(self.beside.create(in_memory=True))
 
         self._tasks.start(work())
 
     def open_latest(self, otherwise: Callable[[], None]) -> None:
         """Open the newest conversation; if there is none, call `otherwise`."""
-        request = self._wanted = object()
-
-        async def work() -> None:
-            records = await self._engine.store.list_conversations(1, scope=ListScope(archived=False))
-            if self._wanted is request:
-                self.open(records[0].id) if records else otherwise()
-
-        self._tasks.start(work())
+        self._tasks.start(self._open_latest(otherwise, self.begin_choice()))
 
     def rename(self, conversation_id: str, title: str) -> None:
         """Set a title. From then on the conversation is not titled automatically."""
@@ -299,10 +298,8 @@ class ConversationLibrary(QObject):
         if envelope.parent_run_id is not None:
             return
         match envelope.event:
-            case RunStarted() | RunFinished() | ConversationTitled() if session.is_in_memory:
-                self.unstored.changed.emit()
             case RunStarted() | RunFinished() | ConversationTitled():
-                self.refresh()
+                self.unstored.changed.emit() if session.is_in_memory else self.refresh()
             case ErrorOccurred(kind=WrittenElsewhere.kind) if session is self._session:
                 # This session no longer writes; show what is on the disk instead.
                 self._tasks.start(self._reopen(session))
@@ -310,8 +307,7 @@ class ConversationLibrary(QObject):
                 # Its first prompt is on the disk by now. The list must lead back to it from elsewhere.
                 self.refresh()
             case UserMessageReturned(message_id=message_id) if not self._is_shown(session):
-                message = session.returned(message_id)
-                if message is not None:
+                if (message := session.returned(message_id)) is not None:
                     self._tasks.start(self.drafts.add_message(session.record.id, message))
             case _:
                 pass
@@ -334,6 +330,11 @@ class ConversationLibrary(QObject):
             # Another process may have deleted it: the list must not show it any longer.
             await self._refresh()
             raise
+
+    async def _open_latest(self, otherwise: Callable[[], None], is_wanted: Callable[[], bool]) -> None:
+        records = await self._engine.store.list_conversations(1, scope=ListScope(archived=False))
+        if is_wanted():
+            self.open(records[0].id) if records else otherwise()
 
     async def _reopen(self, session: "Session") -> None:
         """Open the shown conversation again, unless the person chooses another meanwhile."""
@@ -369,8 +370,7 @@ class ConversationLibrary(QObject):
         try:
             await self._reopen(shown)
         except WrongUse:
-            if self._session is shown:
-                self._show_new()
+            self.replace_shown(shown.record.id)
 
     async def _follow(self, follower: "ConversationFollower") -> None:
         await follower.run_until_free()
@@ -399,8 +399,7 @@ class ConversationLibrary(QObject):
         _refuse_found(conversation_id)
         title = (await self._engine.record(conversation_id)).title
         await self.put_into_trash(conversation_id)
-        if self._shows(conversation_id):
-            self._show_new()
+        self.replace_shown(conversation_id)
         await self._refresh()
         await self.trash.refresh()
         self.deleted.emit(conversation_id, title)

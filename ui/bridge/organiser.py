@@ -63,11 +63,11 @@ class Organiser(QObject):
 
     def duplicate(self, conversation_id: str, title: Callable[[str], str]) -> None:
         """Make a copy with all branches, and show it. `title` makes its title of that of the original."""
-        self._start(self._show_made(lambda: duplicate_conversation(self._engine, conversation_id, title)))
+        self._show_made(lambda: duplicate_conversation(self._engine, conversation_id, title))
 
     def merge(self, ids: Sequence[str], heading: Callable[[str], str]) -> None:
         """Make one conversation of several, which stay, and show it. `heading` makes a line of the title of each."""
-        self._start(self._show_made(lambda: merge_conversations(self._engine, ids, heading)))
+        self._show_made(lambda: merge_conversations(self._engine, ids, heading))
 
     def create_folder(self, name: str, colour: FolderColour, parent: str | None, ids: Sequence[str] = ()) -> None:
         """Create a folder, and move conversations into it."""
@@ -111,9 +111,8 @@ class Organiser(QObject):
 
     async def _trash(self, ids: Sequence[str]) -> None:
         deleted, error = await _do_with_each(ids, self._library.put_into_trash)
-        current = self._library.current
-        if current is not None and current.id in deleted:
-            self._library.new()
+        for conversation_id in deleted:
+            self._library.replace_shown(conversation_id)
         self._library.refresh()
         self._library.trash.list()
         if deleted:
@@ -130,10 +129,18 @@ class Organiser(QObject):
         if error is not None:
             raise error
 
-    async def _show_made(self, make: Callable[[], Awaitable[str]]) -> None:
-        await self._engine.write_all()
-        self._library.open(await make())
-        self._library.refresh()
+    def _show_made(self, make: Callable[[], Awaitable[str]]) -> None:
+        """Show what is made, unless another is chosen meanwhile."""
+        is_wanted = self._library.begin_choice()
+
+        async def work() -> None:
+            await self._engine.write_all()
+            made_id = await make()
+            if is_wanted():
+                self._library.open(made_id)
+            self._library.refresh()
+
+        self._start(work())
 
     async def _create_folder(self, name: str, colour: FolderColour, parent: str | None, ids: Sequence[str]) -> None:
         folder: Folder = await self._store.folders.create(name, colour, parent)

@@ -1,5 +1,7 @@
 """Showing the conversations of other programs: the offer, their section beside, and the bar under an open one."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QLocale, QObject, Qt, Signal, Slot
@@ -80,10 +82,11 @@ class FoundPresenter(QObject):
     def _continue(self) -> None:
         conversation = self._library.current
         if conversation is not None and conversation.is_found:
-            self._found.continue_here(conversation.id, self._open_copy)
+            self._found.continue_here(conversation.id, partial(self._on_copied, self._library.begin_choice()))
 
-    def _open_copy(self, conversation_id: str) -> None:
-        self._library.open(conversation_id)
+    def _on_copied(self, is_wanted: Callable[[], bool], conversation_id: str) -> None:
+        if is_wanted():
+            self._library.open(conversation_id)
         self._library.refresh()
 
 

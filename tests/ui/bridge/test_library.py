@@ -161,6 +161,20 @@ def test_what_is_deleted_meanwhile_does_not_keep_away_what_was_chosen(in_loop, t
     run(in_loop, tmp_path, work, Turn(), Turn())
 
 
+def test_what_was_chosen_is_shown_although_one_that_is_not_stored_is_closed_meanwhile(in_loop, tmp_path):
+    async def work(bridge):
+        long = await say(bridge, "long")
+        bridge.library.new(in_memory=True)
+        may_come = held_back(bridge, long)
+        bridge.library.open(long)
+        bridge.library.close_unstored(bridge.library.current.id)
+        may_come.set()
+        await bridge.idle()
+        assert bridge.library.current.id == long
+
+    run(in_loop, tmp_path, work, Turn())
+
+
 def test_a_message_that_is_ready_only_when_another_one_is_shown_is_sent_all_the_same(in_loop, tmp_path):
     async def work(bridge):
         id_ = await say(bridge, "Hello")

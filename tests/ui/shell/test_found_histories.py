@@ -339,3 +339,16 @@ def test_what_is_switched_off_is_found_no_more_and_its_index_is_gone(on_screen, 
         assert field.text() == "sets x"
 
     on_screen(work)
+
+
+def test_what_was_chosen_while_it_is_copied_stays_and_the_copy_is_listed(on_screen, home):
+    async def work(screen):
+        presenter = await in_place(screen)
+        presenter._bar.continue_pressed.emit()
+        screen.desk.library.new()
+        await screen.idle()
+        assert screen.conversation.is_empty
+        (copied,) = await screen.engine.store.list_conversations()
+        await until(lambda: screen.desk.library.listing.has(copied.id))
+
+    on_screen(work)
