@@ -39,6 +39,11 @@ class SavedServers:
             id_, number = f"{plain.id}#{number}", number + 1
         return id_
 
+    def current(self, tested: Endpoint) -> Endpoint | None:
+        """Return a server in use as it is now; None where it was removed since, or has an address not tested."""
+        servers = self._connections.endpoints()
+        return next((other for other in servers if other.id == tested.id and other.origins <= tested.origins), None)
+
     async def use(
         self, endpoint: Endpoint, model: str | None, *, has_new_key: bool, session_only: bool = False
     ) -> None:
@@ -265,7 +270,11 @@ class ModelServers(QObject):
     async def _save(
         self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool, is_chosen: bool
     ) -> str | None:
-        """Test and save it. Returns its first model, or None after saying why not."""
+        """Test and save it. Returns its first model, or None after saying why not.
+
+        Unless `is_chosen`, it is in use: what was changed of it meanwhile stays, and for one that was removed or moved
+        the key is dropped.
+        """
         self.state_changed.emit(
             endpoint.id, "busy", Sentence("Asking {title} for its models…", {"title": endpoint.title})
         )
@@ -274,11 +283,19 @@ class ModelServers(QObject):
             if not models:
                 self.state_changed.emit(endpoint.id, "error", _no_models(endpoint))
                 return None
+            server = endpoint if is_chosen else self.saved.current(endpoint)
+            if server is None:
+                return None
             if key is not None:
                 await self._connections.save_key(endpoint.id, key, session_only=session_only)
+                # The keyring may have waited until the person unlocked it.
+                server = endpoint if is_chosen else self.saved.current(endpoint)
+            if server is None:
+                await self._connections.remove_key(endpoint.id)
+                return None
             model = models[0].id
             chosen = model if is_chosen else None
-            await self.saved.use(endpoint, chosen, has_new_key=key is not None, session_only=session_only)
+            await self.saved.use(server, chosen, has_new_key=key is not None, session_only=session_only)
         except SecretsUnavailable as error:
             # Without a new key, the old one of another address could not be deleted: memory has none to hold instead.
             self.state_changed.emit(endpoint.id, "error" if key is None else "no_keyring", error.whole)

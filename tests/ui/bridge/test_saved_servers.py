@@ -1,11 +1,14 @@
 """A key stays with the addresses that it was given for."""
 
+import asyncio
+
+import pytest
 from pydantic import SecretStr
 
 from desktop_agent.types.errors import KeyringLocked
 from desktop_agent.types.providers import Endpoint, ModelInfo
 from tests.fakes.model_server import endpoint, keys_seen, model_server
-from tests.fakes.qt_loop import Heard
+from tests.fakes.qt_loop import Heard, until
 from tests.ui.bridge.test_servers import run, states_of
 
 KEY = SecretStr("sk-right")
@@ -121,5 +124,46 @@ def test_one_who_is_gone_meanwhile_is_not_brought_back(in_loop, tmp_path):
     async def work(bridge):
         assert await bridge.servers.saved.edit(Endpoint(id="gone", title="t", base_url="http://127.0.0.1:1")) is False
         assert bridge.servers.endpoints == ()
+
+    run(in_loop, tmp_path, work)
+
+
+def remove(bridge, server):
+    bridge.servers.remove(server.id)
+
+
+def move(bridge, server):
+    bridge.servers.edit(server.model_copy(update={"base_url": "http://127.0.0.1:1/v1"}))
+
+
+def rename(bridge, server):
+    bridge.servers.edit(server.model_copy(update={"title": "Work"}))
+
+
+@pytest.mark.parametrize("change", [remove, move, rename])
+@pytest.mark.parametrize("slow", ["check", "save_key"])
+def test_a_key_that_is_tried_undoes_no_change_of_its_server(in_loop, tmp_path, change, slow):
+    async def work(bridge):
+        async with model_server("a", key="sk-right") as server:
+            mine = endpoint(server, has_key=False)
+            await bridge.servers.saved.use(mine, "a", has_new_key=False)
+            ask, may_answer, is_asked = getattr(bridge.engine.connections, slow), asyncio.Event(), asyncio.Event()
+
+            async def ask_later(*given, **named):
+                is_asked.set()
+                await may_answer.wait()
+                return await ask(*given, **named)
+
+            setattr(bridge.engine.connections, slow, ask_later)
+            bridge.servers.replace_key("mine", KEY, session_only=True)
+            await is_asked.wait()
+            changed = Heard(bridge.servers.endpoints_changed)
+            change(bridge, mine)
+            await until(lambda: changed)
+            servers = bridge.servers.endpoints
+            may_answer.set()
+            await bridge.idle()
+            assert bridge.servers.endpoints == servers
+            assert await bridge.servers.saved.servers_with_keys() == (("mine",) if change is rename else ())
 
     run(in_loop, tmp_path, work)
