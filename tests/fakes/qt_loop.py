@@ -110,3 +110,16 @@ class Bridge:
         self.library.close()
         self.clock.stop()
         await self.engine.close()
+
+
+def held(target: object, name: str) -> tuple[asyncio.Event, asyncio.Event]:
+    """Have this method of an object wait; return what is set once it is called, and what lets it go on."""
+    method, is_called, may_go_on = getattr(target, name), asyncio.Event(), asyncio.Event()
+
+    async def wait_first(*given, **named):
+        is_called.set()
+        await may_go_on.wait()
+        return await method(*given, **named)
+
+    setattr(target, name, wait_first)
+    return is_called, may_go_on

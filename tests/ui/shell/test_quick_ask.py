@@ -9,7 +9,7 @@ from shiboken6 import delete
 
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.desktop_portal import SCREENSHOT, desktop_portal
-from tests.fakes.qt_loop import until
+from tests.fakes.qt_loop import held, until
 from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.desktop.conftest import bus
 from tests.ui.shell.test_side_windows import editor, shown, windows
@@ -205,3 +205,23 @@ def test_the_program_ends_while_the_person_chooses(on_screen, bus):
             assert shown(screen) == []
 
     on_screen(work)
+
+
+def test_the_next_question_may_begin_while_the_one_before_goes_to_the_main_window(on_screen):
+    async def work(screen):
+        window = await ask(screen)
+        await say(window, "How far is the moon?")
+        asked = window.conversation.id
+        is_called, may_go_on = held(window, "save_draft")
+        window.main_requested.emit()
+        await is_called.wait()
+        screen.front.on_started_again(StartRequest(quick_ask=True))
+        await until(lambda: window.conversation.id != asked)
+        await until(lambda: window.page._drafts.is_loaded)
+        QTest.keyClicks(editor(window), "And the sun?")
+        may_go_on.set()
+        await until(lambda: screen.conversation.id == asked)
+        await screen.idle()
+        assert editor(window).toPlainText() == "And the sun?"
+
+    on_screen(work, answers("384,400 km"))

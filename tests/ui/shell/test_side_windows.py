@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit
 
 from desktop_agent.conversation.items import AnswerItem
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.qt_loop import until
+from tests.fakes.qt_loop import held, until
 from tests.fakes.scripted_provider import Turn
 from tests.frame.patience import PATIENCE
 from tests.ui.shell.test_branches import settled
@@ -322,5 +322,27 @@ def test_one_that_is_closed_before_it_shows_anything_keeps_no_conversation_open(
         await until(lambda: not windows(screen))
         await screen.idle()
         await until(lambda: is_closed(screen, first))
+
+    on_screen(work, answers())
+
+
+def test_one_that_is_wanted_again_while_it_is_closed_stays(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        window = await open_beside(screen, screen.conversation.id)
+        QTest.keyClicks(editor(window), "Two")
+        is_called, may_go_on = held(window, "save_draft")
+        window.close()
+        await is_called.wait()
+        screen.desk._desktop.windows.open(screen.conversation.id)
+        may_go_on.set()
+        await screen.idle()
+        assert shown(screen) == [window]
+        assert editor(window).toPlainText() == "Two"
+        # Closed twice, it is closed.
+        window.close()
+        screen.desk._desktop.windows.open(screen.conversation.id)
+        window.close()
+        await until(lambda: not windows(screen))
 
     on_screen(work, answers())

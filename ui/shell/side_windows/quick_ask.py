@@ -99,9 +99,12 @@ class QuickAsk(QObject):
 
     async def _continue_in_main(self, window: ConversationWindow) -> None:
         """Take what is written along."""
+        conversation = window.conversation
         await window.save_draft()
-        self._windows.show_in_main(window.conversation)
-        window.source.new()
+        self._windows.show_in_main(conversation)
+        # Not where the next question was begun meanwhile.
+        if window.conversation is conversation:
+            window.source.new()
 
 
 def _add_button(

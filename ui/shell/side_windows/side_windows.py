@@ -109,6 +109,7 @@ class SideWindows(QObject):
         shown = [id_ for id_, window in self._windows.items() if not window.isHidden()]
         self._startup.state_file.save({_OPEN: " ".join(shown)})
         for window in tuple(self._all):
+            window.hide()
             await self._close(window)
 
     def close_window(self, window: ConversationWindow) -> None:
@@ -123,14 +124,13 @@ class SideWindows(QObject):
         self.close_window(window)
 
     async def _close(self, window: ConversationWindow) -> None:
-        if window not in self._all:
-            return
-        self._all.remove(window)
         self._save_place(window)
         try:
             await window.save_draft()
         finally:
-            self._discard(window)
+            # The person may want it again meanwhile, or have closed it twice.
+            if window in self._all and window.isHidden():
+                self._discard(window)
 
     @Slot()
     def _discard(self, window: ConversationWindow) -> None:
