@@ -277,6 +277,8 @@ class PromptEditing(QObject):
         self._drafts = drafts
         self._tasks = tasks
         self._conversation: OpenConversation | None = None
+        self._wanted = ""
+        """The prompt that was chosen last, which may still be loading."""
         self._edit = PromptEdit(themes, composer)
         self.take = self._edit.take
         """Return the id of the prompt that is being edited and sent, or ""."""
@@ -320,6 +322,7 @@ class PromptEditing(QObject):
         elif conversation.working:
             self._say_why_not()
         else:
+            self._wanted = message_id
             self._tasks.start(self._load(conversation, message_id))
 
     def edit_last(self) -> None:
@@ -343,9 +346,11 @@ class PromptEditing(QObject):
 
     async def _load(self, conversation: OpenConversation, message_id: str) -> None:
         content = await self._library.drafts.content_of(conversation.branches.prompt(message_id))
-        if conversation is not self._conversation:
+        if conversation is not self._conversation or message_id != self._wanted or not self._is_in_view(message_id):
             return
-        if message_id == self._edit.message_id:
+        if conversation.working:
+            self._say_why_not()
+        elif message_id == self._edit.message_id:
             # Asked for twice: what was changed since stays.
             self._composer.editor.setFocus()
             self._transcript.in_place_editor.scroll_to_editor()
@@ -383,8 +388,11 @@ class PromptEditing(QObject):
 
     def _on_branch_changed(self) -> None:
         """Where the prompt is in view no more, it cannot be edited any more."""
-        if self._edit.message_id and self._conversation is not None:
-            try:
-                self._conversation.branches.prompt(self._edit.message_id)
-            except WrongUse:
-                self._edit.leave()
+        if self._edit.message_id and not self._is_in_view(self._edit.message_id):
+            self._edit.leave()
+
+    def _is_in_view(self, message_id: str) -> bool:
+        try:
+            return self._conversation is not None and bool(self._conversation.branches.prompt(message_id))
+        except WrongUse:
+            return False

@@ -1,5 +1,6 @@
 """The search of the sidebar: what is typed goes to the library, and what is chosen to the page."""
 
+import asyncio
 from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -30,11 +31,14 @@ class MessageOpener(QObject):
         self._library = library
         self._tasks = tasks
         self._wanted = ("", "")
+        self._chosen = ""
+        """The message that was chosen last."""
+        self._going = asyncio.Lock()
         library.opened.connect(self._on_opened)
 
     def open(self, conversation_id: str, message_id: str) -> None:
         """Go to this message, unless another conversation is chosen while this one loads."""
-        self._wanted = (conversation_id, message_id)
+        self._wanted, self._chosen = (conversation_id, message_id), message_id
         self._library.open(conversation_id)
         current = self._library.current
         if current is not None and current.id == conversation_id:
@@ -47,7 +51,13 @@ class MessageOpener(QObject):
     def _go_to_wanted(self, conversation: OpenConversation, *, is_read_now: bool) -> None:
         wanted, self._wanted = self._wanted, ("", "")
         if wanted[0] == conversation.id:
-            self._tasks.start(self._go_to(conversation, wanted[1], is_read_now=is_read_now))
+            self._tasks.start(self._go_to_chosen(conversation, wanted[1], is_read_now=is_read_now))
+
+    async def _go_to_chosen(self, conversation: OpenConversation, message_id: str, *, is_read_now: bool) -> None:
+        # One after the other: the one before may bring another branch into view.
+        async with self._going:
+            if message_id == self._chosen:
+                await self._go_to(conversation, message_id, is_read_now=is_read_now)
 
     async def _go_to(self, conversation: OpenConversation, message_id: str, *, is_read_now: bool) -> None:
         if not await conversation.history.load_until(message_id):
@@ -90,7 +100,8 @@ class MessageOpener(QObject):
         self._arrive(conversation, message_id)
 
     def _arrive(self, conversation: OpenConversation, message_id: str) -> None:
-        if self._library.current is conversation and (index := conversation.index_of_message(message_id)) is not None:
+        is_wanted = self._library.current is conversation and message_id == self._chosen
+        if is_wanted and (index := conversation.index_of_message(message_id)) is not None:
             self.arrived.emit(conversation, index)
 
 

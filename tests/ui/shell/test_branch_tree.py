@@ -11,7 +11,7 @@ from desktop_agent.conversation.message_tree import MessageTree
 from desktop_agent.types.conversation_tree import MessageOutline
 from desktop_agent.types.messages import Role
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.qt_loop import until
+from tests.fakes.qt_loop import held, until
 from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.shell.test_branches import run, settled, turns, view
 from tests.ui.shell.test_message_deletion import answer, question
@@ -183,3 +183,22 @@ def test_the_menu_of_a_conversation_opens_its_branches(on_screen):
             dialog(screen).reject()
 
     on_screen(work, *turns("one"))
+
+
+def test_a_conversation_that_is_chosen_while_a_branch_loads_stays(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        await run(screen, "Regenerate")
+        tree = await opened(screen)
+        tree.setCurrentIndex(tree.rows.index(0, 0, tree.rows.index(1, 0)))
+        tree.setFocus()
+        is_called, may_go_on = held(screen.conversation.branches, "show")
+        QTest.keyClick(tree, Qt.Key.Key_Return)
+        await is_called.wait()
+        screen.window.sidebar.new_requested.emit()
+        await until(lambda: screen.conversation.is_empty)
+        may_go_on.set()
+        await screen.idle()
+        assert screen.conversation.is_empty
+
+    on_screen(work, *turns("one", "two"))

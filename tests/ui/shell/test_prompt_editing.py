@@ -11,7 +11,7 @@ from desktop_agent.conversation.items import UserItem
 from desktop_agent.types.errors import Sentence, StorageFailed
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.qt_loop import until
+from tests.fakes.qt_loop import held, until
 from tests.fakes.scripted_provider import Turn, Wait
 from tests.ui.shell.test_branches import commands, run, settled, turns, view
 from tests.ui.shell.test_draft_pictures import png
@@ -478,3 +478,58 @@ def test_the_message_is_found_and_the_editor_is_among_what_assistive_technology_
         assert children[0].child(0).textInterface().text(0, 9) == "alpha"
 
     on_screen(work, *turns("one"))
+
+
+async def asked_to_edit(screen, row):
+    """Choose to edit a prompt, whose pictures take as long to load as it is wanted."""
+    is_called, may_go_on = held(screen.desk.library.drafts, "content_of")
+    commands(screen, row)["Edit"].run()
+    await is_called.wait()
+    return may_go_on
+
+
+def test_the_prompt_that_is_chosen_last_is_edited_although_the_one_before_takes_longer(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        await screen.say("b")
+        load = screen.desk.library.drafts.content_of
+        may_go_on = await asked_to_edit(screen, 0)
+        screen.desk.library.drafts.content_of = load
+        await edit(screen, 2)
+        may_go_on.set()
+        await screen.idle()
+        assert screen.editor.toPlainText() == "b"
+
+    on_screen(work, *turns("one", "two"))
+
+
+def test_a_prompt_that_is_in_view_no_more_when_it_is_loaded_is_not_edited(on_screen):
+    async def work(screen):
+        await screen.say("a")
+        await screen.say("b")
+        may_go_on = await asked_to_edit(screen, 2)
+        commands(screen, 1)["Branch from here"].run()
+        await until(lambda: len(view(screen).row_viewport.rows) == 2)
+        may_go_on.set()
+        await settled(screen)
+        assert bar(screen) is None
+
+    on_screen(work, *turns("one", "two"))
+
+
+def test_a_prompt_that_is_loaded_when_the_model_works_is_not_edited_and_it_is_said(on_screen):
+    gate = asyncio.Event()
+
+    async def work(screen):
+        await screen.say("a")
+        may_go_on = await asked_to_edit(screen, 0)
+        screen.write("b")
+        screen.press("Send")
+        await until(lambda: screen.conversation.working)
+        may_go_on.set()
+        await until(lambda: "still working" in composer(screen)._problems.text())
+        assert bar(screen) is None
+        gate.set()
+        await settled(screen)
+
+    on_screen(work, *turns("one"), Turn(Wait(gate), ContentDelta("two")))

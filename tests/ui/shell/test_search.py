@@ -11,7 +11,7 @@ from desktop_agent.storage.file_lock import FileLock, Holder, host_name, lock_pa
 from desktop_agent.types.blocks import Text, ToolResult, ToolUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.search import SearchHit, SearchPlace
-from tests.fakes.qt_loop import Bridge, Heard, until
+from tests.fakes.qt_loop import Bridge, Heard, held, until
 from tests.fakes.scripted_provider import Turn, Wait
 from ui.shell.search import MessageOpener
 
@@ -213,5 +213,28 @@ def test_where_another_program_writes_it_opens_and_the_branch_stays(in_loop, tmp
         assert (await arrived.next())[1] == 1
         await bridge.close()
         lock.release()
+
+    in_loop(work())
+
+
+def test_the_message_that_is_chosen_last_is_shown_although_the_one_before_takes_longer(in_loop, tmp_path):
+    async def work():
+        bridge = await Bridge.open(tmp_path)
+        record = await branched(bridge)
+        bridge.library.open(record.id)
+        await bridge.idle()
+        opener = MessageOpener(bridge.library, bridge.tasks)
+        arrived = Heard(opener.arrived)
+        is_called, may_go_on = held(bridge.library.current, "show_branch_of")
+        opener.open(record.id, OLD.id)
+        await is_called.wait()
+        opener.open(record.id, NEW.id)
+        await asyncio.sleep(0)
+        may_go_on.set()
+        await bridge.idle()
+        ((conversation, index),) = arrived
+        assert conversation.transcript[index].message_id == NEW.id
+        await bridge.close()
+        assert bridge.errors == []
 
     in_loop(work())

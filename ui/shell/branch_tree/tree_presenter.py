@@ -100,7 +100,8 @@ class BranchTreePresenter(QObject):
         async def show(conversation: OpenConversation) -> None:
             if not entry.is_in_view:
                 await conversation.branches.show(entry.last_id)
-            self.message_wanted.emit(conversation.id, entry.first_id)
+            if conversation is self._conversation:
+                self.message_wanted.emit(conversation.id, entry.first_id)
 
         self._run(show)
 
