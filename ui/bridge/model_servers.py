@@ -190,6 +190,10 @@ class ModelServers(QObject):
         """Return what is known of the server's limits for pictures."""
         return self._connections.picture_limits(endpoint_id or "", model or "")
 
+    def choose(self, endpoint_id: str, model: str) -> None:
+        """Make this the model of new conversations, see SavedServers."""
+        self._tasks.start(self.saved.choose(endpoint_id, model))
+
     def refresh_models(self, *, again: bool = False) -> None:
         """List the models of all servers in use."""
         self._tasks.start(self._refresh_models(again=again))

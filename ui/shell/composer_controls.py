@@ -11,7 +11,6 @@ from desktop_agent.types.policies import When
 from desktop_agent.types.providers import ConversationParameters, Reasoning
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.side_conversation import ConversationSource
-from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.model_servers import ModelGroup, ModelServers
 from ui.bridge.session_controls import RemovedMessage, SessionControls
 from ui.composer.composer import Composer
@@ -42,14 +41,12 @@ class ModelControls(QObject):
         composer: Composer,
         library: ConversationSource,
         servers: ModelServers,
-        tasks: BackgroundTasks,
         parent: QObject,
     ) -> None:
         super().__init__(parent)
         self._library = library
         self._composer = composer
         self._servers = servers
-        self._tasks = tasks
         self._conversation: OpenConversation | None = None
         self._edited_id = ""
         self.picker = ModelPicker(themes)
@@ -113,7 +110,7 @@ class ModelControls(QObject):
         """Use this model from now on, here and in new conversations."""
         if self._conversation is not None:
             self._library.change(self._conversation.id, endpoint_id=endpoint_id, model=model)
-            self._tasks.start(self._servers.saved.choose(endpoint_id, model))
+            self._servers.choose(endpoint_id, model)
 
     @Slot(object)
     def choose_reasoning(self, reasoning: Reasoning | None) -> None:

@@ -5,8 +5,10 @@ import sys
 import pytest
 from PySide6.QtWidgets import QFileDialog, QLabel, QPushButton
 
+from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.local_models import install_server, servers_of, write_model
-from tests.fakes.qt_loop import Heard, until
+from tests.fakes.qt_loop import Heard, held, until
+from tests.fakes.scripted_provider import Turn
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
 
@@ -84,3 +86,28 @@ def test_the_file_dialog_goes_when_it_is_closed(on_screen, tmp_path, monkeypatch
         await screen.idle()
 
     on_screen(work)
+
+
+def test_a_model_is_for_the_conversation_for_which_it_was_run(on_screen, tmp_path, monkeypatch):
+    model = write_model(tmp_path / "home/.lmstudio/models/a/b/tiny-Q8_0.gguf")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("DESKTOP_AGENT_LLAMA_SERVER", install_server(tmp_path))
+
+    async def work(screen):
+        await screen.say("One")
+        other = screen.conversation.id
+        screen.action("New conversation").trigger()
+        await until(lambda: screen.conversation.id != other)
+        await screen.say("Two")
+        wanted = screen.conversation.id
+        is_called, may_go_on = held(screen.engine.connections.local, "start")
+        screen.desk.servers.local.run_file(str(model))
+        await is_called.wait()
+        screen.desk.library.open(other)
+        await until(lambda: screen.conversation.id == other)
+        may_go_on.set()
+        await screen.idle()
+        assert screen.conversation.endpoint_id == "scripted"
+        assert (await screen.engine.record(wanted)).endpoint_id == "local-models"
+
+    on_screen(work, Turn(ContentDelta("a")), Turn(ContentDelta("b")))

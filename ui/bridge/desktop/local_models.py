@@ -21,6 +21,8 @@ class LocalModelRunner(QObject):
     """A LocalState."""
     failed = Signal(object)
     """A Sentence about a choice that did not work."""
+    chosen = Signal()
+    """One is about to be started by `run`."""
     ready = Signal(str, str)
     """Endpoint id and model of one that was started by `run`."""
 
@@ -46,10 +48,12 @@ class LocalModelRunner(QObject):
 
     def run(self, model: LocalModel) -> None:
         """Choose a model and load it."""
+        self.chosen.emit()
         self._tasks.start(self._run(model))
 
     def run_file(self, path: str) -> None:
         """Choose a file and load it."""
+        self.chosen.emit()
         self._tasks.start(self._run_file(Path(path)))
 
     def stop(self) -> None:

@@ -2,24 +2,35 @@
 
 from PySide6.QtCore import QObject, Slot
 
+from ui.bridge.conversation import OpenConversation
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelServers
 from ui.shell.window import MainWindow
 
 
 class LocalModelPresenter(QObject):
-    """Lets the open conversation use a model file as soon as it is ready."""
+    """Lets the conversation for which a model file was run use it as soon as it is ready."""
 
     def __init__(self, window: MainWindow, library: ConversationLibrary, servers: ModelServers) -> None:
         super().__init__(window)
         self._window, self._library, self._servers = window, library, servers
+        self._conversation: OpenConversation | None = None
+        """The one that was open when the person ran it."""
+        servers.local.chosen.connect(self._on_chosen)
         servers.local.ready.connect(self._use)
+
+    @Slot()
+    def _on_chosen(self) -> None:
+        self._conversation = self._library.current
 
     @Slot(str, str)
     def _use(self, endpoint_id: str, model: str) -> None:
-        """Use it in the open conversation, or in a new one after the first screen."""
+        """Use it in its conversation, which may have been left since, or in a new one after the first screen."""
         self._servers.refresh_models()
-        if self._library.current is None or self._window.shows_welcome:
+        current, wanted = self._library.current, self._conversation
+        if current is None or self._window.shows_welcome:
             self._library.new(endpoint_id=endpoint_id, model=model)
-        else:
-            self._window.page.models.choose_model(endpoint_id, model)
+            return
+        self._servers.choose(endpoint_id, model)
+        if wanted is not None and (wanted.id == current.id or wanted.is_stored):
+            self._library.change(wanted.id, endpoint_id=endpoint_id, model=model)
