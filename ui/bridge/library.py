@@ -170,6 +170,8 @@ class ConversationLibrary(QObject):
         """Show an empty conversation; it is saved from its first prompt on, or never where it is `in_memory`."""
         if isinstance(self._wanted, _DemoRequest) and self._wanted.is_starting and endpoint_id is None:
             self._wanted.in_memory = in_memory
+            if self._open is not None:  # what is written in it until then goes along
+                self.replace_shown(self._open.id)
             return
         self._wanted = None
         self._show(self.beside.create(endpoint_id, model, in_memory=in_memory))

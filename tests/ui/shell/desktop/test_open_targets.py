@@ -2,10 +2,11 @@
 
 import os
 
+import pytest
 from PIL import Image as Picture
 
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.qt_loop import until
+from tests.fakes.qt_loop import held, until
 from tests.fakes.scripted_provider import Turn
 from ui.bridge.desktop.links import conversation_link
 from ui.bridge.single_instance import StartRequest
@@ -158,3 +159,24 @@ def test_a_folder_full_of_files_was_not_meant(on_screen, tmp_path):
         assert any("Only the first 20" in words for words in screen.words(screen.banners))
 
     on_screen(work)
+
+
+@pytest.mark.parametrize("target", ["desktop-agent://new?prompt=Hello", "a.txt"])
+def test_what_comes_while_the_demo_starts_goes_to_the_new_conversation(on_screen, tmp_path, target):
+    (tmp_path / "a.txt").write_text("text of a file")
+
+    async def work(screen):
+        await screen.say("One")
+        await until(lambda: screen.desk._desktop)
+        await screen.idle()
+        is_called, may_go_on = held(screen.engine, "new_demo_session")
+        screen.desk.library.new_demo()
+        await is_called.wait()
+        screen.front.on_started_again(StartRequest((target if "://" in target else str(tmp_path / target),)))
+        await until(lambda: composer(screen).draft()[1])
+        may_go_on.set()
+        await screen.idle()
+        assert screen.conversation.is_demo
+        await until(lambda: composer(screen).draft()[1])
+
+    on_screen(work, answers())
