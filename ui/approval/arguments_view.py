@@ -33,8 +33,8 @@ class ArgumentsView(QWidget):
 
     changed = Signal()
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._original: JsonObject = {}
         self._parsed: JsonObject | None = {}

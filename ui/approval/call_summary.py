@@ -38,8 +38,8 @@ class ReasonNote(QFrame):
     trusted = Signal()
     """The person trusts the untrusted content so far."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._icon = QLabel()
         self._text = WrappingLabel()
@@ -104,8 +104,8 @@ _DESCRIPTION_ROWS = (2, 4)
 class ServerDescription(QFrame):
     """What the MCP server says about its tool. Hidden for tools of the program."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._intro = WrappingLabel(kind="small")
         self._text = AutoHeightText(*_DESCRIPTION_ROWS, self.tr("The server's own words"))
@@ -138,8 +138,8 @@ class ServerDescription(QFrame):
 class CallHeader(QWidget):
     """The head of the approval dialog: who asks, the tool and its tags. `beside` stands at its end."""
 
-    def __init__(self, themes: ThemeSource, beside: QWidget, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, beside: QWidget) -> None:
+        super().__init__()
         self._agent = WrappingLabel(kind="muted")
         self._tool = WrappingLabel(kind="heading")
         self._tags = [label() for _ in range(1 + len(Effect))]

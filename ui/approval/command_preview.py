@@ -109,8 +109,8 @@ MAX_VISIBLE_HOSTS = 6
 class CommandView(QWidget):
     """The preview of a command line. `show_command` returns the heading for it."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._line = CodeView(themes, self.tr("Command line"), MAX_LINE_ROWS, MAX_LINE_ROWS)
         self._line.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)

@@ -87,10 +87,8 @@ class DecisionBar(ShortcutBar):
     rules_requested = Signal()
     """The person wants to see the rules that can be made of the call."""
 
-    def __init__(
-        self, themes: ThemeSource, input_delay_ms: int = INPUT_DELAY_MS, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(themes, input_delay_ms, parent)
+    def __init__(self, themes: ThemeSource, input_delay_ms: int = INPUT_DELAY_MS) -> None:
+        super().__init__(themes, input_delay_ms)
         self._edited_input: Callable[[], JsonObject | None] = lambda: None
         self._can_allow = True
         self._has_rules = False
@@ -242,8 +240,8 @@ class RuleChoice(QFrame):
     toggled = Signal(bool)
     """It is shown, or hidden."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self.setProperty("kind", "card")
         self._offers: tuple[RuleOffer, ...] = ()

@@ -47,8 +47,8 @@ class ShrinkingScrollArea(QScrollArea):
     needs_changed = Signal()
     """A part wants another height."""
 
-    def __init__(self, parts: Iterable[QWidget], givers: Sequence[Shrinkable], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, parts: Iterable[QWidget], givers: Sequence[Shrinkable]) -> None:
+        super().__init__()
         self._shrinkables = givers
         self._pending_reveal: list[QWidget] = []
         self._content = _Content()

@@ -183,8 +183,8 @@ class ShortcutBar(QWidget):
 
     input_delay_ended = Signal()
 
-    def __init__(self, themes: ThemeSource, input_delay_ms: int, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, input_delay_ms: int) -> None:
+        super().__init__()
         self._themes = themes
         self._delay_timer = QTimer(self, singleShot=True, interval=input_delay_ms)
         self._delay_timer.timeout.connect(self._refresh)

@@ -220,8 +220,8 @@ def _is_selection_key(event: QKeyEvent) -> bool:
 class ExpandableNote(QWidget):
     """The first sentence of a note, and the rest on demand."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._short = ElidedLabel()
         self._short.setProperty("kind", "muted")
         self._full_text = WrappingLabel(kind="muted")

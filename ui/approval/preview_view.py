@@ -32,8 +32,8 @@ MAX_TOTAL_ROWS = 3 * MAX_LINES
 class TextView(QWidget):
     """The preview of a text or a diff. Each `show_` returns the heading for it."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._view = CodeView(themes, self.tr("Preview of the effect"), MIN_ROWS, MAX_ROWS)
         # Blanks must not push the end of a line out of view.
         self._view.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
@@ -121,8 +121,8 @@ MAX_ADDRESS_ROWS = 6
 class NetworkView(QWidget):
     """The preview of a network request. `show_request` returns the heading for it."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._method = label()
         self._method.setProperty("tag", "risk")
         self._host = WrappingLabel(kind="heading")
@@ -161,8 +161,8 @@ _PREFERRED_SIZE = QSize(480, 320)
 class PictureView(QWidget):
     """The preview of a picture. `show_picture` returns the heading for it."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._canvas = _ImageCanvas()
         self._note = WrappingLabel(kind="muted")
         self._load: _ImageLoad | None = None
@@ -287,8 +287,8 @@ def _decode_image(data: bytes) -> QImage:
 class PreviewView(QWidget):
     """The preview of a call. Hidden where the tool cannot tell its effect beforehand."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._heading = WrappingLabel(kind="strong")
         self._status = WrappingLabel(kind="muted")
         self._status.hide()

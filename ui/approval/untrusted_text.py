@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from PySide6.QtCore import QCoreApplication, QUrl
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QFrame
 
 from desktop_agent.types.lookalikes import find_lookalike
 from desktop_agent.types.providers import is_loopback
@@ -180,8 +180,8 @@ def quote_name(name: str) -> str:
 class ServerTextFrame(QFrame):
     """A frame whose first line, in our words, says whose words it holds."""
 
-    def __init__(self, whose: str, spacing: int = SPACE_S, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, whose: str, spacing: int = SPACE_S) -> None:
+        super().__init__()
         self.setProperty("kind", "card")
         self.setAccessibleName(whose)
         self.column = vbox(
@@ -192,8 +192,8 @@ class ServerTextFrame(QFrame):
 class ServerText(ReadOnlyText):
     """A read-only field for the words of an MCP server, with very long lines folded."""
 
-    def __init__(self, name: str, most_lines: int = 8, parent: QWidget | None = None) -> None:
-        super().__init__("", name, most_lines, parent)
+    def __init__(self, name: str, most_lines: int = 8) -> None:
+        super().__init__("", name, most_lines)
 
     def show_text(self, text: str) -> None:
         """Show another text, folded."""

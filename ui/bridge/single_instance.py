@@ -63,8 +63,8 @@ class SingleInstance(QObject):
     requested = Signal(object)
     """A StartRequest."""
 
-    def __init__(self, folder: Path, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
         self.is_raised = False
         """Whether the first window was reached, and is raised or has taken what it was asked for."""
         self._lock = FileLock(lock_path(folder, "window"), folder)

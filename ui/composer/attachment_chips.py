@@ -37,8 +37,8 @@ class AttachmentChip(QFrame):
 
     removed = Signal()
 
-    def __init__(self, themes: ThemeSource, icon_name: str, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, icon_name: str, name: str) -> None:
+        super().__init__()
         self._themes = themes
         self._icon_name = icon_name
         self._has_picture = False
@@ -155,8 +155,8 @@ class AttachmentRow(QScrollArea):
     problem = Signal(object, object)
     """What is wrong with a picture and what to do about it: two Sentences."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._entries: list[AttachmentEntry] = []
         self._prompt_sources: list[PromptSource] = []
         self._waiting: list[tuple[AttachmentEntry, Coroutine[Any, Any, None]]] = []

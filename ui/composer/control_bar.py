@@ -141,8 +141,8 @@ class SendStopButton(QWidget):
     queue_pressed = Signal()
     stop_requested = Signal()
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._had_focus = False
         self._send = IconButton(themes, "send", self.tr("Send"), "primary")

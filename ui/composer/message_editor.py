@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QMimeData, Signal
 from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QResizeEvent, QTextLayout
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QPlainTextEdit
 
 from ui.style.controls import set_by_name
 from ui.style.theme import SPACE_S, ThemeSource, body_font
@@ -46,8 +46,8 @@ class MessageEditor(QPlainTextEdit):
     """Bytes or a QImage."""
     long_text_inserted = Signal(str)
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._enter_sends = True
         self.show_context_menu: Callable[[QContextMenuEvent], object] | None = None

@@ -26,8 +26,8 @@ class QueuedMessageControls(QWidget):
     edit_pressed = Signal()
     remove_pressed = Signal()
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._is_soon = True
         self._is_folded = False
         self._pictures = label(kind="small")
@@ -122,8 +122,8 @@ MIN_LETTERS = 24
 class QueuedMessageLine(QWidget):
     """Text and controls in one line. Where room is scarce the controls fold, then move below the text."""
 
-    def __init__(self, words: ElidedLabel, controls: QueuedMessageControls, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, words: ElidedLabel, controls: QueuedMessageControls) -> None:
+        super().__init__()
         self._words, self._controls = words, controls
         words.setParent(self)
         controls.setParent(self)
@@ -198,8 +198,8 @@ class QueuedMessageRow(QFrame):
     """By so many positions."""
     navigated = Signal(int)
 
-    def __init__(self, themes: ThemeSource, message: WaitingMessage, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, message: WaitingMessage) -> None:
+        super().__init__()
         self._message = message
         self._editor: SmallTextEdit | None = None
         self._unchanged = ""
@@ -321,8 +321,8 @@ class MessageQueueView(QWidget):
     navigated_out = Signal()
     """Down from the last row."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._messages: tuple[WaitingMessage, ...] = ()
         self._rows: dict[str, QueuedMessageRow] = {}

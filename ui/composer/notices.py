@@ -25,8 +25,8 @@ class ModeRequestBar(QFrame):
     """The mode's name."""
     refused = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._requested_name = ""
         self._request_label = label(wrap=True)
         self._accept_button = button("", lambda: self.accepted.emit(self._requested_name))
@@ -76,8 +76,8 @@ class ContextOverflowNotice(QWidget):
     summary_requested = Signal()
     model_requested = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._words = label(kind="warning", wrap=True)
         # Short: large text in a narrow window leaves no more room, and the sentence above says the rest.
         summarise, choose = self.tr("Summarise older messages"), self.tr("Choose another model")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication, QPoint, Signal
 from PySide6.QtGui import QActionGroup
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QMenu
 
 from desktop_agent.types.providers import (
     Capabilities,
@@ -138,8 +138,8 @@ class ReasoningPicker(CollapsingButton):
     reasoning_chosen = Signal(object)
     """A Reasoning, or None for the model's default."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(themes, parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__(themes)
         self._menu = QMenu(self)
         self._menu.setAccessibleName(self.tr("Reasoning"))
         self._group: QActionGroup | None = None
@@ -210,8 +210,8 @@ PARAMETERS_KEYS = "Ctrl+Shift+P"
 class ParametersButton(CollapsingButton):
     """An icon while every parameter is the default; with text and in the accent colour when one is not."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(themes, parent, has_arrow=False)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__(themes, has_arrow=False)
         self._is_set = False
         self._keys = PARAMETERS_KEYS
         self._words: list[str] = []

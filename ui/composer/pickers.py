@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton
 
 from desktop_agent.types.providers import DEMO_ENDPOINT, DEMO_MODEL, ModelInfo
 from ui.bridge.model_servers import ModelGroup
@@ -140,8 +140,8 @@ class ModelPicker(QToolButton):
     connect_requested = Signal()
     model_file_requested = Signal()
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._groups: Sequence[ModelGroup] = ()
         self._current = ("", "")
@@ -241,8 +241,8 @@ class WorkspacePicker(CollapsingButton):
     folder_chosen = Signal(object, str)
     """A Path or None, and the conversation it is for: another one may have been opened since."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(themes, parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__(themes)
         self._folder: Path | None = None
         self._conversation_id = self._requested_conversation_id = ""
         self._menu = QMenu(self)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QFrame
 
 from ui.composer.attachment_chips import Attachment
 from ui.composer.attachment_items import AttachmentFetch
@@ -18,8 +18,8 @@ class PromptEdit(QFrame):
 
     ended = Signal()
 
-    def __init__(self, themes: ThemeSource, composer: Composer, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, composer: Composer) -> None:
+        super().__init__()
         self._composer = composer
         self._fetches: Sequence[AttachmentFetch] = ()
         self.message_id = ""

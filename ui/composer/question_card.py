@@ -36,8 +36,8 @@ class AnswerChoices(QWidget):
     submitted = Signal()
     """Enter was pressed."""
 
-    def __init__(self, question: QuestionAsked, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, question: QuestionAsked) -> None:
+        super().__init__()
         self._question = question
         self._group = QButtonGroup(self)
         self._group.setExclusive(False)
@@ -146,8 +146,8 @@ class QuestionCard(QFrame):
     draft_returned = Signal(str)
     """The text of an answer that was not given."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._question: QuestionAsked | None = None
         self._choices: AnswerChoices | None = None
         self._keys = QUESTION_KEYS

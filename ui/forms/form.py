@@ -196,8 +196,8 @@ class Form(QWidget):
     changed = Signal(str)
     """The person changed the value of this field."""
 
-    def __init__(self, style: FormStyle = EDITOR, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, style: FormStyle = EDITOR) -> None:
+        super().__init__()
         self._style = style
         self.rows: dict[str, FieldRow] = {}
         self._table = QFormLayout(self) if style.is_title_beside else None

@@ -184,15 +184,9 @@ class CardEditor(EditorFrame):
 
     saved = Signal(object)
 
-    def __init__(
-        self,
-        name: str = "",
-        style: FormStyle = EDITOR,
-        parent: QWidget | None = None,
-        button_names: tuple[str, str] = ("", ""),
-    ) -> None:
+    def __init__(self, name: str = "", style: FormStyle = EDITOR, button_names: tuple[str, str] = ("", "")) -> None:
         """`name` is the accessible name; `button_names` are those of Cancel and Save."""
-        super().__init__(parent)
+        super().__init__()
         self.setAccessibleName(name)
         self.form = Form(style)
         self._warning, self._problem = label(kind="warning", wrap=True), label(kind="error", wrap=True)
@@ -290,8 +284,8 @@ class ItemsForm(QWidget, Generic[T, E]):
     editor_changed = Signal()
     """An editor was opened or closed."""
 
-    def __init__(self, add_text: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, add_text: str) -> None:
+        super().__init__()
         self._items: tuple[T, ...] = ()
         self._tools: tuple[ToolGroup, ...] = ()
         self._editor: E | None = None

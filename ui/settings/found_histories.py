@@ -68,8 +68,8 @@ class FoundHistorySettings(QWidget):
     switched = Signal(str, bool)
     """A program, and whether its conversations are shown and searched."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._programs: Sequence[FoundProgram] = ()
         self._shown: Sequence[str] = ()
         self._boxes: dict[str, QCheckBox] = {}

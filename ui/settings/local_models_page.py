@@ -28,8 +28,8 @@ class LocalModelSettings(QWidget):
     stop_requested = Signal()
     refresh_requested = Signal()
 
-    def __init__(self, themes: ThemeSource, form: Form, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, form: Form) -> None:
+        super().__init__()
         self._rows: list[QWidget] = []
         self._searching = label(self.tr("Looking for model files on this computer…"), "muted", wrap=True)
         self._none = label(

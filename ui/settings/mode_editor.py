@@ -35,8 +35,8 @@ class RuleListEditor(QWidget):
     editing_changed = Signal(bool)
     """Whether one is being written."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.rules: tuple[Rule, ...] = ()
         self._tools: tuple[ToolGroup, ...] = ()
         self._editor: RuleEditor | None = None
@@ -137,9 +137,9 @@ def unused_mode_name(title: str, taken: Iterable[str] = ()) -> str:
 class ModeEditor(CardEditor):
     """`saved` carries the edited Mode."""
 
-    def __init__(self, mode: Mode | None, taken: Iterable[str], parent: QWidget | None = None) -> None:
+    def __init__(self, mode: Mode | None, taken: Iterable[str]) -> None:
         """Start from `mode`. One whose name is not `taken` is edited; otherwise a copy is made."""
-        super().__init__(QCoreApplication.translate("Modes", "Mode being written"), parent=parent)
+        super().__init__(QCoreApplication.translate("Modes", "Mode being written"))
         self._taken = frozenset(taken)
         self.edited_name = "" if mode is None or mode.name in self._taken else mode.name
         """The name of the mode that it changes; "": it makes one."""

@@ -3,7 +3,6 @@
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.permissions import BUILT_IN_MODES, Mode
 from desktop_agent.types.preferences import MAX_MODES
@@ -26,8 +25,8 @@ class ModeCard(Card):
     copy_pressed = Signal()
     remove_pressed = Signal()
 
-    def __init__(self, mode: Mode, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, mode: Mode) -> None:
+        super().__init__()
         title = mode_title(mode)
         self.setAccessibleName(self.tr("Mode {0}").format(title))
         head = hbox(spacing=SPACE_S)
@@ -55,8 +54,8 @@ class ModeCard(Card):
 class ModeSettings(ItemsForm[Mode, ModeEditor]):
     """The page of modes. Answer `changed` with `show_items`."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(self.tr("Add mode…"), parent)
+    def __init__(self) -> None:
+        super().__init__(self.tr("Add mode…"))
         self._empty_note = label(
             self.tr("You have no mode of your own yet. Copy one of those above, or add one."), "muted", wrap=True
         )

@@ -38,8 +38,8 @@ class RuleCard(QFrame):
 
     revoked = Signal()
 
-    def __init__(self, rule: RuleSummary, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, rule: RuleSummary) -> None:
+        super().__init__()
         self.setProperty("kind", "card")
         words = show_hidden(translate_sentence(rule.words))
         question = RemovalQuestion(
@@ -90,8 +90,8 @@ class PermissionDryRun(QWidget):
 
     requested = Signal(str, object)
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._tools = ComboBox()
         self._tools.setAccessibleName(self.tr("Tool"))
@@ -152,8 +152,8 @@ class RuleSettings(QWidget):
 
     revoke_requested = Signal(str)
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._rules: tuple[RuleSummary, ...] = ()
         self._none = label(
             self.tr("No rules stand. Make one with Always allow… when a call is asked about."), "muted", wrap=True
@@ -197,8 +197,8 @@ class AuditLogSettings(QWidget):
     more_requested = Signal()
     export_requested = Signal()
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._entries: tuple[AuditEntry, ...] = ()
         self._none = label(self.tr("No tool was called yet."), "muted")

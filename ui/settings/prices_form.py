@@ -150,8 +150,8 @@ class PriceSettings(QWidget):
     price_changed = Signal(str, str, object)
     """Vendor, model, and a Price with the changed numbers, or None to reset."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._rows = PriceTableModel(self)
         self._filtered = QSortFilterProxyModel(self)

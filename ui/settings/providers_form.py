@@ -34,10 +34,10 @@ from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 class EndpointEditor(CardEditor):
     """`saved` carries the edited Endpoint. Warns before that the key will be lost: it is only for its addresses."""
 
-    def __init__(self, endpoint: Endpoint, parent: QWidget | None = None) -> None:
+    def __init__(self, endpoint: Endpoint) -> None:
         title = endpoint.title
         names = (self.tr("Cancel editing {0}").format(title), self.tr("Save {0}").format(title))
-        super().__init__(style=TABLE, parent=parent, button_names=names)
+        super().__init__(style=TABLE, button_names=names)
         self._endpoint = endpoint
         self._holds_key = False
         self._title = text_line()
@@ -254,8 +254,8 @@ class ProviderSettings(QWidget):
     connect_requested = Signal()
     local_requested = Signal()
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._cards: dict[str, EndpointCard] = {}
         self._endpoints: Sequence[Endpoint] = ()

@@ -9,7 +9,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from PySide6.QtCore import QCoreApplication, Signal
-from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit
 
 from desktop_agent.types.messages import new_id
 from desktop_agent.types.permissions import (
@@ -157,8 +157,8 @@ class RuleEditor(EditorFrame):
 
     saved = Signal(object)
 
-    def __init__(self, before: Rule | None, tools: Sequence[ToolGroup], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, before: Rule | None, tools: Sequence[ToolGroup]) -> None:
+        super().__init__()
         self._before = before
         self._effect = ComboBox()
         self._tools = ToolMenu()

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QWidget
-
 from desktop_agent.types.permissions import Mode
 from desktop_agent.types.schedules import MAX_TITLE, ScheduledPrompt
 from ui.bridge.model_servers import ModelGroup
@@ -23,8 +21,8 @@ _SEPARATOR = "\n"
 class ScheduleEditor(CardEditor):
     """`saved` carries the ScheduledPrompt."""
 
-    def __init__(self, prompt: ScheduledPrompt | None, modes: Sequence[Mode], parent: QWidget | None = None) -> None:
-        super().__init__(self.tr("Scheduled prompt being written"), parent=parent)
+    def __init__(self, prompt: ScheduledPrompt | None, modes: Sequence[Mode]) -> None:
+        super().__init__(self.tr("Scheduled prompt being written"))
         self._before = prompt
         self._timing = TimingEditor()
         self._model = GroupedMenu(_MENU_CHARACTERS, self.tr("{0} (not listed)"))

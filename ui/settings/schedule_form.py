@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.permissions import Mode
 from desktop_agent.types.schedules import ScheduledPrompt
@@ -32,8 +31,8 @@ class ScheduleCard(Card):
     open_pressed = Signal()
     delete_confirmed = Signal()
 
-    def __init__(self, item: ListedSchedule, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, item: ListedSchedule) -> None:
+        super().__init__()
         title = show_hidden(item.prompt.title)
         self.setAccessibleName(self.tr("Scheduled prompt {0}").format(title))
         self._buttons = self._create_buttons(item, title)
@@ -111,8 +110,8 @@ class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
     open_requested = Signal(str)
     """The id of a conversation."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(self.tr("Add scheduled prompt…"), parent)
+    def __init__(self) -> None:
+        super().__init__(self.tr("Add scheduled prompt…"))
         self._modes: tuple[Mode, ...] = ()
         self._models: tuple[ModelGroup, ...] = ()
         empty = self.tr("Nothing is scheduled. A scheduled prompt is sent by itself: once, or again and again.")

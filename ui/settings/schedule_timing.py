@@ -38,8 +38,8 @@ class TimingEditor(QWidget):
 
     changed = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._start = now()
         self._previewed: list[str] = []
         self._kind = menu([(kind, words) for kind, words in zip(_KINDS, self._kind_words(), strict=True)])

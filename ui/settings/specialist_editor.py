@@ -23,8 +23,8 @@ MIN_MODEL_CHARS = 22
 class ModelChoice(QWidget):
     """`model` is what is selected; None: the caller's."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._groups: tuple[ModelGroup, ...] = ()
         self.menu = GroupedMenu(MIN_MODEL_CHARS, self.tr("{0} (not listed)"))
         self.menu.setAccessibleName(self.tr("Model"))
@@ -91,8 +91,8 @@ _LIMITS = ("tokens", "cost", "seconds", "turns")
 class SpecialistEditor(CardEditor):
     """`saved` carries the Specialist. What has no field here (mode, own specialists, reasoning) stays."""
 
-    def __init__(self, specialist: Specialist | None, parent: QWidget | None = None) -> None:
-        super().__init__(self.tr("Specialist being written"), parent=parent)
+    def __init__(self, specialist: Specialist | None) -> None:
+        super().__init__(self.tr("Specialist being written"))
         self._before = specialist
         self._taken: frozenset[str] = frozenset()
         self._model = ModelChoice()

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.policies import Specialist
 from ui.bridge.model_servers import ModelGroup
@@ -24,8 +23,8 @@ class SpecialistCard(Card):
     edit_pressed = Signal()
     remove_pressed = Signal()
 
-    def __init__(self, specialist: Specialist, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, specialist: Specialist) -> None:
+        super().__init__()
         name = specialist.name
         self.setAccessibleName(self.tr("Specialist {0}").format(name))
         head = hbox(spacing=SPACE_S)
@@ -62,8 +61,8 @@ RESERVED_NAMES = ("ask_user", "change_mode")
 class SpecialistSettings(ItemsForm[Specialist, SpecialistEditor]):
     """The page of specialists. Answer `changed` with `show_items`."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(self.tr("Add specialist…"), parent)
+    def __init__(self) -> None:
+        super().__init__(self.tr("Add specialist…"))
         self._models: tuple[ModelGroup, ...] = ()
         self._empty_note = label(self.tr("There is no specialist yet."), "muted")
         words = self.tr(

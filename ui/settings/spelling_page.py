@@ -19,8 +19,8 @@ from ui.style.widgets import WrappedChoice
 class SpellingSettings(QWidget):
     """Has the fields of the section; which languages there are is known when `show_languages` is called."""
 
-    def __init__(self, form: Form, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, form: Form) -> None:
+        super().__init__()
         self._languages = _LanguageBoxes()
         field = SpellingPreferences.model_fields["languages"]
         boxes = self._languages

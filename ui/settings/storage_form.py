@@ -45,8 +45,8 @@ class StorageSettings(QWidget):
     program_requested = Signal(object)
     """The Path of a data folder to start the program with."""
 
-    def __init__(self, themes: ThemeSource, form: QWidget, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, form: QWidget) -> None:
+        super().__init__()
         self._themes = themes
         self._folder = label(wrap=True)
         self._size = label(kind="muted", wrap=True)

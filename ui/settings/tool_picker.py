@@ -27,9 +27,9 @@ def group_title(group: ToolGroup) -> str:
 class GroupedMenu(ComboBox):
     """A menu of choices in groups. One that is unknown now can be selected too, in the words of `missing`."""
 
-    def __init__(self, characters: int, missing: str, parent: QWidget | None = None) -> None:
+    def __init__(self, characters: int, missing: str) -> None:
         """`characters` is the least width."""
-        super().__init__(parent)
+        super().__init__()
         self.missing = missing
         self._rows = QStandardItemModel(self)
         self.setModel(self._rows)
@@ -63,8 +63,8 @@ class GroupedMenu(ComboBox):
 class ToolMenu(GroupedMenu):
     """A menu of every tool, or one; a selected one that is unknown now stays, with a note."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(MIN_TOOL_CHARS, QCoreApplication.translate("Tools", "{0} (not here now)"), parent)
+    def __init__(self) -> None:
+        super().__init__(MIN_TOOL_CHARS, QCoreApplication.translate("Tools", "{0} (not here now)"))
         self._groups: tuple[ToolGroup, ...] = ()
         self.show_tools(())
 
@@ -106,8 +106,8 @@ SEARCH_THRESHOLD = 20
 class ToolChecklist(QWidget):
     """`tools` are the checked names. Names that are unknown now stay in the list, with a note."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._groups: tuple[ToolGroup, ...] = ()
         self._chosen: dict[str, None] = {}
         self._initial: tuple[str, ...] = ()

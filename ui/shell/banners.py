@@ -49,8 +49,8 @@ class BannerArea(QWidget):
     closed = Signal(str)
     """The key of a banner that the person closed or that expired."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._shown: dict[str, BannerFrame] = {}
         self._conversation = ""
@@ -198,8 +198,8 @@ class BannerFrame(QFrame):
 
     close_pressed = Signal()
 
-    def __init__(self, themes: ThemeSource, banner: Banner, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, banner: Banner) -> None:
+        super().__init__()
         self._themes = themes
         self.banner = banner
         self._icon = QLabel()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy
 
 from desktop_agent.conversation.history import ConversationUsage
 from desktop_agent.types.provider_events import Usage
@@ -28,8 +28,8 @@ class UsageMeter(QPushButton):
     usage_requested = Signal()
     """Show the page of usage."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._variants: tuple[str, ...] = ("",)
         self._lines: list[str] = []
         self._room = 0

@@ -43,8 +43,8 @@ class UndoFileList(QTreeWidget):
     chosen = Signal(object, bool)
     """The current file, and whether it is replaced even if it was changed."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._files: tuple[FileRestorePlan, ...] = ()
         self._items: list[QTreeWidgetItem] = []

@@ -80,8 +80,8 @@ class ConversationList(QFrame):
     search_left = Signal()
     """Esc in the search: the focus returns to the conversation."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._current = ""
         self._section: FoundSection | None = None

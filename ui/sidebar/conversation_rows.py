@@ -69,8 +69,8 @@ class ConversationView(QListView):
     end_neared = Signal()
     """The end of what is read is near: more may be there."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self.rows = ConversationModel(self)
         self.marks = RowMarks(self, self.rows)

@@ -23,8 +23,8 @@ class FolderHeader(QWidget):
     dropped = Signal(list, list, object)
     """The ids of conversations and of folders, and that of the folder above, or None."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._folder: Folder | None = None
         self._title = ""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter
-from PySide6.QtWidgets import QListView, QSizePolicy, QStyle, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QListView, QSizePolicy, QStyle, QStyleOptionViewItem
 
 from ui.sidebar.conversation_model import Conversation
 from ui.style.accessibility import ChoiceList, choose_toggled_row
@@ -59,8 +59,8 @@ class FoundSection(ChoiceList):
     """The program whose conversations are wanted; `show_entries` answers."""
     chosen = Signal(str)
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None, now: Callable[[], datetime] = _now) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, now: Callable[[], datetime] = _now) -> None:
+        super().__init__()
         self._now = now
         self._folders: Sequence[FoundFolder] = ()
         self._entries: dict[str, Sequence[Conversation]] = {}

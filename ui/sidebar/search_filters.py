@@ -73,8 +73,8 @@ class SearchFilters(QWidget):
     choices_wanted = Signal()
     """The models and folders to choose from are to be read again."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._chosen = _NONE
         self._choices = SearchChoices()

@@ -18,7 +18,7 @@ from PySide6.QtGui import (
     QTextLayout,
     QTextOption,
 )
-from PySide6.QtWidgets import QListView, QStyle, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QListView, QStyle, QStyleOptionViewItem
 
 from desktop_agent.types.messages import Role
 from desktop_agent.types.search import ConversationHits, MatchRange, SearchHit, SearchPlace, SearchQuery, SearchResults
@@ -187,8 +187,8 @@ class SearchResultsView(ChoiceList):
     left_at_top = Signal()
     escape_pressed = Signal()
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None, now: Callable[[], datetime] = _now) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, now: Callable[[], datetime] = _now) -> None:
+        super().__init__()
         self._now = now
         self._query = SearchQuery()
         self.rows = ResultModel(self)

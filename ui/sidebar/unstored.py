@@ -26,8 +26,8 @@ class UnstoredList(QWidget):
     chosen = Signal(str)
     close_pressed = Signal(str)
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._shown: Sequence[UnstoredRow] = ()
         self._current = ""

@@ -98,8 +98,8 @@ class ChoiceList(QListView):
     Qt deselects a row only where several may be selected, so this is allowed, and keys and clicks select one.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setSelectionMode(QListView.SelectionMode.ExtendedSelection)
 
     def selectionCommand(

@@ -142,9 +142,9 @@ class IconButton(QToolButton):
 class ElidedLabel(QLabel):
     """One line of plain text that ends in an ellipsis when there is no room; the tooltip has all of it."""
 
-    def __init__(self, text: str = "", mode: "Qt.TextElideMode | None" = None, parent: QWidget | None = None) -> None:
+    def __init__(self, text: str = "", mode: "Qt.TextElideMode | None" = None) -> None:
         """Without a `mode` the end is left out."""
-        super().__init__(parent)
+        super().__init__()
         self._whole = ""
         self._mode = mode
         set_by_name(self, textFormat="PlainText")
@@ -183,8 +183,8 @@ class ComboBox(QComboBox):
     Qt's own would change its value, unseen, when a page is scrolled and it comes under the mouse.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setItemDelegate(QStyledItemDelegate(self))
         # Not by the wheel.
         set_by_name(self, focusPolicy="StrongFocus")
@@ -196,8 +196,8 @@ class ComboBox(QComboBox):
 class ClearableField(QLineEdit):
     """A field with a clear button while it has text. Qt's own button has a picture that no theme reaches."""
 
-    def __init__(self, themes: ThemeSource, placeholder: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, placeholder: str = "") -> None:
+        super().__init__()
         self._themes = themes
         self.setPlaceholderText(placeholder)
         self._clear = self.addAction(

@@ -281,20 +281,13 @@ class StickyFoot(QFrame):
 class ScrollColumn(QScrollArea):
     """A scrolling column with its parent's background. Its parts wrap; it never scrolls sideways."""
 
-    def __init__(
-        self,
-        spacing: int,
-        parent: QWidget | None = None,
-        *,
-        trailing: int = 0,
-        most: Callable[[], int] | None = None,
-    ) -> None:
+    def __init__(self, spacing: int, *, trailing: int = 0, most: Callable[[], int] | None = None) -> None:
         """`spacing` pixels are between the parts, and `trailing` ones between them and the scroll bar.
 
         With `most` it is as high as its parts, up to so many pixels, or lower if there is less room; else it has the
         height that it is given.
         """
-        super().__init__(parent)
+        super().__init__()
         self._max_height = most
         self._trailing = trailing
         if most is not None:

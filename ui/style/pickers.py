@@ -287,8 +287,8 @@ class ModePicker(CollapsingButton):
     """A mode's name."""
     request_refused = Signal()
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(themes, parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__(themes)
         self._modes: tuple[Mode, ...] = (DEFAULT_MODE,)
         self._current = DEFAULT_MODE
         self._requested: Mode | None = None

@@ -4,7 +4,7 @@ from math import ceil
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QPlainTextEdit
 
 from ui.style.text import show_hidden
 
@@ -15,9 +15,9 @@ _FRAME_HEIGHT = 12
 class ReadOnlyText(QPlainTextEdit):
     """Plain text of at most `most_lines` visible lines; a longer one scrolls. Hidden characters can be seen."""
 
-    def __init__(self, text: str, name: str, most_lines: int = 6, parent: QWidget | None = None) -> None:
+    def __init__(self, text: str, name: str, most_lines: int = 6) -> None:
         """`name` is the accessible one."""
-        super().__init__(parent)
+        super().__init__()
         self._most_lines = most_lines
         self.setReadOnly(True)
         self.setUndoRedoEnabled(False)

@@ -50,8 +50,8 @@ _KINDS = {
 class StatusLine(QWidget):
     """An icon and a sentence; hidden while there is nothing to say."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._state = Status.IDLE
         self._icon = QLabel()
@@ -208,8 +208,8 @@ def dialect_names() -> dict[Dialect, str]:
 class DialectBox(ComboBox):
     """A combo box of dialects."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setAccessibleName(self.tr("What the server speaks"))
         self.setToolTip(self.tr("What the server speaks"))
         # A long name is cut before it makes the page wider than the window.
@@ -233,8 +233,8 @@ class DialectBox(ComboBox):
 class ModelsField(QLineEdit):
     """Names of models, for a server that does not list any; commas separate them."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setAccessibleName(self.tr("Model, if the server lists none"))
         self.setPlaceholderText(self.tr("Model, if the server lists none"))
 
@@ -251,8 +251,8 @@ class ModelsField(QLineEdit):
 class MirrorsField(QWidget):
     """Further addresses, one a line, and who gets the key."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.editor = QPlainTextEdit(tabChangesFocus=True)
         self.editor.setAccessibleName(self.tr("Further addresses"))
         self.editor.setPlaceholderText("https://mirror.example/v1")

@@ -146,8 +146,8 @@ class ThemeSource(QObject):
 
     changed = Signal()
 
-    def __init__(self, theme: Theme = LIGHT, zoom: int = 100, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: Theme = LIGHT, zoom: int = 100) -> None:
+        super().__init__()
         self._theme = theme
         self._zoom = zoom
         self._reading = ReadingStyle()

@@ -34,9 +34,9 @@ class SmallTextEdit(QPlainTextEdit):
 
     given = Signal()
 
-    def __init__(self, name: str, lines: int, parent: QWidget | None = None) -> None:
+    def __init__(self, name: str, lines: int) -> None:
         """`name` is the accessible name; `lines` is the height."""
-        super().__init__(parent)
+        super().__init__()
         self.setAccessibleName(name)
         self.setTabChangesFocus(True)
         self._lines = lines
@@ -80,8 +80,8 @@ _ICON_ONLY = Qt.ToolButtonStyle.ToolButtonIconOnly
 class CollapsingButton(QToolButton):
     """A quiet button that drops its text and arrow if there is no room; name, description and tooltip stay."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None, *, has_arrow: bool = True) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, *, has_arrow: bool = True) -> None:
+        super().__init__()
         self._themes = themes
         self._has_arrow = has_arrow
         self.setProperty("kind", "quiet")
@@ -287,9 +287,9 @@ class ConfirmBar(QFrame):
     confirmed = Signal()
     declined = Signal()
 
-    def __init__(self, keep: tuple[str, str], confirm: tuple[str, str], parent: QWidget | None = None) -> None:
+    def __init__(self, keep: tuple[str, str], confirm: tuple[str, str]) -> None:
         """Of each button the text and the accessible name."""
-        super().__init__(parent)
+        super().__init__()
         self.setProperty("kind", "banner")
         self.setProperty("level", "notice")
         self._words = label(wrap=True)

@@ -76,8 +76,8 @@ class TranscriptView(QAbstractScrollArea):
     _held_place: MessagePlace | None = None
     _expects_version = False
 
-    def __init__(self, themes: ThemeSource, pictures: ImageFiles, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, pictures: ImageFiles) -> None:
+        super().__init__()
         self._themes = themes
         self._job_queue = JobQueue()
         self._signals = signals = RowSignals(self)

@@ -29,8 +29,8 @@ from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 class ServerRow(QWidget):
     """The base of every row: a title, controls, and a status line."""
 
-    def __init__(self, themes: ThemeSource, title: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, title: str) -> None:
+        super().__init__()
         self._controls = hbox(spacing=SPACE_S)
         self.state_line = StatusLine(themes)
         self.title_label = label(title, "strong")
@@ -127,8 +127,8 @@ class CustomRow(QFrame):
     submitted_for_session = Signal(object, object)
     """The same; the key is to be kept in memory only."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._address = QLineEdit(placeholderText="https://server.example/v1")
         self._address.setAccessibleName(self.tr("Address of the server"))
         self._key = ApiKeyField(self.tr("API key, if the server wants one"), self.tr("API key, if it wants one"))

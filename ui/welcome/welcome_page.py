@@ -59,8 +59,8 @@ class WelcomePage(QScrollArea):
     back_requested = Signal()
     """Back to the conversation that was open."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._local_rows: dict[str, LocalRow] = {}
         self._cloud_rows: dict[str, CloudRow] = {}

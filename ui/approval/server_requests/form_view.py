@@ -31,8 +31,8 @@ _MIN_MENU_CHARS = 12
 class ElicitationForm(RequestView):
     """The message of the server, and its fields below."""
 
-    def __init__(self, request: ElicitationRequest, parent: QWidget | None = None) -> None:
-        super().__init__(SPACE_L, parent, trailing=SPACE_S)
+    def __init__(self, request: ElicitationRequest) -> None:
+        super().__init__(SPACE_L, trailing=SPACE_S)
         self.message_box = ServerText(self.tr("What the server says"))
         self.message_box.show_text(request.message)
         whose = self.tr("The form, in the words of “{0}” (nobody checked them):").format(quote_name(request.server))

@@ -71,10 +71,8 @@ class ServerRequestPage(QWidget):
     answered = Signal(object)
     open_page_requested = Signal(str)
 
-    def __init__(
-        self, themes: ThemeSource, request: McpRequest, input_delay_ms: int, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, request: McpRequest, input_delay_ms: int) -> None:
+        super().__init__()
         self.asked = request
         self.view = _create_view(themes, request)
         self.server = quote_name(request.request.server)

@@ -55,8 +55,8 @@ class UrlElicitationView(RequestView):
     action_row: QWidget
     """The button, to be put below the view where it is always visible."""
 
-    def __init__(self, themes: ThemeSource, request: ElicitationRequest, parent: QWidget | None = None) -> None:
-        super().__init__(SPACE_M, parent, trailing=SPACE_S)
+    def __init__(self, themes: ThemeSource, request: ElicitationRequest) -> None:
+        super().__init__(SPACE_M, trailing=SPACE_S)
         self._themes = themes
         address = parse_address(request.url or "")
         self._address = replace(address, is_safe=address.is_safe and request.may_open_url)
@@ -169,10 +169,8 @@ _MAX_LINES = 14
 class SamplingView(RequestView):
     """A sampling request; with an answer, that comes first."""
 
-    def __init__(
-        self, request: SamplingRequest, answer: SamplingAnswer | None = None, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(SPACE_L, parent, trailing=SPACE_S)
+    def __init__(self, request: SamplingRequest, answer: SamplingAnswer | None = None) -> None:
+        super().__init__(SPACE_L, trailing=SPACE_S)
         about = vbox(spacing=SPACE_XS)
         self.column.addLayout(about)
         facts = describe_model(request) if answer is None else describe_answer(request, answer)

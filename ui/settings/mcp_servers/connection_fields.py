@@ -86,8 +86,8 @@ class OAuthClientFields(QWidget):
 
     changed = Signal()
 
-    def __init__(self, connection: HttpConnection | None, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, connection: HttpConnection | None) -> None:
+        super().__init__()
         self._before = connection.client_id if connection is not None else ""
         self._is_stored = bool(self._before)
         self._is_invalidated = False

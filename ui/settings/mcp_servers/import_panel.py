@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QPlainTextEdit
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import StdioConnection
@@ -29,8 +29,8 @@ class ImportCard(QFrame):
 
     changed = Signal()
 
-    def __init__(self, candidate: ImportCandidate, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, candidate: ImportCandidate) -> None:
+        super().__init__()
         server, title = candidate.server, show_hidden(candidate.server.title)
         self.server_id = server.id
         self._checkbox = QCheckBox(escape_mnemonics(title))
@@ -84,8 +84,8 @@ class ImportPanel(EditorFrame):
     import_requested = Signal(object, object)
     """The ImportPreview and the ids to import."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._preview: ImportPreview | None = None
         self._cards: list[ImportCard] = []
         self._files = vbox(spacing=SPACE_XS)

@@ -78,8 +78,8 @@ class KeyValueRow(QWidget):
     changed = Signal()
     removed = Signal()
 
-    def __init__(self, themes: ThemeSource, words: KeyValueLabels, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, words: KeyValueLabels) -> None:
+        super().__init__()
         self._labels = words
         self._stored_name = ""
         self._is_invalidated = False
@@ -184,8 +184,8 @@ class KeyValueEditor(QWidget):
 
     changed = Signal()
 
-    def __init__(self, themes: ThemeSource, words: KeyValueLabels, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, words: KeyValueLabels) -> None:
+        super().__init__()
         self._themes = themes
         self._labels = words
         self._rows: list[KeyValueRow] = []

@@ -26,8 +26,8 @@ class McpServersForm(QWidget):
     import_started = Signal(object)
     """The ImportPanel that was opened."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self.requests = ServerRequests(self)
         self._servers: tuple[McpServer, ...] = ()

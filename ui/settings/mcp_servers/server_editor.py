@@ -5,7 +5,6 @@ from collections.abc import Collection
 from typing import Literal
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
@@ -29,15 +28,8 @@ class ServerEditor(CardEditor):
     saved = Signal(object, object)
     """The edited McpServer, and new values of its secrets by name."""
 
-    def __init__(
-        self,
-        themes: ThemeSource,
-        kind: ServerKind,
-        server: McpServer | None,
-        taken: Collection[str],
-        parent: QWidget | None = None,
-    ) -> None:
-        super().__init__("", TABLE, parent)
+    def __init__(self, themes: ThemeSource, kind: ServerKind, server: McpServer | None, taken: Collection[str]) -> None:
+        super().__init__("", TABLE)
         self._before = server
         self._taken = taken
         self.server_id = server.id if server is not None else ""

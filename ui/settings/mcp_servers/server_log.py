@@ -222,8 +222,8 @@ LOG_HEIGHT = 220
 class LogPane(QWidget):
     """Follows the end of the log until the person scrolls up, and again from the end on."""
 
-    def __init__(self, themes: ThemeSource, title: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, title: str) -> None:
+        super().__init__()
         self.model = LogModel(self)
         self._is_following = True
         self._dropped = 0

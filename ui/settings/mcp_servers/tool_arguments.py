@@ -161,8 +161,8 @@ MAX_JSON_LENGTH = 20_000
 class ArgumentsPane(QWidget):
     """The arguments of a tool, closed at first. The choice stays when another tool is selected."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._schema: JsonObject = {}
         self._shown: JsonObject | None = None
         self._is_open = self._is_raw = False

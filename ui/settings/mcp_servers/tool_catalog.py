@@ -180,8 +180,8 @@ class ToolsPane(QWidget):
     changed = Signal(object)
     """A function that returns the changed McpServer, given the current one."""
 
-    def __init__(self, themes: ThemeSource, server: McpServer, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, server: McpServer) -> None:
+        super().__init__()
         self._themes = themes
         self._server = server
         self._model = ToolListModel(self)

@@ -34,8 +34,8 @@ class Bar(NamedTuple):
 class UsageChart(QWidget):
     """Bars that the pointer and the arrow keys read one by one; a screen reader is told of each."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self.setProperty("isGraphic", True)
         self._themes = themes
         self._title = ""

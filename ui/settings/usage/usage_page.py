@@ -63,8 +63,8 @@ class UsageSettings(QWidget):
     """By what it is grouped, and the first day as a date or None."""
     export_requested = Signal()
 
-    def __init__(self, themes: ThemeSource, form: QWidget, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource, form: QWidget) -> None:
+        super().__init__()
         self._report = UsageReport("day")
         self._span = _choices(
             self.tr("Time"),

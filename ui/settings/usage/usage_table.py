@@ -4,7 +4,7 @@ from datetime import date
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QScrollArea, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QScrollArea, QTableView
 
 from desktop_agent.types.spending import UsageGrouping, UsageReport, UsageRow
 from ui.settings.usage.usage_text import cache_text, cost_text, row_title, tokens_text
@@ -101,8 +101,8 @@ class UsageTable(QTableView):
     It is as high as its rows and never scrolls: the page does.
     """
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self.rows = UsageTableModel(self)
         self.setModel(self.rows)

@@ -222,8 +222,8 @@ class PictureCanvas(QWidget):
 
     zoomed = Signal()
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, themes: ThemeSource) -> None:
+        super().__init__()
         self._themes = themes
         self._levels: list[QImage] = []
         self._words = ""
