@@ -12,13 +12,13 @@ from typing import Any, Literal, NoReturn
 import simpleeval  # pyright: ignore[reportMissingTypeStubs]  # ships without types
 from pydantic import BaseModel, ConfigDict, Field
 
-from desktop_agent.processes.worker_threads import CancelToken, run_in_thread
+from desktop_agent.processes.worker_threads import CancelToken
 from desktop_agent.tools.commands.powershell_command import run_powershell
 from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.files.change_tools import delete_file, edit_file, move_file, write_file
 from desktop_agent.tools.files.read_tools import list_files, read_file, view_image
 from desktop_agent.tools.files.search_tools import find_files, search_files
-from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool
+from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool, in_thread
 from desktop_agent.tools.web.fetch_page import fetch_page
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import Text
@@ -257,9 +257,6 @@ def calculate() -> Tool[CalculateInput]:
         token.raise_if_cancelled()
         return (Text(text=f"{params.expression.strip()} = {evaluate(params.expression)}"),)
 
-    async def run(params: CalculateInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await run_in_thread(lambda token: work(params, token))
-
     functions = ", ".join(sorted(FUNCTIONS))
     return Tool(
         name="calculate",
@@ -268,7 +265,7 @@ def calculate() -> Tool[CalculateInput]:
             f"the constants pi, e and tau, and the functions {functions}."
         ),
         schema=ModelSchema(CalculateInput),
-        run=run,
+        run=in_thread(work),
         tool_class=ToolClass.READ_ONLY,
         timeout=10.0,
     )

@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from desktop_agent.processes.foreign_code import deep_copy
-from desktop_agent.processes.worker_threads import is_large, iter_json
+from desktop_agent.processes.worker_threads import CancelToken, is_large, iter_json, run_in_thread
 from desktop_agent.types.blocks import Json, JsonObject, Outcome, ResultPart, Text, ToolResult
 from desktop_agent.types.errors import Sentence, ToolFailed, ToolInputInvalid, WrongUse
 from desktop_agent.types.permissions import Subject
@@ -98,6 +98,13 @@ class RunningCall:
     changed: Callable[[FileChanges], None] = _ignore
     spent: Callable[[Usage], None] = _ignore
     is_read_only: bool = False
+
+
+def in_thread(
+    work: Callable[[Input, CancelToken], tuple[ResultPart, ...]],
+) -> Callable[[Input, RunningCall], Awaitable[tuple[ResultPart, ...]]]:
+    """Return what runs a tool's blocking work in a thread."""
+    return lambda params, _call: run_in_thread(lambda token: work(params, token))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from desktop_agent.processes.worker_threads import CancelToken, run_in_thread
 from desktop_agent.tools.files.text_files import NotText, TextFile, decode_text
-from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
+from desktop_agent.tools.tool import ModelSchema, Tool, in_thread
 from desktop_agent.tools.workspace import FolderEntry, Workspace, WorkspacePath
 from desktop_agent.types.blocks import Base64Source, Image, ResultPart, Text, detect_media_type, read_image_size
 from desktop_agent.types.errors import ImageRefused, Sentence, ToolFailed
@@ -71,9 +71,6 @@ def read_file(workspace: Workspace) -> Tool[ReadFileInput]:
         body, note = _excerpt(file, params)
         return (Text(text=body), Text(text=note)) if note else (Text(text=body),)
 
-    async def run(params: ReadFileInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await run_in_thread(lambda token: work(params, token))
-
     return Tool(
         name="read_file",
         description=(
@@ -81,7 +78,7 @@ def read_file(workspace: Workspace) -> Tool[ReadFileInput]:
             "the result says how many lines are left and where to go on."
         ),
         schema=ModelSchema(ReadFileInput),
-        run=run,
+        run=in_thread(work),
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
         subjects=lambda params: path_subjects(workspace, params.path),
@@ -167,9 +164,6 @@ def list_files(workspace: Workspace) -> Tool[ListFilesInput]:
             lines[MAX_ENTRIES:] = [f"[Stopped after {MAX_ENTRIES:,} entries; list a folder inside to see more.]"]
         return (Text(text="\n".join(lines) or "[The folder is empty.]"),)
 
-    async def run(params: ListFilesInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await run_in_thread(lambda token: work(params, token))
-
     return Tool(
         name="list_files",
         description=(
@@ -177,7 +171,7 @@ def list_files(workspace: Workspace) -> Tool[ListFilesInput]:
             "Links are not followed; hidden folders are not entered."
         ),
         schema=ModelSchema(ListFilesInput),
-        run=run,
+        run=in_thread(work),
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
         subjects=lambda params: path_subjects(workspace, params.path),
@@ -256,14 +250,11 @@ def view_image(workspace: Workspace) -> Tool[ViewImageInput]:
         description = f"{place}: {size[0]:,} × {size[1]:,} pixels, {media_type}, {len(data):,} bytes."
         return Text(text=description), Image(source=source, name=place.parts[-1])
 
-    async def run(params: ViewImageInput, _call: RunningCall) -> tuple[ResultPart, ...]:
-        return await run_in_thread(lambda token: work(params, token))
-
     return Tool(
         name="view_image",
         description="Look at a picture of the workspace: PNG, JPEG, GIF or WebP.",
         schema=ModelSchema(ViewImageInput),
-        run=run,
+        run=in_thread(work),
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
         subjects=lambda params: path_subjects(workspace, params.path),

@@ -21,7 +21,7 @@ from desktop_agent.tools.files.search_process import (
     SearchRequest,
     compile_expression,
 )
-from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool
+from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool, in_thread
 from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import Sentence, ToolFailed
@@ -62,14 +62,11 @@ def find_files(workspace: Workspace) -> Tool[FindFilesInput]:
             lines.append("[There are too many files; not all were looked at. Look in a folder inside.]")
         return (Text(text="\n".join(lines) or f"[No file is called “{params.names}”; hidden ones do not count.]"),)
 
-    async def run(params: FindFilesInput, _call: RunningCall) -> tuple[Text, ...]:
-        return await run_in_thread(lambda token: work(params, token))
-
     return Tool(
         name="find_files",
         description="Find files of the workspace by name, the newest first. Hidden files and folders are passed over.",
         schema=ModelSchema(FindFilesInput),
-        run=run,
+        run=in_thread(work),
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
         subjects=lambda params: path_subjects(workspace, params.path),
