@@ -86,7 +86,8 @@ def from_microseconds(value: int) -> datetime:
         return _EPOCH
 
 
-def _moment_or_none(value: int | None) -> datetime | None:
+def moment_or_none(value: int | None) -> datetime | None:
+    """Return the moment of a column that may be empty."""
     return None if value is None else from_microseconds(value)
 
 
@@ -108,14 +109,14 @@ def record_from_row(row: tuple[Any, ...]) -> ConversationRecord:
         row[7],
         bool(row[8]),
         text_or_none(row[9]),
-        _moment_or_none(row[10]),
+        moment_or_none(row[10]),
         read_reasoning(text_or_none(row[11])),
         read_parameters(text_or_none(row[12])),
         read_state(text_or_none(row[13])),
         read_origin(text_or_none(row[14])),
         text_or_none(row[15]),
-        _moment_or_none(row[16]),
-        _moment_or_none(row[17]),
+        moment_or_none(row[16]),
+        moment_or_none(row[17]),
         tuple(text_of(row[18]).split("\n")) if row[18] else (),
     )
 

@@ -5,11 +5,10 @@ A place is no part of what the writer of a conversation holds in memory: it is c
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Unpack
 
 from desktop_agent.storage.connection import RunInDatabase, text_of, text_or_none, transaction
-from desktop_agent.storage.conversation_rows import from_microseconds, now_microseconds, to_microseconds
+from desktop_agent.storage.conversation_rows import moment_or_none, now_microseconds, to_microseconds
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.folders import (
     MAX_FOLDER_DEPTH,
@@ -344,13 +343,9 @@ def _placements(connection: sqlite3.Connection, ids: Iterable[str]) -> list[tupl
         if row is not None:
             tags = connection.execute("SELECT name FROM tags WHERE conversation = ? ORDER BY name", (row[0],))
             names = tuple(text_of(name) for (name,) in tags)
-            placement = Placement(id_, text_or_none(row[1]), _moment(row[2]), _moment(row[3]), names)
+            placement = Placement(id_, text_or_none(row[1]), moment_or_none(row[2]), moment_or_none(row[3]), names)
             placements.append((row[0], placement))
     return placements
-
-
-def _moment(value: int | None) -> datetime | None:
-    return None if value is None else from_microseconds(value)
 
 
 def _change_placements(

@@ -13,7 +13,6 @@ from typing import Any, Literal, TypeVar
 
 from desktop_agent.processes.worker_threads import WorkerThread
 from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, is_damage, text_of
-from desktop_agent.storage.conversation_rows import to_microseconds
 from desktop_agent.storage.folder_rows import conversations_in, read_folders, read_tags
 from desktop_agent.storage.search import outbox
 from desktop_agent.storage.search.found_index import FoundHits, find_hits
@@ -27,7 +26,7 @@ from desktop_agent.storage.search.index_reader import (
     SearchStopped,
 )
 from desktop_agent.storage.search.indexer import Indexer
-from desktop_agent.storage.search.query_plan import is_placed
+from desktop_agent.storage.search.query_plan import is_placed, is_within
 from desktop_agent.storage.search.searchable_text import plain_text
 from desktop_agent.types.folders import folder_paths
 from desktop_agent.types.messages import Role
@@ -227,7 +226,7 @@ def _current_hits(
         id_, title, created_at, updated_at = text_of(row[0]), text_of(row[1]), row[2], row[3]
         # Renamed since it was indexed: the matches are of the older title.
         matches = conversation.title_matches if plain_text(title) == conversation.title else ()
-        if hits or (matches and _is_within(created_at, updated_at, query)):
+        if hits or (matches and is_within(created_at, updated_at, query)):
             count = conversation.count - len(conversation.messages) + len(hits)
             yield conversation.score, ConversationHits(id_, title, matches, hits, count)
 
@@ -235,12 +234,6 @@ def _current_hits(
 def _rows_by_number(connection: DatabaseConnection, select: str, numbers: Sequence[int]) -> dict[int, tuple[Any, ...]]:
     """Return the rest of each row under the number that it begins with. One statement is quicker than one for each."""
     return {row[0]: row[1:] for row in connection.execute(select, (json.dumps(numbers),))}
-
-
-def _is_within(created_at: int, updated_at: int, query: SearchQuery) -> bool:
-    """Return whether the conversation was under way in the time asked for."""
-    is_after = query.since is None or updated_at >= to_microseconds(query.since)
-    return is_after and (query.until is None or created_at < to_microseconds(query.until))
 
 
 def _hit(found: FoundMessage, id_: Any, role: Any, created_at: Any) -> SearchHit:

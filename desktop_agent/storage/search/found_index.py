@@ -17,6 +17,7 @@ from desktop_agent.storage.conversation_rows import to_microseconds
 from desktop_agent.storage.search.index_file import IndexWriter
 from desktop_agent.storage.search.index_reader import FoundConversation, find_in
 from desktop_agent.storage.search.outbox import ConversationRow
+from desktop_agent.storage.search.query_plan import is_within
 from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.search import ConversationHits, SearchHit, SearchQuery
@@ -258,7 +259,7 @@ def _hits_of(
     if row is None or row[0] not in titles:
         return None
     program, id_, index_id, created_at, updated_at = row
-    if not found.messages and not _is_within(created_at, updated_at, query):
+    if not found.messages and not is_within(created_at, updated_at, query):
         return None
     return ConversationHits(
         index_id,
@@ -279,8 +280,3 @@ def _message_hits(connection: sqlite3.Connection, found: FoundConversation) -> I
         snippet = message.snippet
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at)
         yield SearchHit(id_, Role(role), moment, snippet.place, snippet.text, snippet.matches, message.is_note)
-
-
-def _is_within(created_at: int, updated_at: int, query: SearchQuery) -> bool:
-    is_after = query.since is None or updated_at >= to_microseconds(query.since)
-    return is_after and (query.until is None or created_at < to_microseconds(query.until))

@@ -80,6 +80,12 @@ def is_placed(query: SearchQuery) -> bool:
     return query.folder is not None or query.tag is not None or query.program is not None
 
 
+def is_within(created_at: int, updated_at: int, query: SearchQuery) -> bool:
+    """Return whether the conversation was under way in the time asked for."""
+    is_after = query.since is None or updated_at >= to_microseconds(query.since)
+    return is_after and (query.until is None or created_at < to_microseconds(query.until))
+
+
 def message_filter(query: SearchQuery) -> tuple[str, list[Any]]:
     """Return the condition on a message `d` and its conversation `c`, and its values."""
     first, values = conversation_filter(replace(query, model=None))
