@@ -47,12 +47,6 @@ class TreeEntry:
         if message.is_seen or self.kind == "note":
             self.line = self.line or message.line
 
-    @property
-    def main_child(self) -> "TreeEntry | None":
-        """The version that the conversation goes on with: the one in view, or else the newest."""
-        in_view = (child for child in self.children if child.is_in_view)
-        return next(in_view, self.children[-1] if self.children else None)
-
 
 @dataclass(frozen=True, slots=True)
 class Deletion:

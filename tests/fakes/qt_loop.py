@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from desktop_agent.conversation.items import UserItem
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
@@ -75,6 +76,11 @@ class Heard(list):
     def leave(self) -> None:
         """Stop listening."""
         self._signal.disconnect(self._hear)
+
+
+def prompts(conversation):
+    """The texts that the person has sent."""
+    return [item.text for item in conversation.transcript if isinstance(item, UserItem)]
 
 
 class Bridge:

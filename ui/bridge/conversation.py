@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from PySide6.QtCore import QObject, Signal
 
-from desktop_agent.conversation.items import Change, Prepended, ToolCallItem, Updated, UserItem
+from desktop_agent.conversation.items import Change, Prepended, ToolCallItem, Updated
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.storage.records import ConversationChanges
 from desktop_agent.types.blocks import ToolResult
@@ -167,11 +167,6 @@ class OpenConversation(QObject):
     def context_tokens(self, texts: Sequence[str]) -> int:
         """Estimate how many tokens the model reads if these texts are sent now."""
         return self._session.context_size.tokens(texts)
-
-    def last_prompt(self) -> str:
-        """Return the text of the person's last message, or ""."""
-        prompts = [item.text for item in self._session.transcript if isinstance(item, UserItem)]
-        return prompts[-1] if prompts else ""
 
     @property
     def can_resume(self) -> bool:

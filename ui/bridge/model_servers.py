@@ -3,7 +3,6 @@
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
 
 from pydantic import SecretStr
 from PySide6.QtCore import QObject, Signal
@@ -135,8 +134,6 @@ class SavedServers:
         with suppress(KeyringMissing):  # then there is no key in it
             await self._connections.remove_key(endpoint.id)
 
-
-ConnectionState = Literal["busy", "ok", "error", "no_keyring"]
 
 _TYPE_MODEL = Sentence("Check the address. If the server does not list its models, type the name of one.")
 

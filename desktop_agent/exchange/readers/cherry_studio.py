@@ -185,7 +185,6 @@ class _Messages:
         self._limits = limits
         self._parts = blocks
         self._prompts: set[str] = set()
-        self._selected = ""
 
     def add(self, message: dict[str, Any]) -> None:
         """Add the next message. Answers to the same prompt are versions; the selected one, else the first, goes on."""
@@ -205,7 +204,6 @@ class _Messages:
         blocks = [block for part in parts for block in self._blocks(part)]
         if blocks and self.thread.add(Draft(message_id, Role(role), time, None, blocks)):
             self._prompts.add(message_id)
-            self._selected = ""
 
     def _add_answer(
         self, message: dict[str, Any], message_id: str, time: datetime, parts: list[dict[str, Any]]

@@ -43,10 +43,6 @@ class ForeignDatabase:
         self._remaining = limits.file
         self._pause = limits.pause
 
-    def has_table(self, table: str) -> bool:
-        """Return whether there is a table or view of this name."""
-        return bool(self._columns(table))
-
     def select(self, table: str, columns: tuple[str, ...], rest: str = "", *values: object) -> Iterator[Row]:
         """Yield rows with these columns, None for those that the table has not. `rest` is SQL of our own.
 

@@ -13,7 +13,7 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from desktop_agent.types.tool_calls import AllowOnce, DiffPreview, TextPreview
 from tests.fakes.agent_run import call
-from tests.fakes.qt_loop import Bridge, Heard, until
+from tests.fakes.qt_loop import Bridge, Heard, prompts, until
 from tests.fakes.scripted_provider import Turn, Wait
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.history import ConversationHistory
@@ -135,7 +135,7 @@ def test_a_run_is_told_from_its_start_to_its_end(in_loop, tmp_path):
         used, changed = Heard(conversation.usage_changed), Heard(conversation.changed)
         told = []
         conversation.finished.connect(lambda: told.extend(change for group in changed for change in group))
-        assert (conversation.is_empty, conversation.working, conversation.last_prompt()) == (True, False, "")
+        assert (conversation.is_empty, conversation.working, prompts(conversation)) == (True, False, [])
         conversation.send(Message.user("Say hello"))
         assert working == [True]
         assert conversation.working
@@ -148,7 +148,7 @@ def test_a_run_is_told_from_its_start_to_its_end(in_loop, tmp_path):
         # What was said last is on the screen before the end is told.
         assert told[-1] == Updated(1, "state")
         assert [str(each.text) for each in conversation.transcript if isinstance(each, AnswerItem)] == ["Hello"]
-        assert (conversation.title, conversation.last_prompt()) == ("Say hello", "Say hello")
+        assert (conversation.title, prompts(conversation)) == ("Say hello", ["Say hello"])
         await bridge.close()
 
     in_loop(work())

@@ -19,7 +19,7 @@ from desktop_agent.types.policies import QueuedMessage
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, UntrustedSource
 from tests.fakes.agent_run import call
-from tests.fakes.qt_loop import Bridge, Heard, until
+from tests.fakes.qt_loop import Bridge, Heard, prompts, until
 from tests.fakes.scripted_provider import Turn, Wait
 from ui.bridge.drafts import ComposerDraft, Draft, DraftResource
 
@@ -183,7 +183,7 @@ def test_a_message_that_is_ready_only_when_another_one_is_shown_is_sent_all_the_
         await until(lambda: not isValid(left))
         left.send(Message.user("with a picture"))
         await bridge.engine._sessions[id_].wait_idle()
-        assert left.last_prompt() == "with a picture"
+        assert prompts(left)[-1] == "with a picture"
         assert bridge.library.current is not left
 
     run(in_loop, tmp_path, work, Turn(ContentDelta("a")), Turn(ContentDelta("b")))
@@ -445,7 +445,7 @@ def test_a_message_that_waits_is_sent_when_the_person_wants_it(in_loop, tmp_path
         finished = Heard(conversation.finished)
         conversation.continue_run()
         await until(lambda: finished)
-        assert conversation.last_prompt() == "kept"
+        assert prompts(conversation)[-1] == "kept"
 
     run(in_loop, tmp_path, before, Turn(ContentDelta("one")))
     run(in_loop, tmp_path, work, Turn(ContentDelta("two")))

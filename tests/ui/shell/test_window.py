@@ -20,7 +20,7 @@ from desktop_agent.types.messages import Role, now
 from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason, Usage, UsageUpdate
 from tests.fakes.agent_run import call
 from tests.fakes.model_server import endpoint, model_server
-from tests.fakes.qt_loop import until
+from tests.fakes.qt_loop import prompts, until
 from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.window import Screen
 from ui.approval.approval_dialog import ApprovalDialog
@@ -226,7 +226,7 @@ def test_a_failed_answer_is_told_in_place_and_can_be_tried_again(on_screen):
         screen.window.page.transcript.remedy_requested.emit(notice.id, RemedyAction.CONTINUE)
         await until(lambda: screen.answers() == ["now", "more"])
         await until(lambda: not screen.conversation.working)
-        assert screen.conversation.last_prompt() == "Continue."
+        assert prompts(screen.conversation)[-1] == "Continue."
         assert offer not in list(screen.conversation.transcript)
 
     on_screen(work, Turn(QuotaExhausted("empty")), Turn(ContentDelta("now")), Turn(ContentDelta("more")))
@@ -242,7 +242,7 @@ def test_continue_goes_on_with_results_without_saying_anything(on_screen):
         screen.window.page.transcript.remedy_requested.emit(notice.id, notice.action)
         await until(lambda: screen.answers() == ["done"])
         await until(lambda: not screen.conversation.working)
-        assert screen.conversation.last_prompt() == "Hello"
+        assert prompts(screen.conversation)[-1] == "Hello"
         assert screen.provider.requests[-1].messages[-1].role is Role.TOOL
 
     counted = ToolUse(id="1", name="calculate", input={"expression": "6 * 7"})

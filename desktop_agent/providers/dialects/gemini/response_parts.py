@@ -146,8 +146,6 @@ def _chunk_citation(chunk: Any) -> Citation | None:
 
 
 PROVIDER = "gemini"
-# Steps of the server itself; they go back unchanged.
-SERVER_STEPS = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
 
 
 class PartReader:

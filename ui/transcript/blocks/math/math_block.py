@@ -10,7 +10,7 @@ from PySide6.QtGui import QFont, QFontInfo, QFontMetricsF, QPainter
 
 from desktop_agent.markdown.latex import MAX_LATEX_LENGTH, FormulaError
 from ui.style.text import show_hidden
-from ui.transcript.blocks.block import WHOLE_TEXT, Block, PaintContext, TextRange
+from ui.transcript.blocks.block import WHOLE_TEXT, Block, PaintContext
 from ui.transcript.blocks.math.formulas import (
     FormulaRequest,
     MathCallbacks,
@@ -353,11 +353,6 @@ class MathBlock(Block):
         first = min(max(0, start - len(_OPENING)), last)
         rects = source.boxes(first, max(1, min(end - len(_OPENING), last + 1) - first)) if last >= 0 else []
         return [box.translated(self._pad, self._top) for box in rects]
-
-    def paragraph_at(self, offset: int) -> TextRange:
-        """Return the whole text."""
-        del offset
-        return 0, utf16_length(self.plain())
 
     def tooltip_at(self, point: QPoint) -> str:
         """Return the source of a rendered formula."""
