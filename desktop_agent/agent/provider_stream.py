@@ -211,7 +211,6 @@ class _WaitTimer:
         self._emit(AnswerAwaited(self._loop.time() - self._began))
 
     def stop(self) -> None:
-        """Stop reporting."""
         self._timer.cancel()
 
 

@@ -175,8 +175,6 @@ def fit_picture(data: bytes, media_type: MediaType, fit: FitLimits, name: str = 
 
 
 class _FittingWork:
-    """The fitting of one picture."""
-
     def __init__(self, image: "Image", data: bytes, media_type: MediaType, fit: FitLimits, name: str) -> None:
         self._original = image
         self._image = rotate_upright(image) or image

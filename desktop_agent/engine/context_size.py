@@ -50,7 +50,6 @@ class ContextSize:
         return known
 
     def _fixed_tokens(self) -> int:
-        """Return the tokens of instructions and tools."""
         record = self._writer.record
         config = self._setup.config_for(record)
         key = (record.workspace, config.system_prompt)

@@ -245,7 +245,6 @@ class _WorkTime:
         return any(count > handed_on[run_id] for run_id, count in running.items())
 
     def add(self, envelope: Envelope) -> None:
-        """Take in the next event."""
         event, run_id = envelope.event, envelope.run_id
         self._parents[run_id] = envelope.parent_run_id
         match event:

@@ -133,8 +133,6 @@ class _Reader:
 
 
 class _Highlighter(_Reader):
-    """Colours for code."""
-
     def __init__(self) -> None:
         task = "desktop_agent.markdown.code_highlighting:highlight_code"
         super().__init__(task, list[list[tuple[str, str]]], "pygments")

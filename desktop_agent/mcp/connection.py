@@ -208,8 +208,6 @@ async def _watch_messages(
 
 
 class _MessageStream:
-    """A stream of the library."""
-
     def __init__(self, inner: Any, requests: OpenRequests) -> None:
         self._inner = inner
         self._requests = requests

@@ -202,7 +202,6 @@ class _CheckedTransport(httpx2.AsyncBaseTransport):
         return await self._choose_transport(request.url).handle_async_request(request)
 
     async def aclose(self) -> None:
-        """Close all connections."""
         for transport in (self._direct, *self._proxied.values()):
             await transport.aclose()
 

@@ -289,7 +289,6 @@ class _Process:
                 self._socket.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
-        """Kill it, and wait for its end."""
         self.interrupt()
         self._popen.wait()
         for stream in (self.calls, self.frames, self._socket):

@@ -111,7 +111,6 @@ class _Run:
     turns_of_calls: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
 
     def read(self, parent_id: str | None, turn_id: str, event: object) -> None:
-        """Take in a row."""
         self.parent_id = parent_id
         match event:
             case RunStarted(message_id=prompt_id, call_id=call_id, resumed=False):

@@ -311,7 +311,6 @@ class _RowWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is queued."""
         self._connection.executemany(self._insert, self._rows)
         self._rows.clear()
 

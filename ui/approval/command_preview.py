@@ -89,7 +89,6 @@ class _NormalizedLine:
         return start, start + len(query)
 
     def original_position(self, position: int) -> int:
-        """Map a position in the normalized line to the original one."""
         index = bisect_right(self._flat_places, position) - 1
         return self._places[index] + position - self._flat_places[index]
 

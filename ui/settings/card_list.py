@@ -264,7 +264,6 @@ class _UndoBar(QFrame):
         self.hide()
 
     def show_undo(self, words: str, undo: Callable[[], object]) -> None:
-        """Show what was done, and offer to undo it."""
         self._words.setText(words)
         self._undo = undo
         self.show()

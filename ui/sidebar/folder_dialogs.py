@@ -119,11 +119,9 @@ class _PickDialog(QDialog):
         self.panel.set_label(title, hint)
 
     def rows_for(self, typed: str) -> Sequence[ResultRow]:
-        """Return the rows for what was typed."""
         raise NotImplementedError
 
     def choose(self, row: ResultRow) -> None:
-        """Take this row."""
         raise NotImplementedError
 
     def build(self, *buttons: QWidget) -> None:

@@ -176,8 +176,6 @@ def _model(message: object) -> str:
 
 
 class _Messages:
-    """Puts the messages of a topic together."""
-
     def __init__(self, limits: Limits, blocks: dict[str, dict[str, Any]]) -> None:
         self.report = ImportReport()
         self.tree = TreeBuilder(self.report, limits.messages)

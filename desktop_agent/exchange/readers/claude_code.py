@@ -283,7 +283,6 @@ class _BlockReader:
             yield from self._other_blocks(part, kind)
 
     def result(self, part: object, call_id: str) -> ToolResult:
-        """Return the result of a call."""
         content = object_of(part).get("content")
         pieces: list[Any] = [content] if isinstance(content, str) else list_in(part, "content")
         blocks = [block for piece in pieces for block in self._result_parts(piece)]
@@ -340,7 +339,6 @@ class _Session:
 
     @property
     def overview(self) -> Overview:
-        """What is known of the session as a whole."""
         self._overview.title, self._overview.workspace = self._head.best_title, self._head.workspace
         self._overview.title_is_automatic = "custom-title" not in self._head.titles
         self._overview.model = self._head.model

@@ -303,7 +303,6 @@ class _Rollout:
         self._time = datetime.fromtimestamp(0, UTC)
 
     def read_file(self, file: BinaryIO) -> None:
-        """Read all entries."""
         for entry in read_objects(file, self._limits, self.report):
             self._read(entry)
 
@@ -440,7 +439,6 @@ class _Rollout:
                 self.report.omit(Omission.UNKNOWN, text_in(part, "type"))
 
     def _blocks(self, kind: str, item: dict[str, Any]) -> Iterator[Block]:
-        """Yield what an item adds to an answer."""
         call_id = text_in(item, "call_id") or text_in(item, "id")
         match kind:
             case "reasoning":

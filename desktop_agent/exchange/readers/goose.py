@@ -186,8 +186,6 @@ def _read_rows(database: ForeignDatabase, session_id: str) -> tuple[Row | None, 
 
 
 class _Session:
-    """The messages of a session, put together."""
-
     def __init__(self, limits: Limits) -> None:
         self.report = ImportReport()
         self.tree = TreeBuilder(self.report, limits.messages)
@@ -205,7 +203,6 @@ class _Session:
             self.overview.workspace = text_in(entry, "working_dir")
 
     def read(self, message: dict[str, Any]) -> None:
-        """Read the next message."""
         self._count += 1
         time = parse_time(message.get("created")) or datetime.fromtimestamp(0, UTC)
         if object_in(message, "metadata").get("userVisible") is False:

@@ -114,8 +114,6 @@ def _overview(thread: dict[str, Any]) -> Overview:
 
 
 class _Messages:
-    """Puts the messages of a thread together."""
-
     def __init__(self, limits: Limits, overview: Overview) -> None:
         self.report = ImportReport()
         self.tree = TreeBuilder(self.report, limits.messages)
@@ -125,7 +123,6 @@ class _Messages:
         self._count = 0
 
     def add(self, message: dict[str, Any]) -> None:
-        """Add the next message."""
         self._count += 1
         message_id = text_in(message, "id") or f"message-{self._count}"
         time = parse_time(message.get("created_at")) or self._overview.created_at or parse_time(1)

@@ -263,8 +263,6 @@ def _newer_part(part: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Session:
-    """The messages of a session, put together."""
-
     def __init__(self, limits: Limits) -> None:
         self.report = ImportReport()
         self.tree = TreeBuilder(self.report, limits.messages)

@@ -289,8 +289,6 @@ _POOL_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20, 
 
 
 class _ProxyBackend(SocketBackend):
-    """Connects to a proxy."""
-
     async def connect_tcp(self, host: str, port: int, *arguments: Any, **named: Any) -> httpcore.AsyncNetworkStream:
         try:
             return await super().connect_tcp(host, port, *arguments, **named)

@@ -132,7 +132,6 @@ class _SearchOutput:
     end: dict[str, int] | None = None
 
     def add(self, messages: Iterable[SearchMessage]) -> None:
-        """Take messages as they come."""
         for message in messages:
             match message:
                 case ("in", path):

@@ -304,8 +304,6 @@ _MAX_CACHED = 4
 
 @dataclass(frozen=True, slots=True)
 class _PageText:
-    """A page that was read."""
-
     title: str
     address: str
     text: str

@@ -34,8 +34,6 @@ class _Screens(ctypes.Structure):
 
 
 class _Event(ctypes.Structure):
-    """The beginning of each event."""
-
     _fields_ = (("kind", ctypes.c_uint8), ("detail", ctypes.c_uint8), ("sequence", ctypes.c_uint16))
 
 

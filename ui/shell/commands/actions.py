@@ -369,7 +369,6 @@ class WindowActions(QObject):
         self._new_line.show_keys("Shift+Enter" if sends else "Enter")
 
     def _show_keys(self, keys: Mapping[str, str]) -> None:
-        """Show them in the tooltips of the window."""
         page, sidebar = self._window.page, self._window.sidebar
         sidebar.show_keys(keys["new-conversation"], keys["new-unstored-conversation"], keys["search"])
         set_keys_tooltip(page.composer.attach_button, self.tr("Attach files"), keys["attach"])

@@ -321,7 +321,6 @@ class _LineBuilder:
         return spell_out_hidden(line, hidden) if hidden else line
 
     def take(self, token: Token) -> None:
-        """Add one inline token."""
         kind = token.type
         if kind in _OPENS:
             self._depth[_OPENS[kind]] += 1

@@ -57,8 +57,6 @@ _NOTATIONS = [
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Text in one style."""
-
     text: str
     style: int = SpanStyle.PLAIN
     href: str = ""
@@ -201,7 +199,6 @@ class _Writer:
         self._out: list[str] = []
 
     def write(self, runs: list[_Run]) -> str:
-        """Return the Markdown of all runs."""
         runs = [_Run(""), *runs, _Run("")]
         for index in range(1, len(runs) - 1):
             self._turn(runs[index], runs[index - 1], runs[index:])

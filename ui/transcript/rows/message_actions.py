@@ -139,8 +139,6 @@ def copy_name() -> str:
 
 
 class _Commands:
-    """Makes the commands for one message."""
-
     def __init__(self, context: RenderContext, message: _Message) -> None:
         self._signals = context.signals
         self._message = message

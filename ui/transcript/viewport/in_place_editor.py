@@ -149,7 +149,6 @@ class InPlaceEditor(QWidget):
         self._follow_row()
 
     def _follow_row(self) -> None:
-        """Move to where the row is."""
         index = self._find_row()
         if index is None:
             return

@@ -157,7 +157,6 @@ class Slots:
 
     @staticmethod
     def _with_call_id(slot: Slot, item: dict[str, Any]) -> Slot:
-        """Note the item's call id, and return the slot."""
         call_id = item.get("call_id")
         if not slot.call_id and isinstance(call_id, str):
             slot.call_id = call_id
