@@ -66,9 +66,9 @@ def import_picture(data: bytes, name: str = "", *, max_edge: int = MAX_EDGE) -> 
                 raise ImageRefused.unreadable(name) from error
 
 
-async def import_picture_async(data: bytes, name: str = "", *, max_edge: int = MAX_EDGE) -> ImportedPicture:
+async def import_picture_async(data: bytes, name: str = "") -> ImportedPicture:
     """Check and prepare a picture in a worker thread."""
-    return await asyncio.to_thread(import_picture, data, name, max_edge=max_edge)
+    return await asyncio.to_thread(import_picture, data, name)
 
 
 def _prepare(image: "Image", data: bytes, max_edge: int) -> ImportedPicture:

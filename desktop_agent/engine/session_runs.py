@@ -51,7 +51,7 @@ class RunRecorder:
         parent_run_id: str | None = None,
     ) -> None:
         self._writer = writer
-        self._run_id = run_id or new_id()
+        self.run_id = run_id or new_id()
         self._seq = seq
         self._turn_id = turn_id
         self._parent_run_id = parent_run_id
@@ -62,14 +62,10 @@ class RunRecorder:
         """Whether the next process goes on with it: nothing more of it is written here."""
 
     @property
-    def run_id(self) -> str:
-        return self._run_id
-
-    @property
     def run_ids(self) -> tuple[str, ...]:
         """Return the ids of this run and of the runs below it."""
         working = (run_id for nested in self._nested for run_id in nested.run_ids)
-        return (self._run_id, *self._ended_nested_ids, *working)
+        return (self.run_id, *self._ended_nested_ids, *working)
 
     @property
     def finished(self) -> bool:
@@ -93,7 +89,7 @@ class RunRecorder:
         seq = 0
         if not isinstance(event, AnswerAwaited):
             seq = self._seq = self._seq + (len(pieces) or 1)
-        self._writer.write_event(Envelope(seq, self._run_id, self._parent_run_id, self._turn_id, now(), event), pieces)
+        self._writer.write_event(Envelope(seq, self.run_id, self._parent_run_id, self._turn_id, now(), event), pieces)
 
     async def flush(self) -> None:
         """Return when everything so far is durable. Raises StorageFailed."""

@@ -80,17 +80,11 @@ FindChanges = Callable[[str, Mapping[str, Any]], Sequence[tuple[str, Sequence[st
 """Returns the files that a call changes, each with the lines of a diff, given its tool and its arguments."""
 
 
-def no_changes(name: str, arguments: Mapping[str, Any]) -> Sequence[tuple[str, Sequence[str]]]:
-    """Find no changes of files: calls are shown by their arguments."""
-    del name, arguments
-    return ()
-
-
 def write_html(
     tree: ConversationTree,
     write: Callable[[bytes], object],
     read_picture: ReadPicture,
-    find_changes: FindChanges = no_changes,
+    find_changes: FindChanges,
 ) -> None:
     """Write the branch in view as a page. It blocks, and raises ExtraMissing where the Markdown parser is missing."""
     with open_page(read_picture, find_changes) as page:

@@ -51,11 +51,10 @@ class JsonArrayReader:
     Lone surrogates, integers of any size and raw control characters are read as they are; NaN becomes null.
     """
 
-    def __init__(self, read: ReadBytes, name: str = "conversations") -> None:
+    def __init__(self, read: ReadBytes) -> None:
         self.had_bad_bytes = False
         """Whether bytes that are not UTF-8 were replaced by U+FFFD."""
         self._read = read
-        self._name = name
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
         self._json = json.JSONDecoder(strict=False, parse_constant=_no_constant)
         self._text = ""
@@ -97,7 +96,7 @@ class JsonArrayReader:
                 raise ValueError("no colon behind a key")
             self._place += 1
             sign = self._next_sign(_SPACE)
-            if sign == "[" and key == self._name:
+            if sign == "[" and key == "conversations":
                 self._place, self._keeps = self._place + 1, False
                 return members
             if sign in "[{":

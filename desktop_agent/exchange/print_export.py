@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from desktop_agent.exchange.archive import ReadPicture
 from desktop_agent.exchange.branch_view import Speaker, Turn, branch_turns, one_line
-from desktop_agent.exchange.html_export import FindChanges, HtmlPage, no_changes, open_page
+from desktop_agent.exchange.html_export import FindChanges, HtmlPage, open_page
 from desktop_agent.exchange.html_markdown import escape_text
 from desktop_agent.types.blocks import Image
 from desktop_agent.types.conversation_tree import UNTITLED, ConversationTree
@@ -114,7 +114,7 @@ class PrintedPart:
 
 
 def printed_parts(
-    tree: ConversationTree, read_picture: ReadPicture, find_changes: FindChanges = no_changes
+    tree: ConversationTree, read_picture: ReadPicture, find_changes: FindChanges
 ) -> Iterator[PrintedPart]:
     """Yield the branch in view. It blocks, and raises ExtraMissing where the Markdown parser is missing."""
     with open_page(read_picture, find_changes) as page:

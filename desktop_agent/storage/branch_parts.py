@@ -139,17 +139,15 @@ class BranchParts:
         )
 
 
-def load_branch_end(
-    connection: sqlite3.Connection, conversation: int, at_least: int | None, until: int = _END
-) -> BranchPart:
+def load_branch_end(connection: sqlite3.Connection, conversation: int, at_least: int | None) -> BranchPart:
     """Return the end of the branch in view, about `at_least` messages, or all of it.
 
-    It has the row `until` too, if that is on the branch. Raises InconsistentData where a part of it cannot be reached.
+    Raises InconsistentData where a part of it cannot be reached.
     """
     head, count = connection.execute(
         "SELECT head, message_count FROM conversations WHERE number = ?", (conversation,)
     ).fetchone()
-    messages, above = _read_up(connection, conversation, head, count, at_least, until)
+    messages, above = _read_up(connection, conversation, head, count, at_least)
     return BranchPart(messages, above, _load_branch_points(connection, conversation, above, _END))
 
 

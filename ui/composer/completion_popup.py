@@ -81,14 +81,13 @@ class PromptArgumentsDialog(QDialog):
         description: str,
         arguments: Sequence[McpPromptArgument],
         parent: QWidget | None = None,
-        pause_ms: int = COMPLETION_DELAY_MS,
     ) -> None:
         super().__init__(parent)
         self._needed = [argument.name for argument in arguments if argument.required]
         self._form = Form(ARGUMENTS)
         self._completers: dict[str, QCompleter] = {}
         self._completed_name = ""
-        self._completion_timer = QTimer(self, singleShot=True, interval=pause_ms)
+        self._completion_timer = QTimer(self, singleShot=True, interval=COMPLETION_DELAY_MS)
         self._completion_timer.timeout.connect(self._request_completion)
         self._missing = label(kind="small", wrap=True)
         self._insert = button(self.tr("Insert"), self._submit, "primary")

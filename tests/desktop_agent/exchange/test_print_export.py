@@ -25,7 +25,7 @@ def tree(*messages: Message) -> ConversationTree:
 
 
 def parts_of(*messages: Message) -> list[PrintedPart]:
-    return list(printed_parts(tree(*messages), lambda _: None))
+    return list(printed_parts(tree(*messages), lambda _: None, lambda *_: ()))
 
 
 def words_of(html: str) -> str:

@@ -86,7 +86,6 @@ FormatRanges = list[QTextLayout.FormatRange]
 _LEFT = Qt.AlignmentFlag.AlignLeft
 _AUTO = Qt.LayoutDirection.LayoutDirectionAuto
 _WORDS = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
-_NO_WRAP = QTextOption.WrapMode.NoWrap
 _RIGHT_TO_LEFT = re.compile(
     "[\u0590-\u08ff\u200f\u202b\u202e\u2067\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
@@ -101,14 +100,13 @@ _PLACEHOLDER = "\u00a0"
 _SPECIAL = SpanStyle.MATH | SpanStyle.FOOTNOTE | SpanStyle.HIDDEN | SpanStyle.NOTE
 
 
-def _options() -> dict[tuple[bool, Qt.AlignmentFlag], QTextOption]:
-    options: dict[tuple[bool, Qt.AlignmentFlag], QTextOption] = {}
-    for wraps in (True, False):
-        for align in (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight):
-            option = QTextOption(align)
-            option.setTextDirection(_AUTO)
-            option.setWrapMode(_WORDS if wraps else _NO_WRAP)
-            options[wraps, align] = option
+def _options() -> dict[Qt.AlignmentFlag, QTextOption]:
+    options: dict[Qt.AlignmentFlag, QTextOption] = {}
+    for align in (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight):
+        option = QTextOption(align)
+        option.setTextDirection(_AUTO)
+        option.setWrapMode(_WORDS)
+        options[align] = option
     return options
 
 
@@ -143,7 +141,6 @@ class TextLayout:
         step: int,
         *,
         align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
-        wraps: bool = True,
         objects: InlineObjects | None = None,
     ) -> None:
         self.line = line
@@ -160,7 +157,7 @@ class TextLayout:
         self.is_right_to_left = not line.text.isascii() and is_right_to_left(line.text)
         if self.is_right_to_left and align == _LEFT:
             align = Qt.AlignmentFlag.AlignRight
-        layout.setTextOption(_OPTIONS[wraps, align])
+        layout.setTextOption(_OPTIONS[align])
         layout.setCacheEnabled(True)
         self._end_room = _CHIP_PADDING
         if line.spans:

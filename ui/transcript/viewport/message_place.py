@@ -16,7 +16,8 @@ class MessagePlace:
 
     def __init__(self, viewport: RowViewport, index: int) -> None:
         self._viewport = viewport
-        self._index = index
+        self.index = index
+        """The row at which the message begins."""
         self._top = viewport.row_box(index).top()
         self._is_top_visible = 0 <= self._top < viewport.rows.view
         carrier = self._carrier()
@@ -25,18 +26,13 @@ class MessagePlace:
         is_focused = focused >= 0 and carrier_of(viewport.rows.transcript, focused) == carrier
         self._focused_name = key.partition("/")[2] if is_focused else None
 
-    @property
-    def index(self) -> int:
-        """The row at which the message begins."""
-        return self._index
-
     def restore(self, scroller: ScrollController) -> None:
         """Scroll the version that is in view now to where the one before was, and focus in it what had the focus."""
         rows = self._viewport.rows
-        if not 0 <= self._index < rows.count:
+        if not 0 <= self.index < rows.count:
             return
         for _ in range(_MAX_ROUNDS):
-            box = self._viewport.row_box(self._index if self._is_top_visible else self._carrier())
+            box = self._viewport.row_box(self.index if self._is_top_visible else self._carrier())
             moved = box.top() - self._top if self._is_top_visible else box.bottom() - self._bottom
             before = rows.top
             rows.padding += max(0, before + moved - rows.bottom) if self._is_top_visible else 0
@@ -47,8 +43,8 @@ class MessagePlace:
             self._restore_focus(self._focused_name)
 
     def _carrier(self) -> int:
-        carrier = carrier_of(self._viewport.rows.transcript, self._index)
-        return self._index if carrier is None or carrier >= self._viewport.rows.count else carrier
+        carrier = carrier_of(self._viewport.rows.transcript, self.index)
+        return self.index if carrier is None or carrier >= self._viewport.rows.count else carrier
 
     def _restore_focus(self, name: str) -> None:
         carrier = self._carrier()
