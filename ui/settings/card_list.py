@@ -7,7 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from pydantic import ValidationError
 from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from ui.bridge.settings import ToolGroup
 from ui.forms.form import EDITOR, Form, FormStyle
@@ -283,6 +283,8 @@ class ItemsForm(QWidget, Generic[T, E]):
     editor_changed = Signal()
     """An editor was opened or closed."""
 
+    _empty_note: QLabel
+
     def __init__(self, add_text: str) -> None:
         super().__init__()
         self._items: tuple[T, ...] = ()
@@ -313,7 +315,8 @@ class ItemsForm(QWidget, Generic[T, E]):
 
     def _update_buttons(self) -> None:
         """Enable the buttons and show the notes that fit the items and the editor."""
-        raise NotImplementedError
+        self._add.setEnabled(self._editor is None)
+        self._empty_note.setVisible(not self._items and self._editor is None)
 
     def show_items(self, items: Sequence[T]) -> None:
         """Show the person's items; an open editor stays."""

@@ -163,7 +163,3 @@ class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
 
     def _switch(self, prompt: ScheduledPrompt) -> None:
         self.saved.emit(prompt.model_copy(update={"is_on": not prompt.is_on}))
-
-    def _update_buttons(self) -> None:
-        self._add.setEnabled(self._editor is None)
-        self._empty_note.setVisible(not self._items and self._editor is None)

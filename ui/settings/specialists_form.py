@@ -99,7 +99,3 @@ class SpecialistSettings(ItemsForm[Specialist, SpecialistEditor]):
         card.edit_pressed.connect(partial(self.edit, item.name))
         card.remove_pressed.connect(partial(self._remove_specialist, index))
         return card
-
-    def _update_buttons(self) -> None:
-        self._add.setEnabled(self._editor is None)
-        self._empty_note.setVisible(not self._items and self._editor is None)
