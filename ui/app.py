@@ -344,7 +344,7 @@ class AppController:
         self.window.page.branches.deletion.deleted.connect(self._disk.find_deleted_message)
         self._settings.changed.connect(self._on_preferences)
         self._settings_presenter.connect_requested.connect(self.window.show_welcome)
-        self._settings_presenter.about_requested.connect(lambda: self._help.show("about"))
+        self._settings_presenter.about_requested.connect(self._help.show_about)
         self._mcp.settings_requested.connect(lambda: self._settings_presenter.show().show_page("mcp"))
         self._startup.ended.connect(self.end)
         self.window.settings_requested.connect(self._settings_presenter.show)

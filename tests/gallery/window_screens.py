@@ -353,7 +353,7 @@ async def shortcuts(desk: Desk) -> None:
 @scene("licences")
 async def licences(desk: Desk) -> None:
     desk.begin()
-    desk.help.show("licences")
+    desk.help.show_licences()
     lists = desk.window.findChildren(QListView)
     components = next(each for each in lists if each.accessibleName() == "Components")
     await until(lambda: components.model().rowCount() > 0)
@@ -407,26 +407,26 @@ async def demo_empty(desk: Desk) -> None:
 @scene("help-guide")
 async def help_guide(desk: Desk) -> None:
     desk.begin()
-    desk.help.show("guide")
+    desk.help.show_guide()
 
 
 @scene("help-shortcuts")
 async def help_shortcuts(desk: Desk) -> None:
     desk.begin()
-    desk.help.show("shortcuts")
+    desk.help.show_shortcuts()
 
 
 @scene("help-about")
 async def help_about(desk: Desk) -> None:
     desk.begin()
     QCoreApplication.setApplicationVersion("0.1.0")
-    desk.help.show("about")
+    desk.help.show_about()
 
 
 async def show_update(desk: Desk, *, found: bool = True) -> None:
     QCoreApplication.setApplicationVersion("0.1.0")
     desk.updates.source = UpdateSource("https://updates.example.org/newest.json")
-    desk.help.show("about")
+    desk.help.show_about()
     if found:
         release = Release(version="0.2.0", date=date(2026, 12, 1), page="https://example.org/releases/0.2.0")
         await desk.updates._remember(release=release)

@@ -29,7 +29,7 @@ from ui.style.theme import ThemeSource
 
 if TYPE_CHECKING:
     from ui.settings.settings_dialog import SettingsDialog
-    from ui.shell.commands.help_dialog import HelpDialog, Page
+    from ui.shell.commands.help_dialog import HelpDialog
     from ui.shell.exchange import ExchangePresenter
 
 
@@ -54,13 +54,21 @@ class HelpPresenter(QObject):
         self._window = window
         self._dialog: HelpDialog | None = None
 
-    def show(self, page: "Page") -> None:
-        """Show a page of the help."""
-        dialog = self._open_dialog()
-        dialog.show()
-        dialog.raise_()
-        dialog.activateWindow()
-        dialog.turn_to(page)
+    def show_guide(self) -> None:
+        """Show the guide."""
+        self._open_dialog().turn_to("guide")
+
+    def show_shortcuts(self) -> None:
+        """Show all actions that have shortcuts."""
+        self._open_dialog().turn_to("shortcuts")
+
+    def show_about(self) -> None:
+        """Show the version, the licence and the data folder."""
+        self._open_dialog().turn_to("about")
+
+    def show_licences(self) -> None:
+        """Show the components and their licences."""
+        self._open_dialog().turn_to("licences")
 
     def close(self) -> None:
         """Stop the workers that render the guide, and ask nobody for updates any more: the program ends."""
@@ -76,6 +84,9 @@ class HelpPresenter(QObject):
             self._dialog = HelpDialog(
                 self._themes, self._pictures, self._data_folder, self._tasks, self._updates, self._window
             )
+        self._dialog.show()
+        self._dialog.raise_()
+        self._dialog.activateWindow()
         return self._dialog
 
 
@@ -328,14 +339,14 @@ class WindowActions(QObject):
 
     def _add_help(self, help_: HelpPresenter) -> tuple[WindowAction, WindowAction]:
         add, other_words = self._add, self.tr("guide manual introduction how to")
-        open_help = add("help/guide", "help", self.tr("Help"), "F1", lambda: help_.show("guide"), other_words)
+        open_help = add("help/guide", "help", self.tr("Help"), "F1", help_.show_guide, other_words)
         other_words, text = self.tr("keys hotkeys bindings"), self.tr("Keyboard shortcuts")
-        shortcuts = add("help/guide", "shortcuts", text, None, lambda: help_.show("shortcuts"), other_words)
+        shortcuts = add("help/guide", "shortcuts", text, None, help_.show_shortcuts, other_words)
         other_words, text = self.tr("version licence program data folder"), self.tr("About Desktop Agent")
-        about = add("help/about", "about", text, None, lambda: help_.show("about"), other_words)
+        about = add("help/about", "about", text, None, help_.show_about, other_words)
         about.setMenuRole(QAction.MenuRole.AboutRole)
         other_words = self.tr("license components libraries open source sbom")
-        add("help/about", "licences", self.tr("Licences"), None, lambda: help_.show("licences"), other_words)
+        add("help/about", "licences", self.tr("Licences"), None, help_.show_licences, other_words)
         return open_help, shortcuts
 
     def _has_conversation(self) -> bool:
