@@ -18,7 +18,7 @@ from desktop_agent.tools.commands.run_command import run_command
 from desktop_agent.tools.files.change_tools import delete_file, edit_file, move_file, write_file
 from desktop_agent.tools.files.read_tools import list_files, read_file, view_image
 from desktop_agent.tools.files.search_tools import find_files, search_files
-from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool, in_thread
+from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool, run_tool_in_thread
 from desktop_agent.tools.web.fetch_page import fetch_page
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import Text
@@ -265,7 +265,7 @@ def calculate() -> Tool[CalculateInput]:
             f"the constants pi, e and tau, and the functions {functions}."
         ),
         schema=ModelSchema(CalculateInput),
-        run=in_thread(work),
+        run=run_tool_in_thread(work),
         tool_class=ToolClass.READ_ONLY,
         timeout=10.0,
     )

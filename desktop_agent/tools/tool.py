@@ -100,7 +100,7 @@ class RunningCall:
     is_read_only: bool = False
 
 
-def in_thread(
+def run_tool_in_thread(
     work: Callable[[Input, CancelToken], tuple[ResultPart, ...]],
 ) -> Callable[[Input, RunningCall], Awaitable[tuple[ResultPart, ...]]]:
     """Return what runs a tool's blocking work in a thread."""

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from desktop_agent.processes.worker_threads import CancelToken, run_in_thread
 from desktop_agent.tools.files.text_files import NotText, TextFile, decode_text
-from desktop_agent.tools.tool import ModelSchema, Tool, in_thread
+from desktop_agent.tools.tool import ModelSchema, Tool, run_tool_in_thread
 from desktop_agent.tools.workspace import FolderEntry, Workspace, WorkspacePath
 from desktop_agent.types.blocks import Base64Source, Image, ResultPart, Text, detect_media_type, read_image_size
 from desktop_agent.types.errors import ImageRefused, Sentence, ToolFailed
@@ -78,7 +78,7 @@ def read_file(workspace: Workspace) -> Tool[ReadFileInput]:
             "the result says how many lines are left and where to go on."
         ),
         schema=ModelSchema(ReadFileInput),
-        run=in_thread(work),
+        run=run_tool_in_thread(work),
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
         subjects=lambda params: path_subjects(workspace, params.path),
@@ -171,7 +171,7 @@ def list_files(workspace: Workspace) -> Tool[ListFilesInput]:
             "Links are not followed; hidden folders are not entered."
         ),
         schema=ModelSchema(ListFilesInput),
-        run=in_thread(work),
+        run=run_tool_in_thread(work),
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
         subjects=lambda params: path_subjects(workspace, params.path),
@@ -254,7 +254,7 @@ def view_image(workspace: Workspace) -> Tool[ViewImageInput]:
         name="view_image",
         description="Look at a picture of the workspace: PNG, JPEG, GIF or WebP.",
         schema=ModelSchema(ViewImageInput),
-        run=in_thread(work),
+        run=run_tool_in_thread(work),
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
         subjects=lambda params: path_subjects(workspace, params.path),

@@ -21,7 +21,7 @@ from desktop_agent.tools.files.search_process import (
     SearchRequest,
     compile_expression,
 )
-from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool, in_thread
+from desktop_agent.tools.tool import ModelSchema, RunningCall, Tool, run_tool_in_thread
 from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import Sentence, ToolFailed
@@ -66,7 +66,7 @@ def find_files(workspace: Workspace) -> Tool[FindFilesInput]:
         name="find_files",
         description="Find files of the workspace by name, the newest first. Hidden files and folders are passed over.",
         schema=ModelSchema(FindFilesInput),
-        run=in_thread(work),
+        run=run_tool_in_thread(work),
         tool_class=ToolClass.READ_ONLY,
         effects=frozenset({Effect.READ}),
         subjects=lambda params: path_subjects(workspace, params.path),
