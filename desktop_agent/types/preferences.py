@@ -363,7 +363,8 @@ class StoragePreferences(_Section):
         default="",
         max_length=4096,
         title="Folder for backups",
-        description="On another disk they outlive this one. Empty is the folder “backups” in the data folder.",
+        description="On another disk they outlive this one. If this is empty, they are in the folder “backups” in the "
+        "data folder.",
     )
 
 

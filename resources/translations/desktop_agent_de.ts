@@ -3856,7 +3856,7 @@ Aufwärts zu: {1}</translation>
         <translation>Ordner für Sicherungen</translation>
     </message>
     <message>
-        <source>On another disk they outlive this one. Empty is the folder “backups” in the data folder.</source>
+        <source>On another disk they outlive this one. If this is empty, they are in the folder “backups” in the data folder.</source>
         <translation>Auf einem anderen Datenträger überstehen sie einen Ausfall von diesem. Bleibt das Feld leer, gilt der Ordner „backups“ im Datenordner.</translation>
     </message>
     <message>

@@ -3856,7 +3856,7 @@ Go up to: {1}</source>
         <translation>备份文件夹</translation>
     </message>
     <message>
-        <source>On another disk they outlive this one. Empty is the folder “backups” in the data folder.</source>
+        <source>On another disk they outlive this one. If this is empty, they are in the folder “backups” in the data folder.</source>
         <translation>放在另一块磁盘上更为安全。留空则为数据文件夹中的“backups”文件夹。</translation>
     </message>
     <message>

@@ -64,7 +64,9 @@ async def storage_page(desk: Desk) -> StorageSettings:
     page = desk.settings.show().storage
     await until(lambda: page._backups.count() == 2)
     page.offer_program(desk.engine.folder)
-    page.show_done(Sentence("Compacted: 120.4 MB before, 31.0 MB now."), went_well=True)
+    page.show_done(
+        Sentence("Compacted: {before} before, {after} now.", {"before": "120.4 MB", "after": "31.0 MB"}), went_well=True
+    )
     await asyncio.sleep(0.3)
     return page
 

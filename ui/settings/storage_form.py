@@ -299,9 +299,8 @@ class _MigrationCopies(QWidget):
         written = self.tr("Written by version {0}").format(copy.program)
         if not copy.program:
             written = self.tr("Written by an earlier version, in its format {0}").format(copy.schema)
-        words = (
-            f"{written}. {exact_date(copy.created_at, now())}. {_counts_text(copy.counts)}. {format_bytes(copy.size)}"
-        )
+        facts = (written, exact_date(copy.created_at, now()), _counts_text(copy.counts), format_bytes(copy.size))
+        words = " · ".join(facts)
         open_ = button(self.tr("Open in a new folder…"), lambda: self._choose(copy), name=written)
         delete = button(self.tr("Delete…"), lambda: self.deleted.emit(copy.path), name=self.tr("Delete this copy"))
         vbox(label(words, wrap=True), FlowRows((open_, delete)), parent=row, spacing=SPACE_S, margins=0)
