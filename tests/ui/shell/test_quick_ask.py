@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QDialog
+from PySide6.QtWidgets import QAbstractButton, QDialog
 from shiboken6 import delete
 
 from desktop_agent.types.provider_events import ContentDelta
@@ -15,6 +15,7 @@ from tests.ui.bridge.desktop.conftest import bus
 from tests.ui.shell.test_side_windows import editor, shown, windows
 from ui.bridge.desktop import screenshot
 from ui.bridge.single_instance import StartRequest
+from ui.shell.side_windows import quick_ask
 
 __all__ = ["bus"]
 
@@ -180,14 +181,20 @@ def test_a_dialog_may_close_while_the_screen_is_taken(on_screen, bus, monkeypatc
     monkeypatch.setattr(screenshot, "keys_kind", lambda: "x11")
 
     async def work(screen):
-        with desktop_portal(bus):
-            window = await ask(screen)
+        async def take_while_a_dialog_closes(grab):
+            assert shown(screen) == []
             dialog = QDialog(screen.window)
-            QTest.keyClick(editor(window), Qt.Key.Key_S, CTRL_SHIFT)
-            await until(lambda: shown(screen) == [])
             dialog.show()
             dialog.screen()
             delete(dialog)
+            return await screenshot.take_screenshot(grab)
+
+        monkeypatch.setattr(quick_ask, "take_screenshot", take_while_a_dialog_closes)
+        with desktop_portal(bus):
+            window = await ask(screen)
+            buttons = window.findChildren(QAbstractButton)
+            next(button for button in buttons if button.accessibleName() == "Attach a screenshot").click()
+            await until(lambda: window.page.composer.attachments.pictures)
             await until(lambda: shown(screen) == [window])
         await screen.idle()
 
