@@ -1,6 +1,7 @@
 """Usage: its page in the settings, and the banners about budgets."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 
@@ -8,16 +9,18 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.spending import BudgetState
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.settings import UsageReports
-from ui.settings.usage.usage_page import UsageSettings
 from ui.settings.usage.usage_text import budget_figures, budget_title
 from ui.shell.attachments import FileSaver
 from ui.shell.banners import Banner, BannerArea, BannerButton
+
+if TYPE_CHECKING:
+    from ui.settings.usage.usage_page import UsageSettings
 
 
 class UsagePresenter(QObject):
     """Shows what was used, and exports it."""
 
-    def __init__(self, page: UsageSettings, reports: UsageReports, tasks: BackgroundTasks) -> None:
+    def __init__(self, page: "UsageSettings", reports: UsageReports, tasks: BackgroundTasks) -> None:
         super().__init__(page)
         self._page = page
         self._reports = reports
