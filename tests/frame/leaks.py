@@ -38,7 +38,7 @@ ALLOWED_QT_MESSAGES: tuple[tuple[str, str], ...] = (
 )
 
 LOOPS = weakref.WeakSet[asyncio.AbstractEventLoop]()
-"""All event loops that were made since `Watch.install` and are still there."""
+"""The event loops that are open, or were closed by the test of the moment."""
 
 _COMPLAINTS = {
     QtMsgType.QtWarningMsg: "warning",
@@ -214,7 +214,8 @@ class Before:
 
     @classmethod
     def now(cls) -> "Before":
-        """Look."""
+        """Look. A loop that is closed gets no more tasks, and for each loop all tasks are gone through."""
+        LOOPS.difference_update([loop for loop in LOOPS if loop.is_closed()])
         return cls(all_unfinished_tasks(), other_threads(), child_processes(), open_files(), windows())
 
     def new_threads(self) -> list[str]:
@@ -308,12 +309,20 @@ MANY = 3_000
 
 
 def tidy() -> None:
-    """Delete what waits for deletion, and what only circles keep alive."""
-    if QCoreApplication.instance() is not None:
+    """Delete what belongs to the application, what waits for deletion, and what only circles keep alive."""
+    if (app := QCoreApplication.instance()) is not None:
+        delete_children(app)
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
     gc.collect()
     if len(gc.get_objects()) > MANY:
         gc.freeze()
+
+
+def delete_children(app: QCoreApplication) -> None:
+    """Delete our objects that live as long as the application: with them lives all of a window that was closed."""
+    for child in app.children():
+        if type(child).__module__.startswith("ui."):
+            child.deleteLater()
 
 
 @pytest.fixture(autouse=True)

@@ -13,15 +13,17 @@ from tests.frame.patience import PATIENCE
 ROOT = Path(__file__).parents[2]
 
 FAULTS = """
-import asyncio, os, socket, subprocess, sys, threading, time, warnings
+import asyncio, os, socket, subprocess, sys, threading, time, warnings, weakref
 import pytest
 import qasync
 from PySide6.QtCore import QObject, QTimer, Signal, qWarning, QCoreApplication
 from PySide6.QtWidgets import QLabel, QApplication
 from tests.frame import leaks
+from ui.bridge.event_loop import FrameClock
 
 leaks.GRACE = 0.2  # what is not gone by then is not gone after two seconds either
 KEPT = []
+GONE = []
 
 
 def test_clean(qtbot):
@@ -40,6 +42,15 @@ async def test_clean_async():
 def test_clean_again_with_a_server():
     with socket.create_server(("127.0.0.1", 0)):
         pass
+
+
+def test_something_lives_as_long_as_the_application(qapp):
+    clock = FrameClock(qapp)
+    GONE.append(weakref.ref(clock))
+
+
+def test_it_is_gone_with_its_test():
+    assert GONE[0]() is None
 
 
 def test_warning():
