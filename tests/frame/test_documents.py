@@ -21,12 +21,19 @@ DOCUMENTS = (
 )
 MODULE = re.compile(r"`((?:desktop_agent|ui)(?:\.\w+)+)`")
 FILE = re.compile(r"`((?:desktop_agent|ui|tests|packaging|docs|resources)/[\w/.-]+)`")
+PLACED = re.compile(r"`(\w+)`,? in `((?:desktop_agent|ui)(?:\.\w+)+)`")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
 
 
 def exists_as_module(name: str) -> bool:
     path = ROOT / name.replace(".", "/")
     return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+
+
+def source_of(name: str) -> str:
+    path = ROOT / name.replace(".", "/")
+    files = [path.with_suffix(".py")] if path.with_suffix(".py").is_file() else sorted(path.glob("**/*.py"))
+    return "".join(file.read_text(encoding="utf-8") for file in files)
 
 
 def named_modules(text: str) -> set[str]:
@@ -40,6 +47,12 @@ def test_named_modules_files_and_links_exist(document: str) -> None:
     assert [name for name in sorted(named_modules(text)) if not exists_as_module(name)] == []
     assert [name for name in FILE.findall(text) if not (ROOT / name).exists()] == []
     assert [name for name in LINK.findall(text) if not (path.parent / name).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_a_name_stands_in_the_module_that_is_said_to_have_it(document: str) -> None:
+    placed = PLACED.findall((ROOT / document).read_text(encoding="utf-8"))
+    assert [pair for pair in placed if not re.search(rf"\b{pair[0]}\b", source_of(pair[1]))] == []
 
 
 def test_the_reader_of_names_reads() -> None:
