@@ -152,7 +152,8 @@ def create_conversation(
     sql = f"INSERT INTO conversations ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608  names come from the store itself
     with transaction(connection):
         connection.execute(sql, (id_, at, at, *values.values()))
-    return load_record(connection, id_)
+        # Within: where it cannot be read, nothing was made, and the next attempt makes it.
+        return load_record(connection, id_)
 
 
 def update_conversation(connection: sqlite3.Connection, number: int, changes: ConversationChanges) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from desktop_agent.storage import conversation_rows
 from desktop_agent.storage.conversation_locks import ConversationLocks
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.records import ConversationState
@@ -613,3 +615,20 @@ async def test_what_can_never_be_written_is_logged_without_its_words(
         await journal_queue.close()
     assert "ValueError" in caplog.text
     assert "sk-secret" not in caplog.text
+
+
+async def test_a_conversation_that_cannot_be_read_when_it_was_made_is_kept_by_the_next_attempt(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        refused = sqlite3.OperationalError("disk I/O error")
+        refused.sqlite_errorcode = sqlite3.SQLITE_IOERR_READ
+        raise refused
+
+    with monkeypatch.context() as patch:
+        patch.setattr(conversation_rows, "load_record", refuse)
+        await kept.journal_queue.commit(Message.user("one"))
+        assert kept.trouble != []
+    await kept.journal_queue.flush()
+    assert await kept.messages() == ["one"]
+    assert kept.trouble[-1] is None
