@@ -14,6 +14,7 @@ from desktop_agent.api.caller_tools import SubmittedResults, validate_results
 from desktop_agent.api.run_events import RunEvents
 from desktop_agent.conversation.history import unanswered_calls
 from desktop_agent.processes.foreign_code import deep_copy, validate_message, validate_messages
+from desktop_agent.processes.worker_threads import runs_to_its_end
 from desktop_agent.types.blocks import Image, JsonObject, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import Envelope, Event, RunFinished, RunStarted
 from desktop_agent.types.errors import AgentError, WrongUse
@@ -277,9 +278,7 @@ class ConversationRunner:
         self.opened_session.steer(message, when, expected_turn)
 
     def change_initial_options(self, **changes: Unpack[OptionValues]) -> None:
-        """Change the options before the session is opened. Raises WrongUse for what does not fit together, and once the
-        conversation is closed.
-        """
+        """Change the options before the session is opened. Raises WrongUse for what does not fit, and when closed."""
         self._require_open()
         self.initial_options = self.initial_options.with_values(**changes)
 
@@ -349,6 +348,7 @@ class ConversationRunner:
         if self.run is not None:
             self.run = self.run.ended_copy()
 
+    @runs_to_its_end
     async def aclose(self) -> None:
         """Stop, and close what was opened. Idempotent."""
         self.interrupt()

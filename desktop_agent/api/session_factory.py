@@ -5,11 +5,13 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from desktop_agent.agent.run import STOP_GRACE
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_controls import SessionSetup
 from desktop_agent.engine.session_opening import in_memory_session
 from desktop_agent.permissions.approvals import Approval, ApprovalBroker
 from desktop_agent.processes.foreign_code import Fault, call_foreign
+from desktop_agent.processes.worker_threads import runs_to_its_end
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.provider import Failover, Provider, make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
@@ -49,11 +51,12 @@ class ApprovalResponder:
             self._tasks[event.approval_id].cancel()
 
     async def aclose(self) -> None:
-        """Cancel the approvers that still run."""
+        """Cancel the approvers that still run; one that does not heed it is left behind."""
         tasks = tuple(self._tasks.values())
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:
+            await asyncio.wait(tasks, timeout=STOP_GRACE)
 
     async def _decide(self, approval_id: str) -> None:
         approval = next(
@@ -91,6 +94,7 @@ class ProviderConnection:
     provider: Provider
     http: HttpClient | None = None
 
+    @runs_to_its_end
     async def aclose(self) -> None:
         """Close the provider, unless it is the caller's."""
         if self.http is not None:

@@ -21,7 +21,7 @@ from desktop_agent.engine.session_lifecycle import (
     close_unless_refused,
 )
 from desktop_agent.engine.spending import Spending
-from desktop_agent.processes.worker_threads import wait_for_all
+from desktop_agent.processes.worker_threads import runs_to_its_end, wait_for_all
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
@@ -317,6 +317,7 @@ class Engine:
         """Return all sessions, also those opened anew whose predecessor still has unwritten content."""
         return {*self._sessions.values(), *self._busy}
 
+    @runs_to_its_end
     async def close(self, *, keeps_approvals: bool = False) -> None:
         """Stop everything, write what is left, release the folder, whatever fails. `keeps_approvals`: see Session."""
         async with AsyncExitStack() as stack:

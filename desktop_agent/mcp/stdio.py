@@ -14,11 +14,10 @@ import os
 import socket
 import sys
 from asyncio.subprocess import SubprocessStreamProtocol
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -28,7 +27,7 @@ from mcp.shared.message import SessionMessage
 from desktop_agent.mcp.diagnostics import ServerLog
 from desktop_agent.mcp.limits import ReadPacer, parse_messages_by_size
 from desktop_agent.processes.run_process import ProcessTree, new_mark, terminate_tree, wait_at_most
-from desktop_agent.processes.worker_threads import wait_to_end
+from desktop_agent.processes.worker_threads import finish
 from desktop_agent.sandbox.backends import supervised_command_from_socket
 from desktop_agent.sandbox.environment import minimal_environment
 from desktop_agent.types.errors import Sentence, ToolFailed
@@ -78,15 +77,10 @@ async def stdio_streams(command: ServerCommand, log: ServerLog) -> AsyncGenerato
         yield incoming, outgoing
     finally:
         try:
-            await _despite_cancel(_end(program, tasks, log))
+            await finish(_end(program, tasks, log))
         finally:
             for stream in (incoming_in, incoming, outgoing, outgoing_out):
                 stream.close()
-
-
-async def _despite_cancel(work: Coroutine[Any, Any, None]) -> None:
-    """Wait for the end, whatever happens; a cancel is passed on then."""
-    await wait_to_end(asyncio.ensure_future(work), lambda: None)
 
 
 class _Protocol(SubprocessStreamProtocol):
@@ -122,7 +116,7 @@ async def _start_supervised(command: ServerCommand) -> _RunningProgram:
         try:
             await _send_start_request(ours, request)
         except BaseException:
-            await _despite_cancel(_abort(program))
+            await finish(_abort(program))
             raise
     return program
 

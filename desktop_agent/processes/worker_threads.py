@@ -5,16 +5,18 @@ import contextlib
 import contextvars
 import json
 import threading
-from collections.abc import Awaitable, Callable, Collection, Generator
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from functools import wraps
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from pydantic import BaseModel
 
 from desktop_agent.types.errors import ToolFailed
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class WorkerThread:
@@ -108,6 +110,24 @@ async def wait_to_end(running: "asyncio.Future[Result]", on_cancel: Callable[[],
             running.exception()
         raise cancelled
     return running.result()
+
+
+async def finish(work: Coroutine[Any, Any, Result]) -> Result:
+    """Return when the work has ended, also when this is cancelled; the cancel is passed on then."""
+    return await wait_to_end(asyncio.ensure_future(work), lambda: None)
+
+
+def runs_to_its_end(method: Callable[P, Coroutine[Any, Any, Result]]) -> Callable[P, Coroutine[Any, Any, Result]]:
+    """Have the method end also when its caller is cancelled: nobody would close again what was left half closed.
+
+    The cancel is passed on then.
+    """
+
+    @wraps(method)
+    async def run(*args: P.args, **kwargs: P.kwargs) -> Result:
+        return await finish(method(*args, **kwargs))
+
+    return run
 
 
 async def run_in_thread(work: Callable[[CancelToken], Result]) -> Result:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
-from desktop_agent.processes.worker_threads import wait_to_end
+from desktop_agent.processes.worker_threads import runs_to_its_end, wait_to_end
 from desktop_agent.storage import conversation_rows, journal_rows
 from desktop_agent.storage.branch_parts import BranchParts
 from desktop_agent.storage.branch_rows import BranchRows
@@ -117,6 +117,7 @@ class Store:
         """
         return Store(self.folder, self._thread, FilePin(), self._search)
 
+    @runs_to_its_end
     async def close(self) -> None:
         """Finish what is queued, close the database and end its thread. Harmless when repeated."""
         if self._search.is_loaded:

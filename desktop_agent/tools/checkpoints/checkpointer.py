@@ -1,14 +1,13 @@
 """Save files before a call changes them, and restore a checkpoint; a restore saves first, so that it can be redone."""
 
-import asyncio
 import stat
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
-from desktop_agent.processes.worker_threads import CancelToken, run_in_thread
+from desktop_agent.processes.worker_threads import CancelToken, finish, run_in_thread
 from desktop_agent.tools.checkpoints.snapshots import (
     ChangedSinceSnapshot,
     FileSnapshot,
@@ -277,9 +276,6 @@ def existing_folders(workspace: Workspace, folders: tuple[str, ...]) -> tuple[st
     return tuple(existing)
 
 
-Result = TypeVar("Result")
-
-
 class BlobStore(Protocol):
     """Bytes stored by their SHA-256. Both methods raise StorageFailed."""
 
@@ -387,7 +383,7 @@ class Checkpointer:
         `succeeded` None: whether it took effect is not known. Raises StorageFailed; it is then not known how the call
         left them.
         """
-        return await _finish(self._after(checkpoint, succeeded=succeeded))
+        return await finish(self._after(checkpoint, succeeded=succeeded))
 
     async def restore(
         self, checkpoint: Checkpoint, *, even_if_changed: ReplaceConsent = False, note_id: str = ""
@@ -448,20 +444,3 @@ def _state_after_call(workspace: Workspace, file: SavedFile, token: CancelToken)
     except ToolFailed:
         return file  # not known: restoring will ask
     return file.model_copy(update={"after": snapshot.state})
-
-
-async def _finish(work: Coroutine[Any, Any, Result]) -> Result:
-    """Wait for it even when cancelled; then pass the cancel on."""
-    running = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not running.done():
-        try:
-            await asyncio.wait([running])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        # Looking at the exception keeps asyncio from reporting it as never retrieved.
-        if not running.cancelled():
-            running.exception()
-        raise cancelled
-    return running.result()

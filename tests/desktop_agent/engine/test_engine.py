@@ -611,3 +611,24 @@ async def test_a_prompt_without_mcp_servers_loads_nothing_of_them_and_one_added_
     printed, _ = await process.communicate()
     loaded, state = printed.decode().split()
     assert (loaded, state) == ("0", "failed")
+
+
+@pytest.mark.parametrize("steps", range(4))
+async def test_a_closing_that_is_cancelled_keeps_what_was_sent(tmp_path: Path, steps: int) -> None:
+    turns = Turn(ContentDelta("one")), Turn(Wait(asyncio.Event()))
+    engine, _ = await opened(tmp_path, *turns)
+    session = engine.new_session()
+    session.send(Message.user("first"))
+    await session.wait_idle()
+    session.send(Message.user("second"))
+    closing = asyncio.create_task(engine.close())
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    closing.cancel()
+    await asyncio.gather(closing, return_exceptions=True)
+    if not steps:
+        await engine.close()
+    engine, _ = await opened(tmp_path)
+    stored = await engine.session(session.record.id)
+    assert [message.text for message in stored.history] == ["first", "one", "second"]
+    await engine.close()

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from desktop_agent.storage import opening
+from desktop_agent.storage.open_files import find_other_processes
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import Draft, ListScope
 from desktop_agent.storage.store import Store
@@ -640,3 +641,15 @@ async def test_the_trash_is_read_in_parts(tmp_path: Path) -> None:
     assert titles == ["4", "3", "2", "1", "0"]
     assert after is None
     await store.close()
+
+
+async def test_a_closing_that_is_cancelled_closes_everything(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path)
+    await store.search.index_all()
+    ending = asyncio.create_task(store.close())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    ending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await ending
+    assert find_other_processes(tmp_path).present == ()
