@@ -115,7 +115,8 @@ def _is_this_loop(loop: asyncio.AbstractEventLoop | None) -> bool:
 
 
 class EventStream(AsyncCloseable, AsyncIterator[Event]):
-    """The events of a run, which starts at the first step. Leaving the loop stops it; `aclose` also waits for its end.
+    """The events of a run, which starts at the first step. Leaving the loop stops it, and so does cancelling a step;
+    `aclose` also waits for its end.
 
     `keep` is the object that the stream belongs to: it must not be collected while somebody reads.
     """
@@ -143,7 +144,12 @@ class EventStream(AsyncCloseable, AsyncIterator[Event]):
             raise StopAsyncIteration
         if self._run is None:
             self._run = await self._conversation.start_run(self._prompt)
-        event = self._run.take_next() or await self._run.next()
+        try:
+            event = self._run.take_next() or await self._run.next()
+        except asyncio.CancelledError:
+            # The traceback holds this stream for as long as somebody looks at the error.
+            self._conversation.abandon(self._run)
+            raise
         if event is None:
             self._is_over = True
             raise StopAsyncIteration

@@ -191,6 +191,25 @@ async def test_leaving_a_stream_stops_the_run_and_the_next_question_waits_for_it
     assert [message.text for message in client.history] == ["one", "a", "two", "b"]
 
 
+async def test_a_stream_that_takes_too_long_is_stopped_while_its_error_is_still_looked_at() -> None:
+    gate = Gate()
+    options, provider = acting(Turn(says("a"), gate.step), Turn(says("b")))
+    async with Client(options) as client:
+
+        async def read() -> None:
+            async for _ in client.stream("one"):
+                pass
+
+        reading = asyncio.create_task(read())
+        await gate.until_arrived()
+        reading.cancel()
+        try:
+            await reading
+        except asyncio.CancelledError:
+            assert (await client.complete("two")).text == "b"
+    assert provider.closed_early == 1
+
+
 async def test_closing_a_stream_waits_for_the_end() -> None:
     gate = Gate()
     options, provider = acting(Turn(says("a"), gate.step))
