@@ -111,6 +111,8 @@ class LocalModels:
             except asyncio.CancelledError:
                 self._start.cancel()
                 await asyncio.gather(self._start, return_exceptions=True)
+                # It may have been loaded in the same moment.
+                await self._end()
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     self._set_state(LocalState())
                     raise

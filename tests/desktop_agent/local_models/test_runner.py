@@ -161,6 +161,15 @@ async def test_a_cancelled_request_ends_what_it_started(rig, tmp_path, monkeypat
     assert servers_of(rig.first.path) == []
 
 
+async def test_one_that_is_loaded_in_the_moment_of_the_cancel_is_ended_too(rig):
+    starting = asyncio.create_task(rig.models.start(rig.first))
+    rig.models.on_state(lambda state: state.phase is LocalPhase.READY and starting.cancel())
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert servers_of(rig.first.path) == []
+    assert rig.models.state.phase is LocalPhase.STOPPED
+
+
 async def test_a_model_that_cannot_be_loaded_is_said_with_the_servers_words(rig, monkeypatch):
     monkeypatch.setenv("LLAMA_TEST_FAILS", "1")
     with pytest.raises(LocalModelFailed, match="could not load") as caught:
