@@ -107,7 +107,8 @@ class ServerInstance:
     @property
     def needs_refresh(self) -> bool:
         """Whether its tools are not known yet. What a server that changes on and on said last is enough."""
-        return self.lifecycle.is_stale and not self._is_paused
+        is_first = not self.offer.listed and self._task is not None and not self._task.done()
+        return (self.lifecycle.is_stale or is_first) and not self._is_paused
 
     def apply_settings(self, server: McpServer) -> None:
         """Take settings with the same connection."""

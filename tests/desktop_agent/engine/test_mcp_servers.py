@@ -145,3 +145,12 @@ async def test_without_a_keyring_nothing_is_taken_over(tmp_path):
         plain = import_servers('{"mcpServers": {"a": {"command": "x", "disabled": true}}}')
         await engine.mcp.add_imported(plain, keep)
         assert [each.id for each in engine.preferences.mcp.servers] == ["a"]
+
+
+async def test_whoever_comes_while_a_server_still_starts_waits_for_it_too(tmp_path):
+    async with engine_with(tmp_path / "data", own()) as engine:
+        stopped = asyncio.create_task(engine.mcp.ready(None, PATIENCE))
+        await until(lambda: engine.mcp.state("own", None).state == "starting")
+        stopped.cancel()
+        await engine.mcp.ready(None, PATIENCE)
+        assert "own__add" in {tool.name for tool in engine.mcp.tools(None)}
