@@ -227,20 +227,20 @@ class Scheduler:
 
     async def _send(self, prompt: ScheduledPrompt, run: ScheduledRun, session: "Session", message: Message) -> None:
         self._listener.opened(session)
-        self._follow(prompt, run, session)
         try:
             _set_mode(session, prompt.mode)
             session.send(message)
         except AgentError as error:
-            self._followed.pop(prompt.id, None)
             await self._rows.runs.end(run, "refused")
             self._listener.failed(error)
             self._listener.ended(prompt, run, "refused")
             self._listener.release(session)
+        else:
+            self._follow(prompt, run, session)
         self._listener.changed()
 
     def _follow(self, prompt: ScheduledPrompt, run: ScheduledRun, session: "Session") -> None:
-        """Note the end of a run when it comes."""
+        """Note the end of a run that was begun, when it comes."""
         self._followed[prompt.id] = session
 
         def on_event(envelope: Envelope) -> None:
@@ -307,12 +307,11 @@ class Scheduler:
             session = await self._engine.session(run.conversation_id, whole=False)
             self._listener.opened(session)
             if session.can_resume:
-                self._follow(prompt, run, session)
                 session.resume()
+                self._follow(prompt, run, session)
             else:
                 self._listener.release(session)
         except AgentError as error:
-            self._followed.pop(prompt.id, None)
             _log.info("a scheduled run cannot be recovered now: %s", error)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:

@@ -364,3 +364,21 @@ async def test_a_call_that_waits_is_still_listed_after_its_prompt_was_to_run_now
                 await there.scheduler.run_now(schedule.prompt.id)
             (left,) = await there.engine.interrupted_conversations()
             assert left.waits_for_approval
+
+
+async def test_what_a_person_sends_after_a_run_was_refused_is_no_end_of_it(tmp_path: Path) -> None:
+    async with Loopback(ANSWER) as server, world(tmp_path, server.url) as there:
+        prompt = daily(target="same")
+        await there.scheduler.save(prompt)
+        await there.set_time(START + timedelta(minutes=1))
+        await there.until(lambda: bool(there.hands.ends))
+        (session,) = there.hands.sessions
+        session.change_record(endpoint_id="gone")
+        await there.set_time(START + timedelta(days=1, minutes=1))
+        assert [result for _, result in there.hands.ends] == ["completed", "refused"]
+        session = await there.engine.session(session.record.id)
+        session.change_record(endpoint_id="loopback")
+        session.send(Message.user("And now?"))
+        await session.wait_idle()
+        await there.look()
+        assert [result for _, result in there.hands.ends] == ["completed", "refused"]
