@@ -81,8 +81,12 @@ def count_stored(folder: Path) -> StoredCounts:
         with _open_read_only(path) as connection:
             return StoredCounts(*connection.execute(_COUNT).fetchone())
     except sqlite3.Error as error:
-        sentence = Sentence("There are no readable conversations in “{folder}”.", {"folder": str(folder)})
-        raise StorageFailed(sentence, "Choose another folder.", detail=str(error)) from error
+        raise _unreadable(folder, error) from error
+
+
+def _unreadable(folder: Path, error: sqlite3.Error) -> StorageFailed:
+    sentence = Sentence("There are no readable conversations in “{folder}”.", {"folder": str(folder)})
+    return StorageFailed(sentence, "Choose another folder.", detail=str(error))
 
 
 def measure_folder(folder: Path) -> tuple[StoredCounts, int]:
@@ -191,11 +195,14 @@ async def open_once(data_folder: Path) -> StoredCounts:
 async def _in_thread(work: Callable[[CancelToken], T]) -> T:
     """A thread of its own: a long copy holds up no journal, and no other file.
 
-    A cancel sets the token and waits for the end of the work: what is cleaned up after it is not written again.
+    A cancel sets the token and waits for the end of the work: what is cleaned up after it is not written again. Raises
+    StorageFailed, also where a folder cannot be listed, as on a network disk that has gone.
     """
     worker, token = WorkerThread("backup"), CancelToken()
     try:
         return await wait_to_end(asyncio.wrap_future(worker.submit(lambda: work(token))), token.cancel)
+    except OSError as error:
+        raise file_error(error, Path(error.filename or "?")) from error
     finally:
         worker.stop()
 
@@ -415,8 +422,11 @@ def _require_finished(backup: Path) -> None:
 
 def _copy_back(content: Path, database: Path, data_folder: Path, token: CancelToken) -> StoredCounts:
     counts = count_stored(database)
-    with _open_read_only(database) as connection:
-        refuse_newer(connection, database)
+    try:
+        with _open_read_only(database) as connection:
+            refuse_newer(connection, database)
+    except sqlite3.Error as error:
+        raise _unreadable(database, error) from error
     make_private_folder(data_folder)
     try:
         if any(data_folder.iterdir()):

@@ -375,3 +375,29 @@ async def test_a_backup_of_a_newer_version_leaves_the_folder_empty(store: Store,
     with pytest.raises(DatabaseTooNew, match="backups"):
         await restore_backup(backup.folder, tmp_path / "again")
     assert not (tmp_path / "again").exists()
+
+
+async def test_a_folder_on_a_network_disk_that_has_gone_is_told_of(
+    store: Store, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: object) -> None:
+        raise OSError(errno.ENOTCONN, "Transport endpoint is not connected", str(path))
+
+    await write_backup(store, data, tmp_path / "backups")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", refuse)
+        with pytest.raises(StorageFailed, match="not connected"):
+            await list_backups(tmp_path / "backups")
+
+
+async def test_a_disk_that_fails_before_a_restore_copies_anything_is_told_of(
+    store: Store, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    backup = await write_backup(store, data, tmp_path / "backups")
+    monkeypatch.setattr(backup_module, "refuse_newer", refuse)
+    with pytest.raises(StorageFailed, match="no readable conversations"):
+        await restore_backup(backup.folder, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
