@@ -35,6 +35,7 @@ from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
 from desktop_agent.types.folders import Folder, folder_paths
 from desktop_agent.types.search import SearchQuery, SearchResults
 
+AnyPath = Path | str
 _MAX_INDEXING_SECONDS = 30.0
 _MAX_NAMED_TAGS = 20
 
@@ -51,8 +52,8 @@ class History:
     unknown one. Other processes may work in the same folder.
     """
 
-    def __init__(self, folder: Path | None = None, *, create: bool = False) -> None:
-        self._chosen = folder
+    def __init__(self, folder: AnyPath | None = None, *, create: bool = False) -> None:
+        self._chosen = None if folder is None else Path(folder)
         self._creates = create
         self._opened: Store | None = None
 
@@ -64,7 +65,8 @@ class History:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._store.close()
+        store, self._opened = self._store, None
+        await store.close()
 
     @property
     def folder(self) -> Path:
@@ -139,20 +141,25 @@ class History:
         return await self._store.search.find(wanted, limit) or SearchResults()
 
     async def export(
-        self, conversation_ids: Sequence[str], target: Path, export_format: ExportFormat = ExportFormat.ARCHIVE
+        self, conversation_ids: Sequence[str], target: AnyPath, export_format: ExportFormat = ExportFormat.ARCHIVE
     ) -> ExportResult:
         """Write conversations into a file, or several Markdown or HTML files into a folder; see ExportFormat.
 
-        Raises ExtraMissing too.
+        Raises ExtraMissing too, and WrongUse for an unknown format.
         """
-        return await ConversationExchange(self._store).export(conversation_ids, target, export_format)
+        try:
+            chosen = ExportFormat(export_format)
+        except ValueError:
+            known = ", ".join(ExportFormat)
+            raise WrongUse(f"There is no format “{export_format}”.", f"Name one of ExportFormat: {known}.") from None
+        return await ConversationExchange(self._store).export(_ids(conversation_ids), Path(target), chosen)
 
-    async def import_file(self, path: Path) -> ImportResult:
+    async def import_file(self, path: AnyPath) -> ImportResult:
         """Import an archive of ours, or an account's export of ChatGPT or Claude: the zip, its folder or its JSON.
 
         What is there already is left alone. Raises ExchangeFailed too.
         """
-        return await ConversationExchange(self._store).import_file(path)
+        return await ConversationExchange(self._store).import_file(Path(path))
 
     async def found_programs(self) -> Sequence[FoundProgram]:
         """Return the other assistants that left conversations on this disk."""
@@ -164,23 +171,24 @@ class History:
 
     async def import_found(self, program: str, conversation_ids: Sequence[str] | None = None) -> ImportResult:
         """Import what another assistant left, all of it or these conversations. Its own files stay as they are."""
-        return await ConversationExchange(self._store).import_found(program, conversation_ids)
+        ids = None if conversation_ids is None else _ids(conversation_ids)
+        return await ConversationExchange(self._store).import_found(program, ids)
 
-    async def back_up(self, backups: Path | None = None) -> Backup:
+    async def back_up(self, backups: AnyPath | None = None) -> Backup:
         """Write a backup as a new folder in `backups`, by default the folder `backups` of the data folder."""
-        return await write_backup(self._store, self.folder, backups or self.folder / BACKUP_FOLDER)
+        return await write_backup(self._store, self.folder, Path(backups or self.folder / BACKUP_FOLDER))
 
-    async def backups(self, backups: Path | None = None) -> Sequence[Backup]:
+    async def backups(self, backups: AnyPath | None = None) -> Sequence[Backup]:
         """Return the finished backups in a folder, by default that of the data folder; the newest first."""
-        return await list_backups(backups or self.folder / BACKUP_FOLDER)
+        return await list_backups(Path(backups or self.folder / BACKUP_FOLDER))
 
     @staticmethod
-    async def restore(backup: Path, into: Path) -> tuple[StoredCounts, StoredCounts]:
+    async def restore(backup: AnyPath, into: AnyPath) -> tuple[StoredCounts, StoredCounts]:
         """Restore a backup into a new or empty data folder; return what the backup has, and what the folder has.
 
         Raises StorageFailed where something is in the folder, or the backup is unfinished.
         """
-        return await restore_backup(backup, into)
+        return await restore_backup(Path(backup), Path(into))
 
     async def compact(self) -> CompactionSizes:
         """Make the database as small as its content. Raises DatabaseBusy while another process has it open."""
@@ -193,9 +201,13 @@ class History:
     @property
     def _store(self) -> Store:
         if self._opened is None:
-            message = "use `async with History() as history`"
-            raise RuntimeError(message)
+            raise WrongUse("The history is not open: use `async with History() as history`.")
         return self._opened
+
+
+def _ids(ids: Sequence[str]) -> Sequence[str]:
+    """Return the ids; one by itself is no sequence of letters."""
+    return (ids,) if isinstance(ids, str) else ids
 
 
 def _find_folder(folders: Sequence[Folder], path: str) -> str:

@@ -480,8 +480,29 @@ async def test_a_program_reads_and_adds_conversations(tmp_path: Path) -> None:
         assert await history.backups(tmp_path) == ()
     before, after = await History.restore(backup.folder, tmp_path / "new")
     assert before == after == backup.counts
-    with pytest.raises(RuntimeError, match="async with"):
-        await History(tmp_path / "data").conversations()
+    for closed in (History(tmp_path / "data"), history):
+        with pytest.raises(WrongUse, match="async with"):
+            await closed.check()
     with pytest.raises(StorageFailed, match="no saved conversations"):
         async with History(tmp_path / "nowhere"):
             pass
+
+
+async def test_paths_and_formats_may_be_words_and_one_id_is_one(tmp_path: Path) -> None:
+    folder, into = str(tmp_path / "data"), str(tmp_path / "new")
+    async with History(folder, create=True) as history:
+        await history.add(TREE)
+        for word, begin in (("json", b"{"), ("html", b"<!"), ("md", b"#"), ("zip", b"PK")):
+            given: Any = word
+            (file,) = (await history.export("imported", str(tmp_path / f"one.{word}"), given)).files
+            assert file.read_bytes().lstrip().startswith(begin)
+        unknown: Any = "pdf"
+        with pytest.raises(WrongUse, match="no format “pdf”"):
+            await history.export("imported", str(tmp_path / "one.pdf"), unknown)
+        assert not (tmp_path / "one.pdf").exists()
+        assert (await history.import_file(str(tmp_path / "one.zip"))).present == 1
+        backup = await history.back_up(str(tmp_path / "backups"))
+        assert await history.backups(str(tmp_path / "backups")) == (backup,)
+    await History.restore(str(backup.folder), into)
+    async with History(into) as history:
+        assert await history.conversation("imported") == TREE
