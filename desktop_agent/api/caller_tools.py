@@ -104,6 +104,8 @@ def validate_results(results: Sequence[object]) -> tuple[ToolResult, ...]:
 
 def make_result(tool_use_id: str, content: object, *, is_error: bool) -> ToolResult:
     """Return a result of text, a JSON value, blocks, or a ToolResult, copied. Raises WrongUse for anything else."""
+    if not isinstance(tool_use_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]  the call itself comes here too
+        raise WrongUse(f"This is no id of a call but {type_name(tool_use_id)}.", "Give the `id` of its ToolUse.")
     if isinstance(content, ToolResult):
         if content.tool_use_id not in {"", tool_use_id}:
             raise WrongUse(

@@ -13,6 +13,7 @@ from desktop_agent.api.conversation import ConversationRunner, to_prompt
 from desktop_agent.api.responses import EventStream, close_soon
 from desktop_agent.api.run_events import AsyncCloseable, BlockCollector, RunEvents
 from desktop_agent.conversation.history import unanswered_calls
+from desktop_agent.processes.foreign_code import validate_messages
 from desktop_agent.types.blocks import ToolResult, ToolUse
 from desktop_agent.types.engine_events import (
     ErrorOccurred,
@@ -284,16 +285,17 @@ class TwoPhaseAgent(AsyncCloseable):
         Returns when the model writes its first text, or requests calls without any. Raises what keeps it from
         answering, and SpecialistHasNoTools when a specialist without tools requests one.
         """
+        message = to_prompt(prompt)
         if context:
             await self._conversation.replace_history(lambda history: (*history, *context))
-        return await self._respond(to_prompt(prompt))
+        return await self._respond(message)
 
     async def process_with_results(self, messages: Sequence[Message]) -> AgentResponse:
         """Go on with the results: the messages of NeedsToolExecution and one with the results, or only that one.
 
         The tools are still offered. Raises WrongUse unless exactly the requested calls have results.
         """
-        submitted = tuple(messages)
+        submitted = validate_messages(messages, self.history)
         if not submitted or submitted[-1].role is not Role.TOOL:
             raise WrongUse("The results are missing.", "Put Message.tool_results([...]) at the end.")
         history = submitted[:-1]

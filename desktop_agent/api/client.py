@@ -21,6 +21,7 @@ from desktop_agent.api.responses import (
 )
 from desktop_agent.api.run_events import AsyncCloseable
 from desktop_agent.conversation.branches import Versions
+from desktop_agent.processes.foreign_code import type_name
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import Block, ToolResult
 from desktop_agent.types.engine_events import Envelope, RunEnd
@@ -131,7 +132,7 @@ class Client(AsyncCloseable):
     def stream(self, prompt: str | Message = "") -> EventStream:
         """Ask, and iterate over the events of the answer, RunFinished last. `""` goes on (see `continue_`).
 
-        Leaving the loop stops the run and closes the connection.
+        Leaving the loop, or cancelling a step, stops the run and closes the connection.
         """
         return EventStream(self._conversation, to_prompt(prompt) if prompt else None, keep=self)
 
@@ -252,6 +253,8 @@ def to_options(options: AgentOptions | None, values: OptionValues) -> AgentOptio
     """Return these options with these values, or new ones. Raises WrongUse."""
     if options is None:
         return AgentOptions(**values)
+    if not isinstance(options, AgentOptions):  # pyright: ignore[reportUnnecessaryIsInstance]  a model's name comes here too
+        raise WrongUse(f"These are no options but {type_name(options)}.", "Make them with AgentOptions(model=…).")
     return options.with_values(**values) if values else options
 
 

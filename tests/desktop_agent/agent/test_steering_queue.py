@@ -150,3 +150,11 @@ def test_what_cannot_be_sent_cannot_wait() -> None:
     with pytest.raises(WrongUse):
         queue.edit(message.id, ())
     assert [entry.message for entry in queue.entries] == [message]
+
+
+def test_a_place_that_is_none_loses_no_message() -> None:
+    message, place = Message.user("waits"), "first"
+    queue = SteeringQueue([QueuedMessage(message=message)])
+    with pytest.raises(TypeError):
+        queue.move(message.id, place)  # type: ignore[arg-type]
+    assert [entry.message for entry in queue.entries] == [message]

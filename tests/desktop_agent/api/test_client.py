@@ -3,11 +3,13 @@
 import asyncio
 import gc
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
-from desktop_agent.api.client import Client
+from desktop_agent.api.chat_loop import TwoPhaseAgent
+from desktop_agent.api.client import Client, query, run
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.types.blocks import Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.engine_events import ErrorOccurred, RunEnd, RunFinished, ToolFinished
@@ -520,3 +522,21 @@ async def test_hooks_in_a_list_run_and_grow() -> None:
         await client.complete("hi")
     assert seen == ["hi", "hi"]
     assert hash(options.hooks)
+
+
+@pytest.mark.parametrize("make", [Client, TwoPhaseAgent, partial(query, "hi"), partial(run, "hi")])
+@pytest.mark.parametrize("given", ["llama3", {"model": "llama3"}])
+def test_what_is_no_options_is_refused_at_once(make: Callable[[Any], object], given: Any) -> None:
+    with pytest.raises(WrongUse, match="no options"):
+        make(given)
+
+
+async def test_the_result_of_what_is_no_id_is_refused() -> None:
+    options, _ = acting(Turn(call("c1")), Turn(says("3")), tools=(adder(),))
+    async with Client(options) as client:
+        await client.complete("add")
+        given: Any = call("c1")
+        with pytest.raises(WrongUse, match="no id of a call"):
+            client.add_tool_result(given, "3")
+        client.add_tool_result(given.id, "3")
+        assert (await client.complete()).text == "3"

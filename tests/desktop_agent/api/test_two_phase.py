@@ -247,3 +247,15 @@ async def test_whoever_is_cancelled_while_asking_leaves_nothing_running() -> Non
             await asking
         assert await words(await agent.process("two")) == "b"
     assert provider.closed_early == 1
+
+
+async def test_what_is_refused_changes_nothing() -> None:
+    options, _ = acting(Turn(call()), Turn(says("3")), tools=(adder(),))
+    async with TwoPhaseAgent(options) as agent:
+        with pytest.raises(WrongUse, match="says nothing"):
+            await agent.process("", context=[Message.user("context")])
+        assert agent.history == ()
+        await agent.process("add")
+        given: Any = [{"role": "tool", "content": "3"}]
+        with pytest.raises(WrongUse, match="list of messages"):
+            await agent.process_with_results(given)
