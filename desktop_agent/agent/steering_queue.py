@@ -60,8 +60,10 @@ class SteeringQueue:
     def move(self, message_id: str, position: int) -> None:
         """Move a message to a position, counted from 0 and clamped to the ends. Raises WrongUse for an unknown id."""
         self._refuse_when_closed()
-        index, place = self._index(message_id), max(position, 0)
-        self._entries.insert(place, self._entries.pop(index))
+        index = self._index(message_id)
+        entries = self._entries[:index] + self._entries[index + 1 :]
+        entries.insert(max(position, 0), self._entries[index])
+        self._entries = entries
         self._on_change()
 
     def remove(self, message_id: str) -> QueuedMessage:

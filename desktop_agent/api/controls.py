@@ -5,11 +5,12 @@ then on the session. Once the conversation is closed, changes raise WrongUse.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from desktop_agent.agent.questions import Question
 from desktop_agent.api.conversation import ConversationRunner, to_prompt
 from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, Approval
+from desktop_agent.processes.foreign_code import type_name
 from desktop_agent.types.blocks import Block
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message
@@ -30,6 +31,12 @@ class _Control:
         return self._conversation.session
 
 
+def _require(value: object, kind: type) -> None:
+    """Raise WrongUse for anything else: before the first question the options check what they are given."""
+    if not isinstance(value, kind):
+        raise WrongUse(f"This is no {kind.__name__} but {type_name(value)}.", f"Make it with {kind.__name__}(…).")
+
+
 class PolicyControl(_Control):
     """The prompt policies of a conversation: texts beside the instructions. They change text, never authority."""
 
@@ -41,6 +48,7 @@ class PolicyControl(_Control):
 
     def install(self, policy: PromptPolicy) -> None:
         """Install a policy; listeners get PolicyInstalled. Raises WrongUse for an id that is installed already."""
+        _require(policy, PromptPolicy)
         if (session := self._session) is not None:
             session.policies.install(
                 policy.id, policy.text, scope=policy.scope, precedence=policy.precedence, trigger=policy.trigger
@@ -70,6 +78,7 @@ class GuardControl(_Control):
 
     def add(self, guard: Guard) -> None:
         """Add a guard; it is asked from the next end of a turn on. Raises WrongUse for a name that is taken."""
+        _require(guard, Guard)
         if (session := self._session) is not None:
             session.guards.add(guard)
         else:
@@ -97,6 +106,7 @@ class RuleControl(_Control):
 
     def add(self, rule: Rule) -> None:
         """Add a rule; it holds for every call that has not started."""
+        _require(rule, Rule)
         if (session := self._session) is not None:
             session.permission_policy.add(rule)
         else:
@@ -129,11 +139,13 @@ class MessageQueue(_Control):
         is no prompt and before the first question.
         """
         message = to_prompt(prompt)
+        _require_moment(when)
         self._conversation.steer(message, when, expected_turn)
         return message.id
 
     def edit(self, message_id: str, prompt: str | Sequence[Block] | None = None, *, when: When | None = None) -> None:
         """Change the text or the moment of a queued message; its place stays. Raises WrongUse when it does not wait."""
+        _require_moment(when or "soon")
         blocks = to_prompt(prompt).blocks if isinstance(prompt, str) else prompt
         self._conversation.opened_session.queue.edit(message_id, blocks, when=when)
 
@@ -149,6 +161,11 @@ class MessageQueue(_Control):
         """Return a message that was handed back (see UserMessageReturned), once; None where there is none."""
         session = self._session
         return None if session is None else session.returned(message_id)
+
+
+def _require_moment(when: str) -> None:
+    if when not in get_args(When):
+        raise WrongUse(f"A message cannot be delivered “{when}”.", f"Say one of: {', '.join(get_args(When))}.")
 
 
 class ApprovalControl(_Control):
@@ -226,6 +243,7 @@ class Controls(_Control):
         A Mode of the caller's own is added to those that can be chosen, in place of one of the same name. Raises
         WrongUse for an unknown name.
         """
+        _require(mode, Mode if not isinstance(mode, str) else str)
         self._conversation.set_mode(mode)
 
     def cancel_mode_request(self) -> bool:

@@ -1,5 +1,7 @@
 """Waiting messages: whatever is done to the queue, each is delivered once or handed back, in order."""
 
+from typing import Any
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -152,9 +154,10 @@ def test_what_cannot_be_sent_cannot_wait() -> None:
     assert [entry.message for entry in queue.entries] == [message]
 
 
-def test_a_place_that_is_none_loses_no_message() -> None:
-    message, place = Message.user("waits"), "first"
+@pytest.mark.parametrize("place", ["first", 0.5])
+def test_a_place_that_is_none_loses_no_message(place: Any) -> None:
+    message = Message.user("waits")
     queue = SteeringQueue([QueuedMessage(message=message)])
     with pytest.raises(TypeError):
-        queue.move(message.id, place)  # type: ignore[arg-type]
+        queue.move(message.id, place)
     assert [entry.message for entry in queue.entries] == [message]

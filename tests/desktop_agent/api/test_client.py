@@ -540,3 +540,26 @@ async def test_the_result_of_what_is_no_id_is_refused() -> None:
             client.add_tool_result(given, "3")
         client.add_tool_result(given.id, "3")
         assert (await client.complete()).text == "3"
+
+
+@pytest.mark.parametrize("has_asked", [False, True])
+async def test_what_is_none_of_its_controls_is_refused_and_changes_nothing(has_asked: bool) -> None:
+    gate = Gate()
+    options, _ = acting(Turn(says("one"), gate.step), Turn(says("two")))
+    async with Client(options) as client:
+        if has_asked:
+            await client.send("hi")
+        wrong: list[Callable[[Any], object]] = [
+            client.rules.add,
+            client.policies.install,
+            client.guards.add,
+            client.set_mode,
+            lambda given: client.queue.add("more", given),
+            lambda given: client.queue.edit("id", when=given),
+        ]
+        for change in wrong:
+            with pytest.raises(WrongUse):
+                change(5)
+        assert (client.rules.list(), client.policies.list(), client.guards.list()) == ((), (), ())
+        assert client.queue.list() == ()
+        gate.opened.set()
