@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from desktop_agent.engine.engine import Engine
-from desktop_agent.processes.worker_threads import CancelToken, run_in_thread
+from desktop_agent.processes.worker_threads import CancelToken, finish, run_in_thread
 from desktop_agent.schedule.timing import GRACE, Clock, Slot, newest_slot, slots_after
 from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.file_lock import FileLock, Holder, RetakeResult, lock_path
@@ -100,7 +100,7 @@ class Scheduler:
             for task in tuple(self._tasks):
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
-            await asyncio.to_thread(self._lock.release)
+            await finish(asyncio.to_thread(self._lock.release))
 
     async def schedules(self) -> tuple[StoredSchedule, ...]:
         """Return all prompts with their last runs. Raises StorageFailed."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 from weakref import WeakSet
 
-from desktop_agent.processes.worker_threads import wait_for_all
+from desktop_agent.processes.worker_threads import finish, wait_for_all
 from desktop_agent.storage.file_lock import FileLock, Holder, RetakeResult, lock_path
 from desktop_agent.storage.files import data_folder
 from desktop_agent.types.errors import ConversationInUse, LocksRefused, Sentence, StorageFailed
@@ -121,7 +121,8 @@ class ConversationLock:
     async def release(self) -> None:
         """Release the lock. Harmless when it is not held."""
         if self._file.is_held:
-            await asyncio.to_thread(self._file.release)
+            # A cancel would take it out of the queue of a busy pool.
+            await finish(asyncio.to_thread(self._file.release))
 
     def release_now(self) -> None:
         """Release the lock at once, for when nobody can wait."""
@@ -198,7 +199,7 @@ async def process_lock(name: str, seconds: float) -> AsyncGenerator[bool]:
     try:
         yield await lock.take(seconds)
     finally:
-        await asyncio.to_thread(lock.release)
+        await finish(asyncio.to_thread(lock.release))
 
 
 class _ProcessLock:

@@ -6,7 +6,9 @@ import fcntl
 import os
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -321,3 +323,24 @@ async def test_many_are_looked_at_in_the_moment_that_one_takes(tmp_path: Path) -
     for lock in held:
         lock.release()
     assert all(await asyncio.gather(*(locks.lock(str(number)).is_free() for number in range(100))))
+
+
+async def test_who_is_cancelled_while_giving_it_back_holds_nothing(tmp_path: Path) -> None:
+    locks, loop = ConversationLocks(tmp_path, "library"), asyncio.get_running_loop()
+    is_busy, may_end = asyncio.Event(), threading.Event()
+    loop.set_default_executor(ThreadPoolExecutor(1))
+
+    async def hold() -> None:
+        async with locks.hold("one"):
+            loop.run_in_executor(None, may_end.wait)
+            is_busy.set()
+
+    task = asyncio.create_task(hold())
+    await is_busy.wait()
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.sleep(0)
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await locks.lock("one").is_free()
