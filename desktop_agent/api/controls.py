@@ -13,7 +13,7 @@ from desktop_agent.permissions.approvals import AnswerReport, AnswerStatus, Appr
 from desktop_agent.processes.foreign_code import type_name
 from desktop_agent.types.blocks import Block
 from desktop_agent.types.errors import WrongUse
-from desktop_agent.types.messages import Message
+from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.permissions import Mode, Rule
 from desktop_agent.types.policies import Guard, Interrupt, PromptPolicy, QueuedMessage, When
 from desktop_agent.types.tool_calls import Decision
@@ -146,7 +146,10 @@ class MessageQueue(_Control):
     def edit(self, message_id: str, prompt: str | Sequence[Block] | None = None, *, when: When | None = None) -> None:
         """Change the text or the moment of a queued message; its place stays. Raises WrongUse when it does not wait."""
         _require_moment(when or "soon")
-        blocks = to_prompt(prompt).blocks if isinstance(prompt, str) else prompt
+        given: object = prompt
+        if prompt is not None and not isinstance(prompt, str):
+            given = Message.model_construct(role=Role.USER, blocks=tuple(prompt))
+        blocks = None if given is None else to_prompt(given).blocks
         self._conversation.opened_session.queue.edit(message_id, blocks, when=when)
 
     def move(self, message_id: str, position: int) -> None:

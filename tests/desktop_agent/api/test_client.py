@@ -563,3 +563,17 @@ async def test_what_is_none_of_its_controls_is_refused_and_changes_nothing(has_a
         assert (client.rules.list(), client.policies.list(), client.guards.list()) == ((), (), ())
         assert client.queue.list() == ()
         gate.opened.set()
+
+
+async def test_a_queued_message_stays_a_prompt() -> None:
+    gate = Gate()
+    options, _ = acting(Turn(says("one"), gate.step), Turn(says("two")))
+    async with Client(options) as client:
+        await client.send("hi")
+        message_id = client.queue.add("more", "idle")
+        for blocks in ([ToolResult(tool_use_id="c1")], [Text(text=" ")], []):
+            with pytest.raises(WrongUse):
+                client.queue.edit(message_id, blocks)
+        client.queue.edit(message_id, [Text(text="other")])
+        assert [entry.message.text for entry in client.queue.list()] == ["other"]
+        gate.opened.set()
