@@ -73,7 +73,8 @@ class SavedServers:
         is_elsewhere = not changed.origins <= old.origins
         if is_elsewhere:
             await self._drop_key(old)
-            changed = changed.model_copy(update={"has_key": False})
+        # A key may have been entered while this was written.
+        changed = changed.model_copy(update={"has_key": False if is_elsewhere else old.has_key})
         endpoints = tuple(changed if endpoint.id == changed.id else endpoint for endpoint in self._providers.endpoints)
         await self._change(changed.id, endpoints=endpoints)
         return is_elsewhere

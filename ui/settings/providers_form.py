@@ -280,16 +280,21 @@ class ProviderSettings(QWidget):
         self._keyring_label.setText(f"{why} {until}")
 
     def show_endpoints(self, endpoints: Sequence[Endpoint]) -> None:
-        """Show the endpoints in use."""
+        """Show the endpoints in use. What is written about one stays while others change."""
         if list(endpoints) == list(self._endpoints):
             return
-        self._endpoints = endpoints
+        before = [_without_key(endpoint) for endpoint in self._endpoints]
+        kept = {each.id: self._cards[each.id] for each in endpoints if _without_key(each) in before}
         for card in self._cards.values():
-            remove_widget(self._list, card)
-        self._cards = {}
-        for endpoint in endpoints:
-            self._cards[endpoint.id] = EndpointCard(self._themes, endpoint, self)
-            self._list.addWidget(self._cards[endpoint.id])
+            if card not in kept.values():
+                remove_widget(self._list, card)
+        self._endpoints, self._cards = endpoints, {}
+        for index, endpoint in enumerate(endpoints):
+            card = self._cards[endpoint.id] = kept.get(endpoint.id) or EndpointCard(self._themes, endpoint, self)
+            if self._list.indexOf(card) != index:
+                self._list.insertWidget(index, card)
+            # Screen readers read in the order of the children.
+            card.raise_()
         self._none.setVisible(not endpoints)
         self.show_keys(self._stored_keys - self._invalidated_keys)
         for endpoint_id in self._invalidated_keys & set(self._cards):
@@ -314,3 +319,8 @@ class ProviderSettings(QWidget):
         if changed.id in self._stored_keys and not changed.origins <= old.origins:
             self._invalidated_keys.add(changed.id)
         self.endpoint_edited.emit(changed)
+
+
+def _without_key(endpoint: Endpoint) -> Endpoint:
+    """Return what its card shows: whether it has a key is shown by `show_keys`."""
+    return endpoint.model_copy(update={"has_key": None})

@@ -128,6 +128,18 @@ def test_one_who_is_gone_meanwhile_is_not_brought_back(in_loop, tmp_path):
     run(in_loop, tmp_path, work)
 
 
+def test_a_key_that_was_entered_while_a_server_was_edited_stays(in_loop, tmp_path):
+    async def work(bridge):
+        kept, before = bridge.servers.saved, Endpoint(id="mine", title="t", base_url="http://127.0.0.1:1/v1")
+        await kept.use(before, None, has_new_key=False)
+        await kept.use(before, None, has_new_key=True)
+        await kept.edit(before.model_copy(update={"title": "Work", "has_key": False}))
+        (now,) = bridge.servers.endpoints
+        assert (now.title, now.has_key) == ("Work", True)
+
+    run(in_loop, tmp_path, work)
+
+
 def remove(bridge, server):
     bridge.servers.remove(server.id)
 

@@ -313,6 +313,24 @@ def test_a_removed_server_leaves_the_list(driver):
     assert "too late" not in driver.words
 
 
+def test_what_is_written_about_a_server_stays_while_others_change(driver):
+    driver.dialog.show_page("providers")
+    driver.dialog.providers.show_keys([])
+    driver.click("Edit OpenAI")
+    driver.click("Change key of OpenAI")
+    title, key = driver.part(QLineEdit, "Title of OpenAI"), driver.part(QLineEdit, "API key for OpenAI")
+    title.setText("Work")
+    key.setText("sk-1")
+    renamed = LOCAL_SERVERS[0].model_copy(update={"title": "At home"})
+    with_key = OPENAI.model_copy(update={"has_key": True})
+    for endpoints in ((renamed, OPENAI), (OPENAI, renamed), (OPENAI,), (with_key,)):
+        driver.dialog.set_preferences(Preferences(providers=ProviderPreferences(endpoints=endpoints)))
+        driver.bot.waitUntil(lambda: title.isVisible() and key.isVisible())
+        assert (title.text(), key.text()) == ("Work", "sk-1")
+        shown = [each.accessibleName() for each in buttons(driver) if each.text() == "Test" and each.isVisible()]
+        assert shown == [f"Test {each.title}" for each in endpoints]
+
+
 class TestEditing:
     """A server in use gets another title, address, dialect or mirrors."""
 
