@@ -13,7 +13,14 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
 
 from desktop_agent.types.providers import Price
 from ui.bridge.settings import ModelPriceEntry
@@ -41,16 +48,21 @@ class PriceTableModel(QAbstractTableModel):
         self._models: Sequence[ModelPriceEntry] = ()
 
     def show_models(self, models: Sequence[ModelPriceEntry]) -> None:
-        """Show the models. The same models again keep scroll position and selection."""
-        old, self._models = self._models, models
-        if [(model.vendor, model.server, model.model) for model in old] == [
-            (model.vendor, model.server, model.model) for model in models
-        ]:
-            if models:
-                self.dataChanged.emit(self.index(0, 0), self.index(len(models) - 1, self.columnCount() - 1))
-            return
-        self.beginResetModel()
-        self.endResetModel()
+        """Show the models. Scroll position, selection and a number that is being typed stay with their model."""
+        old = [_key(model) for model in self._models]
+        rows = {_key(model): number for number, model in enumerate(models)}
+        if old == list(rows):
+            self._models = models
+        else:
+            # Not a reset: that would discard a number that is being typed.
+            self.layoutAboutToBeChanged.emit()
+            self._models = models
+            indexes = self.persistentIndexList()
+            moved = [self.index(rows.get(old[index.row()], -1), index.column()) for index in indexes]
+            self.changePersistentIndexList(indexes, moved)
+            self.layoutChanged.emit()
+        if models:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(models) - 1, self.columnCount() - 1))
 
     def row(self, number: int) -> ModelPriceEntry:
         """Return the model of a row."""
@@ -131,6 +143,20 @@ class PriceTableModel(QAbstractTableModel):
         return self.tr("{0}: {1}, changed by you").format(title, words) if row.is_own else labelled(title, words)
 
 
+def _key(model: ModelPriceEntry) -> tuple[str, str, str]:
+    return model.vendor, model.server, model.model
+
+
+class _PriceDelegate(QStyledItemDelegate):
+    def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
+        editor = super().createEditor(parent, option, index)
+        super().setEditorData(editor, index)
+        return editor
+
+    def setEditorData(self, editor: QWidget, index: Index) -> None:
+        """Qt asks for this again whenever the prices are listed anew: what is typed stays."""
+
+
 def parse_price(typed: str) -> float | None:
     """Parse dollars as people type them, with a comma or a point; None for what is no amount."""
     try:
@@ -165,7 +191,6 @@ class PriceSettings(QWidget):
         self._filter.textChanged.connect(self._filtered.setFilterFixedString)
         self._table.selectionModel().currentChanged.connect(self._refresh)
         self._rows.dataChanged.connect(self._refresh)
-        self._rows.modelReset.connect(self._refresh)
         themes.changed.connect(self._apply_zoom)
         self._apply_zoom()
         self._refresh()
@@ -202,6 +227,7 @@ class PriceSettings(QWidget):
         self._filter.setAccessibleName(self.tr("Filter prices"))
         table = self._table
         table.setModel(self._filtered)
+        table.setItemDelegate(_PriceDelegate(table))
         table.setAccessibleName(self.tr("Prices"))
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         table.setEditTriggers(

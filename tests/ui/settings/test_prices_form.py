@@ -86,6 +86,35 @@ def test_a_number_is_changed_by_keyboard(driver):
     assert (driver.table.currentIndex().row(), driver.table.currentIndex().column()) == (0, 3)
 
 
+MORE = Model("Local", "stranger", "new")
+
+
+@pytest.mark.parametrize("listed", [MODELS, (*MODELS, MORE), (MORE, *MODELS), (MORE, MODELS[1]), MODELS[1:]])
+def test_what_is_typed_stays_while_models_are_listed(driver, listed):
+    driver.select_conversation(1, 3)
+    driver.bot.keyClick(driver.table, Qt.Key.Key_F2)
+    editor = driver.table.viewport().findChild(QLineEdit)
+    driver.bot.keyClicks(editor, "0.5")
+    driver.form.show_models(tuple(replace(model, is_own=True) for model in listed))
+    assert [row[1] for row in driver.cells()] == [model.model for model in listed]
+    assert editor.isVisible()
+    assert editor.text() == "0.5"
+    driver.bot.keyClick(editor, Qt.Key.Key_Return)
+    driver.bot.waitUntil(lambda: driver.changes == [("stranger", "small", Price(output=0.5))])
+
+
+def test_a_model_that_is_listed_no_more_takes_its_editor_along(driver):
+    driver.select_conversation(1, 3)
+    driver.bot.keyClick(driver.table, Qt.Key.Key_F2)
+    driver.form.show_models(MODELS[:1])
+    driver.bot.waitUntil(lambda: driver.table.viewport().findChild(QLineEdit) is None)
+    assert [row[1] for row in driver.cells()] == ["large"]
+    driver.form.show_models(())
+    assert driver.cells() == driver.changes == []
+    driver.form.show_models(MODELS)
+    assert [row[1] for row in driver.cells()] == ["large", "small"]
+
+
 @pytest.mark.parametrize("typed", ["free", "-1", "nan", "inf", "3", ""])
 def test_what_is_no_new_number_changes_nothing(driver, typed):
     driver.select_conversation(0, 2)
