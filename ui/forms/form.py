@@ -261,7 +261,7 @@ class Form(QWidget):
         for name, row in self.rows.items():
             if name in values:
                 row.control.show(values[name])
-            row.refresh()
+                row.refresh()
 
     def show_errors(self) -> bool:
         """Validate all fields and focus the first wrong one; return whether there is one."""

@@ -107,19 +107,23 @@ class SettingsDialog(QDialog):
         self.modes.changed.connect(partial(self._change_preference, "modes", "defined"))
         self.specialists.changed.connect(partial(self._change_preference, "specialists", "defined"))
         self.shortcuts.keys_changed.connect(partial(self._change_preference, "shortcuts", "keys"))
-        self.set_preferences(preferences)
+        self._show(preferences, None)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._update_layout()
 
     def set_preferences(self, preferences: Preferences) -> None:
-        """Show the preferences without a signal."""
-        self._preferences = preferences
+        """Show what is another preference than before, without a signal: in other fields somebody may be typing."""
+        before, self._preferences = self._preferences, preferences
         self.show_problem("")
+        self._show(preferences, before)
+
+    def _show(self, preferences: Preferences, before: Preferences | None) -> None:
         for name, form in self._forms.items():
-            values = dict(getattr(preferences, name))
-            form.show_values({field: values[field] for field in form.rows})
+            old: dict[str, Any] = {} if before is None else dict(getattr(before, name))
+            new: dict[str, Any] = dict(getattr(preferences, name))
+            form.show_values({field: new[field] for field in new if field not in old or new[field] != old[field]})
         self.providers.show_endpoints(preferences.providers.endpoints)
         self.modes.show_items(preferences.modes.defined)
         self.specialists.show_items(preferences.specialists.defined)

@@ -408,6 +408,25 @@ def buttons(driver):
     return driver.dialog.findChildren(QPushButton)
 
 
+@pytest.mark.parametrize("is_touched", [False, True])
+def test_a_number_that_is_typed_stays_while_others_change(qtbot, is_touched):
+    driver = Driver(qtbot)
+    driver.dialog.show_page("network")
+    box = driver.part(QDoubleSpinBox, "Silence")
+    if is_touched:
+        box.setValue(200)
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, "3")
+    now = driver.dialog._preferences
+    zoomed = now.model_copy(update={"appearance": now.appearance.model_copy(update={"zoom": 110})})
+    driver.dialog.set_preferences(zoomed)
+    assert driver.part(QSpinBox, "Zoom").value() == 110
+    qtbot.keyClicks(box, "0")
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert driver.changes[-1].network.idle_timeout == 30
+
+
 def test_another_language_says_that_it_needs_a_new_start(qtbot):
     driver = Driver(qtbot)
     driver.dialog.show_page("appearance")

@@ -39,6 +39,13 @@ def driver(qtbot):
     return Driver(qtbot)
 
 
+def test_it_begins_with_what_was_saved(qtbot):
+    saved = SpellingPreferences(check=False, languages=("de_AT",), words="Qt")
+    dialog = SettingsDialog(ThemeSource(), Preferences(spelling=saved))
+    qtbot.addWidget(dialog)
+    assert dialog._forms["spelling"].values == saved.model_dump()
+
+
 def test_the_language_of_the_system_is_used_until_others_are_chosen(driver):
     driver.dialog.spelling.show_languages([*NAMES], "en_US", "/data/hunspell")
     assert driver.checked == {"en_US"}
