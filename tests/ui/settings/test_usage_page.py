@@ -155,6 +155,10 @@ def test_a_long_table_begins_with_ten_rows_and_never_scrolls_by_itself(qtbot):
     row = table.visualRect(table.currentIndex())
     assert table.currentIndex().row() == 29
     assert page.viewport().rect().contains(table.viewport().mapTo(page.viewport(), row.center()))
+    # An answer is counted meanwhile.
     made.request()
+    made.show_report(UsageReport("day", tuple(UsageRow(f"2026-03-{day:02}", UNPRICED) for day in range(1, 31))))
+    assert (len(cells(made)), cells(made)[-1][-1], table.currentIndex().row()) == (30, "not known", 29)
+    made.choose("week", "day")
     made.show_report(UsageReport("day", tuple(UsageRow(f"2026-03-{day:02}", PRICED) for day in range(1, 13))))
     assert (len(cells(made)), more.text()) == (10, "Show all 12 rows")

@@ -103,7 +103,7 @@ class UsageSettings(QWidget):
         self._span.setCurrentIndex(1)
         self._build(form)
         for box in (self._span, self._grouping):
-            box.currentIndexChanged.connect(self.request)
+            box.currentIndexChanged.connect(self._on_chosen)
         self._measure.currentIndexChanged.connect(self._show)
         self.show_budgets(())
         self._show()
@@ -121,9 +121,8 @@ class UsageSettings(QWidget):
         """Return what is shown."""
         return self._report
 
-    def request(self, *_: object) -> None:
+    def request(self) -> None:
         """Ask for what is chosen."""
-        self._is_whole = False
         self.report_requested.emit(self.grouping, first_day(self.span, local_today()))
 
     def choose(self, span: UsageSpan, grouping: UsageGrouping, measure: UsageMeasure = "cost") -> None:
@@ -131,7 +130,7 @@ class UsageSettings(QWidget):
         for box, value in ((self._span, span), (self._grouping, grouping), (self._measure, measure)):
             with QSignalBlocker(box):
                 box.setCurrentIndex(box.findData(value))
-        self.request()
+        self._on_chosen()
 
     def show_report(self, report: UsageReport) -> None:
         """Show a report, unless something else is chosen by now."""
@@ -152,6 +151,10 @@ class UsageSettings(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.show_result("")
+        self._on_chosen()
+
+    def _on_chosen(self, *_: object) -> None:
+        self._is_whole = False
         self.request()
 
     def _show(self, *_: object) -> None:

@@ -34,11 +34,16 @@ class UsageTableModel(QAbstractTableModel):
         self._today = date.min
 
     def show_report(self, report: UsageReport, today: date, most: int | None = None) -> None:
-        """Show these rows, and no more than `most`."""
-        self.beginResetModel()
-        self._grouping, self._today = report.grouping, today
-        self._rows = (report.rows[::-1] if report.grouping == "day" else report.rows)[:most]
-        self.endResetModel()
+        """Show these rows, and no more than `most`. While it is counted on, the current row stays."""
+        rows = (report.rows[::-1] if report.grouping == "day" else report.rows)[:most]
+        is_same = [row.key for row in rows] == [row.key for row in self._rows] and report.grouping == self._grouping
+        if not is_same:
+            self.beginResetModel()
+        self._grouping, self._today, self._rows = report.grouping, today, rows
+        if not is_same:
+            self.endResetModel()
+        elif rows:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, COST_COLUMN))
 
     def rowCount(self, parent: Index = _ROOT) -> int:
         return 0 if parent.isValid() else len(self._rows)
