@@ -7,7 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from pydantic import ValidationError
 from PySide6.QtCore import QCoreApplication, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from ui.bridge.settings import ToolGroup
 from ui.forms.form import EDITOR, Form, FormStyle
@@ -103,12 +103,22 @@ class CardList(QVBoxLayout):
         self._replaced_key = ""
 
     def show_cards(self, cards: Mapping[str, Card]) -> None:
-        """Replace the cards. The layout must have a widget."""
-        for card in self._cards.values():
+        """Replace the cards; the keyboard stays in its place. The layout must have a widget."""
+        focused, key, place = QApplication.focusWidget(), "", 0
+        for old_key, card in self._cards.items():
             if card not in cards.values():
+                if isinstance(focused, QPushButton) and card.isAncestorOf(focused):
+                    key, place = old_key, card.findChildren(QPushButton).index(focused)
                 remove_widget(self, card)
         self._cards = dict(cards)
         self._update_layout()
+        if key in cards:
+            controls = cards[key].findChildren(QPushButton)[place:]
+            next((each for each in controls if each.isVisible() and each.isEnabled()), cards[key]).setFocus()
+
+    def card(self, key: str) -> Card:
+        """Return the card of a key."""
+        return self._cards[key]
 
     def focus_panel(self) -> bool:
         """Focus the open editor; return whether there is one."""
@@ -154,6 +164,8 @@ class CardList(QVBoxLayout):
     def _insert_at(self, index: int, widget: QWidget) -> int:
         if self.indexOf(widget) != index:
             self.insertWidget(index, widget)
+        # Screen readers read in the order of the children.
+        widget.raise_()
         return index + 1
 
 
@@ -288,6 +300,8 @@ class ItemsForm(QWidget, Generic[T, E]):
     def __init__(self, add_text: str) -> None:
         super().__init__()
         self._items: tuple[T, ...] = ()
+        self._carded: tuple[T, ...] = ()
+        """Those that have cards now."""
         self._tools: tuple[ToolGroup, ...] = ()
         self._editor: E | None = None
         self._edited_name = ""
@@ -376,7 +390,13 @@ class ItemsForm(QWidget, Generic[T, E]):
         self._cards.close()
 
     def _rebuild_cards(self) -> None:
-        self._cards.show_cards({item.name: self._create_card(item, index) for index, item in enumerate(self._items)})
+        cards: dict[str, Card] = {}
+        for index, item in enumerate(self._items):
+            # What a card asks stays while others change.
+            is_same = self._carded[index : index + 1] == (item,)
+            cards[item.name] = self._cards.card(item.name) if is_same else self._create_card(item, index)
+        self._carded = self._items
+        self._cards.show_cards(cards)
         self._update_buttons()
         if self._editor is not None:
             self._update_editor(self._editor)

@@ -7,7 +7,6 @@ from functools import partial
 from PySide6.QtCore import Signal
 
 from desktop_agent.types.permissions import Mode
-from desktop_agent.types.schedules import ScheduledPrompt
 from ui.bridge.model_servers import ModelGroup
 from ui.bridge.schedule.schedules import ListedSchedule
 from ui.settings.card_list import Card, ItemsForm
@@ -105,6 +104,8 @@ class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
 
     saved = Signal(object)
     """A ScheduledPrompt, new or changed."""
+    switched = Signal(str, bool)
+    """The id of a prompt, and whether it shall be on."""
     run_requested = Signal(str)
     delete_requested = Signal(str)
     open_requested = Signal(str)
@@ -154,12 +155,9 @@ class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
         del index
         card, prompt = ScheduleCard(item), item.prompt
         card.run_pressed.connect(partial(self.run_requested.emit, prompt.id))
-        card.pause_pressed.connect(partial(self._switch, prompt))
+        card.pause_pressed.connect(partial(self.switched.emit, prompt.id, not prompt.is_on))
         card.edit_pressed.connect(partial(self.edit, prompt.id))
         card.delete_confirmed.connect(partial(self.delete_requested.emit, prompt.id))
         if item.last_run is not None:
             card.open_pressed.connect(partial(self.open_requested.emit, item.last_run.conversation_id))
         return card
-
-    def _switch(self, prompt: ScheduledPrompt) -> None:
-        self.saved.emit(prompt.model_copy(update={"is_on": not prompt.is_on}))

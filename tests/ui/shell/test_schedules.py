@@ -1,5 +1,6 @@
 """Scheduled prompts in the window: written, listed, run at once, paused, changed and deleted, by the keyboard too."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 from PySide6.QtCore import Qt
@@ -8,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QPushButton,
 
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.schedules import Cron, ScheduledPrompt
-from tests.fakes.qt_loop import until
+from tests.fakes.qt_loop import held, until
 from tests.fakes.scripted_provider import Turn
 from ui.settings.schedule_form import ScheduleCard
 from ui.shell.schedule.schedule_dialog import ScheduleDialog
@@ -65,6 +66,72 @@ def test_a_prompt_is_written_run_paused_changed_and_deleted(on_screen):
         screen.press("Really delete News")
         await until(lambda: not cards(page))
         assert "Nothing is scheduled." in text_of(screen, page)
+
+    on_screen(work, DONE)
+
+
+async def stored(screen):
+    (only,) = await screen.engine.store.schedules.all()
+    return only.prompt
+
+
+def test_a_prompt_that_is_paused_before_its_change_is_listed_keeps_both(on_screen):
+    async def work(screen):
+        page = await open_page(screen)
+        await add(screen, page)
+        await screen.idle()
+        screen.press("Edit News")
+        (await screen.wait_for(QPlainTextEdit, "Prompt")).setPlainText("What has changed?")
+        is_read, may_go_on = held(screen.engine.store.schedules, "all")
+        screen.press("Save")
+        await is_read.wait()
+        (await screen.wait_for(QPushButton, "Pause News")).click()
+        await asyncio.sleep(0)
+        may_go_on.set()
+        await screen.idle()
+        assert ((await stored(screen)).prompt, (await stored(screen)).is_on) == ("What has changed?", False)
+
+    on_screen(work)
+
+
+def test_a_prompt_that_is_edited_before_it_is_listed_as_paused_stays_paused(on_screen):
+    async def work(screen):
+        page = await open_page(screen)
+        await add(screen, page)
+        await screen.idle()
+        is_read, may_go_on = held(screen.engine.store.schedules, "all")
+        screen.press("Pause News")
+        await is_read.wait()
+        screen.press("Edit News")
+        may_go_on.set()
+        await screen.idle()
+        (await screen.wait_for(QPlainTextEdit, "Prompt")).setPlainText("What has changed?")
+        screen.press("Save")
+        await screen.idle()
+        assert ((await stored(screen)).prompt, (await stored(screen)).is_on) == ("What has changed?", False)
+
+    on_screen(work)
+
+
+def test_what_is_asked_of_a_prompt_stays_while_another_runs(on_screen):
+    async def work(screen):
+        for title in ("Weather", "News"):
+            prompt = ScheduledPrompt(title=title, prompt="What is new?", timing=Cron(line="0 9 * * 1-5"))
+            await screen.engine.store.schedules.save(prompt, datetime.now(UTC))
+        page = await open_page(screen)
+        await until(lambda: len(cards(page)) == 2)
+        screen.press("Delete News")
+        question = await screen.wait_for(QPushButton, "Really delete News")
+        screen.press("Run Weather now")
+        await until(lambda: "Last run:" in text_of(screen, page) and "done" in text_of(screen, page))
+        assert question.isVisible()
+        assert page.focusWidget().accessibleName() == "Pause Weather"
+        QTest.keyClick(page.focusWidget(), Qt.Key.Key_Space)
+        await until(lambda: screen.find(QPushButton, "Resume Weather"))
+        assert page.focusWidget().accessibleName() == "Resume Weather"
+        assert [card.accessibleName() for card in cards(page)] == ["Scheduled prompt Weather", "Scheduled prompt News"]
+        question.click()
+        await until(lambda: len(cards(page)) == 1)
 
     on_screen(work, DONE)
 

@@ -51,6 +51,8 @@ class ScheduledPrompts(QObject):
         self._tasks = tasks
         self._scheduler: Scheduler | None = None
         self._work: asyncio.Task[None] | None = None
+        self._saving = asyncio.Lock()
+        """Held from reading a prompt until it is saved."""
         library.waiting.changed.connect(self.refresh)
 
     def start(self) -> None:
@@ -74,9 +76,14 @@ class ScheduledPrompts(QObject):
             self._tasks.start(self._refresh(self._scheduler))
 
     def save(self, prompt: ScheduledPrompt) -> None:
-        """Store a new prompt, or a changed one."""
+        """Store a new prompt, or a changed one, which stays on or off."""
         if self._scheduler is not None:
-            self._tasks.start(self._scheduler.save(prompt))
+            self._tasks.start(self._save(self._scheduler, prompt))
+
+    def switch(self, schedule_id: str, is_on: bool) -> None:  # noqa: FBT001  a slot
+        """Switch a prompt on or off; what else was changed of it meanwhile stays."""
+        if self._scheduler is not None:
+            self._tasks.start(self._switch(self._scheduler, schedule_id, is_on=is_on))
 
     def delete(self, schedule_id: str) -> None:
         """Delete a prompt; its conversations stay."""
@@ -93,6 +100,17 @@ class ScheduledPrompts(QObject):
             kind = type(error).__name__
             self._tasks.report(AgentError(Sentence("Scheduled prompts have stopped ({kind}).", {"kind": kind})))
 
+    async def _save(self, scheduler: "Scheduler", prompt: ScheduledPrompt) -> None:
+        async with self._saving:
+            before = await _stored(scheduler, prompt.id)
+            await scheduler.save(prompt if before is None else prompt.model_copy(update={"is_on": before.is_on}))
+
+    async def _switch(self, scheduler: "Scheduler", schedule_id: str, *, is_on: bool) -> None:
+        async with self._saving:
+            prompt = await _stored(scheduler, schedule_id)
+            if prompt is not None:
+                await scheduler.save(prompt.model_copy(update={"is_on": is_on}))
+
     async def _refresh(self, scheduler: "Scheduler") -> None:
         waiting = {call.conversation_id for call in self._library.waiting.rows}
         rows: list[ListedSchedule] = []
@@ -101,6 +119,11 @@ class ScheduledPrompts(QObject):
             waits = last is not None and last.state == "started" and last.conversation_id in waiting
             rows.append(ListedSchedule(stored.prompt, None if slot is None else slot.wall, last, waits))
         self.listed.emit(rows)
+
+
+async def _stored(scheduler: "Scheduler", schedule_id: str) -> ScheduledPrompt | None:
+    prompts = (stored.prompt for stored in await scheduler.schedules())
+    return next((prompt for prompt in prompts if prompt.id == schedule_id), None)
 
 
 class _Listener:

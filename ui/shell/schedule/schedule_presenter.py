@@ -64,6 +64,7 @@ class SchedulePresenter(QObject):
         dialog = ScheduleDialog(self._themes, self._window)
         form = dialog.form
         form.saved.connect(self.schedules.save)
+        form.switched.connect(self.schedules.switch)
         form.run_requested.connect(self.schedules.run_now)
         form.delete_requested.connect(self.schedules.delete)
         form.open_requested.connect(self._open)
