@@ -19,8 +19,8 @@ class Organiser(QObject):
 
     done = Signal(object, object)
     """A Sentence that says what was done, and what undoes it: a callable without arguments."""
-    folders_read = Signal(list)
-    """Every Folder, in no order."""
+    folders_read = Signal(list, object)
+    """Every Folder, in no order, and what they were read for."""
     tags_read = Signal(list, list)
     """Every tag, and the Placements of the conversations that were asked about."""
 
@@ -85,9 +85,9 @@ class Organiser(QObject):
         """Delete a folder; what is in it moves up."""
         self._start(self._refreshed(self._store.folders.delete(folder)))
 
-    def read_folders(self) -> None:
-        """Read every folder; `folders_read` answers."""
-        self._start(self._read_folders())
+    def read_folders(self, moved: Folder | Sequence[str]) -> None:
+        """Read every folder, to move one or conversations; `folders_read` answers."""
+        self._start(self._read_folders(moved))
 
     def read_tags(self, ids: Sequence[str]) -> None:
         """Read every tag and those of some conversations; `tags_read` answers."""
@@ -156,8 +156,8 @@ class Organiser(QObject):
             sentence = Sentence("Moved the folder “{name}”.", {"name": before.name})
             self.done.emit(sentence, lambda: self.move_folder(folder, before.parent))
 
-    async def _read_folders(self) -> None:
-        self.folders_read.emit(list(await self._store.folders.all()))
+    async def _read_folders(self, moved: Folder | Sequence[str]) -> None:
+        self.folders_read.emit(list(await self._store.folders.all()), moved)
 
     async def _read_tags(self, ids: Sequence[str]) -> None:
         tags = await self._store.placements.tags()

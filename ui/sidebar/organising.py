@@ -46,10 +46,6 @@ class OrganisePresenter(QObject):
         self._organiser = organiser
         self._library = library
         self._window = window
-        self._ids: Sequence[str] = ()
-        """The conversations that a dialog is for."""
-        self._moving: Folder | None = None
-        """The folder that a dialog is for."""
         self._known: dict[str, Folder] = {}
         self._path: Sequence[Folder] = ()
         self._is_archive = False
@@ -115,10 +111,8 @@ class OrganisePresenter(QObject):
             case "archive" | "unarchive":
                 self._organiser.archive(ids, archived=action == "archive")
             case "move":
-                self._ids, self._moving = ids, None
-                self._organiser.read_folders()
+                self._organiser.read_folders(ids)
             case "tag":
-                self._ids = ids
                 self._organiser.read_tags(ids)
             case "merge":
                 self._organiser.merge(ids, self.tr("From the conversation “{0}”:").format)
@@ -209,8 +203,7 @@ class OrganisePresenter(QObject):
                 dialog.chosen.connect(partial(self._organiser.rename_folder, folder.id))
                 _open(dialog)
             case "move":
-                self._moving = folder
-                self._organiser.read_folders()
+                self._organiser.read_folders(folder)
             case "delete":
                 self._ask_to_delete(folder)
 
@@ -238,21 +231,21 @@ class OrganisePresenter(QObject):
         box.answered.connect(on_answered)
         box.open()
 
-    @Slot(list)
-    def _pick_folder(self, folders: Sequence[Folder]) -> None:
-        moving, ids = self._moving, self._ids
-        picker = FolderPicker(self._themes, folders, self._window, "" if moving is None else moving.id)
-        if moving is not None:
-            picker.chosen.connect(partial(self._organiser.move_folder, moving.id))
+    @Slot(list, object)
+    def _pick_folder(self, folders: Sequence[Folder], moved: Folder | Sequence[str]) -> None:
+        if isinstance(moved, Folder):
+            picker = FolderPicker(self._themes, folders, self._window, moved.id)
+            picker.chosen.connect(partial(self._organiser.move_folder, moved.id))
         else:
-            picker.chosen.connect(partial(self._organiser.move, ids))
-            picker.new_wanted.connect(partial(self._create_folder, None, ids))
+            picker = FolderPicker(self._themes, folders, self._window)
+            picker.chosen.connect(partial(self._organiser.move, moved))
+            picker.new_wanted.connect(partial(self._create_folder, None, moved))
         _open(picker)
 
     @Slot(list, list)
     def _pick_tags(self, tags: Sequence[str], placements: Sequence[Placement]) -> None:
         dialog = TagDialog(self._themes, tags, [place.tags for place in placements], self._window)
-        dialog.chosen.connect(partial(self._organiser.tag, self._ids))
+        dialog.chosen.connect(partial(self._organiser.tag, [place.conversation_id for place in placements]))
         _open(dialog)
 
 

@@ -1,5 +1,7 @@
 """Folders, pins, the archive, tags, copies and marked conversations in the whole window."""
 
+import asyncio
+
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMouseEvent
@@ -11,10 +13,11 @@ from desktop_agent.types.errors import DiskFull
 from desktop_agent.types.folders import FolderColour
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta
-from tests.fakes.qt_loop import until
+from tests.fakes.qt_loop import held, until
 from tests.fakes.scripted_provider import Turn
 from ui.shell.commands.menu_bar import MenuBar
 from ui.sidebar.conversation_rows import ConversationView
+from ui.sidebar.folder_dialogs import FolderPicker
 from ui.sidebar.organising import OrganisePresenter
 from ui.style.list_rows import RowRole
 
@@ -97,6 +100,58 @@ def test_one_without_a_title_is_called_as_in_the_list_wherever_it_is_shown(on_sc
         await until(lambda: screen.conversation.id == id_ and not screen.conversation.is_empty)
         await screen.idle()
         assert screen.window.windowTitle() == "New conversation — Desktop Agent"
+
+    on_screen(work)
+
+
+def test_a_dialog_that_opens_late_is_for_what_it_was_asked_for(on_screen):
+    async def work(screen):
+        one, two = await stored(screen, "a", "b")
+        store, presenter = screen.engine.store, screen.window.findChild(OrganisePresenter)
+        folder = await store.folders.create("Work", FolderColour.GREY, None)
+        await listed(screen, "Work", "Today", "b", "a")
+        are_read, may_be_told = held(store.placements, "tags")
+        presenter.act_on("tag", [one])
+        await are_read.wait()
+        presenter.act_on("move", [two])
+        picker = await until(lambda: screen.find(QDialog, "Move to a folder"))
+        may_be_told.set()
+        tags = await until(lambda: screen.find(QDialog, "Tags"))
+        tags.chosen.emit(["red"], [])
+        picker.chosen.emit(folder.id)
+        await screen.idle()
+        placements = {
+            place.conversation_id: (place.tags, place.folder) for place in await store.placements.of([one, two])
+        }
+        assert placements == {one: (("red",), None), two: ((), folder.id)}
+        tags.close()
+        picker.close()
+
+    on_screen(work)
+
+
+def test_a_folder_that_is_moved_late_is_the_one_that_was_chosen(on_screen):
+    async def work(screen):
+        (one,) = await stored(screen, "a")
+        store, presenter = screen.engine.store, screen.window.findChild(OrganisePresenter)
+        folders = [await store.folders.create(name, FolderColour.GREY, None) for name in ("Home", "Work")]
+        await listed(screen, "Home", "Work", "Today", "a")
+        are_read, may_be_told = held(store.folders, "all")
+        presenter.act_on("move", [one])
+        await are_read.wait()
+        rows(screen).folder_action_requested.emit("move", folders[0].id)
+        await asyncio.sleep(0)
+        may_be_told.set()
+        pickers = await until(lambda: found if len(found := screen.window.findChildren(FolderPicker)) == 2 else None)
+        for picker in pickers:
+            picker.chosen.emit(folders[1].id)
+            picker.close()
+        await screen.idle()
+        assert (await store.placements.of([one]))[0].folder == folders[1].id
+        assert {folder.name: folder.parent for folder in await store.folders.all()} == {
+            "Home": folders[1].id,
+            "Work": None,
+        }
 
     on_screen(work)
 
