@@ -140,7 +140,11 @@ class McpServerSettings(QObject):
         self._tasks.start(_test_server(self._engine, server_id, self._folder(), self.tested.emit))
 
     def save(self, server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
-        """Save a new or changed server; a secret without a value stays as it is in the keyring."""
+        """Save a new or changed server; a secret without a value stays as it is in the keyring.
+
+        A sign-in is cancelled: it may be at another address, and the card of another title does not know of it.
+        """
+        self.cancel_sign_in(server.id)
         self._tasks.start(self._run(server.id, self._saving.save(server, secrets), lambda: self.saved.emit(server.id)))
 
     def change(self, server_id: str, change: ServerChange) -> None:

@@ -285,3 +285,26 @@ def test_a_page_on_the_host_that_the_person_entered_is_opened(on_screen, kept, m
             await page.wait_for(QPushButton, "Sign in to Web")
 
     on_screen(work)
+
+
+def test_a_server_that_is_edited_while_somebody_signs_in_can_be_signed_in_to_again(on_screen, kept, monkeypatch):
+    opened = []
+    monkeypatch.setattr("ui.bridge.desktop.opening.shutil.which", lambda _: None)
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.host()) or True)
+
+    async def work(screen):
+        async with site(host="127.0.0.2") as there:
+            connection = HttpConnection(url=there.url, sign_in=True)
+            await screen.desk.mcp_servers.imports.save((McpServer(id="web", title="Web", connection=connection),))
+            page = Page(screen)
+            page.press("Sign in to Web")
+            await until(lambda: bool(opened))
+            page.press("Edit Web")
+            (await page.wait_for(QLineEdit, "Title")).setText("Net")
+            page.press("Save")
+            (await page.wait_for(QPushButton, "Sign in to Net")).click()
+            await until(lambda: len(opened) == 2)
+            page.press("Cancel signing in")
+            await page.wait_for(QPushButton, "Sign in to Net")
+
+    on_screen(work)
