@@ -246,8 +246,14 @@ class StoragePresenter(QObject):
 
 
 def connect_local_models(dialog: SettingsDialog, runner: LocalModelRunner) -> None:
-    """Connect the page of model files with what runs them; the dialog gives way to the conversation that follows."""
+    """Connect the page of model files with what runs them; it gives way to the conversation that follows."""
     page = dialog.local
+
+    def give_way() -> None:
+        # Loading takes up to minutes: somebody may be at another page by then.
+        if page.isVisible():
+            dialog.hide()
+
     page.run_requested.connect(runner.run)
     page.file_chosen.connect(runner.run_file)
     page.stop_requested.connect(runner.stop)
@@ -255,4 +261,4 @@ def connect_local_models(dialog: SettingsDialog, runner: LocalModelRunner) -> No
     runner.found.connect(page.show_found)
     runner.state_changed.connect(page.show_state)
     runner.failed.connect(page.show_problem)
-    runner.ready.connect(dialog.hide)
+    runner.ready.connect(give_way)

@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtWidgets import QFileDialog, QLabel, QPushButton
 
 from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.providers import LocalPhase
 from tests.fakes.local_models import install_server, servers_of, write_model
 from tests.fakes.qt_loop import Heard, held, until
 from tests.fakes.scripted_provider import Turn
@@ -111,3 +112,46 @@ def test_a_model_is_for_the_conversation_for_which_it_was_run(on_screen, tmp_pat
         assert (await screen.engine.record(wanted)).endpoint_id == "local-models"
 
     on_screen(work, Turn(ContentDelta("a")), Turn(ContentDelta("b")))
+
+
+def test_the_settings_stay_where_another_page_is_open_by_then(on_screen, tmp_path, monkeypatch):
+    model = write_model(tmp_path / "home/.lmstudio/models/a/b/tiny-Q8_0.gguf")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("DESKTOP_AGENT_LLAMA_SERVER", install_server(tmp_path))
+
+    async def work(screen):
+        dialog = screen.desk._settings_presenter.show("local")
+        is_called, may_go_on = held(screen.engine.connections.local, "start")
+        screen.desk.servers.local.run_file(str(model))
+        await is_called.wait()
+        dialog.show_page("modes")
+        may_go_on.set()
+        await screen.idle()
+        assert screen.engine.connections.local.state.phase is LocalPhase.READY
+        assert dialog.isVisible()
+
+    on_screen(work)
+
+
+def test_another_model_is_run_at_once_while_one_is_loaded(on_screen, tmp_path, monkeypatch):
+    models = [write_model(tmp_path / f"home/.lmstudio/models/a/b/{name}-Q8_0.gguf") for name in ("large", "small")]
+    (tmp_path / "loading").touch()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("DESKTOP_AGENT_LLAMA_SERVER", install_server(tmp_path))
+    monkeypatch.setenv("LLAMA_TEST_LOADING", str(tmp_path / "loading"))
+
+    async def work(screen):
+        screen.desk._settings_presenter.show("local")
+        runner = screen.desk.servers.local
+        ready = Heard(runner.ready)
+        runner.run_file(str(models[0]))
+        await until(lambda: servers_of(models[0]))
+        monkeypatch.delenv("LLAMA_TEST_LOADING")
+        runner.run_file(str(models[1]))
+        await until(lambda: ready)
+        await screen.idle()
+        assert ready == [("local-models", "small-Q8_0")]
+        assert screen.engine.connections.local.state.phase is LocalPhase.READY
+        assert not servers_of(models[0])
+
+    on_screen(work)

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from desktop_agent.engine.engine import Engine
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.preferences import LocalModelPreferences
-from desktop_agent.types.providers import LOCAL_ENDPOINT, LocalModel
+from desktop_agent.types.providers import LOCAL_ENDPOINT, LocalModel, LocalPhase
 from ui.bridge.event_loop import BackgroundTasks
 
 
@@ -77,8 +77,12 @@ class LocalModelRunner(QObject):
 
     async def _run(self, model: LocalModel) -> None:
         model = await self._choose(model)
+        local = self._engine.connections.local
+        if local.state.phase is LocalPhase.LOADING and local.state.model not in (None, model):
+            # Loading takes up to minutes, and this one is wanted now.
+            await local.stop()
         try:
-            await self._engine.connections.local.start(model)
+            await local.start(model)
         except AgentError as error:
             self.failed.emit(error.whole)
         else:
