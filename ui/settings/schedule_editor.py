@@ -26,6 +26,7 @@ class ScheduleEditor(CardEditor):
         self._before = prompt
         self._timing = TimingEditor()
         self._model = GroupedMenu(_MENU_CHARACTERS, self.tr("{0} (not listed)"))
+        self._groups: tuple[ModelGroup, ...] = ()
         self._add_fields(modes)
         self._build_layout()
         self._show_model_choices(())
@@ -34,7 +35,10 @@ class ScheduleEditor(CardEditor):
             self._select_model(_model_key(prompt.endpoint_id, prompt.model))
 
     def show_models(self, groups: Sequence[ModelGroup]) -> None:
-        """Set the models to choose from; the selected one stays."""
+        """Set the models to choose from; the selected one stays, and so does an open menu where nothing is new."""
+        if tuple(groups) == self._groups:
+            return
+        self._groups = tuple(groups)
         chosen = str(self._model.currentData() or "")
         self._show_model_choices(groups)
         self._select_model(chosen)

@@ -49,7 +49,9 @@ class ModelChoice(QWidget):
         return self.menu.currentData() == _CUSTOM_MODEL and not self.other.text().strip()
 
     def show_models(self, groups: Sequence[ModelGroup]) -> None:
-        """Show what servers list; the selected model stays."""
+        """Show what servers list; the selected model stays, and so does an open menu where nothing is new."""
+        if tuple(groups) == self._groups:
+            return
         self._groups = tuple(groups)
         chosen = self.menu.currentData()
         self.set_model(self.model)

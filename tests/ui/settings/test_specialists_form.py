@@ -274,3 +274,14 @@ def test_what_is_being_written_outlives_what_is_done_to_other_specialists(driver
         ("reviewer", "You look."),
     ]
     assert driver.part(QPushButton, "Edit other").isEnabled()
+
+
+def test_a_menu_of_models_that_is_open_stays_while_they_are_listed_again(driver, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+    driver.click("Edit reviewer")
+    menu = driver.part(QComboBox, "Model")
+    menu.showPopup()
+    menu.view().setCurrentIndex(menu.model().index(menu.findData("small"), 0))
+    driver.dialog.specialists.show_models([STUDIO, SILENT])
+    QTest.keyClick(menu.view(), Qt.Key.Key_Return)
+    assert menu.currentText() == "small"
