@@ -56,6 +56,8 @@ class ApprovalDialog(GuardedDialog):
         self._edits: dict[str, str] = {}
         self._messages: dict[str, str] = {}
         self._current: str | None = None
+        self._offered: list[str] = []
+        """The call on the screen, and those that can be decided with it."""
         self._list = WaitingList(themes, self.tr("Waiting calls"), self.tr("{0} calls are waiting"))
         self.mode = ModePicker(themes)
         self._header = CallHeader(themes, self.mode)
@@ -116,6 +118,7 @@ class ApprovalDialog(GuardedDialog):
     def show_rejection(self, approval_id: str, why: str) -> None:
         """Say why a decision was not taken. Its call waits on, with those that were decided with it."""
         self._decided.clear()
+        self._offered.clear()
         if approval_id == self._current:
             self._arguments.show_rejection(why)
             self._scroll_area.reveal([self._arguments])
@@ -261,9 +264,14 @@ class ApprovalDialog(GuardedDialog):
         return [other for other in self._calls.values() if other.tool == call.tool and other is not call]
 
     def _update_batch_offer(self) -> None:
+        """Offer to decide others too; where that was accepted, it holds for the same ones alone."""
         call = self.current
-        if call is not None:
-            self._bar.offer_same_tool_calls(show_hidden(tool_title(call.tool)), len(self._same_tool_calls(call)))
+        if call is None:
+            return
+        offered = [other.approval_id for other in (call, *self._same_tool_calls(call))]
+        if offered != self._offered:
+            self._offered = offered
+            self._bar.offer_same_tool_calls(show_hidden(tool_title(call.tool)), len(offered) - 1)
 
     def _build_layout(self) -> None:
         self.setAccessibleName(self.tr("Approve tool call"))

@@ -301,6 +301,19 @@ def test_one_decision_for_all_of_a_kind(driver):
     assert box.isHidden()
 
 
+def test_one_decision_for_all_of_a_kind_is_for_those_that_were_there(driver):
+    driver.show(call(1), call(2))
+    box = driver.dialog.findChild(QCheckBox)
+    box.setChecked(True)
+    driver.dialog.set_approvals([call(1), call(2), call(3, "run_command")])
+    assert box.isChecked()
+    driver.dialog.set_approvals([call(1), call(3, "run_command"), call(4)])
+    assert not box.isChecked()
+    box.setChecked(True)
+    driver.part(QListWidget, "Waiting calls").setCurrentRow(2)
+    assert not box.isChecked()
+
+
 def test_a_listener_that_answers_at_once_may_set_the_calls(driver):
     calls = [call(1), call(2)]
     driver.dialog.decided.connect(lambda *_: driver.dialog.set_approvals([]))
