@@ -104,14 +104,14 @@ class StorageSettings(QWidget):
         self._refresh()
 
     def show_backups(self, backups: Sequence[Backup]) -> None:
-        """Show the backups, the newest first; a new one is selected."""
+        """Show the backups, the newest first; a new one is selected, unless the program wrote it by itself."""
         selected, count = self._selected_backup(), self._backups.count()
         self._backups.clear()
         for backup in backups:
             self._backups.addItem(self._backup_item(backup))
         folders = [backup.folder for backup in backups]
-        is_known = selected in folders and len(folders) <= count
-        self._backups.setCurrentRow(folders.index(selected) if is_known and selected is not None else 0)
+        is_new = len(folders) > count and not backups[0].is_automatic
+        self._backups.setCurrentRow(folders.index(selected) if selected in folders and not is_new else 0)
         rows = self._backups.sizeHintForRow(0) * len(backups) + 2 * self._backups.frameWidth()
         self._backups.setFixedHeight(min(rows, _MAX_LIST_HEIGHT))
         self._backups.setVisible(bool(backups))
