@@ -168,6 +168,8 @@ class ModelServers(QObject):
         self.saved = SavedServers(engine)
         self.local = LocalModelRunner(engine, tasks, self)
         self._refreshing = 0
+        self._asked = self._listed = 0
+        """The numbers of the last time that models were asked for, and of the one that is listed."""
         engine.connections.on_models_changed(self._on_listing)
 
     @property
@@ -233,12 +235,16 @@ class ModelServers(QObject):
                 return ModelGroup(endpoint, (), error.sentence)
 
         self._refreshing += 1
+        number = self._asked = self._asked + 1
         try:
             # In parallel: a silent server must not hide the models of the others.
             groups = await asyncio.gather(*(ask(endpoint) for endpoint in self.endpoints))
         finally:
             self._refreshing -= 1
-        self.models_changed.emit(list(groups))
+        # A later one is faster where a silent server was removed meanwhile.
+        if number > self._listed:
+            self._listed = number
+            self.models_changed.emit(list(groups))
 
     def _on_listing(self, _endpoint_id: str) -> None:
         """Handle a background listing that differs from the remembered one."""

@@ -11,7 +11,7 @@ from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.providers import Capabilities, Endpoint
 from tests.fakes.http_server import Loopback, Reply
 from tests.fakes.model_server import endpoint, keys_seen, model_server
-from tests.fakes.qt_loop import SCRIPTED, Bridge, Heard, until
+from tests.fakes.qt_loop import SCRIPTED, Bridge, Heard, held, until
 
 
 def run(in_loop, folder, work, *, connected=False):
@@ -51,6 +51,24 @@ def test_connecting_keeps_the_server_and_uses_its_first_model(in_loop, tmp_path)
             # Connected again, it is there once.
             await states_of(bridge, bridge.servers.connect_endpoint, mine, None)
             assert bridge.servers.endpoints == (mine,)
+
+    run(in_loop, tmp_path, work)
+
+
+def test_a_server_that_is_removed_while_it_is_asked_for_its_models_is_not_listed(in_loop, tmp_path):
+    async def work(bridge):
+        await bridge.servers.saved.use(
+            Endpoint(id="mine", title="t", base_url="http://127.0.0.1:9"), "a", has_new_key=False
+        )
+        is_asked, may_answer = held(bridge.engine.connections, "models")
+        bridge.servers.refresh_models()
+        await is_asked.wait()
+        listed = Heard(bridge.servers.models_changed)
+        bridge.servers.remove("mine")
+        assert await listed.next() == []
+        may_answer.set()
+        await bridge.idle()
+        assert listed[-1] == []
 
     run(in_loop, tmp_path, work)
 
