@@ -155,3 +155,26 @@ def test_another_model_is_run_at_once_while_one_is_loaded(on_screen, tmp_path, m
         assert not servers_of(models[0])
 
     on_screen(work)
+
+
+def test_nothing_is_said_of_a_conversation_that_was_deleted_while_its_model_was_loaded(
+    on_screen, tmp_path, monkeypatch
+):
+    model = write_model(tmp_path / "home/.lmstudio/models/a/b/tiny-Q8_0.gguf")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("DESKTOP_AGENT_LLAMA_SERVER", install_server(tmp_path))
+
+    async def work(screen):
+        await screen.say("One")
+        deleted = screen.conversation.id
+        is_called, may_go_on = held(screen.engine.connections.local, "start")
+        screen.desk.servers.local.run_file(str(model))
+        await is_called.wait()
+        screen.desk.library.delete(deleted)
+        await until(lambda: screen.conversation.id != deleted)
+        may_go_on.set()
+        await screen.idle()
+        assert not [words for words in screen.words(screen.banners) if "in the trash" in words]
+        assert screen.engine.preferences.providers.endpoint_id == "local-models"
+
+    on_screen(work, Turn(ContentDelta("a")))

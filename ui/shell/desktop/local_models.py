@@ -18,10 +18,16 @@ class LocalModelPresenter(QObject):
         """The one that was open when the person ran it."""
         servers.local.chosen.connect(self._on_chosen)
         servers.local.ready.connect(self._use)
+        library.deleted.connect(self._on_deleted)
 
     @Slot()
     def _on_chosen(self) -> None:
         self._conversation = self._library.current
+
+    @Slot(str, str)
+    def _on_deleted(self, conversation_id: str, _title: str) -> None:
+        if self._conversation is not None and self._conversation.id == conversation_id:
+            self._conversation = None
 
     @Slot(str, str)
     def _use(self, endpoint_id: str, model: str) -> None:
