@@ -14,7 +14,7 @@ from ui.transcript.blocks.block import TextRange
 from ui.transcript.blocks.math.math_block import InlineFormulas
 from ui.transcript.blocks.text_layout import InlineObjects, TextLayout
 from ui.transcript.markdown.elements import Leaf
-from ui.transcript.markdown.inline import OBJECT, Line, parse_inline
+from ui.transcript.markdown.inline import OBJECT, Line, SpanStyle, parse_inline
 from ui.transcript.markdown.parser import References
 from ui.transcript.markdown.serializer import slice_line
 from ui.transcript.markdown.text_units import utf16_length
@@ -164,36 +164,49 @@ def _text_length(line: Line) -> int:
 MEASURED_LENGTH = 400
 """The number of characters of a cell that decide its wanted width."""
 
-# Bold text and code are wider than the body font.
+# Bold text is wider than the body font.
 _STYLED = 1.12
 _UNKERNED = 1.02
+_CODE = re.compile(r"(`+)(.+?)\1")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:[ \t][^()]*)?\)")
 _MARKS = re.compile(r"[*`]+|~~|\\(?=[|*`_\\])")
 _MAY_BE_STYLED = re.compile(r"[*`~\[\\]")
 
 
 class CellRuler:
-    """Measures cells in one font. An estimate takes a fraction of the time, and needs no parsing."""
+    """Measures cells in one font, and code in another. An estimate takes a fraction of the time: it parses nothing."""
 
-    def __init__(self, font: QFont) -> None:
+    def __init__(self, font: QFont, mono: QFont) -> None:
         self._metrics = QFontMetricsF(font)
-        self._advances = _Advances(self._metrics)
+        self._advances, self._mono_advances = _Advances(self._metrics), _Advances(QFontMetricsF(mono))
 
     def measure(self, line: Line, objects: InlineObjects | None = None) -> float:
         """Return the width that a parsed cell needs, in pixels."""
-        text = line.text[:MEASURED_LENGTH]
+        text, code = line.text[:MEASURED_LENGTH], ""
+        for span in reversed(line.spans):
+            if span.style & SpanStyle.CODE:
+                end = span.start + span.length
+                text, code = text[: span.start] + text[end:], text[span.start : end] + code
         width = sum(inline_object.width for inline_object in objects.values()) if objects else 0.0
         if OBJECT in text:
             text = text.replace(OBJECT, "")
-        return width + self._metrics.horizontalAdvance(text) * (_STYLED if line.spans else 1.0) + 2
+        width += self._metrics.horizontalAdvance(text) * (_STYLED if line.spans else 1.0)
+        return width + self._measure_code(code) + 2
 
     def estimate(self, cell: str) -> float:
         """Estimate the same from the Markdown of a cell, rather too much than too little."""
-        factor = _UNKERNED
+        factor, code = _UNKERNED, ""
+        cell = cell[: 2 * MEASURED_LENGTH]
         if _MAY_BE_STYLED.search(cell):
             factor = _STYLED
-            cell = _MARKS.sub("", _LINK.sub(_words_of, cell))
-        return sum(map(self._advances.__getitem__, cell[:MEASURED_LENGTH])) * factor + 2
+            code = "".join(span[2] for span in _CODE.finditer(cell))[:MEASURED_LENGTH]
+            cell = _MARKS.sub("", _LINK.sub(_words_of, _CODE.sub("", cell)))
+        width = sum(map(self._advances.__getitem__, cell[:MEASURED_LENGTH])) * factor
+        return width + self._measure_code(code) + 2
+
+    def _measure_code(self, code: str) -> float:
+        # A layout may round the advance of each letter up.
+        return sum(ceil(self._mono_advances[char]) for char in code)
 
 
 def _words_of(link: re.Match[str]) -> str:
@@ -201,13 +214,13 @@ def _words_of(link: re.Match[str]) -> str:
     return link[1]
 
 
-def cell_ruler(font: QFont) -> CellRuler:
-    """Return the one ruler for a font."""
-    key = font.key()
+def cell_ruler(font: QFont, mono: QFont) -> CellRuler:
+    """Return the one ruler for a font, and the font of code in it."""
+    key = font.key(), mono.key()
     if key not in _RULERS:
         if len(_RULERS) >= _MAX_RULERS:
             _RULERS.clear()
-        _RULERS[key] = CellRuler(font)
+        _RULERS[key] = CellRuler(font, mono)
     return _RULERS[key]
 
 
@@ -222,7 +235,7 @@ class _Advances(dict[str, float]):
 
 
 _MAX_RULERS = 16
-_RULERS: dict[str, CellRuler] = {}
+_RULERS: dict[tuple[str, str], CellRuler] = {}
 
 
 _ALIGN = {"center": Qt.AlignmentFlag.AlignHCenter, "right": Qt.AlignmentFlag.AlignRight}
@@ -264,7 +277,8 @@ class TableCellLayouts:
     def wanted_widths(self, style: RenderStyle) -> list[list[float]]:
         """Return the wanted widths of the cells: exact for the first rows of a table, estimated for the others."""
         for row in range(len(self._needs), len(self._cells.leaf.cells)):
-            measured, exact = cell_ruler(self._font(row, style)), self._measured_columns if self._cells.has_head else 0
+            measured = cell_ruler(self._font(row, style), style.mono)
+            exact = self._measured_columns if self._cells.has_head else 0
             lines = [self._cells.line(row, column) for column in range(exact)]
             needs = [measured.measure(line, self._objects(line, row, style, 1 << 20)) for line in lines]
             self._needs.append([*needs, *map(measured.estimate, self._cells.cell_sources(row)[exact:])])

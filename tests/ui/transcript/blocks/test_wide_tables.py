@@ -87,3 +87,11 @@ def test_pieces_of_a_table_are_measured_anew_together(look):
     for each in (fresh, joined, fresh):
         each.layout(WIDTH, smaller)
     assert first.widths == second.widths == fresh.widths
+
+
+def test_code_in_a_cell_stands_on_one_line_where_there_is_room(look):
+    rows = (("Write this", "and see"), ("`tell me a little tiny title`", "a title"))
+    late = tuple((f"`till it fills {at:02} little lilies`", "") for at in range(30))
+    block = TableBlock(Leaf("table", cells=rows + late, aligns=("", "")), {})
+    height = block.layout(WIDTH, look)
+    assert height <= len(rows + late) * (look.line + look.px(12)) + 2
