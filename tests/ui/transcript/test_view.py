@@ -60,6 +60,17 @@ def test_scrolled_up_it_stays_to_the_pixel_and_counts_what_is_new(long):
     assert long.view.jump_button.count == 0
 
 
+def test_with_nothing_left_below_there_is_no_jump_to_the_latest(qtbot):
+    kept = [Message.user("Hello"), Message.assistant("Hi.")]
+    stand = Standing(qtbot, [*kept, Message.user(PARAGRAPHS)])
+    stand.view.scroller.scroll_to_start()
+    assert stand.view.jump_button.isVisible()
+    stand.view.apply(stand.transcript.cut_after(kept))
+    assert stand.rows.bottom == 0
+    assert stand.rows.following
+    assert not stand.view.jump_button.isVisible()
+
+
 def test_a_change_above_what_is_read_moves_nothing(qtbot):
     stand = Standing(qtbot, [Message.user("Hello")])
     stand.send(TurnStarted("t", "m", "model"), ToolUse(id="a", name="run", input={"x": 1}), ToolStarted("a", {}))

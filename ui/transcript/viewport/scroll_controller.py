@@ -71,6 +71,8 @@ class ScrollController(QObject):
         if not all(isinstance(change, Updated) for change in changes):
             rows.padding = 0
             self._update_footers(first, top)
+            # What was taken away may have been all that was below.
+            self._on_arrived_at_end()
         else:
             self._repaint_below(first, top)
 
