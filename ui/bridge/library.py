@@ -66,6 +66,18 @@ class SideViews:
         self._library = library
         self._engine = engine
         self._sessions: dict[OpenConversation, Session] = {}
+        self._last_model: tuple[str | None, str | None] = None, None
+        """The server and model of the last conversation in the main window that had a server."""
+
+    def retire(self, conversation: OpenConversation) -> None:
+        """The main window shows it no more."""
+        self._note_model(conversation)
+        conversation.detach()
+        conversation.deleteLater()
+
+    def _note_model(self, conversation: OpenConversation) -> None:
+        if conversation.endpoint_id is not None:
+            self._last_model = conversation.endpoint_id, conversation.model
 
     def hold(self, conversation: OpenConversation, session: "Session") -> None:
         """Keep a session open that another window shows, and take part in what happens in it."""
@@ -87,9 +99,12 @@ class SideViews:
         workspace = before.workspace if before is not None and endpoint_id is None else None
         create = self._library.unstored.create if in_memory else self._engine.new_session
         session = create(endpoint_id=endpoint_id, model=model, workspace=workspace)
-        if session.record.endpoint_id is None and before is not None:
-            # The demo is never the default server; a new conversation begun in it uses it again.
-            session.change_record(endpoint_id=before.endpoint_id, model=before.model)
+        if session.record.endpoint_id is None:
+            # The demo is never the default server; a new conversation begun in it, or after it, uses it again.
+            if before is not None:
+                self._note_model(before)
+            endpoint_id, model = self._last_model
+            session.change_record(endpoint_id=endpoint_id, model=model)
         return session
 
     def shows(self, session: "Session") -> bool:
@@ -270,8 +285,7 @@ class ConversationLibrary(QObject):
             self._follower.stop()
             self._follower = None
         if self._open is not None:
-            self._open.detach()
-            self._open.deleteLater()
+            self.beside.retire(self._open)
         left, self._session = self._session, session
         if left is not None:
             self.leave(left)

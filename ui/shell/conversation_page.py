@@ -25,7 +25,7 @@ from ui.bridge.model_servers import ModelServers
 from ui.bridge.storage import PictureStore
 from ui.composer.attachment_chips import Attachment
 from ui.composer.composer import Composer
-from ui.composer.pickers import WorkspacePicker
+from ui.composer.pickers import ModelPicker, WorkspacePicker
 from ui.shell.attachments import AttachmentsPresenter
 from ui.shell.banners import Banner, BannerArea
 from ui.shell.branches import BranchesPresenter, PromptEditing
@@ -246,7 +246,7 @@ class ConversationPage(QObject):
 
     def _connect(self) -> None:
         self.composer.send_requested.connect(self._send)
-        self.starters.chosen.connect(self._send_starter)
+        self.starters.chosen.connect(partial(self._send, attached=[]))
         self.starters.unstored_chosen.connect(partial(self._library.new, in_memory=True))
         self.composer.queue_requested.connect(partial(self._send, when="idle"))
         self.composer.stop_requested.connect(self._stop)
@@ -286,9 +286,6 @@ class ConversationPage(QObject):
         else:
             self._tasks.start(self._send_to(self._conversation, text, attached, when, self.editing.take()))
 
-    def _send_starter(self, message: str) -> None:
-        self._send(message, [])
-
     async def _send_to(
         self, conversation: OpenConversation, text: str, attached: list[Attachment], when: When, edited_id: str = ""
     ) -> None:
@@ -299,6 +296,7 @@ class ConversationPage(QObject):
         self, conversation: OpenConversation, text: str, attached: list[Attachment], when: When, edited_id: str
     ) -> None:
         try:
+            _check_server(conversation, self.model_picker)
             blocks = await to_blocks(text, attached, self._pictures, in_memory=conversation.is_in_memory)
             message = Message.user_with_blocks(blocks)
             waits = conversation.working
@@ -386,6 +384,13 @@ class ConversationPage(QObject):
         if conversation is not None:
             capabilities = self._servers.capabilities(conversation.endpoint_id, conversation.model)
             self.usage_meter.show_usage(conversation.usage, conversation.history.spending, capabilities.context_window)
+
+
+def _check_server(conversation: OpenConversation, models: ModelPicker) -> None:
+    """Show the models and raise WrongUse where nobody would get the message, as in an imported conversation."""
+    if conversation.endpoint_id is None:
+        models.open_list()
+        raise WrongUse("No model is chosen for this conversation.", "Choose a model first.")
 
 
 def _link_to(conversation: OpenConversation | None, message_id: str) -> str:

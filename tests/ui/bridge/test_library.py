@@ -334,6 +334,23 @@ def test_the_demo_can_be_talked_to(in_loop, tmp_path):
     run(in_loop, tmp_path, work, connected=False)
 
 
+def test_a_new_conversation_after_one_without_a_server_has_the_model_that_was_used_last(in_loop, tmp_path):
+    async def work(bridge):
+        bridge.library.new_demo()
+        await bridge.idle()
+        bridge.library.current.send(Message.user("Hello"))
+        await bridge.idle()
+        imported = await bridge.engine.store.create_conversation(title="Imported")
+        await bridge.engine.store.commit(imported.id, Message.user("Hello"), Message.assistant("Hi."))
+        bridge.library.open(imported.id)
+        await bridge.idle()
+        assert bridge.library.current.endpoint_id is None
+        bridge.library.new()
+        assert (bridge.library.current.endpoint_id, bridge.library.current.model) == ("demo", "demo")
+
+    run(in_loop, tmp_path, work, connected=False)
+
+
 @pytest.mark.parametrize("in_memory", [False, True])
 def test_a_new_conversation_while_the_demo_starts_is_one_with_the_demo(in_loop, tmp_path, in_memory):
     async def work(bridge):

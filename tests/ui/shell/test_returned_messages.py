@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 
 from desktop_agent.conversation.items import NoticeItem, UserItem
 from desktop_agent.conversation.picture_preparation import import_picture_async
+from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import HookDeny, Hooks
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
@@ -168,3 +169,23 @@ def test_behind_another_conversation_it_waits_in_its_own(on_screen):
         assert prompts(screen) == []
 
     on_screen(work)
+
+
+def test_a_message_in_a_conversation_without_a_model_stays_and_the_models_are_shown(on_screen, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+
+    async def work(screen):
+        imported = await screen.engine.store.create_conversation(title="Imported")
+        await screen.engine.store.commit(imported.id, Message.user("Hello"), Message.assistant("Hi."))
+        screen.desk.library.open(imported.id)
+        await screen.idle()
+        screen.write("precious words")
+        screen.press("Send")
+        await screen.idle()
+        assert prompts(screen) == ["Hello"]
+        assert screen.editor.toPlainText() == "precious words"
+        assert any("Choose a model first." in word for word in screen.words())
+        assert screen.window.page.model_picker._popup.isVisible()
+        screen.window.page.model_picker._popup.hide()
+
+    on_screen(work, Turn(ContentDelta("never")))
