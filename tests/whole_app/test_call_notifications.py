@@ -75,10 +75,7 @@ def prepare(data: Path, work: Path, url: str) -> None:
 
 @contextmanager
 def asked(screen: Screen, server: NotificationServer, model: Model) -> Iterator[int]:
-    """A call waits in a conversation that is not the open one, behind another window: its notification's number.
-
-    Its own dialog would come to the front.
-    """
+    """A call waits in a conversation that is not the open one, behind another window: its notification's number."""
     screen.press(screen.wait_line("Boats, "))
     screen.wait_for("Boats — Desktop Agent", "frame")
     screen.send("write a file")
@@ -131,3 +128,31 @@ def test_a_call_is_denied_shown_and_allowed_from_its_notification(server: Notifi
 
                 wait_until("it is written", allow)
                 wait_done(server, 2)
+
+
+def test_a_call_of_the_open_conversation_leaves_the_keyboard_with_the_program_in_front(
+    server: NotificationServer, tmp_path: Path
+) -> None:
+    data, work, model = tmp_path / "data", tmp_path / "work", Model()
+    with ModelServer(model) as address:
+        prepare(data, work, address.url)
+        with opened(server.environment, data) as (_, screen):
+            screen.wait_says("Hi.")
+            screen.press(screen.wait_line("Boats, "))
+            screen.wait_for("Boats — Desktop Agent", "frame")
+            for is_allowed in (True, False):
+                screen.send("write a file")
+                before = len(server.calls)
+                with in_front(server.environment, screen):
+                    model.may_answer.release()
+                    wait_until("it is notified", lambda before=before: len(server.calls) > before)
+                    time.sleep(HAND_SECONDS)
+                    assert screen.active_window() == "Event Tester"
+                    number = server.calls[-1][0]
+                    if is_allowed:
+                        server.click(number, "allow")
+                        wait_until("it is written", (work / "a.txt").exists)
+                        screen.wait_for("Send")
+            # Who comes back is asked at once.
+            screen.wait_for("Approve tool call", "dialog")
+            wait_until("the notification goes", lambda: number in server.closed)

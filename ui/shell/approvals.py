@@ -3,12 +3,14 @@
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.tool_calls import Decision
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.desktop.notifications import is_active
 from ui.bridge.event_loop import BackgroundTasks
 from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 class ApprovalPresenter(QObject):
     """One dialog for the waiting calls of the open conversation.
 
-    It opens by itself for new calls. Closing it means "later": the cards in the transcript open it again, and the calls
-    keep waiting.
+    It opens by itself for new calls, as soon as the program is in front: a modal window takes the keyboard from whoever
+    has it. Closing it means "later": the cards in the transcript open it again, and the calls keep waiting.
     """
 
     mode_chosen = Signal(str)
@@ -38,6 +40,9 @@ class ApprovalPresenter(QObject):
         self._themes = themes
         self._window = window
         self._created_dialog: ApprovalDialog | None = None
+        app = QGuiApplication.instance()
+        if isinstance(app, QGuiApplication):
+            app.applicationStateChanged.connect(self.refresh)
 
     def watch(self, conversation: OpenConversation) -> None:
         """Present the calls of this conversation from now on."""
@@ -49,8 +54,9 @@ class ApprovalPresenter(QObject):
         conversation.session_controls.modes_changed.connect(self._show_modes)
         self.refresh()
 
+    @Slot()
     def refresh(self) -> None:
-        """Show what waits now; open the dialog for new calls."""
+        """Show what waits now; open the dialog for new calls while the program is in front."""
         if self._conversation is None:
             return
         waiting = self._conversation.approvals.waiting()
@@ -63,6 +69,8 @@ class ApprovalPresenter(QObject):
         if is_wanted:
             self._dialog.show_call(self._wanted)
             self._wanted = ""
+        if not is_wanted and not is_active():
+            return
         if (is_wanted or ids - self._seen) and not self._dialog.isVisible():
             self._dialog.open()
         self._seen |= ids

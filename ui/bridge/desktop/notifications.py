@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QGuiApplication
 
 from ui.bridge.event_loop import BackgroundTasks
 
@@ -31,6 +32,11 @@ _PROGRAM = "Desktop Agent"
 _DESKTOP_ENTRY = "desktop-agent"
 SHOW = "show"
 """The action of a click on a notification, which all have."""
+
+
+def is_active() -> bool:
+    """Return whether the program is in front."""
+    return QGuiApplication.applicationState() is Qt.ApplicationState.ApplicationActive
 
 
 class DesktopNotifications(QObject):

@@ -9,14 +9,14 @@ from PySide6.QtGui import QGuiApplication
 
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.tool_calls import AllowOnce, Decision, Deny
-from ui.bridge.desktop.notifications import SHOW, DesktopNotifications
+from ui.bridge.desktop.notifications import SHOW, DesktopNotifications, is_active
 from ui.bridge.desktop.screen_lock import is_screen_unlocked
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.settings import Settings
 from ui.bridge.waiting_calls import WaitingDetails
 from ui.shell.desktop.call_words import describe_call, may_allow_unseen, name_call
-from ui.shell.desktop.notifications import is_active, shorten_title
+from ui.shell.desktop.notifications import shorten_title
 from ui.style.text import one_line, title_or_new
 
 if TYPE_CHECKING:

@@ -3,11 +3,10 @@
 Calls that wait have notifications of their own: see `call_notifications`.
 """
 
-from PySide6.QtCore import QObject, Qt, Slot
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QObject, Slot
 
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.desktop.notifications import DesktopNotifications
+from ui.bridge.desktop.notifications import DesktopNotifications, is_active
 from ui.bridge.library import Activity, ConversationLibrary
 from ui.bridge.settings import Settings
 from ui.shell.startup_window import StartupWindow
@@ -122,8 +121,3 @@ class ActivityNotifier(QObject):
 def shorten_title(title: str) -> str:
     """Return the title of a conversation, which a model may have written, on one line."""
     return truncate(one_line(title, MAX_TITLE_LENGTH + 1), MAX_TITLE_LENGTH)
-
-
-def is_active() -> bool:
-    """Return whether the program is in front."""
-    return QGuiApplication.applicationState() is Qt.ApplicationState.ApplicationActive
