@@ -253,7 +253,7 @@ class HtmlPage:
     def _thinking(self, thinking: Thinking) -> str:
         if not thinking.text:
             return ""
-        words = f"Thought for {thinking.seconds:.0f} s" if thinking.seconds is not None else "Thought"
+        words = "Thought" if thinking.seconds is None else f"Thought for {_duration(thinking.seconds)}"
         return f'<details class="thought"><summary>{words}</summary>{self._markdown.render(thinking.text)}</details>\n'
 
     def _call(self, shown: ShownCall) -> Iterator[str]:
@@ -320,6 +320,11 @@ def _changed(change: tuple[str, Sequence[str]]) -> str:
     added, removed = (sum(line.startswith(mark) for line in lines) for mark in "+-")
     counts = (f"+{added}" if added else "", f"\N{MINUS SIGN}{removed}" if removed else "")
     return " ".join(filter(None, (path, *counts)))
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(max(1, round(seconds)), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def _one_line(words: str) -> str:

@@ -33,6 +33,7 @@ from desktop_agent.types.hidden_characters import find_deceptive
 from desktop_agent.types.messages import Message, Role
 from tests.desktop_agent.exchange.sample_trees import GREEN, START, full_tree, message, read_picture, stored
 from ui.style.theme import DARK, LIGHT
+from ui.transcript.rows.message_rows import duration_text
 from ui.transcript.style import SYNTAX_COLORS
 
 CSS = files("desktop_agent.exchange").joinpath("page.css").read_text(encoding="utf-8")
@@ -96,6 +97,14 @@ def check_harmless(page: str) -> LexborHTMLParser:
     ]
     assert list(find_deceptive(page)) == []
     return parsed
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0.2, "1 s"), (59.7, "1 min 0 s"), (119.8, "2 min 0 s")])
+def test_reasoning_took_as_long_as_the_window_says(seconds: float, said: str) -> None:
+    thinking = Thinking(text="I look.", provider="p", seconds=seconds)
+    page = page_of(tree_of(message("m1", Role.USER, Text(text="?")), message("m2", Role.ASSISTANT, thinking)))
+    assert [words(node) for node in check_harmless(page).css("summary")] == [f"Thought for {said}"]
+    assert duration_text(seconds) == said
 
 
 def test_a_page_shows_what_was_said() -> None:

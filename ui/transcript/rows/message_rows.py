@@ -153,7 +153,7 @@ class ThinkingRow(Row):
         elif seconds is None:
             title = QCoreApplication.translate("Transcript", "Thought")
         else:
-            title = QCoreApplication.translate("Transcript", "Thought for {0}").format(_duration_text(seconds))
+            title = QCoreApplication.translate("Transcript", "Thought for {0}").format(duration_text(seconds))
         control = QCoreApplication.translate("Transcript", "Show thinking")
         return Header(title, icon="thought", is_open=self.unfolded, control=control)
 
@@ -172,10 +172,12 @@ class ThinkingRow(Row):
         return f"{self._header().title}\n{self._thinking.text}"
 
 
-def _duration_text(seconds: float) -> str:
-    if seconds < 60:
-        return QCoreApplication.translate("Transcript", "{0} s").format(max(1, round(seconds)))
-    return QCoreApplication.translate("Transcript", "{0} min {1} s").format(int(seconds // 60), round(seconds % 60))
+def duration_text(seconds: float) -> str:
+    """Return how long something took, in whole seconds."""
+    minutes, rest = divmod(max(1, round(seconds)), 60)
+    if not minutes:
+        return QCoreApplication.translate("Transcript", "{0} s").format(rest)
+    return QCoreApplication.translate("Transcript", "{0} min {1} s").format(minutes, rest)
 
 
 _GAP_BELOW_EDITOR = 16
