@@ -275,19 +275,19 @@ class LocalModelPreferences(_Section):
     models: tuple[LocalModel, ...] = Field(
         default=(), max_length=500, title="Model files", description="Those that you have chosen to run."
     )
-    idle_minutes: int = Field(
+    idle_minutes: Annotated[int, NumberFormat("min", zero_text="Never")] = Field(
         default=15,
         ge=0,
         le=1440,
         title="Unload after",
-        description="Minutes without use after which a model leaves the memory; the next message loads it. 0: never.",
+        description="A model that nobody uses for so long leaves the memory; the next message loads it.",
     )
-    context_tokens: int = Field(
+    context_tokens: Annotated[int, NumberFormat("tokens")] = Field(
         default=16_384,
         ge=512,
         le=1_048_576,
         title="Context",
-        description="Tokens that a model file is given room for; more need more memory. Never more than the model has.",
+        description="What a model file is given room for; more needs more memory. Never more than the model has.",
     )
 
 

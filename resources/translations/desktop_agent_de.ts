@@ -3788,16 +3788,28 @@ Aufwärts zu: {1}</translation>
         <translation>Entladen nach</translation>
     </message>
     <message>
-        <source>Minutes without use after which a model leaves the memory; the next message loads it. 0: never.</source>
-        <translation>Minuten ohne Benutzung, nach denen ein Modell den Speicher verlässt; die nächste Nachricht lädt es. 0: nie.</translation>
+        <source>A model that nobody uses for so long leaves the memory; the next message loads it.</source>
+        <translation>Ein Modell, das so lange niemand benutzt, verlässt den Arbeitsspeicher; die nächste Nachricht lädt es.</translation>
+    </message>
+    <message>
+        <source>min</source>
+        <translation>min</translation>
+    </message>
+    <message>
+        <source>Never</source>
+        <translation>Nie</translation>
     </message>
     <message>
         <source>Context</source>
         <translation>Kontext</translation>
     </message>
     <message>
-        <source>Tokens that a model file is given room for; more need more memory. Never more than the model has.</source>
-        <translation>Token, für die eine Modelldatei Platz bekommt; mehr Token brauchen mehr Speicher. Nie mehr, als das Modell zulässt.</translation>
+        <source>What a model file is given room for; more needs more memory. Never more than the model has.</source>
+        <translation>Wofür eine Modelldatei Platz bekommt; mehr braucht mehr Arbeitsspeicher. Nie mehr, als das Modell hat.</translation>
+    </message>
+    <message>
+        <source>tokens</source>
+        <translation>Token</translation>
     </message>
     <message>
         <source>Modes</source>

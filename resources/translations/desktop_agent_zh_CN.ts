@@ -3788,16 +3788,28 @@ Go up to: {1}</source>
         <translation>多久后卸载</translation>
     </message>
     <message>
-        <source>Minutes without use after which a model leaves the memory; the next message loads it. 0: never.</source>
-        <translation>模型闲置多少分钟后移出内存；下一条消息会再次加载它。0：从不。</translation>
+        <source>A model that nobody uses for so long leaves the memory; the next message loads it.</source>
+        <translation>这么久无人使用的模型会移出内存；下一条消息会重新加载它。</translation>
+    </message>
+    <message>
+        <source>min</source>
+        <translation>分钟</translation>
+    </message>
+    <message>
+        <source>Never</source>
+        <translation>从不</translation>
     </message>
     <message>
         <source>Context</source>
         <translation>上下文</translation>
     </message>
     <message>
-        <source>Tokens that a model file is given room for; more need more memory. Never more than the model has.</source>
-        <translation>为模型文件预留的 token 数；越多占用内存越多。不会超过模型自身的上限。</translation>
+        <source>What a model file is given room for; more needs more memory. Never more than the model has.</source>
+        <translation>为模型文件预留的空间；越大占用内存越多。绝不超过模型本身的上限。</translation>
+    </message>
+    <message>
+        <source>tokens</source>
+        <translation>token</translation>
     </message>
     <message>
         <source>Modes</source>
