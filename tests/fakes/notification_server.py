@@ -60,6 +60,7 @@ class _Server:
                 self.last = max(self.last, number)
                 self.shown.add(number)
                 told.append(("shown", [number, body[3], body[4], body[5]]))
+                told.append(("expiry", body[7]))
                 reply = new_method_return(message, "u", (number,))
             case "CloseNotification" if body[0] in self.shown:
                 await self.close(body[0], 3)
@@ -146,6 +147,11 @@ class NotificationServer:
     @property
     def closed(self) -> list[int]:
         return [value for what, value in tuple(self.told) if what == "closed"]
+
+    @property
+    def expiries(self) -> list[int]:
+        """How long each was to be shown: 0 is until it is closed, -1 as the server likes."""
+        return [value for what, value in tuple(self.told) if what == "expiry"]
 
     @property
     def calls(self) -> list[tuple[int, str, str, list[str]]]:

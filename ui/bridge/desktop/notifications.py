@@ -201,7 +201,9 @@ class _NotificationServer:
         if "actions" in self._capabilities:
             names = ["default", _PROGRAM, *(part for action in actions for part in action)]
         replaces = self._shown[key].number if key in self._shown else 0
-        words = (_PROGRAM, replaces, _DESKTOP_ENTRY, title, body, names, hints, -1)
+        # What asks for a decision stays until it is decided; the server chooses for how long it shows the others.
+        expiry = 0 if actions else -1
+        words = (_PROGRAM, replaces, _DESKTOP_ENTRY, title, body, names, hints, expiry)
         reply = await self._request(self._owner, "Notify", "susssasa{sv}i", words)
         return None if reply is None else int(reply.body[0])
 

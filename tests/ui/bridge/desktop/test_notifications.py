@@ -43,6 +43,18 @@ def test_a_server_gets_what_it_can_show(in_loop, bus):
     run(in_loop, work)
 
 
+def test_what_asks_for_a_decision_stays_until_it_is_closed(in_loop, bus):
+    async def work(notifications):
+        with notification_server(bus, *FULL) as server:
+            notifications.show("a", "Call", "It waits.", ACTIONS)
+            await until(lambda: len(server.expiries) == 1)
+            notifications.show("b", "Answer", "It is done.")
+            await until(lambda: len(server.expiries) == 2)
+            assert server.expiries == [0, -1]
+
+    run(in_loop, work)
+
+
 def test_nothing_hidden_comes_into_a_notification(in_loop, bus):
     async def work(notifications):
         with notification_server(bus) as server:
