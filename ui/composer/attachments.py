@@ -218,7 +218,9 @@ class Attachments(AttachmentRow):
 
     async def _draw_thumbnail(self, entry: AttachmentEntry, data: bytes) -> None:
         image = await _in_thread(thumbnail, data, THUMBNAIL_PIXELS)
-        entry.chip.show_picture(image)
+        # Its window may be closed meanwhile.
+        if isValid(entry.chip):
+            entry.chip.show_picture(image)
 
     def _show_details(self, entry: AttachmentEntry, picture: PendingPicture) -> None:
         size, tokens = format_bytes(picture.size), format_number(picture.tokens)

@@ -1,5 +1,6 @@
 import asyncio
 import io
+import threading
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,22 @@ from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QPlainTextEdit, QToolButton, QWidget
+from shiboken6 import delete
 
 from desktop_agent.conversation.picture_preparation import import_picture_async
+from tests.fakes.qt_loop import until
+from tests.frame.patience import PATIENCE
 from ui.bridge.event_loop import EventLoop
+from ui.composer import attachments
 from ui.composer.attachment_chips import AttachmentChip, PastedText
-from ui.composer.attachment_items import PendingPicture, PendingResource, PromptSource, ServerPicture, estimated_tokens
+from ui.composer.attachment_items import (
+    PendingPicture,
+    PendingResource,
+    PromptSource,
+    ServerPicture,
+    estimated_tokens,
+    thumbnail,
+)
 from ui.composer.composer import Composer
 from ui.composer.message_editor import MAX_TEXT_LENGTH
 from ui.style.theme import ThemeSource
@@ -364,6 +376,27 @@ def test_removing_a_picture_on_its_way_forgets_it(qtbot, run):
 
     run(steps())
     assert driver.chips == {}
+
+
+def test_a_composer_may_be_gone_before_a_small_picture_is_drawn(qtbot, run, monkeypatch):
+    drawn = threading.Event()
+
+    def draw_late(*given):
+        drawn.wait(PATIENCE)
+        return thumbnail(*given)
+
+    monkeypatch.setattr(attachments, "thumbnail", draw_late)
+    driver = Driver(qtbot)
+
+    async def steps():
+        driver.editor.picture_inserted.emit(png())
+        await until(lambda: driver.composer.attachments.pictures)
+        task = driver.composer.attachments._entries[0].task
+        delete(driver.composer)
+        drawn.set()
+        await task
+
+    run(steps())
 
 
 def test_a_blind_model_is_named_before_sending(driver, run):

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 
 from desktop_agent.engine.engine import Engine
 from tests.fakes.dictionaries import ENGLISH, GERMAN, write_dictionary
-from tests.fakes.qt_loop import in_loop, until
+from tests.fakes.qt_loop import Heard, in_loop, until
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.settings import Settings
 from ui.bridge.spelling.dictionaries import FOLDER
@@ -266,3 +266,18 @@ def test_a_process_that_ends_is_replaced(in_editor):
         await driver.until_marked("helo", "catz")
 
     in_editor(work)
+
+
+def test_what_is_asked_after_the_end_has_no_answer(qtbot, in_loop, tmp_path):
+    async def work():
+        engine = await Engine.open(tmp_path)
+        tasks = BackgroundTasks(pytest.fail)
+        driver = Driver(qtbot, engine, tasks)
+        suggested = Heard(driver.checker.suggested)
+        await driver.checker.close()
+        driver.checker.suggest("helo")
+        assert await suggested.next() == ("helo", [])
+        await tasks.close()
+        await engine.close()
+
+    in_loop(work())

@@ -58,6 +58,7 @@ class SpellChecker(QObject):
         self._wrong_by_word: dict[str, bool] = {}
         self._asked = set[str]()
         self._failures = 0
+        self._is_closed = False
         self._worker = Worker(
             "ui.bridge.spelling.spelling_worker:answer", list[SpellingAnswer], _LIMITS, timeout=_TIMEOUT
         )
@@ -103,6 +104,7 @@ class SpellChecker(QObject):
 
     async def close(self) -> None:
         """End the process and the thread."""
+        self._is_closed = True
         self._worker.close()
         # Whoever waits for an answer has none now, so that this is quick.
         await self._thread.run(lambda: None)
@@ -160,6 +162,8 @@ class SpellChecker(QObject):
 
     async def _ask(self, used: tuple[Dictionary, ...], words: list[str], misspelt: str = "") -> SpellingAnswer:
         """Ask the process; where there is no answer, nothing is wrong."""
+        if self._is_closed:
+            return SpellingAnswer([], [])
         paths = [dictionary.path for dictionary in used]
         try:
             return await self._thread.run(lambda: self._worker.ask(paths, words, misspelt))
