@@ -246,10 +246,10 @@ class StoragePresenter(QObject):
 
 
 def connect_local_models(dialog: SettingsDialog, runner: LocalModelRunner) -> None:
-    """Connect the page of model files with what runs them; it gives way to the conversation that follows."""
+    """Connect the page of model files with what runs them; once a model is ready, the settings are hidden."""
     page = dialog.local
 
-    def give_way() -> None:
+    def hide_from_page() -> None:
         # Loading takes up to minutes: somebody may be at another page by then.
         if page.isVisible():
             dialog.hide()
@@ -261,4 +261,4 @@ def connect_local_models(dialog: SettingsDialog, runner: LocalModelRunner) -> No
     runner.found.connect(page.show_found)
     runner.state_changed.connect(page.show_state)
     runner.failed.connect(page.show_problem)
-    runner.ready.connect(give_way)
+    runner.ready.connect(hide_from_page)
