@@ -32,7 +32,7 @@ class _Control:
 
 
 def _require(value: object, kind: type) -> None:
-    """Raise WrongUse for anything else: before the first question the options check what they are given."""
+    """Raise WrongUse if the value is of another kind."""
     if not isinstance(value, kind):
         raise WrongUse(f"This is no {kind.__name__} but {type_name(value)}.", f"Make it with {kind.__name__}(…).")
 
@@ -145,11 +145,14 @@ class MessageQueue(_Control):
 
     def edit(self, message_id: str, prompt: str | Sequence[Block] | None = None, *, when: When | None = None) -> None:
         """Change the text or the moment of a queued message; its place stays. Raises WrongUse when it does not wait."""
-        _require_moment(when or "soon")
-        given: object = prompt
-        if prompt is not None and not isinstance(prompt, str):
-            given = Message.model_construct(role=Role.USER, blocks=tuple(prompt))
-        blocks = None if given is None else to_prompt(given).blocks
+        if when is not None:
+            _require_moment(when)
+        if prompt is None or isinstance(prompt, str):
+            message = prompt
+        else:
+            # Unchecked: to_prompt says in a sentence what is wrong with the blocks.
+            message = Message.model_construct(role=Role.USER, blocks=tuple(prompt))
+        blocks = None if message is None else to_prompt(message).blocks
         self._conversation.opened_session.queue.edit(message_id, blocks, when=when)
 
     def move(self, message_id: str, position: int) -> None:
@@ -167,6 +170,7 @@ class MessageQueue(_Control):
 
 
 def _require_moment(when: str) -> None:
+    """Raise WrongUse for what is not a moment at which a queued message can be delivered."""
     if when not in get_args(When):
         raise WrongUse(f"A message cannot be delivered “{when}”.", f"Say one of: {', '.join(get_args(When))}.")
 
@@ -246,7 +250,8 @@ class Controls(_Control):
         A Mode of the caller's own is added to those that can be chosen, in place of one of the same name. Raises
         WrongUse for an unknown name.
         """
-        _require(mode, Mode if not isinstance(mode, str) else str)
+        if not isinstance(mode, str):
+            _require(mode, Mode)
         self._conversation.set_mode(mode)
 
     def cancel_mode_request(self) -> bool:

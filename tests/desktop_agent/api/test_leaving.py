@@ -110,6 +110,7 @@ async def test_an_approver_that_heeds_nothing_does_not_keep_it_from_closing() ->
             asking = asyncio.create_task(client.complete("add"))
             await asked.wait()
             client.interrupt()
-            await asking
+            answer = await asking
+        assert answer.end is RunEnd.CANCELLED
     finally:
         may_end.set()

@@ -394,7 +394,8 @@ def test_a_composer_may_be_gone_before_a_small_picture_is_drawn(qtbot, run, monk
         task = driver.composer.attachments._entries[0].task
         delete(driver.composer)
         drawn.set()
-        await task
+        await asyncio.wait([task])
+        assert task.exception() is None
 
     run(steps())
 

@@ -20,11 +20,15 @@ def press(widget, name):
     button.click()
 
 
-def test_a_model_file_answers_from_the_first_screen_on(on_screen, tmp_path, monkeypatch):
-    model = write_model(tmp_path / "home/.lmstudio/models/a/b/tiny-Q8_0.gguf")
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    """Return a model file of LM Studio's, beside a server that runs it."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("DESKTOP_AGENT_LLAMA_SERVER", install_server(tmp_path))
+    return write_model(tmp_path / "home/.lmstudio/models/a/b/tiny-Q8_0.gguf")
 
+
+def test_a_model_file_answers_from_the_first_screen_on(on_screen, model):
     async def work(screen):
         screen.press("Run a model file…")
         page = screen.desk._settings_presenter._dialog.local
@@ -89,11 +93,7 @@ def test_the_file_dialog_goes_when_it_is_closed(on_screen, tmp_path, monkeypatch
     on_screen(work)
 
 
-def test_a_model_is_for_the_conversation_for_which_it_was_run(on_screen, tmp_path, monkeypatch):
-    model = write_model(tmp_path / "home/.lmstudio/models/a/b/tiny-Q8_0.gguf")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("DESKTOP_AGENT_LLAMA_SERVER", install_server(tmp_path))
-
+def test_a_model_is_for_the_conversation_for_which_it_was_run(on_screen, model):
     async def work(screen):
         await screen.say("One")
         other = screen.conversation.id
@@ -114,11 +114,7 @@ def test_a_model_is_for_the_conversation_for_which_it_was_run(on_screen, tmp_pat
     on_screen(work, Turn(ContentDelta("a")), Turn(ContentDelta("b")))
 
 
-def test_the_settings_stay_where_another_page_is_open_by_then(on_screen, tmp_path, monkeypatch):
-    model = write_model(tmp_path / "home/.lmstudio/models/a/b/tiny-Q8_0.gguf")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("DESKTOP_AGENT_LLAMA_SERVER", install_server(tmp_path))
-
+def test_the_settings_stay_where_another_page_is_open_by_then(on_screen, model):
     async def work(screen):
         dialog = screen.desk._settings_presenter.show("local")
         is_called, may_go_on = held(screen.engine.connections.local, "start")
@@ -157,13 +153,7 @@ def test_another_model_is_run_at_once_while_one_is_loaded(on_screen, tmp_path, m
     on_screen(work)
 
 
-def test_nothing_is_said_of_a_conversation_that_was_deleted_while_its_model_was_loaded(
-    on_screen, tmp_path, monkeypatch
-):
-    model = write_model(tmp_path / "home/.lmstudio/models/a/b/tiny-Q8_0.gguf")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("DESKTOP_AGENT_LLAMA_SERVER", install_server(tmp_path))
-
+def test_nothing_is_said_of_a_conversation_that_was_deleted_while_its_model_was_loaded(on_screen, model):
     async def work(screen):
         await screen.say("One")
         deleted = screen.conversation.id

@@ -3,6 +3,7 @@
 import asyncio
 import json
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
@@ -246,18 +247,29 @@ def test_a_sign_in_that_is_kept_can_be_ended_before_the_server_was_started(on_sc
     on_screen(work)
 
 
-def test_a_page_that_is_not_opened_is_said_and_the_words_stay(on_screen, kept, monkeypatch):
-    opened = []
+@pytest.fixture
+def opened(monkeypatch):
+    """Collect the hosts of the pages that are opened in the browser."""
+    hosts = []
     monkeypatch.setattr("ui.bridge.desktop.opening.shutil.which", lambda _: None)
-    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url) or True)
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: hosts.append(url.host()) or True)
+    return hosts
 
+
+async def begin_sign_in(screen, url):
+    """Add the server “Web” and sign in to it; return the page of the settings."""
+    connection = HttpConnection(url=url, sign_in=True)
+    await screen.desk.mcp_servers.imports.save((McpServer(id="web", title="Web", connection=connection),))
+    page = Page(screen)
+    page.press("Sign in to Web")
+    return page
+
+
+def test_a_page_that_is_not_opened_is_said_and_the_words_stay(on_screen, kept, opened):
     async def work(screen):
         async with site() as there:
             there.metadata = {"authorization_endpoint": "https://10.0.0.1/authorize"}
-            connection = HttpConnection(url=there.url, sign_in=True)
-            await screen.desk.mcp_servers.imports.save((McpServer(id="web", title="Web", connection=connection),))
-            page = Page(screen)
-            page.press("Sign in to Web")
+            page = await begin_sign_in(screen, there.url)
             await page.wait_for(QPushButton, "Sign in to Web")
             for _ in range(20):
                 await asyncio.sleep(0)
@@ -268,17 +280,10 @@ def test_a_page_that_is_not_opened_is_said_and_the_words_stay(on_screen, kept, m
     on_screen(work)
 
 
-def test_a_page_on_the_host_that_the_person_entered_is_opened(on_screen, kept, monkeypatch):
-    opened = []
-    monkeypatch.setattr("ui.bridge.desktop.opening.shutil.which", lambda _: None)
-    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.host()) or True)
-
+def test_a_page_on_the_host_that_the_person_entered_is_opened(on_screen, kept, opened):
     async def work(screen):
         async with site(host="127.0.0.2") as there:
-            connection = HttpConnection(url=there.url, sign_in=True)
-            await screen.desk.mcp_servers.imports.save((McpServer(id="web", title="Web", connection=connection),))
-            page = Page(screen)
-            page.press("Sign in to Web")
+            page = await begin_sign_in(screen, there.url)
             await until(lambda: bool(opened))
             assert opened == ["127.0.0.2"]
             page.press("Cancel signing in")
@@ -287,23 +292,17 @@ def test_a_page_on_the_host_that_the_person_entered_is_opened(on_screen, kept, m
     on_screen(work)
 
 
-def test_a_server_that_is_edited_while_somebody_signs_in_can_be_signed_in_to_again(on_screen, kept, monkeypatch):
-    opened = []
-    monkeypatch.setattr("ui.bridge.desktop.opening.shutil.which", lambda _: None)
-    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.host()) or True)
-
+def test_a_server_that_is_edited_while_somebody_signs_in_can_be_signed_in_to_again(on_screen, kept, opened):
     async def work(screen):
         async with site(host="127.0.0.2") as there:
-            connection = HttpConnection(url=there.url, sign_in=True)
-            await screen.desk.mcp_servers.imports.save((McpServer(id="web", title="Web", connection=connection),))
-            page = Page(screen)
-            page.press("Sign in to Web")
+            page = await begin_sign_in(screen, there.url)
             await until(lambda: bool(opened))
             page.press("Edit Web")
             (await page.wait_for(QLineEdit, "Title")).setText("Net")
             page.press("Save")
             (await page.wait_for(QPushButton, "Sign in to Net")).click()
             await until(lambda: len(opened) == 2)
+            assert opened == ["127.0.0.2"] * 2
             page.press("Cancel signing in")
             await page.wait_for(QPushButton, "Sign in to Net")
 
