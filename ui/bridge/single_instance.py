@@ -4,18 +4,21 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from PySide6.QtCore import QDir, QObject, QSocketNotifier, QThread, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 from desktop_agent.types.errors import Sentence, StorageFailed
 
 if TYPE_CHECKING:
     import socket
+
+    from PySide6.QtCore import QSocketNotifier
 
 # A running window answers within milliseconds; the socket of a dead one refuses at once.
 CONNECT_TIMEOUT_MS = 500
@@ -124,6 +127,8 @@ class SingleInstance(QObject):
 
     def _hand_over(self, request: StartRequest) -> bool:
         """Return whether the first window was reached."""
+        from PySide6.QtCore import QThread
+
         end = time.monotonic() + _START_SECONDS
         while True:
             holder = self._lock.holder()
@@ -222,8 +227,7 @@ else:
             accepted.setblocking(False)
             self._socket = accepted
             self._line = bytearray()
-            self._notifier = QSocketNotifier(accepted.fileno(), QSocketNotifier.Type.Read, self)
-            self._notifier.activated.connect(self._read)
+            self._notifier = _watch(accepted, self._read, self)
             # A start that says nothing is none.
             QTimer.singleShot(round(_REPLY_SECONDS * 1000), self, self.close)
 
@@ -260,6 +264,8 @@ else:
             """Return the address; "" if there can be none."""
             import socket
 
+            from PySide6.QtCore import QDir
+
             address = f"{QDir.tempPath()}/{name}"
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             listener.setblocking(False)
@@ -272,8 +278,7 @@ else:
                 listener.close()
                 return ""
             self._address, self._socket = address, listener
-            self._notifier = QSocketNotifier(listener.fileno(), QSocketNotifier.Type.Read, self)
-            self._notifier.activated.connect(self._on_connection)
+            self._notifier = _watch(listener, self._on_connection, self)
             return address
 
         def close(self) -> None:
@@ -290,6 +295,14 @@ else:
             with suppress(OSError):
                 while self._socket is not None:
                     _Connection(self._socket.accept()[0], self).received.connect(self.received)
+
+    def _watch(readable: "socket.socket", on_readable: Callable[[], object], parent: QObject) -> "QSocketNotifier":
+        # Late: its type is made at the first use, and so is that of QDir.
+        from PySide6.QtCore import QSocketNotifier
+
+        notifier = QSocketNotifier(readable.fileno(), QSocketNotifier.Type.Read, parent)
+        notifier.activated.connect(on_readable)
+        return notifier
 
     def _send(address: str, line: bytes, *, wait: bool) -> bool:
         """Send the line. Returns whether somebody was there, and has taken it if that is waited for."""

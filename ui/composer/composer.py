@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QShortcut
 from PySide6.QtWidgets import QFrame, QWidget
 
 from ui.composer.control_bar import ControlBar, SendStopButton
@@ -279,7 +279,7 @@ class Composer(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape cancels a pending send, or stops the agent."""
-        if not event.matches(QKeySequence.StandardKey.Cancel):
+        if not _is_escape(event):
             super().keyPressEvent(event)
         elif self._pending_send is not None:
             self._cancel_pending_send()
@@ -349,8 +349,8 @@ class Composer(QWidget):
         self.draft_timer.timeout.connect(self.draft_changed)
         for keys in ("Ctrl+Return", "Ctrl+Enter"):
             # Inside the composer only: elsewhere Ctrl+Enter may mean something else.
-            shortcut = QShortcut(QKeySequence(keys), self)
-            set_by_name(shortcut, context="WidgetWithChildrenShortcut")
+            shortcut = QShortcut(self)
+            set_by_name(shortcut, key=keys, context="WidgetWithChildrenShortcut")
             shortcut.activated.connect(send_with_control)
 
     def _build_layout(self) -> None:
@@ -364,3 +364,10 @@ class Composer(QWidget):
             self.frame.column.addWidget(widget)
         vbox(self.frame, parent=self, margins=0)
         self.setFocusProxy(self._editor)
+
+
+def _is_escape(event: QKeyEvent) -> bool:
+    # Late: the enumerations of this type take half a millisecond of the time until the first paint.
+    from PySide6.QtGui import QKeySequence
+
+    return event.matches(QKeySequence.StandardKey.Cancel)

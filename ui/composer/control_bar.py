@@ -5,7 +5,6 @@ from functools import cache
 from itertools import pairwise
 
 from PySide6.QtCore import QPoint, QSize, Signal
-from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QAbstractButton, QMenu, QPushButton, QSizePolicy, QWidget
 
 from ui.style.boxes import hbox
@@ -223,7 +222,9 @@ class SendStopButton(QWidget):
         self.stop_requested.emit()
 
     def _open_menu(self) -> None:
-        # Those of the rows of a menu are only shown. Late: they make Qt's enumerations.
+        # Those of the rows of a menu are only shown.
+        from PySide6.QtGui import QKeySequence
+
         self._steer_action.setShortcut(QKeySequence("Enter" if self._enter_sends else "Ctrl+Enter"))
         self._queue_action.setShortcut(QKeySequence("Ctrl+Enter" if self._enter_sends else ""))
         self._menu.popup(self._queue.mapToGlobal(QPoint(0, -self._menu.sizeHint().height())))

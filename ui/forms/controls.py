@@ -21,11 +21,11 @@ from PySide6.QtWidgets import (
 )
 
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ComboBox, button
+from ui.style.controls import button
 from ui.style.layouts import FlowRows
 from ui.style.text import labelled
 from ui.style.theme import BODY_SIZE, SPACE_M, SPACE_S, SPACE_XS
-from ui.style.widgets import WrappedChoice
+from ui.style.widgets import ComboBox, WrappedChoice
 
 W_co = TypeVar("W_co", bound=QWidget, covariant=True)
 Choices = Sequence[tuple[Any, str]]

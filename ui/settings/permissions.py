@@ -15,7 +15,7 @@ from ui.bridge.permissions import RuleSummary
 from ui.settings.card_list import RemovalQuestion
 from ui.settings.rule_editor import effect_tag
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ComboBox, announce, button, label, set_style_property
+from ui.style.controls import announce, button, label, set_style_property
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
 from ui.style.removal import clear_layout
@@ -30,7 +30,7 @@ from ui.style.text_display import (
 )
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource, mono_font
 from ui.style.tool_labels import tool_title
-from ui.style.widgets import TextWithButtons
+from ui.style.widgets import ComboBox, TextWithButtons
 
 
 class RuleCard(QFrame):

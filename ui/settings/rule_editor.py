@@ -26,11 +26,12 @@ from ui.bridge.settings import ToolGroup
 from ui.settings.card_list import EditorFrame
 from ui.settings.tool_picker import ToolMenu
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ComboBox, announce, button, label, set_style_property
+from ui.style.controls import announce, button, label, set_style_property
 from ui.style.layouts import FlowRows, PartFocus
 from ui.style.text import labelled, show_hidden, translate_sentence
 from ui.style.theme import SPACE_M, SPACE_S
 from ui.style.tool_labels import Tag
+from ui.style.widgets import ComboBox
 
 _EFFECT_TAGS: dict[RuleEffect, Tag] = {
     RuleEffect.ALLOW: "safe",

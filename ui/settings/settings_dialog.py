@@ -36,13 +36,14 @@ from ui.settings.storage_form import StorageSettings
 from ui.settings.usage.usage_page import UsageSettings
 from ui.style.accessibility import choose_toggled_row
 from ui.style.boxes import vbox
-from ui.style.controls import ComboBox, button, label
+from ui.style.controls import button, label
 from ui.style.languages import language_in_use, language_of
 from ui.style.layouts import FlowRows, FocusFollower, TabOrder
 from ui.style.list_rows import RowDelegate
 from ui.style.server_fields import Status, StatusLine
 from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
+from ui.style.widgets import ComboBox
 
 LIST_WIDTH = 190
 NARROW_WIDTH = 700

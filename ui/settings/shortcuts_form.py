@@ -9,12 +9,12 @@ from PySide6.QtWidgets import QFrame, QListView, QWidget
 from ui.forms.key_field import KeyField, is_bare
 from ui.style.accessibility import ChoiceList
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ClearableField, ComboBox, announce, button, label
+from ui.style.controls import ClearableField, announce, button, label
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
 from ui.style.text import native_shortcut
 from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
-from ui.style.widgets import ConfirmBar
+from ui.style.widgets import ComboBox, ConfirmBar
 
 _ROWS_HEIGHT = 240
 """Pixels that the list has at least."""

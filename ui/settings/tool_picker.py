@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QFrame, QLabel, QLineEdit, Q
 
 from ui.bridge.settings import AvailableTool, ToolGroup
 from ui.style.boxes import vbox
-from ui.style.controls import ComboBox, label
+from ui.style.controls import label
 from ui.style.text import plain_tooltip
 from ui.style.theme import SPACE_S, SPACE_XS
 from ui.style.tool_labels import tool_title
-from ui.style.widgets import WrappedChoice
+from ui.style.widgets import ComboBox, WrappedChoice
 
 ANY_TOOL = "*"
 MIN_TOOL_CHARS = 24

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QSettings, QSize, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QCloseEvent, QShortcut
 from PySide6.QtWidgets import QApplication, QMainWindow
 
 from desktop_agent.types.errors import AgentError
 from ui.shell.banners import BannerArea
 from ui.shell.layout import WINDOW_WIDTH, PageFrame, WindowLayout
 from ui.sidebar.conversation_list import ConversationList
+from ui.style.controls import set_by_name
 from ui.style.text import title_or_new
 from ui.style.theme import ReadingStyle, ThemeChoice, ThemeSource
 
@@ -363,7 +364,8 @@ class MainWindow(QMainWindow):
         self.sidebar.set_badge(conversation_id, "attention" if waits else "")
 
     def _early_key(self, keys: str, command: Callable[[], object]) -> QShortcut:
-        shortcut = QShortcut(QKeySequence(keys), self)
+        shortcut = QShortcut(self)
+        set_by_name(shortcut, key=keys)
         shortcut.activated.connect(command)
         return shortcut
 

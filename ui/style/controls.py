@@ -5,15 +5,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QObject, QSize
-from PySide6.QtGui import QGuiApplication, QResizeEvent, QWheelEvent
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
-    QComboBox,
     QFrame,
     QLabel,
     QLineEdit,
     QPushButton,
     QSizePolicy,
-    QStyledItemDelegate,
     QToolButton,
     QWidget,
 )
@@ -175,22 +173,6 @@ class ElidedLabel(QLabel):
 
         mode = Qt.TextElideMode.ElideRight if self._mode is None else self._mode
         self.setText(self.fontMetrics().elidedText(flat, mode, max(self.width(), 1)))
-
-
-class ComboBox(QComboBox):
-    """A combo box whose list has rows of the style sheet's height, and which leaves the mouse wheel to the page.
-
-    Qt's own would change its value, unseen, when a page is scrolled and it comes under the mouse.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setItemDelegate(QStyledItemDelegate(self))
-        # Not by the wheel.
-        set_by_name(self, focusPolicy="StrongFocus")
-
-    def wheelEvent(self, e: QWheelEvent) -> None:
-        e.ignore()
 
 
 class ClearableField(QLineEdit):

@@ -1,6 +1,6 @@
 """The language of the window: its own translations and Qt's, and the locale of dates and numbers."""
 
-from PySide6.QtCore import QLibraryInfo, QLocale, QTranslator
+from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QApplication
 
 from resources import resource_path
@@ -25,6 +25,8 @@ def install_language(app: QApplication, choice: str) -> str:
         _use_locale(language)
     if language == SOURCE_LANGUAGE:
         return language
+    from PySide6.QtCore import QLibraryInfo, QTranslator
+
     try:
         own = str(resource_path("translations", f"desktop_agent_{language}.qm"))
     except FileNotFoundError:

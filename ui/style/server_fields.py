@@ -19,9 +19,10 @@ from PySide6.QtWidgets import (
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import Dialect
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ComboBox, announce, button, label, set_style_property
+from ui.style.controls import announce, button, label, set_style_property
 from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, pixmap
+from ui.style.widgets import ComboBox
 
 STATUS_INDENT = 19
 """Pixels before the text of a status line, behind its icon."""

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from typing import Literal
 
 from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QIcon, QKeyEvent, QMouseEvent, QPaintEvent, QPalette, QResizeEvent, QShowEvent
+from PySide6.QtGui import QIcon, QKeyEvent, QMouseEvent, QPaintEvent, QPalette, QResizeEvent, QShowEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QBoxLayout,
+    QComboBox,
     QDialog,
     QFrame,
     QLabel,
@@ -16,6 +17,7 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QStyle,
+    QStyledItemDelegate,
     QStyleOptionToolButton,
     QStylePainter,
     QToolButton,
@@ -23,10 +25,26 @@ from PySide6.QtWidgets import (
 )
 
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import announce, button, label
+from ui.style.controls import announce, button, label, set_by_name
 from ui.style.layouts import FlowRows, ScrollColumn
 from ui.style.text import escape_mnemonics, plain_tooltip
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource, icon, pixmap
+
+
+class ComboBox(QComboBox):
+    """A combo box whose list has rows of the style sheet's height, and which leaves the mouse wheel to the page.
+
+    Qt's own would change its value, unseen, when a page is scrolled and it comes under the mouse.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setItemDelegate(QStyledItemDelegate(self))
+        # Not by the wheel.
+        set_by_name(self, focusPolicy="StrongFocus")
+
+    def wheelEvent(self, e: QWheelEvent) -> None:
+        e.ignore()
 
 
 class SmallTextEdit(QPlainTextEdit):

@@ -15,9 +15,9 @@ from PySide6.QtWidgets import (
 )
 
 from ui.style.accessibility import install_accessibility
-from ui.style.controls import ComboBox, IconButton, set_keys_tooltip
+from ui.style.controls import IconButton, set_keys_tooltip
 from ui.style.theme import ThemeSource
-from ui.style.widgets import WrappedChoice
+from ui.style.widgets import ComboBox, WrappedChoice
 
 NAME, DESCRIPTION = QAccessible.Text.Name, QAccessible.Text.Description
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QCompleter, QLabel, QStyle, QStyleOptionComboBox, 
 import resources
 from desktop_agent.types.errors import Sentence
 from tests.ui.style.test_contrast import THEMES
-from ui.style.controls import ComboBox, ElidedLabel, IconButton, button, label, set_by_name
+from ui.style.controls import ElidedLabel, IconButton, button, label, set_by_name
 from ui.style.server_fields import ApiKeyField, Status, StatusLine
 from ui.style.style_sheet import ThemeApplier, mix_colours, palette_for, style_sheet
 from ui.style.text import escape_mnemonics, format_bytes, native_shortcut, plain_tooltip, translate_sentence
@@ -25,6 +25,7 @@ from ui.style.theme import (
     point_size,
     theme_for,
 )
+from ui.style.widgets import ComboBox
 
 ICONS = sorted(path.stem for path in (Path(resources.__file__).parent / "icons").glob("*.svg"))
 

@@ -11,10 +11,11 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 
 from ui.forms.controls import Control
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ComboBox, IconButton, button, label
+from ui.style.controls import IconButton, button, label
 from ui.style.removal import remove_widget
 from ui.style.text import plain_tooltip
 from ui.style.theme import SPACE_XS, ThemeSource
+from ui.style.widgets import ComboBox
 
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # RFC 9110, 5.6.2.

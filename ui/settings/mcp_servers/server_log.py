@@ -16,10 +16,11 @@ from PySide6.QtWidgets import (
 
 from desktop_agent.types.mcp import McpLogLine
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ComboBox, announce, button, label
+from ui.style.controls import announce, button, label
 from ui.style.read_only_text import ReadOnlyText
 from ui.style.style_sheet import selected_background
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, mono_font
+from ui.style.widgets import ComboBox
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()

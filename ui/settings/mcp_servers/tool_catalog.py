@@ -25,12 +25,13 @@ from desktop_agent.types.tool_calls import ToolClass
 from ui.settings.mcp_servers.server_text import describe_declared_class
 from ui.settings.mcp_servers.tool_arguments import ArgumentsPane
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ComboBox, label
+from ui.style.controls import label
 from ui.style.list_rows import Index, RowDelegate, RowRole
 from ui.style.read_only_text import ReadOnlyText
 from ui.style.text import show_hidden, translate_sentence
 from ui.style.theme import RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, Theme, ThemeSource, pixmap
 from ui.style.tool_labels import tool_class_label
+from ui.style.widgets import ComboBox
 
 _CHECKED, _UNCHECKED = "on", "off"
 _ROOT = QModelIndex()

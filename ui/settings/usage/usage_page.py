@@ -25,12 +25,13 @@ from ui.settings.usage.usage_text import (
     tokens_text,
 )
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ComboBox, button, label
+from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
 from ui.style.server_fields import Status, StatusLine
 from ui.style.text import format_count, format_dollars, format_number, labelled
 from ui.style.text_display import format_day
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
+from ui.style.widgets import ComboBox
 
 UsageSpan = Literal["week", "month", "year", "all"]
 UsageMeasure = Literal["cost", "tokens"]

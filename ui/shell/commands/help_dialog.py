@@ -32,11 +32,12 @@ from ui.shell.commands.licences_page import LicencesPage
 from ui.shell.commands.update_section import UpdateSection
 from ui.style.accessibility import choose_toggled_row
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ComboBox, announce, button, label
+from ui.style.controls import announce, button, label
 from ui.style.layouts import PartFocus, ScrollColumn
 from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
 from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XL, SPACE_XS, ThemeSource, pixmap
+from ui.style.widgets import ComboBox
 from ui.transcript.view import TranscriptView
 
 _ICON_SIZE = 56
