@@ -85,6 +85,20 @@ def write_atomically(path: Path, data: bytes) -> None:
     sync_folder(path.parent)
 
 
+def list_folder(folder: Path) -> list[Path]:
+    """Return what is in a folder, in no order; nothing where there is no such folder. Raises StorageFailed.
+
+    For where a thing that is not seen is a thing that is lost: `Path.glob` leaves out what it may not read, and from
+    Python 3.13 on also what a disk fails to give.
+    """
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise file_error(error, folder) from error
+
+
 def sync_folder(folder: Path) -> None:
     """Make a rename in `folder` durable, on systems where a folder can be opened."""
     if os.name != "posix":
@@ -112,10 +126,12 @@ _ASIDE = re.compile(r"(-wal)?\.(?P<word>[a-z]+)-\d{8}-\d{6}(-\d+)?")
 def find_set_aside(path: Path, words: Collection[str]) -> tuple[Path, ...]:
     """Return what `free_name` named with one of these words, of a database or of its log, the oldest first.
 
-    One that has a log of its own is returned once.
+    One that has a log of its own is returned once. Raises StorageFailed.
     """
     found: set[Path] = set()
-    for beside in path.parent.glob(f"{path.name}*"):
+    for beside in list_folder(path.parent):
+        if not beside.name.startswith(path.name):
+            continue
         rest = beside.name[len(path.name) :]
         for suffix in LOG_SUFFIXES:
             rest = rest.removesuffix(suffix)

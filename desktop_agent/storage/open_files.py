@@ -19,7 +19,7 @@ from pathlib import Path
 from desktop_agent.storage.connection import write_verified_copy
 from desktop_agent.storage.conversation_locks import Program, holder_text
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
-from desktop_agent.storage.files import LOG_SUFFIXES, free_name
+from desktop_agent.storage.files import LOG_SUFFIXES, free_name, list_folder
 from desktop_agent.types.errors import DatabaseBusy, DatabaseReplaced, Sentence, StorageFailed
 from desktop_agent.types.messages import new_id
 
@@ -191,7 +191,8 @@ def find_other_processes(folder: Path) -> OtherProcesses:
     """Return all that are registered, present or killed. Raises StorageFailed."""
     present: list[Holder | None] = []
     killed: list[Path] = []
-    for path in sorted(lock_path(folder, _PRESENCE_FOLDER).with_suffix("").glob("*.lock")):
+    entries = list_folder(lock_path(folder, _PRESENCE_FOLDER).with_suffix(""))
+    for path in sorted(path for path in entries if path.suffix == ".lock"):
         lock = FileLock(path, folder)
         holder = lock.holder()
         if lock.acquire():

@@ -29,7 +29,7 @@ from desktop_agent.exchange.markdown_export import export_markdown
 from desktop_agent.exchange.print_export import PrintedPart, printed_parts
 from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, HistoryUnreadable
 from desktop_agent.processes.worker_threads import WorkerThread, wait_to_end
-from desktop_agent.storage.files import file_error, write_atomically
+from desktop_agent.storage.files import file_error, list_folder, write_atomically
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import StoredSource
 from desktop_agent.types.conversation_tree import UNTITLED, ConversationTree
@@ -359,10 +359,11 @@ class ExportFolder:
         self._ending = ending
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            # What is in the folder already is somebody's: nobody was asked whether to replace it.
-            self._names = {path.stem.casefold() for path in folder.glob(f"*.{ending}")}
         except OSError as error:
             raise file_error(error, folder) from error
+        # What is in the folder already is somebody's: nobody was asked whether to replace it.
+        files = (path for path in list_folder(folder) if path.suffix == f".{ending}")
+        self._names = {path.stem.casefold() for path in files}
 
     def path_for(self, title: str) -> Path:
         """Return a path that no other file has."""

@@ -16,13 +16,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar, cast
 
 from desktop_agent.processes.worker_threads import CancelToken, WorkerThread, wait_to_end
 from desktop_agent.storage.connection import DatabaseConnection, text_of
 from desktop_agent.storage.content_files import BLOB_FOLDER, PICTURE_FOLDER
-from desktop_agent.storage.files import file_error, make_private_folder, sync_folder, write_atomically
+from desktop_agent.storage.files import file_error, list_folder, make_private_folder, sync_folder, write_atomically
 from desktop_agent.storage.migrations import has_views, refuse_newer
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
@@ -41,7 +42,7 @@ _FORMAT = 1
 _MAX_COUNT = 2**53
 _MIN_YEAR, _MAX_YEAR = 1971, 9000
 _FOLDERS = (PICTURE_FOLDER, BLOB_FOLDER)
-_SETTINGS = ("*.json", "*.toml")
+_SETTINGS = (".json", ".toml")
 _NAME = re.compile(r"\d{4}-\d\d-\d\d \d\d-\d\d-\d\d( \d+)?")
 _UNFINISHED_SECONDS = 24 * 60 * 60
 _SELECT_MESSAGE = """
@@ -281,10 +282,15 @@ def _find_folders(data_folder: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]
 
 
 def _content_of(folder: Path) -> Iterator[Path]:
-    """Yield the files besides the database. Links are left out: a backup holds content."""
-    for pattern in (*_SETTINGS, *(f"{name}/*/*" for name in _FOLDERS)):
-        for path in folder.glob(pattern):
-            if path.is_file() and not path.is_symlink():
+    """Yield the files besides the database. Links are left out: a backup holds content.
+
+    Raises OSError and StorageFailed.
+    """
+    settings = [path for path in list_folder(folder) if path.suffix in _SETTINGS]
+    parts = [part for name in _FOLDERS for part in list_folder(folder / name)]
+    for path in chain(settings, *map(list_folder, parts)):
+        with suppress(FileNotFoundError):  # it was deleted meanwhile, so nothing needs it
+            if stat.S_ISREG(path.lstat().st_mode):
                 yield path
 
 
@@ -303,7 +309,7 @@ def _share(source: Path, target: Path) -> None:
 
 
 def _list(backups: Path) -> tuple[Backup, ...]:
-    found = [backup for path in backups.glob(f"*/{_MANIFEST}") if (backup := _read(path)) is not None]
+    found = [backup for path in list_folder(backups) if (backup := _read(path / _MANIFEST)) is not None]
     return tuple(sorted(found, key=lambda backup: (backup.created_at, backup.folder.name), reverse=True))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from desktop_agent.storage.backups.backup import StoredCounts, copy_into_new_folder, count_stored, open_once
 from desktop_agent.storage.connection import DatabaseConnection
+from desktop_agent.storage.files import list_folder
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import StorageFailed
@@ -50,7 +51,7 @@ async def note_program(store: Store, version: str) -> None:
 
 
 async def list_migration_copies(data_folder: Path) -> tuple[MigrationCopy, ...]:
-    """Return the copies in a data folder that can be read, the newest first."""
+    """Return the copies in a data folder that can be read, the newest first. Raises StorageFailed."""
     return await asyncio.to_thread(_list, data_folder)
 
 
@@ -65,7 +66,7 @@ async def open_migration_copy(copy: Path, data_folder: Path, new_folder: Path) -
 
 def _list(data_folder: Path) -> tuple[MigrationCopy, ...]:
     copies: list[MigrationCopy] = []
-    for path in data_folder.glob(f"{DATABASE_NAME}.before-version-*"):
+    for path in list_folder(data_folder):
         if _NAME.fullmatch(path.name):
             with suppress(OSError, sqlite3.Error, StorageFailed):
                 copies.append(_read(path))

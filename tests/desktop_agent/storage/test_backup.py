@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -35,6 +35,7 @@ from desktop_agent.storage.backups.backup import (
     restore_backup,
     write_backup,
 )
+from desktop_agent.storage.content_files import BLOB_FOLDER, PICTURE_FOLDER
 from desktop_agent.storage.migrations import create_database
 from desktop_agent.storage.store import DATABASE_NAME, Store
 from desktop_agent.types.blocks import Base64Source, Image
@@ -60,6 +61,19 @@ async def store(data: Path) -> AsyncIterator[Store]:
 
 
 COUNTS = StoredCounts(conversations=1, in_trash=0, messages=7)
+
+
+def break_folder(patch: pytest.MonkeyPatch, broken: Path) -> None:
+    """Let its disk fail whoever lists it, by either of the system's two ways."""
+    for name in ("listdir", "scandir"):
+        plain = getattr(os, name)
+
+        def look(path: Any = ".", plain: Callable[[Any], object] = plain) -> object:
+            if isinstance(path, str | Path) and Path(path) == broken:
+                raise OSError(errno.ENOTCONN, "Transport endpoint is not connected", str(path))
+            return plain(path)
+
+        patch.setattr(os, name, look)
 
 
 async def test_a_backup_is_restored_whole_into_a_new_folder(store: Store, data: Path, tmp_path: Path) -> None:
@@ -380,14 +394,24 @@ async def test_a_backup_of_a_newer_version_leaves_the_folder_empty(store: Store,
 async def test_a_folder_on_a_network_disk_that_has_gone_is_told_of(
     store: Store, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(path: object) -> None:
-        raise OSError(errno.ENOTCONN, "Transport endpoint is not connected", str(path))
-
-    await write_backup(store, data, tmp_path / "backups")
+    backups = tmp_path / "backups"
+    await write_backup(store, data, backups)
     with monkeypatch.context() as patch:
-        patch.setattr(os, "scandir", refuse)
+        break_folder(patch, backups)
         with pytest.raises(StorageFailed, match="not connected"):
-            await list_backups(tmp_path / "backups")
+            await list_backups(backups)
+
+
+@pytest.mark.parametrize("broken", [PICTURE_FOLDER, f"{BLOB_FOLDER}/ab", "."])
+async def test_no_backup_leaves_out_what_the_disk_fails_to_list(
+    store: Store, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    (data / BLOB_FOLDER / "ab").mkdir(parents=True, exist_ok=True)
+    with monkeypatch.context() as patch:
+        break_folder(patch, data / broken)
+        with pytest.raises(StorageFailed, match="not connected"):
+            await write_backup(store, data, tmp_path / "backups")
+    assert await list_backups(tmp_path / "backups") == ()
 
 
 async def test_a_disk_that_fails_before_a_restore_copies_anything_is_told_of(
