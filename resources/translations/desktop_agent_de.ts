@@ -6095,6 +6095,10 @@ Neu:
         <translation>Geben Sie Zeichenketten, Zahlen, Listen und Dicts.</translation>
     </message>
     <message>
+        <source>Give the `id` of its ToolUse.</source>
+        <translation>Geben Sie die `id` seines ToolUse an.</translation>
+    </message>
+    <message>
         <source>Give the function a parameter for each argument, and a default to each that may be left out.</source>
         <translation>Geben Sie der Funktion einen Parameter für jedes Argument, und einen Vorgabewert für jedes, das fehlen darf.</translation>
     </message>
@@ -6449,6 +6453,10 @@ Neu:
     <message>
         <source>Make the options with auto_execute_tools=False, or do not.</source>
         <translation>Legen Sie die Optionen mit auto_execute_tools=False an, oder tun Sie es nicht.</translation>
+    </message>
+    <message>
+        <source>Make them with AgentOptions(model=…).</source>
+        <translation>Erstellen Sie sie mit AgentOptions(model=…).</translation>
     </message>
     <message>
         <source>Make them with Message.user(…) and the like.</source>
@@ -7281,6 +7289,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>The guard “{name}” was removed: {reason}</source>
         <translation>Der Wächter „{name}“ wurde entfernt: {reason}</translation>
+    </message>
+    <message>
+        <source>The history is not open: use `async with History() as history`.</source>
+        <translation>Der Verlauf ist nicht geöffnet: Verwenden Sie `async with History() as history`.</translation>
     </message>
     <message>
         <source>The key can be kept in memory until the program is closed.</source>
@@ -11961,6 +11973,14 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Formel</translation>
     </message>
     <message>
+        <source>There is no answer yet.</source>
+        <translation>Es gibt noch keine Antwort.</translation>
+    </message>
+    <message>
+        <source>There is no code block yet.</source>
+        <translation>Es gibt noch keinen Codeblock.</translation>
+    </message>
+    <message>
         <source>Back to the text</source>
         <translation>Zurück zum Text</translation>
     </message>
@@ -13407,6 +13427,22 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Search conversations</source>
         <translation>Unterhaltungen durchsuchen</translation>
+    </message>
+    <message>
+        <source>Copy last answer</source>
+        <translation>Letzte Antwort kopieren</translation>
+    </message>
+    <message>
+        <source>clipboard response reply message</source>
+        <translation>Zwischenablage Erwiderung Rückmeldung Nachricht</translation>
+    </message>
+    <message>
+        <source>Copy last code block</source>
+        <translation>Letzten Codeblock kopieren</translation>
+    </message>
+    <message>
+        <source>clipboard source snippet program</source>
+        <translation>Zwischenablage Quelltext Schnipsel Programm</translation>
     </message>
     <message>
         <source>export save</source>

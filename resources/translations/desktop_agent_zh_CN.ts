@@ -6094,6 +6094,10 @@ New:
         <translation>请提供字符串、数字、列表和字典。</translation>
     </message>
     <message>
+        <source>Give the `id` of its ToolUse.</source>
+        <translation>请提供其 ToolUse 的 `id`。</translation>
+    </message>
+    <message>
         <source>Give the function a parameter for each argument, and a default to each that may be left out.</source>
         <translation>请为函数的每个参数设置一个形参，并为可省略的参数设置默认值。</translation>
     </message>
@@ -6448,6 +6452,10 @@ New:
     <message>
         <source>Make the options with auto_execute_tools=False, or do not.</source>
         <translation>请用 auto_execute_tools=False 创建选项，或不要这样做。</translation>
+    </message>
+    <message>
+        <source>Make them with AgentOptions(model=…).</source>
+        <translation>请用 AgentOptions(model=…) 创建。</translation>
     </message>
     <message>
         <source>Make them with Message.user(…) and the like.</source>
@@ -7280,6 +7288,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>The guard “{name}” was removed: {reason}</source>
         <translation>守卫“{name}”已移除：{reason}</translation>
+    </message>
+    <message>
+        <source>The history is not open: use `async with History() as history`.</source>
+        <translation>历史记录未打开：请使用 `async with History() as history`。</translation>
     </message>
     <message>
         <source>The key can be kept in memory until the program is closed.</source>
@@ -11960,6 +11972,14 @@ This replaces what is there ({size} bytes).</source>
         <translation>公式</translation>
     </message>
     <message>
+        <source>There is no answer yet.</source>
+        <translation>还没有回答。</translation>
+    </message>
+    <message>
+        <source>There is no code block yet.</source>
+        <translation>还没有代码块。</translation>
+    </message>
+    <message>
         <source>Back to the text</source>
         <translation>返回正文</translation>
     </message>
@@ -13406,6 +13426,22 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Search conversations</source>
         <translation>搜索对话</translation>
+    </message>
+    <message>
+        <source>Copy last answer</source>
+        <translation>复制上一条回答</translation>
+    </message>
+    <message>
+        <source>clipboard response reply message</source>
+        <translation>剪贴板 回复 消息</translation>
+    </message>
+    <message>
+        <source>Copy last code block</source>
+        <translation>复制最后一个代码块</translation>
+    </message>
+    <message>
+        <source>clipboard source snippet program</source>
+        <translation>剪贴板 源码 代码片段 程序</translation>
     </message>
     <message>
         <source>export save</source>

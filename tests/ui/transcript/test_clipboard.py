@@ -307,7 +307,7 @@ def test_a_copied_image_is_bounded_as_where_it_is_looked_at_and_kept_nowhere(qtb
 
 
 def test_an_image_that_cannot_be_read_is_said_to_be_so(qtbot, tmp_path, menus, monkeypatch):
-    monkeypatch.setattr(context_menu, "_MESSAGE_MS", 50)
+    monkeypatch.setattr(context_menu, "_FAILURE_MS", 50)
     picture = Picture(qtbot, tmp_path)
     (tmp_path / picture.digest).write_bytes(b"nonsense")
     picture.copy()
@@ -315,7 +315,7 @@ def test_an_image_that_cannot_be_read_is_said_to_be_so(qtbot, tmp_path, menus, m
     assert picture.view._copy_note.accessibleName().startswith("This picture was not copied")
     qtbot.waitUntil(lambda: not picture.view._copy_note.isVisible())
     assert QGuiApplication.clipboard().text() == "before"
-    monkeypatch.setattr(context_menu, "_MESSAGE_MS", 50_000)
+    monkeypatch.setattr(context_menu, "_FAILURE_MS", 50_000)
     picture.copy()
     qtbot.waitUntil(picture.view._copy_note.isVisible)
     picture.copy_text("code")

@@ -26,6 +26,7 @@ from ui.sidebar.row_menus import RowAction
 from ui.style.controls import set_keys_tooltip
 from ui.style.pickers import MODE_SHORTCUT as MODE_KEYS
 from ui.style.theme import ThemeSource
+from ui.transcript.input.last_answer import LastAnswer
 
 if TYPE_CHECKING:
     from ui.settings.settings_dialog import SettingsDialog
@@ -188,7 +189,13 @@ class WindowActions(QObject):
         add("edit/find", "find-previous", text, "Shift+F3", lambda: find.step(-1), "", self._has_messages)
         other_words = self.tr("find titles list filter chats")
         text = self.tr("Search conversations")
-        add("edit/find", "search", text, "Ctrl+Shift+F", self._search, other_words)
+        add("edit/find", "search", text, "Ctrl+Shift+F", partial(_search, self._window), other_words)
+        answer = LastAnswer(page.transcript.row_viewport, page.transcript.context_menu)
+        # Not Ctrl+Shift+C, as elsewhere: in a dialog that asks, it allows a call for the whole conversation.
+        text, other_words = self.tr("Copy last answer"), self.tr("clipboard response reply message")
+        add("edit/copy", "copy-answer", text, "Ctrl+Alt+C", answer.copy, other_words, lambda: answer.exists)
+        text, other_words = self.tr("Copy last code block"), self.tr("clipboard source snippet program")
+        add("edit/copy", "copy-code", text, "Ctrl+Alt+Shift+C", answer.copy_code, other_words, lambda: answer.has_code)
         other_words = self.tr("export save")
         text, command = self.tr("Copy conversation as Markdown"), page.transcript.context_menu.copy_all
         add("edit/copy", "copy-conversation", text, None, command, other_words, self._has_messages)
@@ -356,10 +363,6 @@ class WindowActions(QObject):
         conversation = self._window.conversation
         return conversation is not None and not conversation.is_empty
 
-    def _search(self) -> None:
-        self._window.panes.show_list()
-        self._window.sidebar.focus_search()
-
     @Slot(object)
     def _show_shortcuts(self, dialog: "SettingsDialog") -> None:
         # Late, as the dialog itself.
@@ -388,6 +391,11 @@ class WindowActions(QObject):
         page.models.parameters.show_keys(keys["conversation-settings"])
         page.session_controls.picker.show_keys(keys["choose-mode"])
         page.session_controls.questions.show_keys(keys["answer"])
+
+
+def _search(window: MainWindow) -> None:
+    window.panes.show_list()
+    window.sidebar.focus_search()
 
 
 def _is_working(window: MainWindow) -> bool:

@@ -121,8 +121,8 @@ _FIND_KEY = QKeySequence.StandardKey.Find
 _MAX_COPIED_PIXELS = 40_000_000
 """Pixels of an image, as in the image viewer; a larger one is copied smaller."""
 
-_MESSAGE_MS = 5000
-"""Milliseconds for which the message about a failed copy is shown."""
+_FAILURE_MS, _CONFIRMATION_MS = 5000, 2000
+"""Milliseconds for which it is shown that a copy failed, or that it is made."""
 
 
 class ContextMenu:
@@ -288,7 +288,11 @@ class ContextMenu:
             whole = Selection()
             whole.set(TextPosition(self._first_row(last)), TextPosition(last, LAST_OFFSET, LAST_OFFSET))
             self._newest_copier().copy_steps(selection_extracts(whole, rows), markdown=False)
-            announce(self._viewport.widget, QCoreApplication.translate("Transcript", "Copied."))
+            self.confirm_copy()
+
+    def confirm_copy(self) -> None:
+        """Say that something was copied whose button cannot show it."""
+        self.show_message(QCoreApplication.translate("Transcript", "Copied."), _CONFIRMATION_MS)
 
     def _first_row(self, last: int) -> int:
         """Return the first row of the message whose last one this is."""
@@ -399,8 +403,13 @@ class ContextMenu:
         words = QCoreApplication.translate(
             "Transcript", "This picture was not copied: it cannot be read, or it is too large. Open it to see which."
         )
+        self.show_message(words, _FAILURE_MS)
 
-        def say_no_more() -> None:
+    def show_message(self, words: str, duration_ms: int = _FAILURE_MS) -> None:
+        """Say something about the newest copy, until the next one at the latest."""
+        number = self._copies
+
+        def clear() -> None:
             if number == self._copies:
                 self._on_message = False
                 self._copier.progress.emit("")
@@ -408,7 +417,7 @@ class ContextMenu:
         announce(self._viewport.widget, words)
         self._on_message = True
         self._copier.progress.emit(words)
-        QTimer.singleShot(_MESSAGE_MS, self._copier, say_no_more)
+        QTimer.singleShot(duration_ms, self._copier, clear)
 
 
 def _entry_for(action: MenuAction) -> MenuEntry:

@@ -62,7 +62,12 @@ def test_what_does_not_apply_is_disabled_only_while_its_menu_is_open(on_screen, 
         assert not {"Stop the answer", "Regenerate answer", "Answer the question"} & set(before)
         assert "Pin this conversation" not in enabled(bar, "Conversation")
         assert all(action.isEnabled() for action in entries(bar))
+        assert not {"Copy last answer", "Copy last code block"} & set(enabled(bar, "Edit"))
         await screen.say("Tides")
+        copied = "Copy last answer"
+        assert {copied, "Copy last code block"} & set(enabled(bar, "Edit")) == {copied}
+        screen.action(copied).trigger()
+        await until(lambda: QApplication.clipboard().text() == "Twice a day.")
         assert "Regenerate answer" in enabled(bar, "Message")
         now = enabled(bar, "Conversation")
         assert "Pin this conversation" in now

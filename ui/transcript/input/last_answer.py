@@ -1,0 +1,75 @@
+"""Copies the last answer or its code, wherever the focus and the viewport are."""
+
+import re
+from collections.abc import Iterator
+
+from PySide6.QtCore import QCoreApplication
+
+from desktop_agent.conversation.items import AnswerItem
+from ui.transcript.blocks.code.code_block import CodeBlock
+from ui.transcript.input.context_menu import ContextMenu
+from ui.transcript.rows.message_actions import carrier_of
+from ui.transcript.rows.row import read_block
+from ui.transcript.viewport.viewport import RowViewport
+
+_SEARCHED_ITEMS = 200
+"""Items from the end that are searched for code."""
+_MAY_BE_CODE = re.compile(r"```|~~~|^(?: {4}|\t)", re.MULTILINE)
+"""Without any of these there is no code block: most answers need not be parsed."""
+
+
+class LastAnswer:
+    """What can be copied of the last answer. While it grows, that is what has arrived."""
+
+    def __init__(self, viewport: RowViewport, menu: ContextMenu) -> None:
+        self._viewport = viewport
+        self._menu = menu
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is an answer."""
+        return next(self._rows_of_answers(), None) is not None
+
+    @property
+    def has_code(self) -> bool:
+        """Whether there is a code block in the last answers."""
+        return self._last_code_block() is not None
+
+    def copy(self) -> None:
+        """Copy the last answer as the button below it does."""
+        items, index = self._viewport.rows.transcript, next(self._rows_of_answers(), None)
+        carrier = None if index is None else carrier_of(items, index)
+        if carrier is None:
+            self._menu.show_message(QCoreApplication.translate("Transcript", "There is no answer yet."))
+        else:
+            self._menu.copy_message(items[carrier].id)
+
+    def copy_code(self) -> None:
+        """Copy the text of the last code block as its button does."""
+        block = self._last_code_block()
+        if block is None:
+            self._menu.show_message(QCoreApplication.translate("Transcript", "There is no code block yet."))
+        else:
+            self._viewport.rows.render_context.signals.code_copied.emit(block.text)
+            self._menu.confirm_copy()
+
+    def _rows_of_answers(self) -> Iterator[int]:
+        """Yield the rows of answers that have text, from the last one on."""
+        rows = self._viewport.rows
+        for index in range(rows.count - 1, -1, -1):
+            item = rows.transcript[index]
+            if isinstance(item, AnswerItem) and item.text.length:
+                yield index
+
+    def _last_code_block(self) -> CodeBlock | None:
+        rows = self._viewport.rows
+        for index in self._rows_of_answers():
+            if index < rows.count - _SEARCHED_ITEMS:
+                break
+            item = rows.transcript[index]
+            if isinstance(item, AnswerItem) and _MAY_BE_CODE.search(str(item.text)):
+                for section in reversed(rows.row(index).blocks):
+                    found = (block for block in reversed(read_block(section)) if isinstance(block, CodeBlock))
+                    if (block := next(found, None)) is not None:
+                        return block
+        return None
