@@ -6,14 +6,22 @@ from PySide6.QtCore import QCoreApplication, QRect, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QEnterEvent, QFont, QFontMetrics, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
+from ui.transcript.blocks.buttons import paint_focus_ring
 from ui.transcript.style import RenderStyle
 
 _CENTERED = Qt.AlignmentFlag.AlignHCenter | Qt.TextFlag.TextWordWrap
 
 
-def paint_empty_hint(viewport: QWidget, style: RenderStyle) -> None:
-    """Paint a greeting and what to do, in the middle of the viewport: as much of it as there is room for."""
+def paint_empty_hint(viewport: QWidget, style: RenderStyle, *, by_tab: bool) -> None:
+    """Paint a greeting and what to do, in the middle of the viewport: as much of it as there is room for.
+
+    `by_tab`: the focus came by keyboard, and there is no message to show it.
+    """
     painter = QPainter(viewport)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    view = viewport.parentWidget()
+    if by_tab and view is not None and view.hasFocus():
+        paint_focus_ring(painter, style, viewport.rect().adjusted(2, 2, -2, -2))
     room = viewport.rect().adjusted(style.px(24), 0, -style.px(24), 0)
     for text, box, font, color in lay_out_empty_hint(room, style):
         painter.setFont(font)

@@ -307,7 +307,7 @@ class TranscriptView(QAbstractScrollArea):
         self.row_viewport.paint(event.region())
         self._paint_over(event.region())
         if not len(self.row_viewport.rows):
-            paint_empty_hint(self.viewport(), self._render_context.style)
+            paint_empty_hint(self.viewport(), self._render_context.style, by_tab=self._keyboard.is_focused_by_tab)
 
     def _paint_over(self, region: QRegion) -> None:
         if self.finder.is_on or self.caret.is_on or self.row_viewport.focused[1]:
@@ -322,11 +322,11 @@ class TranscriptView(QAbstractScrollArea):
         super().focusInEvent(event)
         if not self.caret.is_on and self._keyboard.take_focus(event.reason()):
             self._on_focus_moved()
-        self.row_viewport.repaint_row(self.row_viewport.focused[0])
+        self.row_viewport.repaint_focus()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
-        self.row_viewport.repaint_row(self.row_viewport.focused[0])
+        self.row_viewport.repaint_focus()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         before = self.row_viewport.focused

@@ -26,6 +26,10 @@ _HORIZONTAL_KEYS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
 _FOCUS_STEPS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
 _ACTIVATE_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 
+_TAB_STEPS = {Qt.FocusReason.BacktabFocusReason: -1, Qt.FocusReason.TabFocusReason: 1}
+_SILENT_REASONS = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
+"""The view had the focus before, however it came to it."""
+
 _SEARCHED_ITEMS = 200
 """Items from the end that are asked for a command."""
 
@@ -44,6 +48,8 @@ class KeyboardHandler:
         self._scroller = scroller
         self._copy = copy
         self._open_link = open_link
+        self.is_focused_by_tab = False
+        """Whether the person looks for the focus of the view where no message can have it."""
 
     def handle_key(self, event: QKeyEvent) -> bool:
         """Handle a key; return whether it was used."""
@@ -129,15 +135,26 @@ class KeyboardHandler:
         return True
 
     def take_focus(self, reason: Qt.FocusReason) -> bool:
-        """Focus the last link or control of the focused message where Shift+Tab comes to it; return whether it did."""
-        index, key = self._viewport.focused
-        if reason != Qt.FocusReason.BacktabFocusReason or key or not 0 <= index < len(self._viewport.rows):
+        """Focus something visible where Tab or Shift+Tab comes to the view; return whether they did.
+
+        Shift+Tab comes to the last link or control of the focused message. Without one, it is the message at the edge.
+        """
+        if reason not in _SILENT_REASONS:
+            self.is_focused_by_tab = reason in _TAB_STEPS
+        rows, (index, key) = self._viewport.rows, self._viewport.focused
+        if reason not in _TAB_STEPS or not len(rows):
             return False
-        row = self._viewport.rows.row(index)
-        stop = next(iter_focus_stops(row, len(row.blocks) - 1, -1), None)
-        if stop is not None:
-            self._focus_stop(index, stop)
-        return stop is not None
+        if not 0 <= index < len(rows):
+            # What is being read stays where it is, also where the beginning of the message is far above.
+            edge = rows.top + (rows.view if _TAB_STEPS[reason] < 0 else 0)
+            self._viewport.focus((rows.row_at(edge), ""))
+        elif key or reason == Qt.FocusReason.TabFocusReason:
+            self.focus_part(index, key)
+        else:
+            row = rows.row(index)
+            stop = next(iter_focus_stops(row, len(row.blocks) - 1, -1), None)
+            self.focus_part(index, stop.key if stop else "")
+        return True
 
     def focus_part(self, index: int, key: str) -> None:
         """Focus a message, or the link or control in it that has this key, if it still exists."""

@@ -162,6 +162,13 @@ class RowViewport:
         if 0 <= index < len(self.rows):
             self.widget.update(self.row_box(index).adjusted(-12, 0, 12, 0))
 
+    def repaint_focus(self) -> None:
+        """Repaint what has the focus: the view itself where there are no rows."""
+        if len(self.rows):
+            self.repaint_row(self.focused[0])
+        else:
+            self.widget.update()
+
     def repaint_rows(self, first: int, last: int) -> None:
         """Repaint the visible rows of a range."""
         shown = [index for index, _, _ in self.rows.between(self.rows.top, self.rows.top + self.rows.view)]

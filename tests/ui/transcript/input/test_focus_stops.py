@@ -82,6 +82,61 @@ def test_shift_tab_comes_back_to_the_last_stop_and_takes_no_caret_away(qtbot):
     assert (come_back(), stand.at) == ("", place)
 
 
+def rings(stand):
+    """How many pixels have the colour of the focus."""
+    image = stand.view.viewport().grab().toImage()
+    points = ((x, y) for x in range(image.width()) for y in range(image.height()))
+    return sum(image.pixelColor(*point).name() == LIGHT.accent for point in points)
+
+
+def come_from(stand, reason, other=None):
+    """Give the focus to the view as this key or the mouse does, from another field."""
+    (other or stand.view.verticalScrollBar()).setFocus()
+    stand.view.clearFocus()
+    stand.view.setFocus(reason)
+    return stand.view.row_viewport.focused
+
+
+def test_tab_shows_where_it_comes_to_and_a_click_does_not(qtbot):
+    stand = Stand(qtbot, [Message.user("One."), Message.assistant(FILLER), Message.user("Two.")])
+    qtbot.waitUntil(stand.view.isActiveWindow)
+    assert come_from(stand, Qt.FocusReason.MouseFocusReason) == (-1, "")
+    assert not rings(stand)
+    assert come_from(stand, Qt.FocusReason.BacktabFocusReason) == (2, "")
+    assert rings(stand) > 100
+    stand.view.row_viewport.focus((-1, ""))
+    stand.view.scroller.scroll_by(-200)
+    top = stand.rows.top
+    assert come_from(stand, Qt.FocusReason.TabFocusReason) == (1, "")
+    assert stand.rows.top == top
+    assert rings(stand) > 100
+
+
+def test_tab_brings_what_had_the_focus_back_into_sight(qtbot):
+    stand = Stand(qtbot, [Message.user("One."), Message.assistant(f"[link](https://x.org)\n\n{FILLER}")])
+    qtbot.waitUntil(stand.view.isActiveWindow)
+    stand.view.scroller.scroll_to_start()
+    stand.view.focus_part(1, "")
+    tab(stand)
+    link = stand.view.row_viewport.focused
+    assert "#link" in link[1]
+    for part in ((0, ""), link):
+        stand.view.row_viewport.focus(part)
+        stand.view.scroller.scroll_to_end()
+        assert not rings(stand)
+        assert come_from(stand, Qt.FocusReason.TabFocusReason) == part
+        assert rings(stand) > 50
+
+
+def test_where_there_is_no_message_the_view_has_the_ring(qtbot):
+    stand = Stand(qtbot, [])
+    qtbot.waitUntil(stand.view.isActiveWindow)
+    come_from(stand, Qt.FocusReason.MouseFocusReason)
+    assert not rings(stand)
+    come_from(stand, Qt.FocusReason.BacktabFocusReason)
+    assert rings(stand) > 100
+
+
 def test_arrows_move_what_is_too_wide(qtbot):
     stand = opened(qtbot, Message.assistant("```\n" + "wide " * 100 + "\n```"))
     before = stand.view.viewport().grab().toImage()
