@@ -357,6 +357,11 @@ class AppController:
             QCoreApplication.translate("AppController", "Open settings"),
             self.window.page.providers_requested.emit,
         )
+        self.window.banners.add_remedy_button(
+            RemedyAction.CHOOSE_MODEL,
+            QCoreApplication.translate("AppController", "Choose model"),
+            self.window.page.model_picker.open_list,
+        )
 
     def _show_call(self, approval_id: str) -> None:
         self._startup.raise_window()

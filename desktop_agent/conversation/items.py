@@ -158,7 +158,8 @@ class NoticeItem:
     """An error in place, or a fact about the conversation: "Error" or "Notice".
 
     `folded` is a longer text behind it, in Markdown, which can be opened. `redos`, where it is about an undo in the
-    message `message_id`: the checkpoints that redo it, and whether each was restored.
+    message `message_id`: the checkpoints that redo it, and whether each was restored. `times`: how often it happened,
+    one attempt after another.
     """
 
     id: str
@@ -170,6 +171,7 @@ class NoticeItem:
     folded: str = ""
     message_id: str = ""
     redos: dict[str, bool] = field(default_factory=dict[str, bool])
+    times: int = 1
 
     @property
     def can_be_redone(self) -> bool:

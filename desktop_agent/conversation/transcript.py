@@ -24,6 +24,7 @@ from desktop_agent.conversation.transcript_calls import CallItems, SubRunItems
 from desktop_agent.conversation.transcript_notices import (
     COMPACTED,
     MERGE_AUTHOR,
+    FailureNotices,
     NoticeText,
     PassingNotices,
     continued_notice,
@@ -31,7 +32,6 @@ from desktop_agent.conversation.transcript_notices import (
     is_undo_note,
     merged_notice,
     notice_for,
-    retry_sentence,
     undo_notice,
 )
 from desktop_agent.types.blocks import Block, Image, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
@@ -96,7 +96,9 @@ class Transcript:
         self._message_id = ""
         self._added_sentences: set[str] = set() if sentences is None else sentences
         self._passing = PassingNotices(self._item_list)
+        self._failures = FailureNotices(self._item_list)
         self.offer_continue = self._passing.offer_continue
+        self.end_remedied = self._failures.end_remedied
         for message in messages:
             self.add_message(message)
 
@@ -254,12 +256,9 @@ class Transcript:
             case ToolFinished():
                 return self._calls.finish(event.result, event.seconds)
             case ErrorOccurred():
-                ended = self._close_open(at, interrupted=True)
-                return ended + self.add_notice(
-                    event.sentence, event.remedy, event.action, error=True, detail=event.detail
-                )
+                return self._close_open(at, interrupted=True) + self._failures.add_error(event)
             case RetryScheduled():
-                return self._close_open(at, interrupted=True) + self.add_notice(retry_sentence(event))
+                return self._close_open(at, interrupted=True) + self._failures.add_retry(event)
             case AnswerStarted() | RequestAdjusted():
                 return self._add_once(event.adjustments)
             case RunFinished():

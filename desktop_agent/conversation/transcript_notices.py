@@ -12,6 +12,7 @@ from desktop_agent.types.engine_events import (
     CheckpointRestored,
     ContextCompacted,
     ContinuationInjected,
+    ErrorOccurred,
     Event,
     GuardAborted,
     LimitReached,
@@ -345,3 +346,48 @@ class PassingNotices:
         """Return the index of a notice: at the end, or before other notices."""
         items = self._items.items
         return next(index for index in reversed(range(len(items))) if items[index] is notice)
+
+
+class FailureNotices:
+    """Notices of requests that failed: one that fails again as before is counted in the place of the first."""
+
+    def __init__(self, items: ItemList) -> None:
+        self._items = items
+        self._retries: list[NoticeItem] = []
+
+    def add_retry(self, event: RetryScheduled) -> list[Change]:
+        """Show that the request is sent again."""
+        notice = NoticeItem(self._items.new_id(), "notice", retry_sentence(event))
+        self._retries.append(notice)
+        return [self._items.add(notice)]
+
+    def add_error(self, event: ErrorOccurred) -> list[Change]:
+        """Show what failed. Between two attempts there may be nothing but what said that the request is sent again."""
+        retries, self._retries = self._retries, []
+        items = self._items.items
+        count = sum(1 for _ in takewhile(lambda item: any(item is retry for retry in retries), reversed(items)))
+        first = len(items) - count
+        before = items[first - 1] if first else None
+        if (
+            not isinstance(before, NoticeItem)
+            or before.level != "error"
+            or (before.sentence, before.action) != (event.sentence, event.action)
+        ):
+            remedy, action, detail = event.remedy, event.action, event.detail
+            return [self._items.add(NoticeItem(self._items.new_id(), "error", event.sentence, remedy, action, detail))]
+        del items[first:]
+        before.times += 1
+        before.remedy, before.detail = event.remedy, event.detail
+        return [*([Removed(first, count)] if count else []), Updated(first - 1, "state")]
+
+    def end_remedied(self, action: RemedyAction) -> list[Change]:
+        """Remove errors at the end whose remedy was taken."""
+        items, changes = self._items.items, list[Change]()
+        for index in range(len(items) - 1, -1, -1):
+            item = items[index]
+            if not isinstance(item, NoticeItem):
+                break
+            if item.level == "error" and item.action is action:
+                del items[index]
+                changes.append(Removed(index, 1))
+        return changes

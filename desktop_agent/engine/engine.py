@@ -35,13 +35,13 @@ from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.tool import AnyTool, DynamicToolRegistry, ToolRegistry
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
+from desktop_agent.types.errors import Sentence, StorageFailed
 from desktop_agent.types.mcp import ConsentHandlers
 from desktop_agent.types.messages import new_id, now
 from desktop_agent.types.permissions import Rule
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.preferences import Preferences
-from desktop_agent.types.providers import DEMO_ENDPOINT, DEMO_MODEL, Endpoint, ProviderConfig
+from desktop_agent.types.providers import DEMO_ENDPOINT, DEMO_MODEL, Endpoint, NoModelChosen, ProviderConfig
 from desktop_agent.types.tool_calls import ToolClass
 
 if TYPE_CHECKING:
@@ -439,9 +439,9 @@ def _default_model(defaults: RunDefaults, preferences: Preferences) -> tuple[str
 
 def _endpoint_for(record: ConversationRecord, model: str) -> str:
     if record.endpoint_id is None:
-        raise WrongUse("No model server is set up yet.", "Connect a model first.")
+        raise NoModelChosen("No model server is set up yet.", "Connect a model first.")
     if not model:
-        raise WrongUse("No model is chosen for this conversation.", "Choose a model first.")
+        raise NoModelChosen("No model is chosen for this conversation.")
     return record.endpoint_id
 
 

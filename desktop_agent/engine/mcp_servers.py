@@ -53,7 +53,7 @@ from desktop_agent.types.mcp import (
 )
 from desktop_agent.types.messages import Message, MessageState, Role, new_id, now
 from desktop_agent.types.provider_events import TRUNCATED_STOP_REASONS
-from desktop_agent.types.providers import ModelRequest, ProviderConfig, ToolChoice
+from desktop_agent.types.providers import ModelRequest, NoModelChosen, ProviderConfig, ToolChoice
 
 SaveServers = Callable[[tuple[McpServer, ...]], Awaitable[object]]
 """Stores the servers in the preferences."""
@@ -397,7 +397,7 @@ class SamplingHandler:
         if not await consent.approve_sampling(bounded):
             return None
         if endpoint_id is None or not model:
-            raise WrongUse("No model is chosen.", "Choose a model first.")
+            raise NoModelChosen("No model is chosen.")
         answer = await self._ask(endpoint_id, model, bounded, on_usage)
         return answer if await consent.approve_answer(bounded, answer) else None
 

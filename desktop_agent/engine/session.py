@@ -401,7 +401,7 @@ class Session:
         Raises WrongUse when closed.
         """
         self._refuse_when_closed()
-        self._writer.journal_queue.change_record(**changes)
+        self._writer.change_record(**changes)
         if not self.working:
             self.permission_policy.set_workspace(self.record.workspace)
 

@@ -110,6 +110,12 @@ class SessionWriter:
         """Return the ids of the messages with which other branches go on below what is in view, oldest first."""
         return self.branches.continuations(self._messages)
 
+    def change_record(self, **changes: Unpack[ConversationChanges]) -> None:
+        """Change the record, and remove errors that said that no model, or the wrong one, was chosen."""
+        self.journal_queue.change_record(**changes)
+        if "model" in changes:
+            self.notify_changes(self.transcript.end_remedied(RemedyAction.CHOOSE_MODEL))
+
     def subscribe(
         self,
         on_changes: ChangeListener | None,
@@ -300,13 +306,7 @@ class SessionWriter:
 
     def _notify_event(self, envelope: Envelope, pieces: Sequence[Event] = ()) -> None:
         if isinstance(envelope.event, PIECES):
-            # Nothing in these can be changed, and they come by the thousand: no copies.
-            for piece_listener in self._piece_listeners:
-                notify(piece_listener, envelope, pieces or (envelope.event,))
-            if self._single_piece_listeners:
-                for single in single_envelopes(envelope, pieces):
-                    for listener in self._single_piece_listeners:
-                        notify(listener, single)
+            _notify_pieces(self._piece_listeners, self._single_piece_listeners, envelope, pieces)
             return
         for listener in tuple(self.internal_listeners):
             notify(listener, envelope)
@@ -333,6 +333,21 @@ class SessionWriter:
             news = tuple(changes)
             for listener in self._change_listeners:
                 notify(listener, news)
+
+
+def _notify_pieces(
+    listeners: Sequence[PieceListener],
+    single_listeners: Sequence[EventListener],
+    envelope: Envelope,
+    pieces: Sequence[Event],
+) -> None:
+    # Nothing in these can be changed, and they come by the thousand: no copies.
+    for piece_listener in listeners:
+        notify(piece_listener, envelope, pieces or (envelope.event,))
+    if single_listeners:
+        for single in single_envelopes(envelope, pieces):
+            for listener in single_listeners:
+                notify(listener, single)
 
 
 def _is_shown(prompt: Message, transcript: Transcript) -> bool:

@@ -53,6 +53,7 @@ class RemedyAction(StrEnum):
     OPEN_SETTINGS = "open_settings"
     CONTINUE = "continue"
     GO_ON = "go_on"
+    CHOOSE_MODEL = "choose_model"
 
 
 class AgentError(Exception):
@@ -297,7 +298,7 @@ class CapabilityMissing(AgentError):
     """The provider or model cannot do what was asked; known before any request."""
 
     kind = "capability"
-    action = RemedyAction.OPEN_SETTINGS
+    action = RemedyAction.CHOOSE_MODEL
     default_remedy = "Choose another model."
 
 
@@ -345,9 +346,8 @@ class ImageRefused(AgentError, ValueError):
     @classmethod
     def mislabelled(cls, claimed: str, found: str) -> Self:
         """The label and the content disagree."""
-        values = {"claimed": claimed, "found": found}
-        sentence = Sentence("The picture is labelled {claimed} but contains {found}.", values)
-        return cls(sentence, "Label it with what it contains.")
+        text = "The picture is labelled {claimed} but contains {found}."
+        return cls(Sentence(text, {"claimed": claimed, "found": found}), "Label it with what it contains.")
 
     @classmethod
     def not_a_web_address(cls, url: str) -> Self:

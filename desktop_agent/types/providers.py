@@ -13,7 +13,7 @@ from pydantic import Field
 
 from desktop_agent.types.blocks import SUPPORTED_MEDIA_TYPES, JsonObject, MediaType
 from desktop_agent.types.dialects import Dialect
-from desktop_agent.types.errors import Sentence
+from desktop_agent.types.errors import RemedyAction, Sentence, WrongUse
 from desktop_agent.types.frozen_model import FrozenModel, OptionalNumber
 from desktop_agent.types.messages import Message
 from desktop_agent.types.tool_calls import ToolSpec
@@ -346,6 +346,13 @@ class Endpoint(FrozenModel):
             return self.needs_key or self.has_key
         addresses = (self.base_url, *self.mirrors)
         return self.needs_key or not all(is_loopback(urlsplit(address).hostname or "") for address in addresses)
+
+
+class NoModelChosen(WrongUse):
+    """Nobody can be asked: no model is chosen, or no server."""
+
+    action = RemedyAction.CHOOSE_MODEL
+    default_remedy = "Choose a model first."
 
 
 def _origin(address: str) -> str:

@@ -87,6 +87,10 @@
         <source>Open settings</source>
         <translation>Einstellungen öffnen</translation>
     </message>
+    <message>
+        <source>Choose model</source>
+        <translation>Modell auswählen</translation>
+    </message>
 </context>
 <context>
     <name>ApprovalDialog</name>
@@ -12153,6 +12157,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Hinweis</translation>
     </message>
     <message>
+        <source>Failed {0} times.</source>
+        <translation>{0}-mal fehlgeschlagen.</translation>
+    </message>
+    <message>
         <source>Redo</source>
         <translation>Wiederherstellen</translation>
     </message>
@@ -12183,6 +12191,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Go on once</source>
         <translation>Einmal weitermachen</translation>
+    </message>
+    <message>
+        <source>Choose model</source>
+        <translation>Modell auswählen</translation>
     </message>
     <message>
         <source>Unknown content</source>

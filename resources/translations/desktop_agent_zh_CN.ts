@@ -87,6 +87,10 @@
         <source>Open settings</source>
         <translation>打开设置</translation>
     </message>
+    <message>
+        <source>Choose model</source>
+        <translation>选择模型</translation>
+    </message>
 </context>
 <context>
     <name>ApprovalDialog</name>
@@ -12152,6 +12156,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>提示</translation>
     </message>
     <message>
+        <source>Failed {0} times.</source>
+        <translation>已失败 {0} 次。</translation>
+    </message>
+    <message>
         <source>Redo</source>
         <translation>恢复</translation>
     </message>
@@ -12182,6 +12190,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Go on once</source>
         <translation>仅此一次继续</translation>
+    </message>
+    <message>
+        <source>Choose model</source>
+        <translation>选择模型</translation>
     </message>
     <message>
         <source>Unknown content</source>

@@ -140,7 +140,7 @@ class Composer(QWidget):
     def set_draft(self, text: str, attached: "Sequence[Attachment]" = (), *, is_saved: bool = True) -> None:
         """Replace what is being written. A text too long for the editor becomes an attachment."""
         self.attachments.clear()
-        self._clear_problems()
+        self.clear_problems()
         if is_too_long(text):
             self._editor.clear()
             self.attachments.add_text(text)
@@ -177,11 +177,11 @@ class Composer(QWidget):
         self._controls.add(control)
 
     def show_problem(self, sentence: "Sentence", remedy: "Sentence | None" = None) -> None:
-        """Add a problem below the earlier ones, until the person types or sends."""
+        """Add a problem below the earlier ones, until the person types or sends, or another model is chosen."""
         from desktop_agent.types.errors import join_remedy
 
         words = translate_sentence(sentence if remedy is None else join_remedy(sentence, remedy))
-        earlier = self._problems.text().split("\n") if self._problems.text() else []
+        earlier = [] if self._problems.isHidden() else self._problems.text().split("\n")
         self._problems.setText("\n".join(dict.fromkeys([*earlier, words])))
         self._problems.show()
         announce(self, words)
@@ -193,7 +193,7 @@ class Composer(QWidget):
 
     def attach_files(self, paths: Sequence[Path | str]) -> None:
         """Attach files of pictures and texts."""
-        self._clear_problems()
+        self.clear_problems()
         self.attachments.add_files([Path(path) for path in paths])
 
     def set_working(self, working: bool) -> None:  # noqa: FBT001  # a slot
@@ -249,7 +249,7 @@ class Composer(QWidget):
             return
         self._editor.clear()
         self.attachments.clear()
-        self._clear_problems()
+        self.clear_problems()
         (self.queue_requested if later else self.send_requested).emit(text, attached)
 
     def _send_when_ready(self) -> None:
@@ -303,8 +303,8 @@ class Composer(QWidget):
     def _attach_text(self, text: str) -> None:
         self.attachments.add_text(text)
 
-    def _clear_problems(self) -> None:
-        self._problems.clear()
+    def clear_problems(self) -> None:
+        """Take back what was said: something was done about it."""
         self._problems.hide()
 
     def _on_changed(self) -> None:
@@ -340,7 +340,7 @@ class Composer(QWidget):
         editor.long_text_inserted.connect(self._attach_text)
         editor.textChanged.connect(self._on_changed)
         editor.focus_changed.connect(lambda: self.frame.mark_focus(focused=editor.hasFocus()))
-        editor.textChanged.connect(self._clear_problems)
+        editor.textChanged.connect(self.clear_problems)
         editor.textChanged.connect(self._cancel_pending_send)
         self.attach_button.clicked.connect(self.choose_files)
         self._send_or_stop.send_pressed.connect(self.send)

@@ -49,6 +49,7 @@ class ModelControls(QObject):
         self._servers = servers
         self._conversation: OpenConversation | None = None
         self._edited_id = ""
+        self._shown_model: tuple[str | None, str | None] | None = None
         self.picker = ModelPicker(themes)
         self.reasoning = ReasoningPicker(themes)
         self.parameters = ParametersButton(themes)
@@ -81,6 +82,9 @@ class ModelControls(QObject):
                 template = "This model does not offer the reasoning “{choice}”: it is on Default again."
                 self.remark.emit(Sentence(template, {"choice": reasoning_name(reasoning)}))
             reasoning = None
+        if model != self._shown_model:
+            self._shown_model = model
+            self._composer.clear_problems()
         self.picker.set_current(*model)
         self.reasoning.show_choices(capabilities, reasoning)
         self.parameters.show_parameters(conversation.parameters)

@@ -15,6 +15,7 @@ from desktop_agent.conversation.items import Change, Updated
 from desktop_agent.types.errors import AgentError, RemedyAction, Sentence, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import When
+from desktop_agent.types.providers import NoModelChosen
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.links import conversation_link
 from ui.bridge.desktop.opening import AddressOpener
@@ -341,6 +342,8 @@ class ConversationPage(QObject):
             return
         if action is RemedyAction.OPEN_SETTINGS:
             self.providers_requested.emit()
+        elif action is RemedyAction.CHOOSE_MODEL:
+            self.model_picker.open_list()
         elif action in _ASKS_AGAIN or (action is RemedyAction.CONTINUE and self._conversation.can_resume):
             self._run(partial(self._conversation.continue_run, over_budget=action is RemedyAction.GO_ON))
         elif action is RemedyAction.CONTINUE:
@@ -387,10 +390,10 @@ class ConversationPage(QObject):
 
 
 def _check_server(conversation: OpenConversation, models: ModelPicker) -> None:
-    """Show the models and raise WrongUse where nobody would get the message, as in an imported conversation."""
+    """Show the models and raise NoModelChosen where nobody would get the message, as in an imported conversation."""
     if conversation.endpoint_id is None:
         models.open_list()
-        raise WrongUse("No model is chosen for this conversation.", "Choose a model first.")
+        raise NoModelChosen("No model is chosen for this conversation.")
 
 
 def _link_to(conversation: OpenConversation | None, message_id: str) -> str:

@@ -1,5 +1,6 @@
 """What nobody said and the person should know."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -18,6 +19,7 @@ from desktop_agent.types.engine_events import (
     ModeChangeRequested,
     QuestionAnswered,
     QuestionAsked,
+    RetryScheduled,
     RunEnd,
     RunFinished,
     RunStarted,
@@ -191,3 +193,47 @@ def test_one_fact_is_said_once_and_again_after_something_else() -> None:
     transcript = Transcript([Message.user("go")])
     assert tell(transcript, same, same) == [Added(1)]
     assert tell(transcript, CheckpointRestored("c", failed=("c.txt",)), same) == [Added(2), Added(3)]
+
+
+NOBODY = Sentence("Nobody answers.")
+AGAIN = RetryScheduled(1.0, "Nobody answers.", 1, NOBODY)
+
+
+def failed(sentence: Sentence = NOBODY, detail: str = "") -> ErrorOccurred:
+    return ErrorOccurred("k", "m", sentence, Sentence("Try again."), RemedyAction.RETRY, detail)
+
+
+def test_what_fails_again_as_before_is_counted_in_its_place() -> None:
+    transcript = Transcript([Message.user("go")])
+    tell(transcript, RunStarted("m"), AGAIN, failed())
+    _, _, first = transcript
+    assert tell(transcript, RunStarted("m"), AGAIN, AGAIN) == [Added(3), Added(4)]
+    assert tell(transcript, failed(detail="of now"), RunFinished(RunEnd.FAILED)) == [Removed(3, 2), Updated(2, "state")]
+    assert tell(transcript, RunStarted("m"), failed(detail="and later")) == [Updated(2, "state")]
+    assert list(transcript)[2:] == [first]
+    assert isinstance(first, NoticeItem)
+    assert (first.times, first.detail) == (3, "and later")
+
+
+@pytest.mark.parametrize(
+    "between",
+    [failed(Sentence("It is full.")), ModeChanged("default", "plan", "agent"), ContentDelta("Half of an ans")],
+)
+def test_what_fails_after_anything_else_is_shown_by_itself(between: Event) -> None:
+    transcript = Transcript([Message.user("go")])
+    tell(transcript, RunStarted("m"), failed(), between, AGAIN, failed())
+    errors = [item for item in transcript if isinstance(item, NoticeItem) and item.sentence == NOBODY]
+    assert [error.times for error in errors] == [1, 1]
+    assert len(transcript) == 5
+
+
+def test_an_error_at_the_end_is_gone_when_its_remedy_was_taken() -> None:
+    transcript = Transcript([Message.user("go")])
+    error = replace(failed(), action=RemedyAction.CHOOSE_MODEL)
+    tell(transcript, error)
+    transcript.add_message(Message.user("go on"))
+    tell(transcript, error, failed())
+    offer(transcript)
+    assert transcript.end_remedied(RemedyAction.CHOOSE_MODEL) == [Removed(3, 1)]
+    assert len(transcript) == 4
+    assert transcript.end_remedied(RemedyAction.CHOOSE_MODEL) == []

@@ -9,8 +9,9 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton, QToolButton
 
+from desktop_agent.conversation.items import AnswerItem, UserItem
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.types.errors import ConversationInUse
+from desktop_agent.types.errors import ConversationInUse, RemedyAction
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from desktop_agent.types.providers import Capabilities, ModelInfo, ReasoningDisabled, ReasoningEffort
 from tests.fakes.qt_loop import until
@@ -98,6 +99,31 @@ def test_a_new_conversation_begins_as_the_preferences_say(on_screen):
         assert screen.conversation.reasoning == ReasoningDisabled()
 
     on_screen(work)
+
+
+def test_an_error_that_no_model_is_chosen_leads_to_the_models_and_is_gone_then(on_screen, qt_messages):
+    qt_messages.expect("grabbing the keyboard")
+
+    async def work(screen):
+        page = screen.window.page
+        page.models.choose_model("scripted", "")
+        await screen.say("Hello")
+        _, error, _ = notices = list(screen.conversation.transcript)
+        assert error.action is RemedyAction.CHOOSE_MODEL
+        page.transcript.remedy_requested.emit(notices[2].id, notices[2].action)
+        await until(lambda: error.times == 2 and not screen.conversation.working)
+        assert list(screen.conversation.transcript)[:2] == notices[:2]
+        assert len(screen.conversation.transcript) == 3
+        page.transcript.remedy_requested.emit(error.id, error.action)
+        assert page.model_picker._popup.isVisible()
+        page.model_picker._popup.hide()
+        page.models.choose_model("scripted", "m")
+        prompt, offer = screen.conversation.transcript
+        assert (prompt, offer.action) == (notices[0], RemedyAction.RETRY)
+        page.transcript.remedy_requested.emit(offer.id, offer.action)
+        await until(lambda: [type(item) for item in screen.conversation.transcript] == [UserItem, AnswerItem])
+
+    on_screen(work, Turn(ContentDelta("Hi.")))
 
 
 def test_the_menu_opens_by_keyboard(on_screen, qt_messages):

@@ -11,6 +11,7 @@ from desktop_agent.types.engine_events import (
     AnswerAwaited,
     ApprovalRequested,
     ErrorOccurred,
+    RetryScheduled,
     RunEnd,
     RunFinished,
     ToolFinished,
@@ -225,6 +226,18 @@ def test_buttons_become_signals(qtbot):
     with qtbot.waitSignal(stand.view.details_copied):
         stand.click(2, "Copy details")
     assert QGuiApplication.clipboard().text() == "the details"
+
+
+def test_what_failed_again_says_how_often_and_keeps_the_keyboard_on_its_button(qtbot):
+    stand = Standing(qtbot, [Message.user("Hello")])
+    error = ErrorOccurred("k", "m", Sentence("It broke."), Sentence("Try it."), RemedyAction.RETRY)
+    stand.send(error)
+    stand.view.focus_part(1, "2/Retry")
+    for _ in range(2):
+        stand.send(RetryScheduled(1.0, "It broke.", 1), error)
+    assert stand.rows.row(1).spoken_text() == "It broke.\nFailed 3 times. Try it."
+    with qtbot.waitSignal(stand.view.remedy_requested):
+        QTest.keyClick(stand.view, Qt.Key.Key_Return)
 
 
 def test_messages_are_walked_and_pressed_by_keyboard(qtbot):

@@ -336,7 +336,9 @@ def _occasion_of(item: Item) -> str:
             return "finished" if item.finished else ""
         case ToolCallItem():
             return str(item.state) if item.state in {CallState.WAITING, CallState.ENDED} else ""
-        case NoticeItem() | ServerStepItem() | UnknownItem():
+        case NoticeItem():
+            return "there" if item.times == 1 else f"there {item.times} times"
+        case ServerStepItem() | UnknownItem():
             return "there"
         case _:
             return ""

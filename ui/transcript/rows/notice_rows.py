@@ -47,12 +47,15 @@ class NoticeRow(Row):
         """Make the sentence, the remedy, the buttons, and what can be unfolded."""
         notice = self._notice
         self.add(TextBlock(Line(translate_sentence(notice.sentence)), BODY, "text"))
-        if notice.remedy:
-            self.add(TextBlock(Line(translate_sentence(notice.remedy)), SMALL, "muted"), 2, is_fixed=False)
+        # In one block: the number of the buttons' block, and with it the focus on Retry, stays when it failed again.
+        often = QCoreApplication.translate("Transcript", "Failed {0} times.").format(notice.times)
+        remedy = translate_sentence(notice.remedy) if notice.remedy else ""
+        if words := " ".join(filter(None, [often if notice.times > 1 else "", remedy])):
+            self.add(TextBlock(Line(words), SMALL, "muted"), 2, is_fixed=False)
         buttons: list[Button] = []
         signals = self.render_context.signals
-        if remedy := remedy_label(notice.action):
-            buttons.append(Button(remedy, partial(signals.remedy_requested.emit, notice.id, notice.action)))
+        if label := remedy_label(notice.action):
+            buttons.append(Button(label, partial(signals.remedy_requested.emit, notice.id, notice.action)))
         # What one call alone had changed is redone at its card.
         if notice.can_be_redone and not self._is_of_one_call():
             words = QCoreApplication.translate("Transcript", "Redo")
@@ -98,6 +101,7 @@ def remedy_label(action: RemedyAction) -> str:
         RemedyAction.OPEN_SETTINGS: translate("Transcript", "Open settings"),
         RemedyAction.CONTINUE: translate("Transcript", "Continue"),
         RemedyAction.GO_ON: translate("Transcript", "Go on once"),
+        RemedyAction.CHOOSE_MODEL: translate("Transcript", "Choose model"),
     }
     return labels.get(action, "")
 

@@ -79,6 +79,8 @@ def test_errors_are_urgent_and_calls_tell_that_they_wait_and_how_they_ended(rend
     words, urgent = listener.heard[-1]
     assert words.startswith("Error: It broke.")
     assert urgent
+    listener.send(ErrorOccurred("k", "m", Sentence("It broke."), Sentence("Try again.")))
+    assert listener.heard[-1] == ("Error: It broke.\nFailed 2 times. Try again.", True)
 
 
 def test_what_was_said_of_rows_that_are_gone_is_forgotten(render_context, qtbot):
