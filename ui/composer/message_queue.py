@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QMenu, QSizePolicy, QStyle, QVBoxLayout, QWidget
 
 from ui.bridge.session_controls import WaitingMessage
@@ -40,8 +40,12 @@ class QueuedMessageControls(QWidget):
         self._more = IconButton(themes, "more", self.tr("Change this message"))
         self._menu = QMenu(self)
         self._menu.setAccessibleName(self._more.accessibleName())
+        self._entries: list[QAction] = []
         for control, keys in zip(self._buttons, ("Alt+Up", "Alt+Down", "Enter", "Del"), strict=True):
-            self._menu.addAction(control.accessibleName(), control.click).setShortcut(QKeySequence(keys))
+            action = self._menu.addAction(control.accessibleName(), control.click)
+            action.setShortcut(QKeySequence(keys))
+            self._entries.append(action)
+        self._menu.insertSeparator(self._entries[-1])
         self._build_layout()
 
     @property
@@ -61,7 +65,7 @@ class QueuedMessageControls(QWidget):
         self._pictures.setVisible(bool(message.pictures))
         self._up.setEnabled(not is_first)
         self._down.setEnabled(not is_last)
-        for action, control in zip(self._menu.actions(), self._buttons, strict=True):
+        for action, control in zip(self._entries, self._buttons, strict=True):
             action.setEnabled(control.isEnabled())
         self.fold(folded=self._is_folded)
 

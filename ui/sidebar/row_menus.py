@@ -74,6 +74,7 @@ def fill_conversation_menu(
     menu.addSeparator()
     words = translate(context, "Deselect") if is_marked else translate(context, "Select several")
     menu.addAction(words, toggle_mark).setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_Space))
+    menu.addSeparator()
     delete = menu.addAction(translate(context, "Delete"), lambda: act("delete"))
     delete.setShortcut(QKeySequence(QKeySequence.StandardKey.Delete))
 

@@ -170,6 +170,8 @@ class BranchDialog(QDialog):
             (self._branch, self.branch_requested),
             (self._delete, self.delete_requested),
         ):
+            if source is self._delete:
+                menu.addSeparator()
             action = menu.addAction(source.text())
             action.triggered.connect(lambda _checked=False, signal=signal: self._emit(signal))
         menu.popup(self.tree.viewport().mapToGlobal(place))

@@ -337,12 +337,12 @@ class WindowActions(QObject):
         add("regenerate", self.tr("Regenerate answer"), "Ctrl+Alt+R", branches.regenerate_here, other_words)
         other_words, text = self.tr("go on resume after stop limit"), self.tr("Continue answer")
         add("continue", text, None, branches.continue_at_end, other_words, applies=lambda: branches.can_continue)
-        other_words = self.tr("branch before after")
-        text = self.tr("Previous version")
+        other_words, text = self.tr("branch before after"), self.tr("Previous version")
         add("previous-version", text, None, lambda: branches.step_version(-1), other_words)
         add("next-version", self.tr("Next version"), None, lambda: branches.step_version(1), other_words)
         other_words = self.tr("remove message prompt answer for good")
-        add("delete-message", self.tr("Delete message…"), None, branches.delete_here, other_words)
+        text, command = self.tr("Delete message…"), branches.delete_here
+        self._add("message/delete", "delete-message", text, None, command, other_words, self._has_messages)
 
     def _add_help(self, help_: HelpPresenter) -> tuple[WindowAction, WindowAction]:
         add, other_words = self._add, self.tr("guide manual introduction how to")

@@ -23,7 +23,7 @@ class MessageCommand:
     """Something that can be done with a message. `keys` work while the message has the focus.
 
     `refusal` says why it cannot be done now. Permanent ones are visible without pointer and focus. `accessible_name`
-    is for assistive technology: it says at what kind of message the button is.
+    is for assistive technology: it says at what kind of message the button is. What is destructive is last in menus.
     """
 
     name: str
@@ -33,6 +33,7 @@ class MessageCommand:
     refusal: str = ""
     is_permanent: bool = False
     accessible_name: str = ""
+    is_destructive: bool = False
 
     @property
     def tooltip(self) -> str:

@@ -249,9 +249,17 @@ class ContextMenu:
             ],
         )
         if row:
-            yield self._message_section(row)
+            commands = self._commands(row)
+            yield self._message_section(row, [command for command in commands if not command.is_destructive])
             words = translate("Transcript", "Fi&nd in conversation")
             yield MenuSection("", [MenuEntry(words, self._find, _FIND_KEY)])
+            if destructive := [command for command in commands if command.is_destructive]:
+                yield MenuSection("", list(self._command_entries(destructive, row)))
+
+    def _commands(self, row: Row) -> Sequence[MessageCommand]:
+        rows = self._viewport.rows
+        index = rows.index_of(row.item.id)
+        return () if index is None else commands_at(rows.transcript, index, rows.render_context)
 
     def _command_entries(self, commands: Sequence[MessageCommand], row: Row) -> Iterator[MenuEntry]:
         """Yield what the buttons below the message do, but copying, which has entries of its own."""
@@ -311,10 +319,8 @@ class ContextMenu:
         texts = [part.source() for part in parts if part.is_copied or part is row]
         self._newest_copier().copy_markdown("\n\n".join(texts))
 
-    def _message_section(self, row: Row) -> MenuSection:
-        translate, newest, rows = QCoreApplication.translate, self._newest_copier, self._viewport.rows
-        index = rows.index_of(row.item.id)
-        commands = () if index is None else commands_at(rows.transcript, index, rows.render_context)
+    def _message_section(self, row: Row, commands: Sequence[MessageCommand]) -> MenuSection:
+        translate, newest = QCoreApplication.translate, self._newest_copier
         # Reasoning and calls are copied by themselves only.
         copy = next((command for command in commands if command.name == copy_name() and row.is_copied), None)
         run, keys = (copy.run, copy.keys) if copy else (lambda: newest().copy_steps(row.extracts()), None)

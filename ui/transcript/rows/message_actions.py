@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 
@@ -174,7 +174,9 @@ class _Commands:
         commands = [
             MessageCommand(copy_name(), copy, "copy", "C", accessible_name=copying),
             self._change(translate("Transcript", "Branch from here"), branching, branch, "branch", "B"),
-            self._change(translate("Transcript", "Delete…"), deleting, delete, "trash", "Del"),
+            replace(
+                self._change(translate("Transcript", "Delete…"), deleting, delete, "trash", "Del"), is_destructive=True
+            ),
         ]
         if message.is_prompt:
             edit, editing = translate("Transcript", "Edit"), translate("Transcript", "Edit your message")

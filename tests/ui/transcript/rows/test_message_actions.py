@@ -304,6 +304,14 @@ def test_the_menu_offers_the_same_with_its_keys(standing):
     assert "still working" in offered["Edit"].toolTip()
 
 
+def test_what_deletes_is_last_in_the_menu_and_by_itself(standing):
+    for row in (0, 1, 3):
+        menu = standing.view.context_menu.build_menu(standing.view.row_viewport.row_box(row).center(), standing.view)
+        *_, line, last = menu.actions()
+        assert (line.isSeparator(), last.text(), last.shortcut().toString()) == (True, "Delete…", "Del")
+        assert [action.text() for action in menu.actions()].count("Delete…") == 1
+
+
 def test_a_whole_answer_is_copied(standing, qapp, qtbot):
     qapp.clipboard().clear()
     standing.click(3, "Copy")
