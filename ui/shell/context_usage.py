@@ -37,7 +37,10 @@ class UsageMeter(QPushButton):
         self.setProperty("kind", "figure")
         self.setAutoDefault(False)
         # Not fixed in height: a row gets no more than its lowest fixed part, and the buttons beside it would shrink.
-        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
+        policy = QSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
+        # The heading is as high before the first answer as after it.
+        policy.setRetainSizeWhenHidden(True)
+        self.setSizePolicy(policy)
         self.clicked.connect(self._show_details)
         self.hide()
 
@@ -79,6 +82,7 @@ class UsageMeter(QPushButton):
         self.updateGeometry()
 
     def _size(self, text: str) -> QSize:
+        self.ensurePolished()
         metrics = self.fontMetrics()
         return QSize(metrics.horizontalAdvance(text) + 2 * _PADDING + 2, metrics.height() + _PADDING)
 

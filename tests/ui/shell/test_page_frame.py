@@ -1,5 +1,6 @@
 """The frame of a conversation, before there is one."""
 
+import pytest
 from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
 from desktop_agent.conversation.history import ConversationUsage
@@ -68,6 +69,25 @@ def test_the_composer_is_painted_without_the_focus_once_something_else_has_it(qt
     other.setFocus()
     qtbot.waitUntil(other.hasFocus)
     assert frame.composer.frame.property("focused") == "false"
+
+
+@pytest.mark.parametrize("zoom", [100, 200])
+def test_the_heading_is_as_high_before_the_figures_as_with_them(qtbot, zoom):
+    themes = ThemeSource()
+    themes.use(themes.theme, zoom)
+    frame, meter, transcript = PageFrame(themes), UsageMeter(), QWidget()
+    qtbot.addWidget(frame)
+    frame.setStyleSheet(style_sheet(themes.theme, zoom))
+    frame.set_content(meter, QWidget(), transcript)
+    frame.resize(900, 600)
+    frame.title.show_text("Tides")
+    with qtbot.waitExposed(frame):
+        frame.show()
+    top = transcript.y()
+    used = Usage(total_tokens=160)
+    meter.show_usage(used, ConversationUsage(lambda: [Message(role=Role.ASSISTANT, usage=used)]), None)
+    qtbot.waitUntil(lambda: meter.width() == meter.sizeHint().width())
+    assert transcript.y() == top
 
 
 def test_the_figures_leave_the_buttons_before_the_title_as_high_as_they_are(qtbot):
