@@ -258,6 +258,11 @@ def call_digest(tool_identity: str, arguments: JsonObject) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+DENIED_BY_PERSON = "The person denied this call."
+DENIED_SAYING = "The person denied this call and said: "
+EDITED_BY_PERSON = "The person changed the arguments of this call before it ran."
+"""How results begin that tell the model what the person did. The person is told it as to themselves."""
+
 _TITLES = {
     "ask_user": Sentence("Ask you"),
     "calculate": Sentence("Calculate"),

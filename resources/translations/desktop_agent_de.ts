@@ -12317,6 +12317,18 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Das Ergebnis wird vorbereitet…</translation>
     </message>
     <message>
+        <source>You denied this call.</source>
+        <translation>Sie haben diesen Aufruf abgelehnt.</translation>
+    </message>
+    <message>
+        <source>You denied this call and said: {0}</source>
+        <translation>Sie haben diesen Aufruf abgelehnt und dazu geschrieben: {0}</translation>
+    </message>
+    <message>
+        <source>You changed the arguments of this call before it ran.</source>
+        <translation>Sie haben die Argumente dieses Aufrufs geändert, bevor er ausgeführt wurde.</translation>
+    </message>
+    <message>
         <source>{0} of {1} done</source>
         <translation>{0} von {1} erledigt</translation>
     </message>

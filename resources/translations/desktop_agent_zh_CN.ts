@@ -12316,6 +12316,18 @@ This replaces what is there ({size} bytes).</source>
         <translation>正在准备结果…</translation>
     </message>
     <message>
+        <source>You denied this call.</source>
+        <translation>您拒绝了此调用。</translation>
+    </message>
+    <message>
+        <source>You denied this call and said: {0}</source>
+        <translation>您拒绝了此调用，并说明：{0}</translation>
+    </message>
+    <message>
+        <source>You changed the arguments of this call before it ran.</source>
+        <translation>您在此调用运行前修改了它的参数。</translation>
+    </message>
+    <message>
         <source>{0} of {1} done</source>
         <translation>已完成 {0}/{1}</translation>
     </message>

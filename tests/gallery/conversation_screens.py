@@ -99,7 +99,9 @@ async def tool_calls(desk: Desk) -> None:
         Message.user("Make the import faster, and check that it still works."),
         *called(1, "read_file", Outcome.SUCCEEDED, answers.OLD_FILE, path="jobs/import.py"),
         *called(2, "read_file", Outcome.FAILED, no_file, path="jobs/imports.py"),
-        *called(3, "write_file", Outcome.DENIED, "The person denied this: leave the README.", path="README.md"),
+        *called(
+            3, "write_file", Outcome.DENIED, "The person denied this call and said: Leave the README.", path="README.md"
+        ),
         *called(4, "run_tests", Outcome.CANCELLED, "", folder="tests"),
         *called(5, "run_tests", Outcome.TIMED_OUT, "The call took longer than 120 s and was stopped.", folder="tests"),
         *called(6, "write_file", Outcome.UNKNOWN, "The program ended while this ran.", path="jobs/import.py"),

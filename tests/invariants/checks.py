@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from desktop_agent.agent.tool_calls.tool_results import EDITED_NOTE
 from desktop_agent.conversation.history import normalised_history
 from desktop_agent.conversation.items import AnswerItem, Item, ThinkingItem, ToolCallItem, UserItem
 from desktop_agent.types.blocks import Outcome, Summary, Text, Thinking, ToolResult, ToolUse
@@ -13,6 +12,7 @@ from desktop_agent.types.engine_events import Envelope, RunFinished, TurnStarted
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.providers import ModelRequest
+from desktop_agent.types.tool_calls import EDITED_BY_PERSON
 
 
 class Broken(AssertionError):
@@ -59,7 +59,9 @@ def results_are_of_their_calls(messages: Sequence[Message], acting: Iterable[str
 def _is_of_its_call(result: ToolResult, call: ToolUse) -> None:
     said = "".join(part.text for part in result.content if isinstance(part, Text))
     own = f"{call.name} {call.input.get('word')}"
-    is_edited = said.endswith(f"{call.name} edited") and (said.startswith(EDITED_NOTE) or said == f"{call.name} edited")
+    is_edited = said.endswith(f"{call.name} edited") and (
+        said.startswith(EDITED_BY_PERSON) or said == f"{call.name} edited"
+    )
     require(said == own or is_edited, 1, f"the call “{own}” has the result “{said}”")
 
 

@@ -24,6 +24,8 @@ from desktop_agent.types.engine_events import ApprovalResolved, DoomLoopSuspecte
 from desktop_agent.types.errors import Sentence, ToolFailed, WrongUse
 from desktop_agent.types.policies import PreToolUse
 from desktop_agent.types.tool_calls import (
+    DENIED_BY_PERSON,
+    DENIED_SAYING,
     AllowAlways,
     AllowForConversation,
     AllowOnce,
@@ -462,4 +464,4 @@ def _denial_text(message: str, *, by_person: bool) -> str:
     """Return the result text of a denied call, for the model."""
     if not by_person:
         return message or "This call is denied."
-    return f"The person denied this call and said: {message}" if message else "The person denied this call."
+    return f"{DENIED_SAYING}{message}" if message else DENIED_BY_PERSON

@@ -20,14 +20,13 @@ from desktop_agent.processes.worker_threads import is_nested_deeper, iter_json, 
 from desktop_agent.types.blocks import Base64Source, Image, Json, JsonObject, ResultPart, Text, ToolResult, UrlSource
 from desktop_agent.types.errors import ToolFailed
 from desktop_agent.types.hidden_characters import mark_hidden
-from desktop_agent.types.tool_calls import is_same_json
+from desktop_agent.types.tool_calls import EDITED_BY_PERSON, is_same_json
 
 # Pictures are not cut, so they are bounded for themselves: characters of base64 in one result.
 MAX_PICTURE_CHARACTERS = 64_000_000
 # Levels of nesting that are taken in: half of what every reader and writer down to the disk can carry.
 MAX_RESULT_DEPTH = 100
 
-EDITED_NOTE = "The person changed the arguments of this call before it ran."
 _MAX_VALUE_IN_NOTE = 1_000
 _CUT_MARK = re.compile(r"⟨(U(\+[0-9A-F]*)?)?\Z")
 _TOO_DEEP = "The tool gave back something that is nested too deep."
@@ -77,7 +76,9 @@ def with_edit_note(result: ToolResult, requested: JsonObject, ran: JsonObject) -
     }
     shortened = {name: _shortened_value(value) for name, value in changed.items()}
     without = ", ".join(json.dumps(name, ensure_ascii=False) for name in requested if name not in ran)
-    note = f"{EDITED_NOTE} It ran with {json.dumps(shortened, ensure_ascii=False)}" if changed else EDITED_NOTE
+    note = (
+        f"{EDITED_BY_PERSON} It ran with {json.dumps(shortened, ensure_ascii=False)}" if changed else EDITED_BY_PERSON
+    )
     note = replace_surrogates(f"{note} It ran without {without}." if without else note)
     first, *others = result.content or (Text(text=""),)
     if isinstance(first, Text):

@@ -9,6 +9,7 @@ from json import JSONDecoder
 from typing import Any
 
 from desktop_agent.types.providers import DEMO_MODEL
+from desktop_agent.types.tool_calls import EDITED_BY_PERSON
 
 # Seconds between two pieces.
 FAST_PACE = 0.015
@@ -68,10 +69,6 @@ MODEL = DEMO_MODEL
 Json = dict[str, Any]
 
 
-# As the runtime tells every model.
-_EDITED = "The person changed the arguments of this call before it ran."
-
-
 @dataclass(frozen=True, slots=True)
 class ReceivedPicture:
     """A picture as it really came: measured from its bytes, not from its label."""
@@ -95,7 +92,7 @@ class AnsweredCall:
     def edited(self) -> Json | None:
         """Return the arguments that a person wrote in place of the model's; None without an edit."""
         note, _, _ = self.result.partition("\n\n")
-        if not note.startswith(_EDITED):
+        if not note.startswith(EDITED_BY_PERSON):
             return None
         try:
             changed, _ = JSONDecoder().raw_decode(note, note.index("{"))

@@ -14,7 +14,7 @@ from desktop_agent.conversation.items import (
     ToolCallItem,
     UserItem,
 )
-from desktop_agent.types.blocks import Text
+from desktop_agent.types.blocks import Outcome, Text
 from ui.style.tool_labels import server_step_title, tool_title
 from ui.transcript.blocks.block import Block
 from ui.transcript.blocks.buttons import HeaderBlock
@@ -143,7 +143,8 @@ def raw_text_of(item: Item) -> str | None:
 def _raw_text_of_call(call: ToolCallItem) -> str | None:
     content = call.result.content if call.result else ()
     texts = [part.text for part in content if isinstance(part, Text)]
-    if call.steps or len(texts) < len(content):
+    speaks_of_person = call.result is not None and (call.outcome is Outcome.DENIED or call.result.ran_with is not None)
+    if call.steps or len(texts) < len(content) or speaks_of_person:
         return None
     arguments = json.dumps([call.input, call.effective_input], ensure_ascii=False)
     return "\n".join([tool_title(call.name), arguments, str(call.arguments), str(call.output), *texts])

@@ -14,6 +14,7 @@ from desktop_agent.conversation.file_changes import FileChange, file_changes
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.types.blocks import Image, Json, Outcome, Text, ToolResult
 from desktop_agent.types.errors import Sentence
+from desktop_agent.types.tool_calls import DENIED_BY_PERSON, DENIED_SAYING, EDITED_BY_PERSON
 from ui.style.text import one_line, replace_hidden, show_hidden, translate_sentence, truncate
 from ui.style.tool_labels import tool_icon, tool_title
 from ui.transcript.blocks.block import Block, MenuAction
@@ -363,10 +364,26 @@ def _result_text(result: ToolResult, max_length: int | None = None) -> str:
     parts: list[str] = []
     for part in result.content:
         if isinstance(part, Text):
-            parts.append(part.text[:max_length])
+            # What the runtime says of the person is before all else.
+            parts.append((part.text if parts else _said_to_person(result, part.text))[:max_length])
         elif isinstance(part, Json):
             parts.append(_json(part.value, max_length, indent=2))
     return "\n".join(parts)[:max_length]
+
+
+def _said_to_person(result: ToolResult, text: str) -> str:
+    """Return the text with what it says of the person said to them, in their language; the model reads it as it is."""
+    if result.outcome is Outcome.DENIED and text == DENIED_BY_PERSON:
+        return QCoreApplication.translate("Transcript", "You denied this call.")
+    if result.outcome is Outcome.DENIED and text.startswith(DENIED_SAYING):
+        words = QCoreApplication.translate("Transcript", "You denied this call and said: {0}")
+        return words.format(text.removeprefix(DENIED_SAYING))
+    if result.ran_with is None or not text.startswith(EDITED_BY_PERSON):
+        return text
+    # Which they became, the card shows by itself.
+    words = QCoreApplication.translate("Transcript", "You changed the arguments of this call before it ran.")
+    _, gap, answer = text.partition("\n\n")
+    return f"{words}{gap}{answer}"
 
 
 def _json(value: object, max_length: int | None = None, *, indent: int | None = None) -> str:

@@ -363,3 +363,11 @@ def test_what_is_forgotten_makes_room(qtbot):
     for item in list(stand.transcript):
         texts.forget(item.id)
     assert texts._size == 0
+
+
+def test_a_denied_call_is_found_by_what_its_card_says(qtbot):
+    stand = Stand(qtbot)
+    denied = ToolResult(tool_use_id="a", content=(Text(text="The person denied this call."),), outcome=Outcome.DENIED)
+    stand.send(TurnStarted("t", "m", "model"), ToolUse(id="a", name="look", input={}), ToolFinished("a", denied))
+    assert stand.find("You denied") == (1, 1)
+    assert stand.find("The person")[1] == 0

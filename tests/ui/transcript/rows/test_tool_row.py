@@ -232,3 +232,52 @@ def test_its_card_shows_that(card):
     card.feed(ToolStarted("a", {"items": [{"text": "Read", "state": "done"}]}))
     card.view.set_transcript(card.transcript)
     assert "1 of 1 done" in [each.plain() for each in card.row.blocks if isinstance(each, TextBlock)]
+
+
+EDITED = "The person changed the arguments of this call before it ran."
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "ran_with", "shown"),
+    [
+        ("The person denied this call.", Outcome.DENIED, None, "You denied this call."),
+        (
+            "The person denied this call and said: Not {0}.",
+            Outcome.DENIED,
+            None,
+            "You denied this call and said: Not {0}.",
+        ),
+        (
+            f'{EDITED} It ran with {{"b": "x\\n\\ny"}}\n\nWritten.\n\nAll.',
+            Outcome.SUCCEEDED,
+            {"b": "x\n\ny"},
+            "You changed the arguments of this call before it ran.\n\nWritten.\n\nAll.",
+        ),
+        (EDITED, Outcome.FAILED, {}, "You changed the arguments of this call before it ran."),
+        # A tool says so, and not the runtime.
+        ("The person denied this call.", Outcome.SUCCEEDED, None, "The person denied this call."),
+        (EDITED, Outcome.SUCCEEDED, None, EDITED),
+        ("Rules deny this.", Outcome.DENIED, None, "Rules deny this."),
+    ],
+)
+def test_what_the_person_did_is_said_to_them_as_to_themselves(card, text, outcome, ran_with, shown):
+    text = text.replace("x\n\ny", "x\\n\\ny")
+    result = ToolResult(tool_use_id="a", content=(Text(text=text),), outcome=outcome, ran_with=ran_with)
+    card.show({"b": 1})
+    card.feed(ToolFinished("a", result))
+    card.view.set_transcript(card.transcript)
+    if not card.row.unfolded:
+        card.row._toggle()
+    assert card.row.blocks[-1].plain() == shown
+    assert card.row.spoken_text().endswith(shown)
+    assert card.transcript[0].result.content[0].text == text
+
+
+def test_what_follows_the_note_of_an_edited_call_is_kept(card):
+    parts = (Text(text=f"{EDITED} It ran with {{}}"), Json(value={"a": 1}), Text(text=EDITED))
+    card.show({"b": 1})
+    card.feed(ToolFinished("a", ToolResult(tool_use_id="a", content=parts, ran_with={})))
+    card.view.set_transcript(card.transcript)
+    card.row._toggle()
+    text = card.row.blocks[-1].plain()
+    assert text == f'You changed the arguments of this call before it ran.\n{{\n  "a": 1\n}}\n{EDITED}'
