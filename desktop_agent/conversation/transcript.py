@@ -260,7 +260,7 @@ class Transcript:
             case RetryScheduled():
                 return self._close_open(at, interrupted=True) + self._failures.add_retry(event)
             case AnswerStarted() | RequestAdjusted():
-                return self._add_once(event.adjustments)
+                return self._failures.end(event) + self._add_once(event.adjustments)
             case RunFinished():
                 return self._close_open(at, interrupted=event.reason is not RunEnd.COMPLETED)
             case UserMessageReturned() | UserMessageQueued():

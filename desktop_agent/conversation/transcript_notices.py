@@ -1,11 +1,11 @@
 """Notices of the transcript: why an answer ended, what changed, and what the model reads of an undo."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from desktop_agent.conversation.items import Change, ItemList, NoticeItem, Removed, Updated
+from desktop_agent.conversation.items import Change, Item, ItemList, NoticeItem, Removed, Updated
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.engine_events import (
     AnswerAwaited,
@@ -23,7 +23,7 @@ from desktop_agent.types.engine_events import (
 )
 from desktop_agent.types.errors import RemedyAction, Sentence, join_remedy
 from desktop_agent.types.messages import Message, Role
-from desktop_agent.types.provider_events import StopReason
+from desktop_agent.types.provider_events import AnswerStarted, RequestAdjusted, StopReason
 
 EMPTY_ANSWER = Sentence("The model ended its answer without saying anything.")
 CONTENT_FILTERED = Sentence("The provider's content filter withheld the rest of this answer.")
@@ -349,36 +349,59 @@ class PassingNotices:
 
 
 class FailureNotices:
-    """Notices of requests that failed: one that fails again as before is counted in the place of the first."""
+    """Notices of requests that failed: the next attempt takes their place, and is counted where it fails as before."""
 
     def __init__(self, items: ItemList) -> None:
         self._items = items
-        self._retries: list[NoticeItem] = []
+        self._added: list[NoticeItem] = []
+        """Since the last answer began."""
 
     def add_retry(self, event: RetryScheduled) -> list[Change]:
         """Show that the request is sent again."""
-        notice = NoticeItem(self._items.new_id(), "notice", retry_sentence(event))
-        self._retries.append(notice)
-        return [self._items.add(notice)]
+        return [self._add(NoticeItem(self._items.new_id(), "notice", retry_sentence(event)))]
 
     def add_error(self, event: ErrorOccurred) -> list[Change]:
-        """Show what failed. Between two attempts there may be nothing but what said that the request is sent again."""
-        retries, self._retries = self._retries, []
+        """Show what failed, in the place of what said that the request is sent again."""
+        removed = self._remove_from_end(lambda notice: notice.level == "notice")
         items = self._items.items
-        count = sum(1 for _ in takewhile(lambda item: any(item is retry for retry in retries), reversed(items)))
-        first = len(items) - count
-        before = items[first - 1] if first else None
+        before = items[-1] if items else None
         if (
             not isinstance(before, NoticeItem)
             or before.level != "error"
             or (before.sentence, before.action) != (event.sentence, event.action)
         ):
             remedy, action, detail = event.remedy, event.action, event.detail
-            return [self._items.add(NoticeItem(self._items.new_id(), "error", event.sentence, remedy, action, detail))]
-        del items[first:]
+            notice = NoticeItem(self._items.new_id(), "error", event.sentence, remedy, action, detail)
+            return [*removed, self._add(notice)]
         before.times += 1
         before.remedy, before.detail = event.remedy, event.detail
-        return [*([Removed(first, count)] if count else []), Updated(first - 1, "state")]
+        return [*removed, Updated(len(items) - 1, "state")]
+
+    def end(self, event: AnswerStarted | RequestAdjusted) -> list[Change]:
+        """Remove what failed at the end once the answer begins. Why it took longer stays, where nothing failed."""
+        if not isinstance(event, AnswerStarted):
+            return []
+        tail = takewhile(self._is_added, reversed(self._items.items))
+        has_failed = any(isinstance(item, NoticeItem) and item.level == "error" for item in tail)
+        removed = self._remove_from_end(lambda _: True) if has_failed else []
+        self._added = []
+        return removed
+
+    def _add(self, notice: NoticeItem) -> Change:
+        self._added.append(notice)
+        return self._items.add(notice)
+
+    def _is_added(self, item: Item) -> bool:
+        return any(item is notice for notice in self._added)
+
+    def _remove_from_end(self, fits: Callable[[NoticeItem], bool]) -> list[Change]:
+        items = self._items.items
+        first = len(items)
+        while first and isinstance(item := items[first - 1], NoticeItem) and self._is_added(item) and fits(item):
+            first -= 1
+        count = len(items) - first
+        del items[first:]
+        return [Removed(first, count)] if count else []
 
     def end_remedied(self, action: RemedyAction) -> list[Change]:
         """Remove errors at the end whose remedy was taken."""

@@ -28,7 +28,7 @@ from desktop_agent.types.engine_events import (
 )
 from desktop_agent.types.errors import RemedyAction, Sentence, WrongUse
 from desktop_agent.types.messages import Message, Role
-from desktop_agent.types.provider_events import ContentDelta
+from desktop_agent.types.provider_events import AnswerStarted, ContentDelta, Origin
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -205,12 +205,12 @@ def failed(sentence: Sentence = NOBODY, detail: str = "") -> ErrorOccurred:
 
 def test_what_fails_again_as_before_is_counted_in_its_place() -> None:
     transcript = Transcript([Message.user("go")])
-    tell(transcript, RunStarted("m"), AGAIN, failed())
-    _, _, first = transcript
-    assert tell(transcript, RunStarted("m"), AGAIN, AGAIN) == [Added(3), Added(4)]
-    assert tell(transcript, failed(detail="of now"), RunFinished(RunEnd.FAILED)) == [Removed(3, 2), Updated(2, "state")]
-    assert tell(transcript, RunStarted("m"), failed(detail="and later")) == [Updated(2, "state")]
-    assert list(transcript)[2:] == [first]
+    assert tell(transcript, RunStarted("m"), AGAIN, failed()) == [Added(1), Removed(1, 1), Added(1)]
+    _, first = transcript
+    assert tell(transcript, RunStarted("m"), AGAIN, AGAIN) == [Added(2), Added(3)]
+    assert tell(transcript, failed(detail="of now"), RunFinished(RunEnd.FAILED)) == [Removed(2, 2), Updated(1, "state")]
+    assert tell(transcript, RunStarted("m"), failed(detail="and later")) == [Updated(1, "state")]
+    assert list(transcript)[1:] == [first]
     assert isinstance(first, NoticeItem)
     assert (first.times, first.detail) == (3, "and later")
 
@@ -224,7 +224,22 @@ def test_what_fails_after_anything_else_is_shown_by_itself(between: Event) -> No
     tell(transcript, RunStarted("m"), failed(), between, AGAIN, failed())
     errors = [item for item in transcript if isinstance(item, NoticeItem) and item.sentence == NOBODY]
     assert [error.times for error in errors] == [1, 1]
-    assert len(transcript) == 5
+    assert len(transcript) == 4
+
+
+STARTED = AnswerStarted(Origin(provider="scripted"))
+
+
+def test_an_answer_takes_the_place_of_what_failed_before_it() -> None:
+    transcript = Transcript([Message.user("go")])
+    tell(transcript, RunStarted("m"), failed(), RunStarted("m"), AGAIN)
+    assert tell(transcript, STARTED) == [Removed(1, 2)]
+    tell(transcript, ContentDelta("Half of an ans"), AGAIN)
+    # It explains why the answer took so long, and began anew.
+    assert tell(transcript, STARTED) == []
+    tell(transcript, ContentDelta("An answer."), failed())
+    transcript.add_message(Message.user("more"))
+    assert tell(transcript, RunStarted("m"), STARTED) == []
 
 
 def test_an_error_at_the_end_is_gone_when_its_remedy_was_taken() -> None:

@@ -6,6 +6,7 @@ from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 
+from desktop_agent.conversation.items import AnswerItem, UserItem
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import (
     AnswerAwaited,
@@ -20,7 +21,7 @@ from desktop_agent.types.engine_events import (
 )
 from desktop_agent.types.errors import RemedyAction, Sentence
 from desktop_agent.types.messages import Message
-from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta
+from desktop_agent.types.provider_events import AnswerStarted, ContentDelta, Origin, ThinkingBlock, ThinkingDelta
 from tests.fakes.transcript_view import Standing
 from ui.style.theme import DARK, LIGHT
 
@@ -238,6 +239,9 @@ def test_what_failed_again_says_how_often_and_keeps_the_keyboard_on_its_button(q
     assert stand.rows.row(1).spoken_text() == "It broke.\nFailed 3 times. Try it."
     with qtbot.waitSignal(stand.view.remedy_requested):
         QTest.keyClick(stand.view, Qt.Key.Key_Return)
+    stand.send(AnswerStarted(Origin(provider="scripted")), ContentDelta("Hello."))
+    assert [type(item) for item in stand.transcript] == [UserItem, AnswerItem]
+    assert stand.view.row_viewport.focused == (0, "")
 
 
 def test_messages_are_walked_and_pressed_by_keyboard(qtbot):
