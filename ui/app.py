@@ -39,6 +39,7 @@ from ui.shell.desktop.call_notifications import CallNotifier
 from ui.shell.desktop.crash_report import CrashPresenter
 from ui.shell.desktop.local_models import LocalModelPresenter
 from ui.shell.desktop.notifications import ActivityNotifier
+from ui.shell.desktop.request_notifications import RequestNotifier
 from ui.shell.desktop.update_notice import UpdateNotice
 from ui.shell.mcp import McpPresenter
 from ui.shell.schedule.schedule_presenter import SchedulePresenter
@@ -138,17 +139,7 @@ class AppController:
         self._settings_presenter.set_storage(disk, self.library.found)
         pages, self._organising = self._settings_presenter, self._organise(themes)
         WindowActions(self.window, settings, pages, self._help, palette, disk, self.exchange, self._organising)
-        requests = McpRequests(app)
-        engine.people = requests.people
-        self._mcp = McpPresenter(
-            themes,
-            (requests, McpCatalog(engine, self._tasks, app), McpNotices(engine, app)),
-            self.window.page.composer,
-            self.window.banners,
-            self._tasks,
-            self.library,
-            self.window,
-        )
+        self._mcp = self._create_mcp()
         self._close_confirmation = CloseConfirmation(self.window.unstored, self._unsaved, lambda: startup.can_ask)
         self._disk_banner = DiskBanner(disk, self.window.banners, self.window)
         self._connect()
@@ -167,6 +158,17 @@ class AppController:
         CallNotifier(self.library, notifications, settings, self._tasks, self._show_call)
         schedules = ScheduledPrompts(self._engine, self.library, self._tasks, self._startup.app)
         self._scheduled = SchedulePresenter(self._startup.themes, schedules, settings, self.servers, self.window)
+
+    def _create_mcp(self) -> McpPresenter:
+        engine, app, themes, window = self._engine, self._startup.app, self._startup.themes, self.window
+        requests = McpRequests(app)
+        engine.people = requests.people
+        bridge = requests, McpCatalog(engine, self._tasks, app), McpNotices(engine, app)
+        presenter = McpPresenter(
+            themes, bridge, window.page.composer, window.banners, self._tasks, self.library, window
+        )
+        RequestNotifier(requests, self.library, self._notifications, self._settings, self._show_request)
+        return presenter
 
     def _offer_undo(self, sentence: Sentence, undo: Callable[[], object]) -> None:
         self.window.banners.show_undo(translate_sentence(sentence), undo)
@@ -366,6 +368,10 @@ class AppController:
     def _show_call(self, approval_id: str) -> None:
         self._startup.raise_window()
         self.window.inbox.open_call(approval_id)
+
+    def _show_request(self, request_id: str) -> None:
+        self._startup.raise_window()
+        self._mcp.elicitation.show_request(request_id)
 
     def _show_usage(self) -> None:
         self._settings_presenter.show("usage")

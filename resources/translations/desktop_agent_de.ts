@@ -4314,6 +4314,21 @@ Aufwärts zu: {1}</translation>
     </message>
 </context>
 <context>
+    <name>RequestNotifier</name>
+    <message>
+        <source>Show</source>
+        <translation>Anzeigen</translation>
+    </message>
+    <message>
+        <source>A question waits for your answer.</source>
+        <translation>Eine Frage wartet auf Ihre Antwort.</translation>
+    </message>
+    <message>
+        <source>The server says</source>
+        <translation>Der Server sagt</translation>
+    </message>
+</context>
+<context>
     <name>RuleCard</name>
     <message>
         <source>Revoke</source>

@@ -4313,6 +4313,21 @@ Go up to: {1}</source>
     </message>
 </context>
 <context>
+    <name>RequestNotifier</name>
+    <message>
+        <source>Show</source>
+        <translation>显示</translation>
+    </message>
+    <message>
+        <source>A question waits for your answer.</source>
+        <translation>有问题正在等待您的回答。</translation>
+    </message>
+    <message>
+        <source>The server says</source>
+        <translation>服务器说</translation>
+    </message>
+</context>
+<context>
     <name>RuleCard</name>
     <message>
         <source>Revoke</source>

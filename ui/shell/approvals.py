@@ -3,15 +3,14 @@
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.tool_calls import Decision
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.desktop.notifications import is_active
 from ui.bridge.event_loop import BackgroundTasks
+from ui.shell.dialog_opening import DialogOpening
 from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource
 
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 class ApprovalPresenter(QObject):
     """One dialog for the waiting calls of the open conversation.
 
-    It opens by itself for new calls, as soon as the program is in front: a modal window takes the keyboard from whoever
-    has it. Closing it means "later": the cards in the transcript open it again, and the calls keep waiting.
+    Closing it means "later": the cards in the transcript open it again, and the calls keep waiting.
     """
 
     mode_chosen = Signal(str)
@@ -34,15 +32,10 @@ class ApprovalPresenter(QObject):
         super().__init__(window)
         self._tasks = tasks
         self._conversation: OpenConversation | None = None
-        self._seen: set[str] = set()
-        self._wanted = ""
-        """The id of a call that is to be shown as soon as it waits in the open conversation."""
         self._themes = themes
         self._window = window
         self._created_dialog: ApprovalDialog | None = None
-        app = QGuiApplication.instance()
-        if isinstance(app, QGuiApplication):
-            app.applicationStateChanged.connect(self.refresh)
+        self._opening = DialogOpening(self.refresh, self)
 
     def watch(self, conversation: OpenConversation) -> None:
         """Present the calls of this conversation from now on."""
@@ -56,7 +49,7 @@ class ApprovalPresenter(QObject):
 
     @Slot()
     def refresh(self) -> None:
-        """Show what waits now; open the dialog for new calls while the program is in front."""
+        """Show what waits now."""
         if self._conversation is None:
             return
         waiting = self._conversation.approvals.waiting()
@@ -64,27 +57,18 @@ class ApprovalPresenter(QObject):
             return
         self._dialog.set_approvals(waiting)
         self._show_modes()
-        ids = {call.approval_id for call in waiting}
-        is_wanted = self._wanted in ids
-        if is_wanted:
-            self._dialog.show_call(self._wanted)
-            self._wanted = ""
-        if not is_wanted and not is_active():
-            return
-        if (is_wanted or ids - self._seen) and not self._dialog.isVisible():
-            self._dialog.open()
-        self._seen |= ids
+        self._opening.update(self._dialog, {call.approval_id for call in waiting}, self._dialog.show_call)
 
     def show(self) -> None:
         """Show the dialog for a call that the person chose at its card."""
-        self._wanted = ""
+        self._opening.wanted = ""
         self.refresh()
         if self._dialog.current is not None:
             self._dialog.open()
 
     def show_call(self, approval_id: str) -> None:
         """Show the dialog for this call, now or as soon as its conversation is open and asks again."""
-        self._wanted = approval_id
+        self._opening.wanted = approval_id
         self.refresh()
 
     @property

@@ -11,6 +11,7 @@ from shiboken6 import isValid
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import ElicitationAnswer, McpPrompt, McpPromptArgument, McpResource, McpResourceTemplate
 from ui.bridge.conversation import OpenConversation
+from ui.bridge.desktop.notifications import is_active
 from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
@@ -26,6 +27,7 @@ from ui.composer.completions import (
 )
 from ui.composer.composer import Composer
 from ui.shell.banners import Banner, BannerArea, BannerButton
+from ui.shell.dialog_opening import DialogOpening
 from ui.shell.drafts import to_draft
 from ui.style.controls import IconButton, set_keys_tooltip
 from ui.style.theme import ThemeSource
@@ -36,7 +38,10 @@ if TYPE_CHECKING:
 
 
 class ElicitationPresenter(QObject):
-    """One dialog for all requests, whichever conversation is open: one server may serve several."""
+    """One dialog for all requests, whichever conversation is open: one server may serve several.
+
+    Closing it dismisses the request on the screen, so that it is open as long as something waits and was seen.
+    """
 
     def __init__(
         self,
@@ -53,8 +58,15 @@ class ElicitationPresenter(QObject):
         self._created_dialog: ServerRequestDialog | None = None
         self._opener = AddressOpener(self)
         self._opener.failed.connect(self._show_not_opened)
+        self._opening = DialogOpening(self._refresh, self)
         requests.changed.connect(self._refresh)
 
+    def show_request(self, request_id: str) -> None:
+        """Show the dialog for this request, if it still waits."""
+        self._opening.wanted = request_id
+        self._refresh()
+
+    @Slot()
     def _refresh(self) -> None:
         waiting = self._requests.waiting
         if not waiting and self._created_dialog is None:
@@ -62,11 +74,11 @@ class ElicitationPresenter(QObject):
         dialog = self._dialog
         dialog.set_requests(waiting)
         dialog.set_can_stop(self._is_working)
-        # The dialog declines what it cannot show.
-        if self._requests.waiting and not dialog.isVisible():
-            dialog.open()
-            if self._window.isVisible() and not self._window.isActiveWindow():
-                self._window.windowHandle().alert(0)
+        # The dialog declined what it cannot show.
+        shown = {request.id for request in self._requests.waiting}
+        self._opening.update(dialog, shown, dialog.show_request)
+        if shown and not is_active() and self._window.isVisible():
+            self._window.windowHandle().alert(0)
 
     @property
     def _is_working(self) -> bool:

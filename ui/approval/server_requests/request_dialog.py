@@ -14,6 +14,7 @@ from desktop_agent.types.mcp import ElicitationAnswer
 from ui.approval.dialog_layout import NARROW_WIDTH
 from ui.approval.guarded_dialog import INPUT_DELAY_MS, GuardedDialog, ShortcutBar, is_typing_in
 from ui.approval.server_requests.form_view import ElicitationForm
+from ui.approval.server_requests.request_texts import request_texts
 from ui.approval.server_requests.request_views import RequestView, SamplingView, UrlElicitationView
 from ui.approval.untrusted_text import quote_name
 from ui.approval.waiting_list import WaitingItem, WaitingList
@@ -76,10 +77,10 @@ class ServerRequestPage(QWidget):
         self.asked = request
         self.view = _create_view(themes, request)
         self.server = quote_name(request.request.server)
-        title, self.short_title, subtitle, yes, no = self._texts()
-        self.title = title.format(self.server)
-        self.bar = AnswerBar(themes, input_delay_ms, yes, no)
-        self._build_layout(subtitle)
+        texts = request_texts(request)
+        self.title, self.short_title = texts.title, texts.short_title
+        self.bar = AnswerBar(themes, input_delay_ms, texts.yes, texts.no)
+        self._build_layout(texts.subtitle)
         self.bar.yes_pressed.connect(self._accept)
         self.bar.no_pressed.connect(self._decline)
         self.bar.input_delay_ended.connect(self._focus_form)
@@ -116,44 +117,6 @@ class ServerRequestPage(QWidget):
 
     def _decline(self) -> None:
         self._answer("decline")
-
-    def _texts(self) -> tuple[str, str, str, tuple[str, str], tuple[str, str]]:
-        """Return title, short title, subtitle, and text and shortcut of both buttons.
-
-        Letters are shortcuts only where nothing is typed.
-        """
-        if isinstance(self.asked, PendingSampling) and self.asked.answer is None:
-            return (
-                self.tr("“{0}” wants a model to answer"),
-                self.tr("A question to a model"),
-                self.tr("The server wrote what stands below; it would be sent to your model in your name."),
-                (self.tr("Allow once"), "A"),
-                (self.tr("Deny"), "D"),
-            )
-        if isinstance(self.asked, PendingSampling):
-            return (
-                self.tr("Send this answer to “{0}”?"),
-                self.tr("A model's answer"),
-                self.tr("Look whether something stands in it that this server should not have."),
-                (self.tr("Send"), "S"),
-                (self.tr("Do not send"), "D"),
-            )
-        decline = (self.tr("Decline"), "Ctrl+D")
-        if self.asked.request.url is None:
-            return (
-                self.tr("“{0}” asks you to fill in a form"),
-                self.tr("A form"),
-                self.tr("What you send goes to this MCP server. Do not enter a password or a key."),
-                (self.tr("Send"), "Ctrl+Enter"),
-                decline,
-            )
-        return (
-            self.tr("“{0}” asks you to open a page"),
-            self.tr("A page to open"),
-            self.tr("This MCP server wants you to do something in your browser."),
-            (self.tr("I am done"), "Ctrl+Enter"),
-            decline,
-        )
 
     def _open_page(self, address: str) -> None:
         if self.bar.is_input_delayed or not isinstance(self.view, UrlElicitationView):
@@ -262,6 +225,12 @@ class ServerRequestDialog(GuardedDialog):
             self.set_initial_focus(was_writing=was_writing)
             announce(self, self.current.title)
         self._rebuild_list(waiting)
+
+    def show_request(self, request_id: str) -> None:
+        """Show this request, if it waits."""
+        if request_id in self._pages:
+            self._on_selected(request_id)
+            self._rebuild_list([page.asked for page in self._pages.values()])
 
     def set_can_stop(self, can_stop: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
         """Set whether there is a run to stop."""

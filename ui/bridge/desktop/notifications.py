@@ -39,6 +39,13 @@ def is_active() -> bool:
     return QGuiApplication.applicationState() is Qt.ApplicationState.ApplicationActive
 
 
+def on_application_state(command: Callable[[], object]) -> None:
+    """Run the command whenever `is_active` may have changed."""
+    app = QGuiApplication.instance()
+    if isinstance(app, QGuiApplication):
+        app.applicationStateChanged.connect(command)
+
+
 class DesktopNotifications(QObject):
     """Desktop notifications: one for each key, a new one replaces the one before."""
 

@@ -75,6 +75,11 @@ class McpRequests(QObject):
         """Answer a sampling request; ignored if it no longer waits."""
         self._settle(request_id, agreed)
 
+    def refuse(self, request_id: str) -> None:
+        """Decline a form or a page, or deny a sampling request; ignored if it no longer waits."""
+        request, _ = self._waiting.get(request_id, (None, None))
+        self._settle(request_id, ElicitationAnswer("decline") if isinstance(request, PendingElicitation) else False)
+
     def close(self) -> None:
         """Cancel all waiting and future requests."""
         self._is_closed = True

@@ -6,7 +6,7 @@ Calls that wait have notifications of their own: see `call_notifications`.
 from PySide6.QtCore import QObject, Slot
 
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.desktop.notifications import DesktopNotifications, is_active
+from ui.bridge.desktop.notifications import DesktopNotifications, is_active, on_application_state
 from ui.bridge.library import Activity, ConversationLibrary
 from ui.bridge.settings import Settings
 from ui.shell.startup_window import StartupWindow
@@ -40,7 +40,6 @@ class ActivityNotifier(QObject):
         startup: StartupWindow,
     ) -> None:
         super().__init__(window)
-        app = startup.app
         self._window = window
         self._library = library
         self._notifications = notifications
@@ -55,7 +54,7 @@ class ActivityNotifier(QObject):
         library.activity.connect(self._on_activity)
         library.opened.connect(self._on_opened)
         notifications.activated.connect(self._on_activated)
-        app.applicationStateChanged.connect(self._on_application_state)
+        on_application_state(self._on_application_state)
 
     @Slot(str, str, str)
     def _on_activity(self, conversation_id: str, title: str, activity: Activity) -> None:

@@ -68,6 +68,7 @@ def test_keys_meant_for_a_message_answer_nothing_however_long_the_question_stand
     writer.key(Qt.Key.Key_Escape)
     assert writer.answers == []
     assert writer.typed == ""
+    assert writer.field.toPlainText() == "Pleasads ADS"
     assert writer.hint
 
 

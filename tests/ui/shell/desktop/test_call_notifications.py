@@ -10,7 +10,7 @@ from tests.fakes.notification_server import notification_server
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from ui.approval.approval_dialog import ApprovalDialog
-from ui.shell.desktop import call_notifications, notifications
+from ui.shell.desktop import call_notifications, notifications, waiting_notifications
 
 DONE = Turn(ContentDelta("Done"))
 FULL = ("actions", "body", "body-markup")
@@ -24,7 +24,7 @@ def write(id_, path, content="Hello"):
 @pytest.fixture(autouse=True)
 def _behind(monkeypatch):
     """Another program is in front, and no hand was already on its way."""
-    for module in (notifications, call_notifications):
+    for module in (notifications, call_notifications, waiting_notifications):
         monkeypatch.setattr(module, "is_active", lambda: False)
     monkeypatch.setattr(call_notifications, "HAND_SECONDS", 0.0)
 

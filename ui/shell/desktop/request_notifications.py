@@ -1,0 +1,78 @@
+"""Notifications of what MCP servers ask the person. It is answered in the window; there it can only be refused."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Slot
+
+from ui.bridge.desktop.notifications import SHOW, DesktopNotifications, is_active, on_application_state
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.mcp.requests import McpRequest, McpRequests, PendingSampling
+from ui.bridge.settings import Settings
+from ui.shell.desktop.call_words import MAX_LENGTH
+from ui.shell.desktop.waiting_notifications import WaitingNotifications
+from ui.style.text import labelled, one_line, truncate
+
+_REFUSE = "refuse"
+
+
+class RequestNotifier(QObject):
+    """Shows a notification for each request that begins to wait while the program is not in front."""
+
+    def __init__(
+        self,
+        requests: McpRequests,
+        library: ConversationLibrary,
+        notifications: DesktopNotifications,
+        settings: Settings,
+        show_request: Callable[[str], object],
+    ) -> None:
+        """`show_request` raises the window and shows the dialog of a request."""
+        super().__init__(requests)
+        self._requests = requests
+        self._library = library
+        self._show_request = show_request
+        self._notices = WaitingNotifications(notifications, settings, self._notify, self)
+        self._notices.activated.connect(self._on_activated)
+        requests.changed.connect(self._on_requests)
+        on_application_state(self._on_application_state)
+
+    @Slot()
+    def _on_requests(self) -> None:
+        self._notices.update({request.id: request.request.server for request in self._requests.waiting})
+
+    @Slot()
+    def _on_application_state(self) -> None:
+        if is_active():
+            # Its dialog shows them all.
+            for server in {request.request.server for request in self._requests.waiting}:
+                self._notices.withdraw_group(server)
+
+    def _notify(self, request_id: str) -> None:
+        # Late: no server asks anything on most days.
+        from ui.approval.server_requests.request_texts import request_texts
+
+        request = next(request for request in self._requests.waiting if request.id == request_id)
+        texts = request_texts(request)
+        refusal, _ = texts.no
+        self._notices.show(request_id, texts.title, self._words(request), [(SHOW, self.tr("Show")), (_REFUSE, refusal)])
+
+    def _words(self, request: McpRequest) -> str:
+        """Return the beginning of what the server says, as its words; or who answers it."""
+        if isinstance(request, PendingSampling):
+            from ui.approval.server_requests.request_views import describe_answer, describe_model
+
+            sampling, answer = request.request, request.answer
+            return (describe_model(sampling) if answer is None else describe_answer(sampling, answer))[0]
+        if self._library.unstored.rows:
+            # Nobody knows in which conversation it asks, and the desktop keeps what it has shown.
+            return self.tr("A question waits for your answer.")
+        message = truncate(one_line(request.request.message, MAX_LENGTH + 1), MAX_LENGTH)
+        return labelled(self.tr("The server says"), message)
+
+    @Slot(str, str)
+    def _on_activated(self, request_id: str, action: str) -> None:
+        if action == _REFUSE:
+            self._requests.refuse(request_id)
+        else:
+            self._notices.forget(request_id)
+            self._show_request(request_id)
