@@ -83,8 +83,12 @@ class McpRequests(QObject):
     def close(self) -> None:
         """Cancel all waiting and future requests."""
         self._is_closed = True
-        for request in self.waiting:
-            self._settle(request.id, _CANCELLED if isinstance(request, PendingElicitation) else False)
+        # At once: none of them is shown any more while the others go.
+        waiting, self._waiting = self._waiting, {}
+        for request, future in waiting.values():
+            if not future.done():
+                future.set_result(_CANCELLED if isinstance(request, PendingElicitation) else False)
+        self.changed.emit()
 
     async def _elicit(self, request: ElicitationRequest) -> ElicitationAnswer:
         return await self._wait_for_answer(lambda id_: PendingElicitation(id_, request), _CANCELLED)
