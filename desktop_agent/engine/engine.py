@@ -100,7 +100,7 @@ class Engine:
         self._preferences = preferences
         self._defaults = defaults
         self._catalogue = catalogue
-        self._rule_book = rule_book
+        self.rule_book = rule_book
         # A session lives while somebody holds it, and in `_busy` while something of it is under way or unwritten.
         self._sessions: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self._busy: set[Session] = set()
@@ -273,7 +273,7 @@ class Engine:
     @property
     def rules(self) -> tuple[Rule, ...]:
         """Return all stored rules of every scope, oldest first."""
-        return self._rule_book.rules
+        return self.rule_book.rules
 
     async def revoke_rule(self, rule_id: str) -> None:
         """Delete a rule in all conversations. Raises StorageFailed; it holds as before then."""
@@ -283,7 +283,7 @@ class Engine:
             # Were it forgotten here alone, it would be back at the next start, and nobody would see it until then.
             what = Sentence("The rule could not be taken back and still holds: {why}", {"why": error.sentence})
             raise StorageFailed(what, _REVOKE_AGAIN, detail=error.detail) from error
-        self._rule_book.remove(rule_id)
+        self.rule_book.remove(rule_id)
 
     async def delete_conversation(self, conversation_id: str) -> None:
         """Stop it and put it into the trash. Raises ConversationInUse, and StorageFailed.
@@ -345,7 +345,7 @@ class Engine:
             config_for=lambda record: _config_for(record, self._preferences, self._defaults.config),
             limits=lambda: Limits(tool_iterations=self._preferences.chat.max_tool_iterations),
             store=store,
-            rule_book=self._rule_book,
+            rule_book=self.rule_book,
             own_folders=self._own_folders,
             modes=lambda: self._preferences.modes.all,
             specialists=lambda: self._preferences.specialists.defined,

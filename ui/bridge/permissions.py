@@ -281,6 +281,7 @@ class PermissionRules(QObject):
         self._engine = engine
         self._tasks = tasks
         self._log: AuditLog | None = None
+        engine.rule_book.on_changed(self.changed.emit)
 
     def all(self) -> tuple[RuleSummary, ...]:
         """Return the rules, newest first."""
@@ -320,11 +321,7 @@ class PermissionRules(QObject):
         self.tools_found.emit(await self._engine.permission_inspector.tool_names(conversation_id))
 
     async def _revoke(self, rule_id: str) -> None:
-        try:
-            await self._engine.revoke_rule(rule_id)
-        finally:
-            # Also after a failure: the screen must show what is in force.
-            self.changed.emit()
+        await self._engine.revoke_rule(rule_id)
 
     async def _dry_run(self, conversation_id: str, tool: str, arguments: JsonObject) -> None:
         try:

@@ -5,20 +5,19 @@ from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QWidget
+from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QWidget
 
 from desktop_agent.types.blocks import Outcome
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import now
 from desktop_agent.types.permissions import AuditEntry, RuleScope
 from ui.bridge.permissions import RuleSummary
-from ui.settings.card_list import RemovalQuestion
+from ui.settings.card_list import Card, CardList, RemovalQuestion
 from ui.settings.rule_editor import effect_tag
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label, set_style_property
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
-from ui.style.removal import clear_layout
 from ui.style.text import labelled, show_hidden, translate_sentence
 from ui.style.text_display import (
     LogicalOrderText,
@@ -33,14 +32,13 @@ from ui.style.tool_labels import tool_title
 from ui.style.widgets import ComboBox, TextWithButtons
 
 
-class RuleCard(QFrame):
+class RuleCard(Card):
     """A standing rule. `revoked`: the person takes it back."""
 
     revoked = Signal()
 
     def __init__(self, rule: RuleSummary) -> None:
         super().__init__()
-        self.setProperty("kind", "card")
         words = show_hidden(translate_sentence(rule.words))
         question = RemovalQuestion(
             (self.tr("Revoke"), self.tr("Revoke the rule: {0}").format(words)),
@@ -56,8 +54,14 @@ class RuleCard(QFrame):
         line.addWidget(effect_tag(rule.effect), 0, Qt.AlignmentFlag.AlignVCenter)
         line.addWidget(label(words, "strong", wrap=True), 1)
         head = TextWithButtons(title, (question.button,))
-        notes = (label(text, "muted", wrap=True) for text in (self._scope_text(rule), self._history_text(rule)))
-        vbox(head, *notes, question, parent=self, spacing=SPACE_XS, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
+        scope = label(self._scope_text(rule), "muted", wrap=True)
+        self._history = label(self._history_text(rule), "muted", wrap=True)
+        margins = (SPACE_M, SPACE_S, SPACE_M, SPACE_S)
+        vbox(head, scope, self._history, question, parent=self, spacing=SPACE_XS, margins=margins)
+
+    def show_history(self, rule: RuleSummary) -> None:
+        """Show when the rule was used last; all else of a rule stays as it is."""
+        self._history.setText(self._history_text(rule))
 
     def _scope_text(self, rule: RuleSummary) -> str:
         match rule.scope:
@@ -160,7 +164,8 @@ class RuleSettings(QWidget):
         )
         self._more = label(kind="muted")
         self._more.hide()
-        self._cards = vbox(spacing=SPACE_S)
+        self._cards = CardList()
+        self._card_of: dict[str, RuleCard] = {}
         self.dry_run = PermissionDryRun(themes)
         words = self.tr(
             "A rule decides about calls before the mode does: what it denies never runs, what it allows runs unasked. "
@@ -172,19 +177,25 @@ class RuleSettings(QWidget):
         vbox(*parts, parent=self, spacing=SPACE_M, margins=0, end_stretch=True)
 
     def show_rules(self, rules: Sequence[RuleSummary]) -> None:
-        """Show the standing rules."""
+        """Show the standing rules; what a card asks stays."""
         if tuple(rules) == self._rules:
             return
         self._rules = tuple(rules)
-        clear_layout(self._cards)
-        for rule in self._rules[:MAX_CARDS]:
-            card = RuleCard(rule)
-            card.revoked.connect(partial(self.revoke_requested.emit, rule.rule_id))
-            self._cards.addWidget(card)
+        self._card_of = {rule.rule_id: self._create_card(rule) for rule in self._rules[:MAX_CARDS]}
+        self._cards.show_cards(self._card_of)
         hidden = len(self._rules) - MAX_CARDS
         self._none.setVisible(not self._rules)
         self._more.setText(self.tr("And {0} older rules").format(hidden))
         self._more.setVisible(hidden > 0)
+
+    def _create_card(self, rule: RuleSummary) -> RuleCard:
+        card = self._card_of.get(rule.rule_id)
+        if card is not None:
+            card.show_history(rule)
+            return card
+        card = RuleCard(rule)
+        card.revoked.connect(partial(self.revoke_requested.emit, rule.rule_id))
+        return card
 
 
 _MAX_LINE_LENGTH = 200

@@ -45,19 +45,24 @@ class RulesPresenter(QObject):
         dialog.audit_log_requested.connect(rules.read_newest)
         dialog.decisions.more_requested.connect(rules.read_more)
         dialog.decisions.export_requested.connect(self._export)
-        rules.changed.connect(self.refresh)
+        rules.changed.connect(self._show_rules)
         rules.tools_found.connect(dialog.rules.dry_run.show_tools)
         rules.dry_run_finished.connect(dialog.rules.dry_run.show_verdict)
         rules.read.connect(self._show_decisions)
 
     def refresh(self) -> None:
-        """Show the current rules."""
+        """Show the current rules, and the tools of the open conversation."""
         self._dialog.rules.show_rules(self._rules.all())
         conversation = self._open_conversation()
         if conversation is None:
             self._dialog.rules.dry_run.show_tools(())
         else:
             self._rules.find_tools(conversation)
+
+    @Slot()
+    def _show_rules(self) -> None:
+        if self._dialog.isVisible():
+            self._dialog.rules.show_rules(self._rules.all())
 
     def _show_decisions(self, entries: tuple[AuditEntry, ...], is_all: bool) -> None:  # noqa: FBT001  # a slot
         self._dialog.decisions.show_entries(entries, is_all=is_all)

@@ -99,6 +99,21 @@ def test_a_rule_is_taken_back_after_a_question(driver):
     assert len(driver.buttons("Revoke the rule")) == 1
 
 
+def test_what_a_rule_asks_stays_while_others_come_and_it_is_used(driver):
+    driver.form.show_rules([rule("1")])
+    driver.bot.mouseClick(driver.buttons("Revoke the rule")[0], Qt.MouseButton.LeftButton)
+    (keep,) = driver.buttons("Keep the rule")
+    keep.setFocus()
+    driver.form.show_rules([rule("2"), rule("1", last_used_at=MADE)])
+
+    assert len(driver.buttons("Revoke the rule")) == 2
+    assert driver.buttons("Keep the rule") == [keep]
+    assert driver.form.focusWidget() is keep
+    assert any("last used" in each for each in driver.words)
+    driver.bot.mouseClick(driver.buttons("Really revoke the rule")[0], Qt.MouseButton.LeftButton)
+    assert driver.revoked == ["1"]
+
+
 def test_without_rules_it_says_how_to_make_one(driver):
     driver.form.show_rules([rule()])
     driver.form.show_rules([])

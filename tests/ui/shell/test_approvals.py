@@ -9,6 +9,7 @@ from tests.fakes.agent_run import call
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from ui.bridge.permissions import offer_rules
+from ui.settings.permissions import RuleCard
 
 DONE = Turn(ContentDelta("Done"))
 
@@ -48,6 +49,27 @@ def test_a_rule_for_one_call_lets_the_others_run_once(on_screen, tmp_path):
         await screen.idle()
 
     on_screen(work, Turn(write("1", "a.txt"), write("2", "b.txt")), DONE)
+
+
+def test_a_rule_that_is_made_while_settings_are_open_is_listed_there(on_screen, tmp_path):
+    async def work(screen):
+        settings = screen.desk._settings_presenter.show("rules")
+        dialog, approvals = await ask(screen, tmp_path / "work")
+        assert not settings.rules.findChildren(RuleCard)
+        screen.press("Always allow…")
+        rules = await until(lambda: [each for each in dialog.findChildren(QRadioButton) if each.isVisible()])
+        rules[0].click()
+        screen.press("Allow and keep this rule")
+        await until(lambda: settings.rules.findChildren(RuleCard))
+        await until(lambda: not approvals.open_approvals)
+        (rule,) = screen.engine.rules
+        await screen.engine.revoke_rule(rule.id)
+        await until(lambda: not settings.rules.findChildren(RuleCard))
+        await until(lambda: screen.answers() == ["Done"])
+        settings.hide()
+        await screen.idle()
+
+    on_screen(work, Turn(write("1", "a.txt")), DONE)
 
 
 def test_a_decision_that_is_refused_leaves_its_call_to_be_decided(on_screen, tmp_path):
