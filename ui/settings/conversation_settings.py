@@ -1,7 +1,7 @@
 """The dialog for the parameters of one conversation: system prompt, temperature, top-p, maximum tokens."""
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QPlainTextEdit, QWidget
 
 from desktop_agent.types.providers import ConversationParameters
 from ui.forms.form import Form
@@ -21,9 +21,16 @@ class ConversationSettingsDialog(QDialog):
     saved = Signal(object)
     """The ConversationParameters."""
 
-    def __init__(self, parameters: ConversationParameters, instructions: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        conversation_id: str,
+        parameters: ConversationParameters,
+        instructions: str,
+        parent: QWidget | None = None,
+    ) -> None:
         """`instructions` of the settings apply where the conversation has none of its own."""
         super().__init__(parent)
+        self.conversation_id = conversation_id
         self._form = Form()
         add_model_fields(self._form, ConversationParameters, _FIELDS)
         prompt = self._form.rows["system_prompt"].control.widget
@@ -31,6 +38,19 @@ class ConversationSettingsDialog(QDialog):
             prompt.setPlaceholderText(instructions or self.tr("No system prompt"))
         self._form.show_values(dict(parameters))
         self._build()
+
+    @classmethod
+    def raise_open(cls, conversation_id: str) -> bool:
+        """Raise the dialog of this conversation, if a window has one open: of two, the last Save would win."""
+        for dialog in QApplication.topLevelWidgets():
+            if isinstance(dialog, cls) and dialog.conversation_id == conversation_id and dialog.isVisible():
+                window = dialog.parentWidget() or dialog
+                window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
+                window.raise_()
+                dialog.raise_()
+                dialog.activateWindow()
+                return True
+        return False
 
     def _save(self) -> None:
         if not self._form.show_errors():

@@ -48,7 +48,6 @@ class ModelControls(QObject):
         self._composer = composer
         self._servers = servers
         self._conversation: OpenConversation | None = None
-        self._edited_id = ""
         self._shown_model: tuple[str | None, str | None] | None = None
         self.picker = ModelPicker(themes)
         self.reasoning = ReasoningPicker(themes)
@@ -98,16 +97,16 @@ class ModelControls(QObject):
         # Late: seldom opened.
         from ui.settings.conversation_settings import ConversationSettingsDialog
 
-        window = self._composer.window()
-        dialog = ConversationSettingsDialog(conversation.parameters, self._servers.default_system_prompt, window)
+        if ConversationSettingsDialog.raise_open(conversation.id):
+            return
+        instructions, window = self._servers.default_system_prompt, self._composer.window()
+        dialog = ConversationSettingsDialog(conversation.id, conversation.parameters, instructions, window)
         # Another conversation may be open by the time it is saved.
-        self._edited_id = conversation.id
-        dialog.saved.connect(self._set_parameters)
+        dialog.saved.connect(partial(self._set_parameters, conversation.id))
         dialog.open()
 
-    @Slot(object)
-    def _set_parameters(self, parameters: ConversationParameters) -> None:
-        self._library.change(self._edited_id, parameters=parameters)
+    def _set_parameters(self, conversation_id: str, parameters: ConversationParameters) -> None:
+        self._library.change(conversation_id, parameters=parameters)
 
     @Slot(str, str)
     def choose_model(self, endpoint_id: str, model: str) -> None:

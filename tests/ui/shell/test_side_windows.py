@@ -14,6 +14,7 @@ from tests.fakes.scripted_provider import Turn
 from tests.frame.patience import PATIENCE
 from tests.ui.shell.test_branches import settled
 from tests.ui.shell.test_message_deletion import answer, asked
+from ui.settings.conversation_settings import ConversationSettingsDialog
 from ui.settings.usage.usage_page import UsageSettings
 from ui.shell.side_windows.conversation_window import ConversationWindow
 from ui.sidebar.title_dialog import TitleDialog
@@ -53,6 +54,35 @@ def editor(window):
 
 def texts(transcript):
     return [str(item.text) for item in transcript if isinstance(item, AnswerItem)]
+
+
+def test_the_settings_of_a_conversation_are_open_once(on_screen):
+    def dialogs(screen):
+        found = [each for each in screen.front.app.topLevelWidgets() if isinstance(each, ConversationSettingsDialog)]
+        return [each for each in found if each.isVisible()]
+
+    async def work(screen):
+        await screen.say("One")
+        window = await open_beside(screen, screen.conversation.id)
+        screen.window.page.models.edit_parameters()
+        (first,) = dialogs(screen)
+        window.raise_window()
+        window.page.models.edit_parameters()
+        assert dialogs(screen) == [first]
+        await until(first.isActiveWindow)
+        first.reject()
+        window.page.models.edit_parameters()
+        (second,) = dialogs(screen)
+        assert second.parentWidget() is window
+        # The settings of another one are none of these.
+        screen.desk.library.new()
+        await screen.idle()
+        screen.window.page.models.edit_parameters()
+        assert len(dialogs(screen)) == 2
+        for dialog in dialogs(screen):
+            dialog.reject()
+
+    on_screen(work, answers())
 
 
 def test_two_windows_show_the_same(on_screen):
