@@ -16,13 +16,21 @@ from desktop_agent.engine.model_listings import (
 )
 from desktop_agent.processes.worker_threads import wait_for_all
 from desktop_agent.providers.catalogue.catalogue import Catalogue
-from desktop_agent.providers.provider import Failover, Provider, catalogue_vendor, load_dialects, make_provider
+from desktop_agent.providers.provider import (
+    Failover,
+    Provider,
+    address_under_v1,
+    catalogue_vendor,
+    complete_address,
+    load_dialects,
+    make_provider,
+)
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.types.errors import (
     AgentError,
-    AuthenticationFailed,
     InvalidRequest,
+    KeyRequired,
     NotFound,
     PermissionRefused,
     ProviderError,
@@ -151,7 +159,7 @@ class Connections:
             if forgotten != self._forgotten:
                 continue  # meanwhile it was removed or changed, or its key was
             if key is None and endpoint.needs_key:
-                raise AuthenticationFailed(Sentence("there is no key for {server} yet.", {"server": endpoint.title}))
+                raise KeyRequired(Sentence("there is none for {server} yet.", {"server": endpoint.title}))
             self._providers[endpoint_id] = self._make(endpoint, key)
         return self._providers[endpoint_id]
 
@@ -194,10 +202,43 @@ class Connections:
         provider = self._providers.get(endpoint_id)
         return ImageLimits() if provider is None else provider.picture_limits(model)
 
-    async def check(self, endpoint: Endpoint, key: SecretStr | None) -> tuple[ModelInfo, ...]:
-        """Ask the server for its models with this key, without storing anything. Raises ProviderError."""
+    async def check(self, endpoint: Endpoint, key: SecretStr | None) -> tuple[Endpoint, tuple[ModelInfo, ...]]:
+        """Ask the server for its models with this key, without storing anything. Raises ProviderError.
+
+        Returns it with the address that answered: `/v1` under the given one is tried too.
+        """
         await self._catalogue.warm_up()
-        return await _list_models(endpoint, self._make(endpoint, key))
+        endpoint = with_complete_address(endpoint)
+        provider = self._make(endpoint, key)
+        try:
+            return endpoint, _typed_first(endpoint, provider, await provider.list_models())
+        except ProviderError as error:
+            if isinstance(error, (NotFound, UnreadableAnswer)) and (found := await self._check_under_v1(endpoint, key)):
+                return found
+            if not endpoint.models or not lacks_listing(error):
+                raise
+            return endpoint, _typed_first(endpoint, provider, ())
+
+    async def check_again(self, endpoint_id: str) -> tuple[Endpoint, tuple[ModelInfo, ...]]:
+        """Check a server in use with its key. Raises as `provider` does, and ProviderError."""
+        endpoint = self.endpoint(endpoint_id)
+        return await self.check(endpoint, await self._key_for(endpoint))
+
+    async def _check_under_v1(
+        self, endpoint: Endpoint, key: SecretStr | None
+    ) -> tuple[Endpoint, tuple[ModelInfo, ...]] | None:
+        """Return None if there is no list of models either. Raises ProviderError for a server that refuses it."""
+        address = address_under_v1(endpoint.dialect, endpoint.base_url)
+        if address is None:
+            return None
+        endpoint = endpoint.model_copy(update={"base_url": address})
+        provider = self._make(endpoint, key)
+        try:
+            return endpoint, _typed_first(endpoint, provider, await provider.list_models())
+        except ProviderError as error:
+            if not lacks_listing(error):
+                raise
+            return None
 
     async def save_key(self, endpoint_id: str, key: SecretStr, *, session_only: bool = False) -> None:
         """Store a key in the keyring, or in memory when the person chose so. Raises SecretsUnavailable."""
@@ -286,6 +327,11 @@ def _wants_key(endpoint: Endpoint) -> bool:
     return endpoint.needs_key or endpoint.has_key is True
 
 
+def with_complete_address(endpoint: Endpoint) -> Endpoint:
+    """Return the endpoint with the address that is used. Raises WrongUse for one that cannot be."""
+    return endpoint.model_copy(update={"base_url": complete_address(endpoint.dialect, endpoint.base_url)})
+
+
 def lacks_listing(error: AgentError) -> bool:
     """Return whether a server without a list of models may answer like this."""
     if not isinstance(error, ProviderError):
@@ -302,6 +348,10 @@ async def _list_models(endpoint: Endpoint, provider: Provider) -> tuple[ModelInf
         if not endpoint.models or not lacks_listing(error):
             raise
         listed = ()
+    return _typed_first(endpoint, provider, listed)
+
+
+def _typed_first(endpoint: Endpoint, provider: Provider, listed: tuple[ModelInfo, ...]) -> tuple[ModelInfo, ...]:
     known = {model.id: model for model in listed}
     typed = tuple(known.pop(name, None) or provider.model_info(name) for name in dict.fromkeys(endpoint.models))
     return (*typed, *known.values())

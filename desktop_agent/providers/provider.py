@@ -116,6 +116,28 @@ def catalogue_vendor(dialect: str, base_url: str) -> str:
         return ""
 
 
+def complete_address(dialect: str, base_url: str) -> str:
+    """Return the address that is used: OpenAI's dialects complete a bare host of a known family of servers.
+
+    Raises WrongUse for what is no address of a server.
+    """
+    if dialect in ("anthropic", "gemini"):
+        return base_url
+    from desktop_agent.providers.dialects.server_families import api_root, quirks_for_url
+
+    root = api_root(base_url)
+    return api_root(root, quirks_for_url(root).usual_path)
+
+
+def address_under_v1(dialect: str, base_url: str) -> str | None:
+    """Return where a server of OpenAI's dialects may answer instead; None where there is no such address."""
+    if dialect in ("anthropic", "gemini"):
+        return None
+    from desktop_agent.providers.dialects.server_families import url_under_v1
+
+    return url_under_v1(base_url)
+
+
 def load_dialects(dialects: Iterable[str]) -> None:
     """Import the dialects, so that the first request does not wait for it; blocks. Raises WrongUse."""
     for dialect in dialects:

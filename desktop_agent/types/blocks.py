@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from desktop_agent.types.errors import ImageRefused
+from desktop_agent.types.errors import ImageRefused, Sentence
 from desktop_agent.types.frozen_model import FrozenModel
 
 
@@ -139,7 +139,9 @@ class Base64Source(FrozenModel):
         if detected is None:
             raise ImageRefused.unsupported()
         if detected != self.media_type:
-            raise ImageRefused.mislabelled(self.media_type, detected)
+            values = {"claimed": self.media_type, "found": detected}
+            sentence = Sentence("The picture is labelled {claimed} but contains {found}.", values)
+            raise ImageRefused(sentence, "Label it with what it contains.")
         return self
 
 

@@ -4,7 +4,7 @@
     ├── WrongUse                    UnknownToolCall · DuplicateToolResult · StaleToolCall · TurnMismatch
     ├── ProviderError               what a model server said, or failed to say
     │   ├── ConnectionFailed · Truncated · UnreadableAnswer · TimedOut · RateLimited · Overloaded · ServerFailed
-    │   ├── AuthenticationFailed · PermissionRefused · QuotaExhausted · NotFound
+    │   ├── AuthenticationFailed · KeyRequired · PermissionRefused · QuotaExhausted · NotFound
     │   └── InvalidRequest · ContextLengthExceeded · TooLarge · Conflict · ToolUseFailed
     ├── OutputInvalid               an answer that does not fit the asked-for type
     ├── CapabilityMissing           ImagesNotSupported · ToolCallingNotSupported · CachingNotSupported
@@ -195,12 +195,19 @@ class TimedOut(ProviderError):
 
 
 class AuthenticationFailed(ProviderError):
-    """The key is missing, wrong or revoked."""
+    """The key is wrong or revoked."""
 
     kind = "auth"
     action = RemedyAction.OPEN_SETTINGS
     default_remedy = "Check the API key for this provider."
     template = "The API key was not accepted: {message}"
+
+
+class KeyRequired(AuthenticationFailed):
+    """The server wants a key, and none was sent."""
+
+    default_remedy = "Enter an API key for this server."
+    template = "The server wants an API key: {message}"
 
 
 class PermissionRefused(ProviderError):
@@ -342,12 +349,6 @@ class ImageRefused(AgentError, ValueError):
     def unsupported(cls, name: str = "") -> Self:
         """Not one of the four formats."""
         return cls(_image_sentence(name, "is not a PNG, JPEG, GIF or WebP image."))
-
-    @classmethod
-    def mislabelled(cls, claimed: str, found: str) -> Self:
-        """The label and the content disagree."""
-        text = "The picture is labelled {claimed} but contains {found}."
-        return cls(Sentence(text, {"claimed": claimed, "found": found}), "Label it with what it contains.")
 
     @classmethod
     def not_a_web_address(cls, url: str) -> Self:

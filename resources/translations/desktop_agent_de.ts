@@ -5978,6 +5978,10 @@ Neu:
         <translation>Enden von Listen, die zu lang sind.</translation>
     </message>
     <message>
+        <source>Enter an API key for this server.</source>
+        <translation>Geben Sie einen API-Schlüssel für diesen Server ein.</translation>
+    </message>
+    <message>
         <source>Enter it again in the settings of the server.</source>
         <translation>Geben Sie es in den Einstellungen des Servers neu ein.</translation>
     </message>
@@ -7722,6 +7726,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der Server sagte, dass das Modell ein Werkzeug aufruft, aber es kam kein Aufruf.</translation>
     </message>
     <message>
+        <source>The server wants an API key: {message}</source>
+        <translation>Der Server verlangt einen API-Schlüssel: {message}</translation>
+    </message>
+    <message>
         <source>The server “{server}” cannot be taken over: {why}.</source>
         <translation>Der Server „{server}“ lässt sich nicht übernehmen: {why}.</translation>
     </message>
@@ -8910,12 +8918,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>das Fenster (Prozess {pid})</translation>
     </message>
     <message>
-        <source>there is no key for {server} yet.</source>
-        <translation>für {server} gibt es noch keinen Schlüssel.</translation>
-    </message>
-    <message>
         <source>there is no route to {where}</source>
         <translation>es gibt keine Route zu {where}</translation>
+    </message>
+    <message>
+        <source>there is none for {server} yet.</source>
+        <translation>für {server} gibt es noch keinen.</translation>
     </message>
     <message>
         <source>time</source>
@@ -9788,6 +9796,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Verbunden.</translation>
     </message>
     <message>
+        <source>Connected. Its address is {address}.</source>
+        <translation>Verbunden. Seine Adresse ist {address}.</translation>
+    </message>
+    <message>
         <source>Continue it here, then change it.</source>
         <translation>Setzen Sie sie hier fort, und ändern Sie sie dann.</translation>
     </message>
@@ -9874,6 +9886,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>It answers and has {count} models.</source>
         <translation>Er antwortet. Modelle: {count}.</translation>
+    </message>
+    <message>
+        <source>It answers at {address}. That is its address from now on.</source>
+        <translation>Er antwortet unter {address}. Das ist ab jetzt seine Adresse.</translation>
     </message>
     <message>
         <source>It may say something else than it seems to.</source>

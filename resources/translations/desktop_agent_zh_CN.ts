@@ -5977,6 +5977,10 @@ New:
         <translation>过长列表的末尾部分。</translation>
     </message>
     <message>
+        <source>Enter an API key for this server.</source>
+        <translation>请为此服务器输入 API 密钥。</translation>
+    </message>
+    <message>
         <source>Enter it again in the settings of the server.</source>
         <translation>请在服务器的设置中重新输入。</translation>
     </message>
@@ -7721,6 +7725,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>服务器称模型调用了工具，但没有收到调用。</translation>
     </message>
     <message>
+        <source>The server wants an API key: {message}</source>
+        <translation>服务器需要 API 密钥：{message}</translation>
+    </message>
+    <message>
         <source>The server “{server}” cannot be taken over: {why}.</source>
         <translation>无法导入服务器“{server}”：{why}。</translation>
     </message>
@@ -8909,12 +8917,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>窗口（进程 {pid}）</translation>
     </message>
     <message>
-        <source>there is no key for {server} yet.</source>
-        <translation>{server} 还没有密钥。</translation>
-    </message>
-    <message>
         <source>there is no route to {where}</source>
         <translation>没有通往 {where} 的路由</translation>
+    </message>
+    <message>
+        <source>there is none for {server} yet.</source>
+        <translation>{server} 还没有密钥。</translation>
     </message>
     <message>
         <source>time</source>
@@ -9787,6 +9795,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>已连接。</translation>
     </message>
     <message>
+        <source>Connected. Its address is {address}.</source>
+        <translation>已连接。其地址为 {address}。</translation>
+    </message>
+    <message>
         <source>Continue it here, then change it.</source>
         <translation>请在这里继续它，然后再更改。</translation>
     </message>
@@ -9873,6 +9885,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>It answers and has {count} models.</source>
         <translation>它有应答，共有 {count} 个模型。</translation>
+    </message>
+    <message>
+        <source>It answers at {address}. That is its address from now on.</source>
+        <translation>它在 {address} 应答。从现在起这就是它的地址。</translation>
     </message>
     <message>
         <source>It may say something else than it seems to.</source>

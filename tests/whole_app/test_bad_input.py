@@ -24,8 +24,8 @@ GOOD = Story(pieces_of("All is well again."))
 REFUSALS: dict[str, tuple[Plain, str, str]] = {
     "wrong key": (
         error(401, "Incorrect API key provided.", "invalid_api_key"),
-        "The API key was not accepted: Incorrect API key provided.",
-        "Check the API key for this provider.",
+        "The server wants an API key: Incorrect API key provided.",
+        "Enter an API key for this server.",
     ),
     "unknown model": (
         error(404, "The model does not exist.", "model_not_found"),

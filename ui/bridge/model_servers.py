@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import SecretStr
 from PySide6.QtCore import QObject, Signal
 
-from desktop_agent.engine.connections import FoundServer, lacks_listing
+from desktop_agent.engine.connections import FoundServer, lacks_listing, with_complete_address
 from desktop_agent.engine.engine import Engine
 from desktop_agent.types.errors import AgentError, KeyringMissing, SecretsUnavailable, Sentence, join_remedy
 from desktop_agent.types.preferences import ProviderPreferences
@@ -30,8 +30,12 @@ class SavedServers:
     def id_for(self, address: str, mirrors: tuple[str, ...], dialect: Dialect) -> str:
         """Return the id for an address and its dialect: two dialects at one address are two servers.
 
-        A server whose address or dialect was changed since keeps its id.
+        A server whose address or dialect was changed since keeps its id, and so does one typed without its `/v1`.
         """
+        for endpoint in self._providers.endpoints:
+            is_same = (endpoint.kind, endpoint.dialect, endpoint.mirrors) == ("custom", dialect, mirrors)
+            if is_same and _without_v1(endpoint.base_url) == _without_v1(address):
+                return endpoint.id
         plain = Endpoint(id=f"custom:{address}", title="", dialect=dialect, base_url=address, mirrors=mirrors)
         id_, number = plain.id, 2
         while (other := self.find(id_)) is not None and (other.origins, other.dialect) != (plain.origins, dialect):
@@ -65,11 +69,12 @@ class SavedServers:
     async def edit(self, changed: Endpoint) -> bool:
         """Change title, address, dialect or mirrors. Returns whether the key was dropped.
 
-        The key is deleted first: if that fails, the address stays. Raises SecretsUnavailable.
+        The key is deleted first: if that fails, the address stays. Raises SecretsUnavailable and WrongUse.
         """
         old = self.find(changed.id)
         if old is None:
             return False
+        changed = with_complete_address(changed)
         is_elsewhere = not changed.origins <= old.origins
         if is_elsewhere:
             await self._drop_key(old)
@@ -134,6 +139,10 @@ class SavedServers:
             return
         with suppress(KeyringMissing):  # then there is no key in it
             await self._connections.remove_key(endpoint.id)
+
+
+def _without_v1(address: str) -> str:
+    return address.rstrip("/").removesuffix("/v1")
 
 
 _TYPE_MODEL = Sentence("Check the address. If the server does not list its models, type the name of one.")
@@ -260,12 +269,29 @@ class ModelServers(QObject):
         try:
             models = await self._connections.models(endpoint_id, refresh=True)
         except AgentError as error:
-            both = error.whole
-            self.state_changed.emit(endpoint_id, "error", both)
+            if not await self._move_under_v1(endpoint_id, error):
+                self.state_changed.emit(endpoint_id, "error", error.whole)
         else:
             many = Sentence("It answers and has {count} models.", {"count": str(len(models))})
             sentence = Sentence("It answers and has one model.") if len(models) == 1 else many
             self.state_changed.emit(endpoint_id, "ok", sentence)
+
+    async def _move_under_v1(self, endpoint_id: str, error: AgentError) -> bool:
+        """Correct the address of a server of the person's that answers under `/v1` alone. Returns whether it was so."""
+        old = self.saved.find(endpoint_id)
+        if old is None or not lacks_listing(error):
+            return False
+        try:
+            found, _ = await self._connections.check_again(endpoint_id)
+            if found.base_url == old.base_url or self.saved.find(endpoint_id) != old:
+                return False
+            await self.saved.edit(found)
+        except AgentError:
+            return False
+        self.endpoints_changed.emit()
+        words = Sentence("It answers at {address}. That is its address from now on.", {"address": found.base_url})
+        self.state_changed.emit(endpoint_id, "ok", words)
+        return True
 
     async def _connect(self, endpoint: Endpoint, key: SecretStr | None, *, session_only: bool) -> None:
         model = await self._save(endpoint, key, session_only=session_only, is_chosen=True)
@@ -283,11 +309,12 @@ class ModelServers(QObject):
         Unless `is_chosen`, it is in use: what was changed of it meanwhile stays, and for one that was removed or moved
         the key is dropped.
         """
+        given = endpoint.base_url
         self.state_changed.emit(
             endpoint.id, "busy", Sentence("Asking {title} for its models…", {"title": endpoint.title})
         )
         try:
-            models = await self._connections.check(endpoint, key)
+            endpoint, models = await self._connections.check(endpoint, key)
             if not models:
                 self.state_changed.emit(endpoint.id, "error", _no_models(endpoint))
                 return None
@@ -312,7 +339,8 @@ class ModelServers(QObject):
             remedy = _TYPE_MODEL if endpoint.kind == "custom" and lacks_listing(error) else error.remedy
             self.state_changed.emit(endpoint.id, "error", join_remedy(error.sentence, remedy))
             return None
-        self.state_changed.emit(endpoint.id, "ok", Sentence("Connected."))
+        at = Sentence("Connected. Its address is {address}.", {"address": endpoint.base_url})
+        self.state_changed.emit(endpoint.id, "ok", at if endpoint.base_url != given else Sentence("Connected."))
         self.endpoints_changed.emit()
         self._tasks.start(self._refresh_models(again=False))
         return model

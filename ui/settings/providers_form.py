@@ -142,7 +142,8 @@ class EndpointCard(QFrame):
         row = FlowRows((self._test, self._edit, self._change, remove_key, remove), last_apart=remove)
         details = label(self._details(), "muted", wrap=True)
         head, questions = self._header_layout(), (self._key_removal, self._removal)
-        parts = (head, details, self._state, self._for_session, self._field, row, *questions)
+        # Under the buttons: what a test says must not move them from under the pointer.
+        parts = (head, details, self._field, row, self._state, self._for_session, *questions)
         self._layout = vbox(*parts, parent=self, spacing=SPACE_S, margins=SPACE_M)
 
     def show_key(self, *, stored: bool) -> None:

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from desktop_agent.types.errors import Sentence
-from desktop_agent.types.providers import Dialect
+from desktop_agent.types.providers import Dialect, is_loopback
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label, set_style_property
 from ui.style.text import translate_sentence
@@ -49,17 +49,22 @@ _KINDS = {
 
 
 class StatusLine(QWidget):
-    """An icon and a sentence; hidden while there is nothing to say."""
+    """An icon and a sentence; hidden while there is nothing to say. So many lines have their place even then."""
 
-    def __init__(self, themes: ThemeSource) -> None:
+    def __init__(self, themes: ThemeSource, *, reserved_lines: int = 0) -> None:
         super().__init__()
         self._themes = themes
         self._state = Status.IDLE
+        self._reserved_lines = reserved_lines
+        policy = self.sizePolicy()
+        policy.setRetainSizeWhenHidden(reserved_lines > 0)
+        self.setSizePolicy(policy)
         self._icon = QLabel()
         self._text = label(kind="muted", wrap=True)
         row = hbox(self._icon, self._text, parent=self, spacing=SPACE_S, margins=0, grow=self._text)
         row.setAlignment(self._icon, Qt.AlignmentFlag.AlignTop)
         themes.changed.connect(self._draw)
+        self._draw()
         self.hide()
 
     @property
@@ -73,6 +78,8 @@ class StatusLine(QWidget):
     def show_state(self, state: Status, sentence: Sentence | str = "", remedy: Sentence | None = None) -> None:
         """Show a state; the remedy follows the sentence."""
         self._state = state
+        # The button that was pressed must not move from under the pointer, where a longer sentence was said before.
+        self.setMinimumHeight(self.height() if state is Status.BUSY and self.isVisible() else 0)
         words = sentence if isinstance(sentence, str) else translate_sentence(sentence)
         if remedy is not None:
             words = f"{words} {translate_sentence(remedy)}"
@@ -87,6 +94,7 @@ class StatusLine(QWidget):
     def _draw(self) -> None:
         theme = self._themes.theme
         name = _ICONS.get(self._state)
+        self._text.setMinimumHeight(self._reserved_lines * self._text.fontMetrics().lineSpacing())
         self._icon.setVisible(name is not None)
         if name is not None:
             # Beside the first line, however many there are.
@@ -183,10 +191,10 @@ def complete_web_address(typed: str) -> str | None:
     A bare host on this machine is nearly always plain HTTP; everything else speaks TLS.
     """
     address = typed.strip()
-    if "://" not in address:
-        local = address.split(":")[0].split("/")[0] in {"localhost", "127.0.0.1"}
-        address = f"{'http' if local else 'https'}://{address}"
     try:
+        if "://" not in address:
+            scheme = "http" if is_loopback(urlsplit(f"//{address}").hostname or "") else "https"
+            address = f"{scheme}://{address}"
         parts = urlsplit(address)
         _ = parts.port
     except ValueError:

@@ -137,7 +137,7 @@ class CustomRow(QFrame):
         self._models = ModelsField()
         self._mirrors = MirrorsField()
         self._more = button(self.tr("Further addresses…"), self._open_mirrors, "link")
-        self.state_line = StatusLine(themes)
+        self.state_line = StatusLine(themes, reserved_lines=2)
         self._for_session = SessionKeyLink(self._key, lambda: self._submit(for_session=True))
         self._address.returnPressed.connect(self._submit)
         # Not `key_entered`: pasting the key must not send anything before the address is there.

@@ -119,6 +119,13 @@ def api_root(base_url: str, usual_path: str = "") -> str:
     return parts._replace(path=path or usual_path, fragment="").geturl()
 
 
+def url_under_v1(root: str) -> str | None:
+    """Return `root/v1`, which most servers of OpenAI's dialects speak at; None for an address that ends so."""
+    parts = urlsplit(root)
+    path = parts.path.rstrip("/")
+    return None if path.endswith("/v1") else parts._replace(path=f"{path}/v1").geturl()
+
+
 def join_url(root: str, path: str) -> str:
     """Return `root/path`; a `v1/` that both have is used once, and the root's query goes to the end."""
     parts = urlsplit(root)

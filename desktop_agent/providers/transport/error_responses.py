@@ -31,6 +31,7 @@ from desktop_agent.types.errors import (
     AuthenticationFailed,
     ContextLengthExceeded,
     InvalidRequest,
+    KeyRequired,
     PermissionRefused,
     ProviderError,
     QuotaExhausted,
@@ -97,13 +98,15 @@ class ErrorBody:
     request_id: str | None = None
 
 
-def error_from_status(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-    """Return the error for an HTTP answer of 400 or above; `headers` have lower-case names."""
+def error_from_status(status: int, headers: Mapping[str, str], body: bytes, *, has_key: bool = True) -> ProviderError:
+    """Return the error for an HTTP answer of 400 or above; `headers` have lower-case names. `has_key`: one was sent."""
     if status == PROXY_AUTH_REQUIRED:
         return proxy_auth_error()
     error_body = parse_error_body(body)
     message = error_body.message or _plain_text(body) or f"HTTP {status}"
     kind = _error_class(error_body.words, status)
+    if kind is AuthenticationFailed and not has_key:
+        kind = KeyRequired
     return kind(
         message[:MESSAGE_LIMIT],
         status=status,

@@ -288,7 +288,8 @@ async def error_from_response(answer: HttpResponse, call: HttpRequest) -> AgentE
     body = bytes(received[:ERROR_BODY_LIMIT])
     if call.secret is not None:
         body = call.secret.redact(body)
-    return error_responses.error_from_status(answer.status, answer.headers, body)
+    has_key = call.secret is not None
+    return error_responses.error_from_status(answer.status, answer.headers, body, has_key=has_key)
 
 
 def _make_client(read_interval: float) -> "httpx.AsyncClient":

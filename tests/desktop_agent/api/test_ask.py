@@ -143,7 +143,7 @@ def test_an_error_is_a_sentence_with_a_remedy(ask: Asker) -> None:
         asked = ask("hi", server=server)
     assert asked.code == 1
     assert "no such key" in asked.err
-    assert "Check the API key" in asked.err
+    assert "The server wants an API key: no such key. Enter an API key" in asked.err
     assert "Traceback" not in asked.err
 
 

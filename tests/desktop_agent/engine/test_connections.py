@@ -20,14 +20,16 @@ from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.types.errors import (
     AuthenticationFailed,
     ConnectionFailed,
+    KeyRequired,
     KeyringMissing,
+    NotFound,
     ProviderError,
     SecretsUnavailable,
     WrongUse,
 )
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from desktop_agent.types.providers import DEMO_ENDPOINT, DEMO_MODEL, Endpoint, ImageLimits, ModelInfo
-from tests.fakes.http_server import Loopback, Reply
+from tests.fakes.http_server import Loopback, Reply, Request
 from tests.fakes.model_server import endpoint, keys_seen, listing, model_server, refusal
 from tests.fakes.recordings import ask
 
@@ -347,11 +349,65 @@ async def test_a_check_keeps_nothing(setting: Setting) -> None:
         connections = setting.connections()
         with pytest.raises(ProviderError):
             await connections.check(endpoint(server), SecretStr("sk-wrong"))
-        assert [each.id for each in await connections.check(endpoint(server), SecretStr("sk-right"))] == ["a"]
+        checked, models = await connections.check(endpoint(server), SecretStr("sk-right"))
+        assert checked == endpoint(server)
+        assert [each.id for each in models] == ["a"]
         with pytest.raises(WrongUse):
             await connections.provider("mine")
         with pytest.raises(KeyringMissing):
             await setting.secrets.get("mine")
+
+
+def below_v1(*models: str, status: int = 404, key: str | None = None) -> Loopback:
+    """A server that answers under /v1 alone, as most do; elsewhere with this status."""
+
+    def choose(request: Request) -> Reply:
+        if not request.path.startswith("/v1/"):
+            return refusal(status, "File Not Found") if status != 200 else Reply(b"<html>Hello</html>")
+        if key is not None and request.headers.get("authorization") != f"Bearer {key}":
+            return refusal(401, "wrong key")
+        return listing(*models) if models else refusal(404)
+
+    return Loopback(choose=choose)
+
+
+@pytest.mark.parametrize("status", [404, 200])
+async def test_a_check_finds_the_server_under_v1(setting: Setting, status: int) -> None:
+    async with below_v1("a", status=status) as server:
+        typed = endpoint(server, base_url=server.url.removesuffix("/v1"))
+        checked, models = await setting.connections().check(typed, SecretStr("sk-mine"))
+        assert checked == typed.model_copy(update={"base_url": server.url})
+        assert [each.id for each in models] == ["a"]
+        # A typed name is no reason to stay where nobody lists any.
+        named = typed.model_copy(update={"models": ("b",)})
+        checked, models = await setting.connections().check(named, None)
+        assert checked.base_url == server.url
+        assert [each.id for each in models] == ["b", "a"]
+        assert keys_seen(server) == {"Bearer sk-mine", None}
+
+
+async def test_a_check_says_what_the_server_says_where_neither_address_lists_models(setting: Setting) -> None:
+    async with below_v1() as server, below_v1("a", key="sk-right") as locked:
+        typed = endpoint(server, base_url=server.url.removesuffix("/v1"))
+        with pytest.raises(NotFound, match="File Not Found"):
+            await setting.connections().check(typed, None)
+        checked, _ = await setting.connections().check(typed.model_copy(update={"models": ("b",)}), None)
+        assert checked.base_url == typed.base_url
+        # It is there, and wants a key.
+        locked_one = endpoint(locked, base_url=locked.url.removesuffix("/v1"))
+        with pytest.raises(KeyRequired, match="The server wants an API key: wrong key"):
+            await setting.connections().check(locked_one, None)
+        with pytest.raises(AuthenticationFailed, match="was not accepted"):
+            await setting.connections().check(locked_one, SecretStr("sk-wrong"))
+
+
+async def test_a_check_returns_the_address_that_a_known_server_is_asked_at(setting: Setting) -> None:
+    connections = setting.connections()
+    for dialect, whole in (("openai-chat", "http://127.0.0.1:11434/v1"), ("anthropic", "http://127.0.0.1:11434")):
+        bare = Endpoint(id="mine", title="Mine", dialect=dialect, base_url="http://127.0.0.1:11434", models=("a",))
+        assert module.with_complete_address(bare).base_url == whole
+    with pytest.raises(WrongUse):
+        await connections.check(Endpoint(id="mine", title="Mine", base_url="http://x:99999"), None)
 
 
 @pytest.mark.parametrize(("endpoint_id", "named"), [("nowhere", "nowhere"), ("ollama", "Ollama")])

@@ -26,7 +26,7 @@ def test_another_title_or_dialect_keeps_the_key(in_loop, tmp_path):
     async def work(bridge):
         async with model_server("a", key="sk-right") as server:
             mine = await connect(bridge, server)
-            changed = mine.model_copy(update={"title": "Work", "base_url": f"{server.url}/"})
+            changed = mine.model_copy(update={"title": "Work", "base_url": server.url})
             listed, told = Heard(bridge.servers.models_changed), Heard(bridge.servers.endpoints_changed)
             states, _ = await states_of(bridge, bridge.servers.edit, changed)
             assert states == [("mine", "busy"), ("mine", "ok")]

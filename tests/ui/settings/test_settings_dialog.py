@@ -73,6 +73,15 @@ def test_numbers_have_their_units_and_a_word_stands_for_none(driver):
     assert shown("appearance", "text_size") == "10.5 pt"
 
 
+def test_what_a_test_says_does_not_move_its_button(driver):
+    test = driver.part(QPushButton, "Test OpenAI")
+    before = test.mapTo(driver.dialog, test.rect().topLeft())
+    driver.dialog.providers.show_state("openai", Status.ERROR, "It does not answer.")
+    driver.bot.waitUntil(lambda: "It does not answer." in driver.words)
+    driver.bot.wait(20)
+    assert test.mapTo(driver.dialog, test.rect().topLeft()) == before
+
+
 def test_the_ring_around_a_row_is_for_who_comes_by_keys(driver):
     rows = driver.part(QListWidget, "Sections")
     driver.dialog.activateWindow()

@@ -52,6 +52,42 @@ def test_a_server_that_lists_no_models_is_connected_with_a_typed_name(on_screen,
     on_screen(work, connected=False)
 
 
+def test_an_address_without_v1_is_completed_and_shown(on_screen):
+    async def work(screen):
+        async with model_server("a") as server:
+            for typed in (server.url.removesuffix("/v1"), server.url, server.url.removesuffix("/v1")):
+                screen.window.show_welcome()
+                bare = typed.removeprefix("http://")
+                QTest.keyClick(fill(screen, "Address of the server", bare), Qt.Key.Key_Return)
+                await until(lambda: not screen.window.shows_welcome)
+                await screen.idle()
+            (saved,) = screen.desk.servers.endpoints
+            assert saved.base_url == server.url
+            await screen.say("Hello")
+            assert screen.answers() == ["Hello"]
+
+    on_screen(work, connected=False)
+
+
+def test_an_edited_address_without_v1_is_completed_by_its_test(on_screen):
+    async def work(screen):
+        async with model_server("a") as server:
+            screen.window.show_welcome()
+            QTest.keyClick(fill(screen, "Address of the server", server.url), Qt.Key.Key_Return)
+            await until(lambda: not screen.window.shows_welcome)
+            await screen.idle()
+            (saved,) = screen.desk.servers.endpoints
+            states = []
+            screen.desk.servers.state_changed.connect(lambda *each: states.append(each))
+            shorter = saved.model_copy(update={"base_url": server.url.removesuffix("/v1")})
+            screen.desk.servers.edit(shorter)
+            await screen.idle()
+            assert screen.desk.servers.endpoints == (saved,)
+            assert str(states[-1][2]) == f"It answers at {server.url}. That is its address from now on."
+
+    on_screen(work, connected=False)
+
+
 def test_a_typed_name_goes_before_those_that_are_listed(on_screen):
     async def work(screen):
         async with model_server("listed", "typed") as server:
@@ -72,7 +108,7 @@ def test_a_wrong_key_and_a_server_that_is_down_are_no_missing_list(on_screen):
             screen.window.show_welcome()
             fill(screen, "Model, if the server lists none", "my-model")
             QTest.keyClick(fill(screen, "Address of the server", server.url), Qt.Key.Key_Return)
-            await until(lambda: "The API key was not accepted" in welcome_words(screen))
+            await until(lambda: "The server wants an API key: no. Enter an API key" in welcome_words(screen))
             await screen.idle()
             address = server.url
         QTest.keyClick(fill(screen, "Address of the server", address), Qt.Key.Key_Return)

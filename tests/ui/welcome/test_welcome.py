@@ -140,6 +140,8 @@ def test_without_a_keyring_the_key_can_stay_in_memory(driver):
     [
         ("https://models.example/v1/", "https://models.example/v1"),
         ("localhost:8080/v1", "http://localhost:8080/v1"),
+        ("[::1]:8080", "http://[::1]:8080"),
+        ("127.0.0.2", "http://127.0.0.2"),
         ("models.example/v1", "https://models.example/v1"),
     ],
 )
@@ -178,7 +180,26 @@ def test_an_address_may_speak_another_dialect_and_have_mirrors(driver):
     assert driver.facts == [("custom_submitted", wanted, None)]
 
 
-@pytest.mark.parametrize("typed", ["ftp://x", "https://", "file:///etc/passwd"])
+@pytest.mark.parametrize("width", [800, 360])
+def test_what_is_said_of_a_typed_server_moves_nothing(driver, width):
+    driver.page.resize(width, 300)
+    connect = driver.part(QPushButton, "Connect this address")
+    bar = driver.page.verticalScrollBar()
+
+    def place():
+        driver.bot.wait(20)
+        return connect.mapTo(driver.page, connect.rect().topLeft())
+
+    for state, words in (("busy", "Asking…"), ("error", "It is not there. " * 20), ("busy", "Asking…")):
+        place()
+        # They read what is below.
+        bar.setValue(bar.maximum())
+        before = place()
+        driver.page.set_endpoint_state("typed", state, words)
+        assert place() == before
+
+
+@pytest.mark.parametrize("typed", ["ftp://x", "[models", "https://", "file:///etc/passwd"])
 def test_what_is_no_address_is_said(driver, typed):
     driver.part(QLineEdit, "Address of the server").setText(typed)
     driver.click("Connect this address")

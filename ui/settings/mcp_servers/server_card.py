@@ -66,7 +66,7 @@ class SignInBar(QWidget):
         row = hbox(
             self._sign_in_button, self._sign_out_button, self._cancel, self._copy, spacing=SPACE_S, end_stretch=True
         )
-        vbox(self._state_line, row, parent=self, spacing=SPACE_S, margins=0)
+        vbox(row, self._state_line, parent=self, spacing=SPACE_S, margins=0)
         self._update_buttons()
 
     def show_state(self, state: McpServerState) -> None:
