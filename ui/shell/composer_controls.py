@@ -60,6 +60,7 @@ class ModelControls(QObject):
         self.reasoning.reasoning_chosen.connect(self.choose_reasoning)
         self.parameters.clicked.connect(self.edit_parameters)
         servers.models_changed.connect(self._on_models)
+        servers.connected.connect(self._on_connected)
 
     def show(self, conversation: OpenConversation) -> None:
         """Show the model of this conversation."""
@@ -120,6 +121,15 @@ class ModelControls(QObject):
         """Use this reasoning from now on, in this conversation."""
         if self._conversation is not None:
             self._library.change(self._conversation.id, reasoning=reasoning)
+
+    @Slot(str, str)
+    def _on_connected(self, endpoint_id: str, model: str) -> None:
+        """Use a server that was connected, where there is none yet: an imported conversation, or a server removed."""
+        conversation = self._conversation
+        if conversation is None or conversation.held_by is not None or conversation.is_demo:
+            return
+        if all(endpoint.id != conversation.endpoint_id for endpoint in self._servers.endpoints):
+            self._library.change(conversation.id, endpoint_id=endpoint_id, model=model)
 
     @Slot(list)
     def _on_models(self, groups: Sequence[ModelGroup]) -> None:

@@ -245,7 +245,7 @@ class WelcomePresenter(QObject):
         self._servers = servers
         self._library = library
         self._pending: set[str] = set()
-        """Ids of the servers whose first conversation begins as soon as they are connected."""
+        """Ids of the servers that are used as soon as they are connected."""
         welcome.refresh_requested.connect(servers.find_local)
         welcome.local_chosen.connect(self._connect_local)
         welcome.key_submitted.connect(self._connect_preset)
@@ -314,6 +314,13 @@ class WelcomePresenter(QObject):
 
     @Slot(str, str)
     def _on_connected(self, endpoint_id: str, model: str) -> None:
-        if endpoint_id in self._pending:
-            self._pending.clear()
+        if endpoint_id not in self._pending:
+            return
+        self._pending.clear()
+        shown = self._library.current
+        if shown is None or (shown.is_demo and not shown.is_empty):
             self._library.new(endpoint_id=endpoint_id, model=model)
+            return
+        if shown.is_empty:
+            self._library.change(shown.id, endpoint_id=endpoint_id, model=model)
+        self.welcome.back_requested.emit()

@@ -11,6 +11,7 @@ from tests.fakes.http_server import Loopback, Reply
 from tests.fakes.model_server import JSON, answer, endpoint, listing, model_server, refusal
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
+from tests.ui.shell.test_origin import from_program, opened
 
 
 def without_listing(status=404):
@@ -86,6 +87,52 @@ def test_an_edited_address_without_v1_is_completed_by_its_test(on_screen):
             assert str(states[-1][2]) == f"It answers at {server.url}. That is its address from now on."
 
     on_screen(work, connected=False)
+
+
+async def connect(screen, server):
+    screen.window.page.models.picker.connect_requested.emit()
+    assert screen.window.shows_welcome
+    QTest.keyClick(fill(screen, "Address of the server", server.url), Qt.Key.Key_Return)
+    await until(lambda: not screen.window.shows_welcome)
+    await screen.idle()
+
+
+def test_connecting_a_server_leads_back_to_the_conversation(on_screen):
+    async def work(screen):
+        async with model_server("a") as server:
+            await screen.say("Hello")
+            before, model = screen.conversation, screen.conversation.model
+            await connect(screen, server)
+            assert screen.conversation is before
+            assert before.model == model
+            assert screen.engine.preferences.providers.model == "a"
+            # Nothing was asked in this one yet.
+            screen.desk.library.new()
+            before = screen.conversation
+            async with model_server("b") as other:
+                await connect(screen, other)
+                assert screen.conversation is before
+                assert before.model == "b"
+
+    on_screen(work, Turn(ContentDelta("One")))
+
+
+def test_a_conversation_without_a_model_uses_the_server_that_is_connected(on_screen):
+    async def work(screen):
+        await opened(screen, from_program("chatgpt"))
+        before = screen.conversation
+        assert before.endpoint_id is None
+        async with model_server("a") as server, model_server("b") as other:
+            await connect(screen, server)
+            assert screen.conversation is before
+            assert before.model == "a"
+            screen.desk.servers.remove(before.endpoint_id)
+            await screen.idle()
+            await connect(screen, other)
+            assert screen.conversation is before
+            assert before.model == "b"
+
+    on_screen(work)
 
 
 def test_a_typed_name_goes_before_those_that_are_listed(on_screen):
