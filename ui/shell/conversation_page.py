@@ -217,7 +217,6 @@ class ConversationPage(QObject):
         self.models.show(conversation)
         self.undo.show(conversation)
         self._show_record()
-        self._update_starters()
         # The demo's server starts with its first conversation, so its model can be listed only now.
         if conversation.is_demo or (conversation.endpoint_id and not conversation.model):
             self._servers.refresh_models()
@@ -378,6 +377,7 @@ class ConversationPage(QObject):
         title = title_or_new("" if conversation.is_empty else conversation.title)
         self._show_heading(title, conversation.program)
         self.models.refresh()
+        self._update_starters()
         folder = Path(conversation.workspace) if conversation.workspace else None
         self.workspace_picker.set_folder(folder, conversation.id)
         self._show_usage()

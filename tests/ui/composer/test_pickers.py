@@ -90,12 +90,13 @@ def test_models_stand_under_their_servers(driver):
     driver.open()
     assert driver.rows == [
         "Ollama", "llama:8b", "qwen-vl", "OpenAI", "GPT Nine", "OpenRouter", "The API key was not accepted.",
+        "Demo (offline)", "Demo",
     ]  # fmt: skip
 
 
 def test_keys_walk_over_headings_and_choose(driver):
     driver.open()
-    for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Return):
+    for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Return):
         driver.key(key)
     assert driver.chosen == [("openai", "gpt-9")]
     assert not driver.search.isVisible()
@@ -212,6 +213,15 @@ def test_a_list_without_any_server_says_so():
     [row] = model_rows([], "any", ("", ""))
     assert row.text == "No model is connected yet."
     assert not row.is_choosable
+
+
+def test_the_demo_is_found_once_and_has_one_model():
+    used = Group(Endpoint(id=DEMO_ENDPOINT, title="Demo (offline)", base_url="", kind="demo"), (ModelInfo(DEMO_MODEL),))
+    for groups in ([GROUPS[0]], [GROUPS[0], used]):
+        rows = model_rows(groups, "demo", ("", ""))
+        choices = [(row.endpoint_id, row.model_id) for row in rows if row.is_choosable]
+        assert choices == [("ollama", "demo"), (DEMO_ENDPOINT, DEMO_MODEL)]
+    assert model_rows([used], "", ("", ""))[0].text == "No model is connected yet."
 
 
 def test_the_demo_s_model_has_its_name_before_it_is_listed(driver):

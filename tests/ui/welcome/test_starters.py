@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from desktop_agent.providers.demo.script import Call, ReceivedRequest
 from desktop_agent.providers.demo.scripted_model import play
+from desktop_agent.types.providers import DEMO_ENDPOINT, DEMO_MODEL
 from tests.fakes.qt_loop import until
 from ui.shell.conversation_page import DEMO_STARTERS, StarterMessages
 
@@ -54,5 +55,20 @@ def test_other_models_are_offered_no_messages(on_screen):
     async def work(screen):
         shown = screen.find(QWidget, "Suggestions").findChildren(QPushButton)
         assert [each.text() for each in shown if each.isVisible()] == ["Start without storing it"]
+
+    on_screen(work)
+
+
+def test_the_demo_is_chosen_from_the_models_before_it_ever_ran(on_screen):
+    async def work(screen):
+        assert screen.find(QPushButton, "Calculate 6 * 7") is None
+        screen.window.page.models.picker.model_chosen.emit(DEMO_ENDPOINT, DEMO_MODEL)
+        await screen.idle()
+        assert screen.find(QPushButton, "Calculate 6 * 7") is not None
+        screen.press("Calculate 6 * 7")
+        await until(lambda: screen.answers() and "42" in screen.answers()[-1])
+        await until(lambda: not screen.conversation.working)
+        # It is not what other conversations begin with.
+        assert screen.engine.preferences.providers.endpoint_id != DEMO_ENDPOINT
 
     on_screen(work)
