@@ -164,10 +164,15 @@ def _run_window(options: "LaunchOptions", early: "EarlySignals") -> int:
         instance.listen()
         from ui.bridge.event_loop import run_event_loop
 
-        return run_event_loop(app, lambda: _run_behind_window(startup, options, folder, crashes, early))
+        code = run_event_loop(app, lambda: _run_behind_window(startup, options, folder, crashes, early))
     finally:
         crashes.close()
         instance.close()
+    if startup.starts_again:
+        from ui.bridge.single_instance import restart_program
+
+        restart_program(options.restart_arguments)
+    return code
 
 
 async def _run_behind_window(

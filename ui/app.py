@@ -346,6 +346,7 @@ class AppController:
         self.window.page.branches.deletion.deleted.connect(self._disk.find_deleted_message)
         self._settings.changed.connect(self._on_preferences)
         self._settings_presenter.connect_requested.connect(self.window.show_welcome)
+        self._settings_presenter.restart_requested.connect(lambda: self.window.quit(starts_again=True))
         self._settings_presenter.about_requested.connect(self._help.show_about)
         self._mcp.settings_requested.connect(lambda: self._settings_presenter.show().show_page("mcp"))
         self._startup.ended.connect(self.end)

@@ -37,6 +37,18 @@ class LaunchOptions(NamedTuple):
     background: bool = False
     quick_ask: bool = False
 
+    @property
+    def restart_arguments(self) -> list[str]:
+        """What starts the window again like this. What was opened once is not opened again."""
+        words = list[str]()
+        if self.data_dir is not None:
+            words.append(f"--data-dir={self.data_dir.absolute()}")
+        if self.endpoint is not None:
+            words += [f"--dialect={self.endpoint.dialect}", f"--base-url={self.endpoint.base_url}"]
+        if self.model is not None:
+            words.append(f"--model={self.model}")
+        return [*words, "--demo"] if self.demo else words
+
 
 class AskArguments(NamedTuple):
     """The arguments of `ask`."""

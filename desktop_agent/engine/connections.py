@@ -43,7 +43,6 @@ from desktop_agent.types.preferences import Preferences
 from desktop_agent.types.providers import (
     CLOUD_PROVIDERS,
     DEMO_ENDPOINT,
-    DEMO_TITLE,
     LOCAL_ENDPOINT,
     LOCAL_SERVERS,
     Endpoint,
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from desktop_agent.providers.demo.server import DemoServer
 
 
+_DEMO_TITLE = "Demo (offline)"
 # A local server that answers at all answers at once; in seconds.
 _DISCOVERY_TIMEOUT = 2.0
 _PRESETS = (*LOCAL_SERVERS, *CLOUD_PROVIDERS)
@@ -124,7 +124,7 @@ class Connections:
         for endpoint in self.endpoints():
             if endpoint.id == endpoint_id:
                 return endpoint
-        titles = {DEMO_ENDPOINT: DEMO_TITLE, **{preset.id: preset.title for preset in _PRESETS}}
+        titles = {DEMO_ENDPOINT: _DEMO_TITLE, **{preset.id: preset.title for preset in _PRESETS}}
         # The id of a server that the person added is all that is left of it; its address is in there.
         title = titles.get(endpoint_id, endpoint_id.removeprefix("custom:"))
         raise WrongUse(Sentence("The server “{title}” is no longer set up.", {"title": title}), "Choose another model.")
@@ -143,7 +143,7 @@ class Connections:
 
                 self._demo = DemoServer()
                 base_url = await self._demo.start()
-                self._demo_endpoint = Endpoint(id=DEMO_ENDPOINT, title=DEMO_TITLE, base_url=base_url, kind="demo")
+                self._demo_endpoint = Endpoint(id=DEMO_ENDPOINT, title=_DEMO_TITLE, base_url=base_url, kind="demo")
             return self._demo_endpoint
 
     async def provider(self, endpoint_id: str) -> Provider:

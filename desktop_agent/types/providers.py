@@ -373,7 +373,6 @@ LOCAL_SERVERS, CLOUD_PROVIDERS = _load_endpoints()
 
 DEMO_ENDPOINT, DEMO_MODEL = "demo", "demo"
 """The ids of the offline demo and of its scripted model."""
-DEMO_TITLE = "Demo (offline)"
 LOCAL_ENDPOINT = "local-models"
 """The id of the endpoint that runs model files. Its server starts with the first request."""
 

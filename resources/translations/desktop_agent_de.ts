@@ -2925,6 +2925,14 @@ Aufwärts zu: {1}</translation>
         <translation>Es ist noch kein Modell verbunden.</translation>
     </message>
     <message>
+        <source>Demo</source>
+        <translation>Demo</translation>
+    </message>
+    <message>
+        <source>Demo (offline)</source>
+        <translation>Demo (offline)</translation>
+    </message>
+    <message>
         <source>No models</source>
         <translation>Keine Modelle</translation>
     </message>
@@ -10556,6 +10564,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 </context>
 <context>
     <name>SettingsDialog</name>
+    <message>
+        <source>Restart now</source>
+        <translation>Jetzt neu starten</translation>
+    </message>
     <message>
         <source>Close Desktop Agent and start it again to see it in this language: {0}.</source>
         <translation>Beenden Sie Desktop Agent und starten Sie es neu, um es in dieser Sprache zu sehen: {0}.</translation>

@@ -2925,6 +2925,14 @@ Go up to: {1}</source>
         <translation>尚未连接模型。</translation>
     </message>
     <message>
+        <source>Demo</source>
+        <translation>演示</translation>
+    </message>
+    <message>
+        <source>Demo (offline)</source>
+        <translation>演示（离线）</translation>
+    </message>
+    <message>
         <source>No models</source>
         <translation>没有模型</translation>
     </message>
@@ -10555,6 +10563,10 @@ This replaces what is there ({size} bytes).</source>
 </context>
 <context>
     <name>SettingsDialog</name>
+    <message>
+        <source>Restart now</source>
+        <translation>立即重新启动</translation>
+    </message>
     <message>
         <source>Close Desktop Agent and start it again to see it in this language: {0}.</source>
         <translation>关闭 Desktop Agent 并重新启动，即可看到此语言的界面：{0}。</translation>

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests.fakes.window_process import opened, wait_until
 from tests.frame.translations import compiled
+from tests.whole_app.steps import command_by_keys
 
 
 def test_a_chosen_language_is_there_at_the_next_start(real_display: dict[str, str], tmp_path: Path) -> None:
@@ -26,3 +27,24 @@ def test_a_chosen_language_is_there_at_the_next_start(real_display: dict[str, st
 def noted(data: Path) -> str:
     file = data / "window.ini"
     return file.read_text() if file.exists() else ""
+
+
+def test_the_program_starts_again_in_another_language(real_display: dict[str, str], tmp_path: Path) -> None:
+    compiled()
+    data = tmp_path / "data"
+    with opened(real_display, data, "--demo") as (running, screen):
+        screen.wait_says("What can you do?")
+        command_by_keys(screen, "Language")
+        screen.wait_focus("Language")
+        screen.type_text("Deutsch")
+        screen.wait_says("Close Desktop Agent and start it again to see it in this language: Deutsch.")
+        first = started_at(running.process.pid)
+        screen.press("Restart now")
+        wait_until("another program runs in its place", lambda: started_at(running.process.pid) != first)
+        screen.wait_says("Neue Unterhaltung", "Einstellungen")
+
+
+def started_at(pid: int) -> str:
+    """What tells one program from the next in the same process: where its code lies in memory."""
+    maps = Path(f"/proc/{pid}/maps")
+    return maps.read_text().split("-")[0] if maps.exists() else ""

@@ -152,6 +152,33 @@ def start_program(folder: Path) -> None:
     QProcess.startDetached(program, [*words, "--data-dir", str(folder)])
 
 
+def can_restart() -> bool:
+    """Return whether the program can be started in place of itself: it may have been moved or removed since."""
+    program = program_command()[0]
+    return Path(program).is_file() and os.access(program, os.X_OK)
+
+
+def restart_program(arguments: list[str]) -> None:
+    """Start the program in place of this process, whose lock must be released. Returns only if that fails.
+
+    The same process in Linux and macOS: a terminal, `make run` or a sandboxed package does not notice.
+    """
+    program, *words = program_command()
+    # PyInstaller: the new one is no child that shares what this one unpacked.
+    os.environ["PYINSTALLER_RESET_ENVIRONMENT"] = "1"
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        if sys.platform == "win32":
+            from PySide6.QtCore import QProcess
+
+            QProcess.startDetached(program, [*words, *arguments])
+        else:
+            os.execv(program, [program, *words, *arguments])  # noqa: S606  no shell is wanted
+    except OSError as error:
+        sys.stderr.write(f"Desktop Agent could not be started again: {error.strerror or error}\n")
+
+
 def program_command() -> list[str]:
     """Return what starts this program. A packaged one is its own interpreter; what an AppImage holds goes with it."""
     if os.environ.get("APPIMAGE"):

@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy, QToolButton
 
-from desktop_agent.types.providers import DEMO_ENDPOINT, DEMO_MODEL, DEMO_TITLE, Endpoint, ModelInfo
+from desktop_agent.types.providers import DEMO_ENDPOINT, DEMO_MODEL, ModelInfo
 from ui.bridge.model_servers import ModelGroup
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPopup
@@ -27,11 +27,6 @@ from ui.style.text import (
 from ui.style.theme import ThemeSource, themed_icon
 from ui.style.widgets import CollapsingButton
 
-_DEMO = ModelGroup(
-    Endpoint(id=DEMO_ENDPOINT, title=DEMO_TITLE, base_url="", kind="demo"), (ModelInfo(DEMO_MODEL, "Demo"),)
-)
-"""The demo until its server has listed its model: that starts when somebody uses it."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRow(ResultRow):
@@ -43,11 +38,28 @@ class ModelRow(ResultRow):
 
 def model_rows(groups: Sequence[ModelGroup], typed: str, current: tuple[str, str]) -> list[ModelRow]:
     """Return the models whose id or title contains `typed`; `current` is (endpoint id, model id)."""
-    demo = () if any(group.endpoint.kind == "demo" for group in groups) else (_DEMO,)
-    rows = [row for group in (*groups, *demo) for row in _rows_of(group, typed.strip(), current)]
-    if all(group.endpoint.kind == "demo" for group in groups):
-        rows.insert(0, ModelRow(text=QCoreApplication.translate("ModelRows", "No model is connected yet.")))
-    return rows
+    servers = _without_demo(groups)
+    rows = [row for group in servers for row in _rows_of(group, typed.strip(), current)]
+    if not servers:
+        rows = [ModelRow(text=QCoreApplication.translate("ModelRows", "No model is connected yet."))]
+    return [*rows, *_demo_rows(typed.strip().casefold(), current)]
+
+
+def _without_demo(groups: Sequence[ModelGroup]) -> list[ModelGroup]:
+    return [group for group in groups if group.endpoint.kind != "demo"]
+
+
+def _demo_model() -> ModelInfo:
+    return ModelInfo(DEMO_MODEL, QCoreApplication.translate("ModelRows", "Demo"))
+
+
+def _demo_rows(wanted: str, current: tuple[str, str]) -> list[ModelRow]:
+    """Return the same rows before its server runs and while it does: that starts when somebody uses it."""
+    title, model = QCoreApplication.translate("ModelRows", "Demo (offline)"), _demo_model()
+    if wanted not in title.casefold() and wanted not in model.id:
+        return []
+    today = datetime.now().astimezone().date()
+    return [ModelRow(text=title, is_heading=True), _row_of(DEMO_ENDPOINT, model, current, today)]
 
 
 def _rows_of(group: ModelGroup, typed: str, current: tuple[str, str]) -> list[ModelRow]:
@@ -57,9 +69,7 @@ def _rows_of(group: ModelGroup, typed: str, current: tuple[str, str]) -> list[Mo
     ]
     today = datetime.now().astimezone().date()
     rows = [_row_of(group.endpoint.id, model, current, today) for model in models]
-    if group.endpoint.kind == "demo" and not rows:
-        return []
-    if typed and group.endpoint.kind != "demo" and all(model.id != typed for model in group.models):
+    if typed and all(model.id != typed for model in group.models):
         rows.append(_custom_row(group.endpoint.id, typed, current))
     if group.problem is not None:
         rows.insert(0, ModelRow(text=translate_sentence(group.problem), badge="problem"))
@@ -224,9 +234,9 @@ class ModelPicker(QToolButton):
 
     def _update_text(self) -> None:
         endpoint_id, model_id = self._current
-        groups = [group for group in (*self._groups, _DEMO) if group.endpoint.id == endpoint_id]
-        listed = (model for group in groups for model in group.models)
-        title = next((model.title or model.id for model in listed if model.id == model_id), model_id)
+        listed = [model for group in self._groups if group.endpoint.id == endpoint_id for model in group.models]
+        known = [_demo_model()] if endpoint_id == DEMO_ENDPOINT else listed
+        title = next((model.title or model.id for model in known if model.id == model_id), model_id)
         words = title or self.tr("Choose a model")
         self.setText(escape_mnemonics(truncate(words, MAX_NAME_LENGTH)))
         self.setAccessibleDescription(words)

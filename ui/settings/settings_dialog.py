@@ -57,8 +57,11 @@ class SettingsDialog(QDialog):
     preferences_changed = Signal(object)
     """Preferences."""
     about_requested = Signal()
+    restart_requested = Signal()
     audit_log_requested = Signal()
     """The page of decisions was selected."""
+
+    _can_restart = False
 
     def __init__(self, themes: ThemeSource, preferences: Preferences, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -79,6 +82,7 @@ class SettingsDialog(QDialog):
         self.local = LocalModelSettings(themes, self._create_form("local", ("idle_minutes", "context_tokens")))
         self.usage = UsageSettings(themes, self._create_form("usage"))
         self._problem = StatusLine(themes)
+        self._restart = button(self.tr("Restart now"), self.restart_requested.emit)
         self._pages_by_name: list[str] = []
         self._list = QListWidget()
         self._menu = ComboBox()
@@ -140,6 +144,11 @@ class SettingsDialog(QDialog):
         self._forms["chat"].show_field("start_with_computer", is_shown=is_offered)
         self._offer("chat", "start_with_computer", why_not)
 
+    def offer_restart(self, *, is_possible: bool) -> None:
+        """Offer to start the program again, where another language needs that."""
+        self._can_restart = is_possible
+        self._show_language_note()
+
     def offer_updates(self, *, why_not: Sentence | None) -> None:
         """Offer to look for new versions; where that is impossible, say why."""
         self._offer("network", "check_for_updates", why_not)
@@ -184,7 +193,9 @@ class SettingsDialog(QDialog):
         row = self._forms["appearance"].rows["language"]
         language = language_of(row.value)
         words = self.tr("Close Desktop Agent and start it again to see it in this language: {0}.")
-        row.show_note("" if language == language_in_use() else words.format(LANGUAGE_NAMES[language]))
+        is_other = language != language_in_use()
+        row.show_note(words.format(LANGUAGE_NAMES[language]) if is_other else "")
+        self._restart.setVisible(is_other and self._can_restart)
 
     def _change_preference(self, section: str, name: str, value: Any) -> None:
         old = getattr(self._preferences, section)
@@ -242,6 +253,7 @@ class SettingsDialog(QDialog):
         self._column.setContentsMargins(edge, edge, edge, SPACE_M if is_narrow else SPACE_L)
 
     def _build(self, themes: ThemeSource) -> None:
+        self._forms["appearance"].rows["language"].column.addWidget(self._restart, 0, Qt.AlignmentFlag.AlignLeading)
         self.setWindowTitle(self.tr("Settings"))
         self.setAccessibleName(self.tr("Settings"))
         self.resize((SIZE * (themes.zoom / 100)).boundedTo(self.screen().availableSize() * 0.9))

@@ -50,6 +50,7 @@ class SettingsPresenter(QObject):
     connect_requested = Signal()
     """The person wants another server; the dialog is hidden already."""
     about_requested = Signal()
+    restart_requested = Signal()
     opened = Signal(object)
     """The SettingsDialog."""
     dialog_created = Signal(object)
@@ -98,10 +99,12 @@ class SettingsPresenter(QObject):
         # Late: nothing of it is needed before the first paint.
         from ui.bridge.desktop.autostart import is_offered, why_impossible
         from ui.bridge.desktop.updates import update_source
+        from ui.bridge.single_instance import can_restart
         from ui.shell.desktop.tray import has_tray
 
         self._dialog.offer_tray(has_tray=has_tray())
         self._dialog.offer_autostart(is_offered=is_offered(), why_not=why_impossible())
+        self._dialog.offer_restart(is_possible=can_restart())
         self._dialog.offer_updates(why_not=update_source().why_not)
         self.opened.emit(self._dialog)
         self._refresh()
@@ -165,6 +168,7 @@ class SettingsPresenter(QObject):
         providers.connect_requested.connect(dialog.hide)
         providers.connect_requested.connect(self.connect_requested)
         dialog.about_requested.connect(self.about_requested)
+        dialog.restart_requested.connect(self.restart_requested)
         providers.local_requested.connect(lambda: dialog.show_page("local"))
         connect_local_models(dialog, self._servers.local)
         self._settings.changed.connect(dialog.set_preferences)

@@ -133,10 +133,12 @@ class StartupWindow(QObject):
         """Whether the person or the system has ended the program."""
         self.can_ask = True
         """Whether the person can still be asked about unsaved content."""
+        self.starts_again = False
+        """Whether the person wants the program to start again when it has ended."""
         self.start_requests: list[StartRequest] = []
         """What this start and later ones asked for, until something is there to do it."""
-        self.window.close_requested.connect(self.end)
-        app.aboutToQuit.connect(self.end_without_asking)
+        self.window.close_requested.connect(self._on_close_requested)
+        app.aboutToQuit.connect(self._on_about_to_quit)
 
     def show(self) -> None:
         """Show the window where it was at the last end, ready for input."""
@@ -160,8 +162,17 @@ class StartupWindow(QObject):
         self.is_ended = True
         self.ended.emit()
 
+    def _on_close_requested(self) -> None:
+        self.starts_again = self.window.starts_again
+        self.end()
+
     def end_without_asking(self) -> None:
         """End at the system's request: nobody may be there to answer."""
+        self.starts_again = False
+        self._on_about_to_quit()
+
+    def _on_about_to_quit(self) -> None:
+        # Also where the program ends by itself, to start again.
         self.can_ask = False
         self.end()
 

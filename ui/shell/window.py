@@ -160,6 +160,8 @@ class MainWindow(QMainWindow):
         self._has_content = False
         self._may_close = False
         self._is_quitting = False
+        self.starts_again = False
+        """Whether the program is to start again when it has ended."""
         self.stays_in_tray: Callable[[], bool] = lambda: False
         """Whether closing the window leaves the program in the tray."""
         self.has_other_windows: Callable[[], bool] = lambda: False
@@ -257,8 +259,9 @@ class MainWindow(QMainWindow):
         """Let the next close event through: the program ends."""
         self._may_close = True
 
-    def quit(self) -> None:
+    def quit(self, *, starts_again: bool = False) -> None:
         """Close the window to end the program, also where closing it would leave that in the tray."""
+        self.starts_again = starts_again
         if self.asks_before_closing:
             # The question belongs to the window.
             self.show()
@@ -272,6 +275,7 @@ class MainWindow(QMainWindow):
             event.accept()
             return
         event.ignore()
+        self.starts_again = self.starts_again and self._is_quitting
         app = QApplication.instance()
         is_logging_out = isinstance(app, QApplication) and app.isSavingSession()
         is_left = not self._is_quitting and not is_logging_out

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.api.command_line import parse_window_arguments
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 from ui.bridge import single_instance
 from ui.bridge.single_instance import SingleInstance, StartRequest
@@ -20,6 +21,7 @@ SILENT = """
 import sys
 import tempfile
 from pathlib import Path
+from desktop_agent.api.command_line import parse_window_arguments
 from desktop_agent.storage.file_lock import FileLock, Holder, lock_path
 holder = Holder.this_process("window", "desktop-agent-gone")
 print(FileLock(lock_path(Path(sys.argv[1]), "window")).acquire(holder), flush=True)
@@ -216,3 +218,23 @@ def test_where_nothing_can_be_locked_the_engine_says_so(qtbot, tmp_path, monkeyp
 def test_what_is_no_address_is_reached_by_nobody_and_removed_without_an_error(address):
     assert not single_instance._send(address, b"{}\n", wait=False)
     single_instance._remove_socket(address)
+
+
+def test_the_arguments_of_a_new_start_open_nothing_twice(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    picture = tmp_path / "a.png"
+    picture.touch()
+    words = ("--data-dir", "data", "--base-url", "http://127.0.0.1:1/v1", "--model=-m", "--background")
+    options = parse_window_arguments([*words, str(picture)])
+    again = parse_window_arguments(options.restart_arguments)
+    assert again == options._replace(data_dir=tmp_path / "data", targets=(), background=False)
+    assert parse_window_arguments(["--demo", "--quick-ask"]).restart_arguments == ["--demo"]
+
+
+def test_a_program_that_is_gone_offers_no_new_start(tmp_path, monkeypatch, capsys):
+    assert single_instance.can_restart()
+    monkeypatch.setattr(single_instance, "program_command", lambda: [str(tmp_path / "gone")])
+    assert not single_instance.can_restart()
+    monkeypatch.setenv("PYINSTALLER_RESET_ENVIRONMENT", "0")
+    single_instance.restart_program([])
+    assert capsys.readouterr().err == "Desktop Agent could not be started again: No such file or directory\n"

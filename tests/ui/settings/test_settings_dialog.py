@@ -446,5 +446,11 @@ def test_another_language_says_that_it_needs_a_new_start(qtbot):
     assert driver.changes[-1].appearance.language == "de"
     driver.dialog.set_preferences(driver.changes[-1])
     assert note in driver.words
+    restart = next(each for each in driver.dialog.findChildren(QPushButton) if each.text() == "Restart now")
+    assert not restart.isVisible()
+    driver.dialog.offer_restart(is_possible=True)
+    with qtbot.waitSignal(driver.dialog.restart_requested):
+        qtbot.mouseClick(restart, Qt.MouseButton.LeftButton)
     box.setCurrentIndex(box.findData("en"))
     assert note not in driver.words
+    assert not restart.isVisible()

@@ -120,6 +120,23 @@ def test_what_was_written_and_sent_before_it_was_closed_early_is_there_next_time
     assert in_loop(closed_early(connected=True)) == "Hello\n\nand then"
 
 
+def test_the_program_starts_again_where_that_was_asked_last(front):
+    front.window.quit(starts_again=True)
+    assert (front.is_ended, front.starts_again) == (True, True)
+    front.app.aboutToQuit.emit()
+    assert front.starts_again
+    # It was not ended, and is closed later.
+    front.cancel_end()
+    front.window.close()
+    assert (front.is_ended, front.starts_again) == (True, False)
+
+
+def test_the_system_ends_it_for_good(front):
+    front.window.quit(starts_again=True)
+    front.end_without_asking()
+    assert not front.starts_again
+
+
 def test_an_early_end_needs_nothing_more_where_nothing_was_written(front):
     front.show()
     assert not front.can_close
