@@ -4090,8 +4090,8 @@ Aufwärts zu: {1}</translation>
         <translation>Modelldatei ausführen…</translation>
     </message>
     <message>
-        <source>Keys are held by: {0}</source>
-        <translation>Schlüssel werden aufbewahrt in: {0}</translation>
+        <source>Keys are kept in your system&apos;s keyring ({0}).</source>
+        <translation>Schlüssel liegen im Schlüsselbund Ihres Systems ({0}).</translation>
     </message>
     <message>
         <source>A key can be held in memory until the program is closed.</source>
@@ -9884,8 +9884,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Schaffen Sie Platz, oder speichern Sie auf einem anderen Datenträger.</translation>
     </message>
     <message>
-        <source>Imported conversations: {added}. Here already: {present}. Left out: {skipped}.</source>
-        <translation>Importierte Unterhaltungen: {added}. Schon hier: {present}. Weggelassen: {skipped}.</translation>
+        <source>Here already: {present}.</source>
+        <translation>Schon hier: {present}.</translation>
+    </message>
+    <message>
+        <source>Imported conversations: {added}.</source>
+        <translation>Importierte Unterhaltungen: {added}.</translation>
     </message>
     <message>
         <source>It answers and has one model.</source>
@@ -9922,6 +9926,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Its name may hold bytes that are no text. Rename it, or choose another folder.</source>
         <translation>Sein Name enthält vielleicht Bytes, die kein Text sind. Benennen Sie ihn um, oder wählen Sie einen anderen Ordner.</translation>
+    </message>
+    <message>
+        <source>Left out: {skipped}.</source>
+        <translation>Weggelassen: {skipped}.</translation>
     </message>
     <message>
         <source>Less was restored than there was. Conversations: {conversations} of {expected}.</source>

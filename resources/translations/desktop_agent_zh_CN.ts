@@ -4090,8 +4090,8 @@ Go up to: {1}</source>
         <translation>运行模型文件…</translation>
     </message>
     <message>
-        <source>Keys are held by: {0}</source>
-        <translation>密钥保存于：{0}</translation>
+        <source>Keys are kept in your system&apos;s keyring ({0}).</source>
+        <translation>密钥保存在您系统的密钥环中（{0}）。</translation>
     </message>
     <message>
         <source>A key can be held in memory until the program is closed.</source>
@@ -9883,8 +9883,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>请释放一些空间，或保存到其他磁盘。</translation>
     </message>
     <message>
-        <source>Imported conversations: {added}. Here already: {present}. Left out: {skipped}.</source>
-        <translation>已导入的对话：{added}。原已存在：{present}。已省略：{skipped}。</translation>
+        <source>Here already: {present}.</source>
+        <translation>原已存在：{present}。</translation>
+    </message>
+    <message>
+        <source>Imported conversations: {added}.</source>
+        <translation>已导入的对话：{added}。</translation>
     </message>
     <message>
         <source>It answers and has one model.</source>
@@ -9921,6 +9925,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Its name may hold bytes that are no text. Rename it, or choose another folder.</source>
         <translation>其名称可能包含不是文本的字节。请将其重命名，或选择其他文件夹。</translation>
+    </message>
+    <message>
+        <source>Left out: {skipped}.</source>
+        <translation>已省略：{skipped}。</translation>
     </message>
     <message>
         <source>Less was restored than there was. Conversations: {conversations} of {expected}.</source>

@@ -213,6 +213,7 @@ def number_box(
     box.setPrefix(prefix)
     box.setSuffix(suffix)
     box.setSpecialValueText(zero_text)
+    box.setGroupSeparatorShown(True)
     # Emit the finished number, not each digit on the way to 300.
     box.setKeyboardTracking(False)
     SpinBoxFilter(box)

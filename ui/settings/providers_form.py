@@ -273,7 +273,8 @@ class ProviderSettings(QWidget):
 
     def show_keyring(self, name: str) -> None:
         """Show which keyring stores the keys."""
-        self._keyring_label.setText(self.tr("Keys are held by: {0}").format(name))
+        words = self.tr("Keys are kept in your system's keyring ({0}).")
+        self._keyring_label.setText(words.format(_KEYRINGS.get(name, name)))
 
     def show_no_keyring(self, why: str) -> None:
         """Say why no keyring can store keys."""
@@ -320,6 +321,16 @@ class ProviderSettings(QWidget):
         if changed.id in self._stored_keys and not changed.origins <= old.origins:
             self._invalidated_keys.add(changed.id)
         self.endpoint_edited.emit(changed)
+
+
+_KEYRINGS = {
+    "SecretService Keyring": "Secret Service",
+    "libsecret Keyring": "Secret Service",
+    "kwallet DBusKeyring": "KWallet",
+    "macOS Keyring": "Keychain",
+    "Windows WinVaultKeyring": "Credential Manager",
+}
+"""What people know a keyring by, under the name of its class in the library that asks it."""
 
 
 def _without_key(endpoint: Endpoint) -> Endpoint:

@@ -3,7 +3,7 @@
 from datetime import datetime, time
 from itertools import pairwise
 
-from PySide6.QtCore import QCoreApplication, QDate, QLocale, QTime
+from PySide6.QtCore import QCoreApplication, QLocale, QTime
 
 from desktop_agent.types.schedules import (
     LAST_DAY,
@@ -16,6 +16,7 @@ from desktop_agent.types.schedules import (
     Timing,
     Weekly,
 )
+from ui.style.text_display import write_date
 
 _EVERY_DAY = 7
 
@@ -41,8 +42,7 @@ def moment_words(wall: datetime) -> str:
     """Return a day and a time of the clock on the wall, with the year unless it is this one."""
     is_plain = wall.year == datetime.now().year  # noqa: DTZ005  the wall clock
     form = _tr("dddd, d MMMM") if is_plain else _tr("dddd, d MMMM yyyy")
-    day = QLocale().toString(QDate(wall.year, wall.month, wall.day), form)
-    return _tr("{0}, {1}").format(day, time_words(wall.time()))
+    return _tr("{0}, {1}").format(write_date(wall.date(), form), time_words(wall.time()))
 
 
 def time_words(at: time) -> str:

@@ -217,16 +217,16 @@ class ExchangePresenter(QObject):
 
     @Slot(ImportResult)
     def _show_imported(self, result: ImportResult) -> None:
-        words = "Imported conversations: {added}. Here already: {present}. Left out: {skipped}."
-        values = {
-            "added": str(len(result.added)),
-            "present": str(result.present),
-            "skipped": str(len(result.skipped)),
-        }
+        sentence = Sentence("Imported conversations: {added}.", {"added": str(len(result.added))})
+        if result.present:
+            sentence = join_remedy(sentence, Sentence("Here already: {present}.", {"present": str(result.present)}))
+        if result.skipped:
+            left_out = Sentence("Left out: {skipped}.", {"skipped": str(len(result.skipped))})
+            sentence = join_remedy(sentence, left_out)
         lines = self._report(result)
         buttons = (BannerButton(self.tr("Details…"), lambda: self._show_report(lines), True),) if lines else ()
         level = "notice" if lines else "remark"
-        self._banners.show_banner(Banner("imported", Sentence(words, values), level=level, buttons=buttons))
+        self._banners.show_banner(Banner("imported", sentence, level=level, buttons=buttons))
 
     def _report(self, result: ImportResult) -> list[str]:
         """Return a line for each conversation that was left out, and for each kind of thing not understood."""

@@ -221,7 +221,24 @@ def format_day(day: date, today: date) -> str:
     form = (
         QCoreApplication.translate("dates", "d MMM") if is_plain else QCoreApplication.translate("dates", "d MMM yyyy")
     )
-    return QLocale().toString(QDate(day.year, day.month, day.day), form)
+    return write_date(day, form)
+
+
+_MONTH_FIRST = {
+    "d MMM": "MMM d",
+    "d MMM yyyy": "MMM d, yyyy",
+    "dddd, d MMMM": "dddd, MMMM d",
+    "dddd, d MMMM yyyy": "dddd, MMMM d, yyyy",
+}
+"""The English forms of a date as they are written in the United States."""
+
+
+def write_date(day: date, form: str) -> str:
+    """Write a day in a form of the language, in the order of the system's region."""
+    locale = QLocale()
+    if locale.dateFormat(QLocale.FormatType.ShortFormat).startswith("M"):
+        form = _MONTH_FIRST.get(form, form)
+    return locale.toString(QDate(day.year, day.month, day.day), form)
 
 
 def _day(then: datetime, today: datetime) -> str:

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QLocale, QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -142,6 +142,17 @@ def test_a_finer_number_stays_until_it_is_edited(qtbot):
     assert control.read() is None
     control.show(None)
     assert control.widget.text() == "No limit"
+
+
+def test_a_number_is_grouped_as_in_the_locale_and_typed_as_one_likes(qtbot):
+    box = number_box(0, 99_999, suffix=" tokens").widget
+    box.setLocale(QLocale("en_US"))
+    qtbot.addWidget(box)
+    for typed, value, shown in (("16384", 16384, "16,384 tokens"), ("2,048", 2048, "2,048 tokens")):
+        box.selectAll()
+        qtbot.keyClicks(box, typed)
+        qtbot.keyClick(box, Qt.Key.Key_Return)
+        assert (box.value(), box.text()) == (value, shown)
 
 
 def test_a_warning_is_said_with_the_field(qtbot):

@@ -220,9 +220,9 @@ def test_a_preference_without_a_control_is_an_error():
 
 def test_servers_say_where_their_keys_are(driver):
     driver.dialog.show_page("providers")
-    driver.dialog.providers.show_keyring("Secret Service")
+    driver.dialog.providers.show_keyring("SecretService Keyring")
     driver.dialog.providers.show_keys(["openai"])
-    assert "Keys are held by: Secret Service" in driver.words
+    assert "Keys are kept in your system's keyring (Secret Service)." in driver.words
     assert [words for words in driver.words if words in {"Key held", "No key"}] == ["No key", "Key held"]
     assert driver.part(QPushButton, "Remove key of Ollama").isHidden()
 

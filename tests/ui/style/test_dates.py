@@ -59,3 +59,18 @@ def test_a_moment_is_named_with_its_day_and_its_time(ago, words):
 )
 def test_under_a_heading_a_date_says_what_that_leaves_open(ago, words):
     assert date_in_group(NOON - ago, NOON).removesuffix(":00") == words
+
+
+@pytest.mark.parametrize(
+    ("locale", "words"),
+    [
+        ("en_US", ("Apr 20", "Apr 15, 2025", "May 20 2:05 PM")),
+        ("en_GB", ("20 Apr", "15 Apr 2025", "20 May 14:05")),
+    ],
+)
+def test_a_date_is_written_as_in_the_region_of_its_times(locale, words):
+    QLocale.setDefault(QLocale(locale))
+    later = NOON + timedelta(hours=2, minutes=5)
+    written = [relative_date(NOON - timedelta(days=days), NOON) for days in (30, 400)]
+    said = exact_date(later, NOON).replace("\u202f", " ")
+    assert (*written, said) == words
