@@ -134,7 +134,7 @@ class AppController:
             self.window,
             lambda: None if self.library.current is None else self.library.current.id,
         )
-        self.mcp_servers = McpServerSettings(engine, clock, self._tasks, self._open_folder, app)
+        self.mcp_servers = McpServerSettings(engine, clock, self._tasks, self._current_workspace, app)
         self._settings_presenter.set_mcp_servers(self.mcp_servers)
         self._settings_presenter.set_storage(disk, self.library.found)
         pages, self._organising = self._settings_presenter, self._organise(themes)
@@ -342,8 +342,8 @@ class AppController:
         return OpenConversation(session, self._clock, self.library)
 
     def _connect(self) -> None:
-        self.library.trash.purged.connect(self._disk.find_deleted)
-        self.window.page.branches.deletion.deleted.connect(self._disk.find_deleted_message)
+        self.library.trash.purged.connect(self._disk.backups.find_deleted_conversations)
+        self.window.page.branches.deletion.deleted.connect(self._disk.backups.find_deleted_message)
         self._settings.changed.connect(self._on_preferences)
         self._settings_presenter.connect_requested.connect(self.window.show_welcome)
         self._settings_presenter.restart_requested.connect(lambda: self.window.quit(starts_again=True))
@@ -377,7 +377,7 @@ class AppController:
     def _show_usage(self) -> None:
         self._settings_presenter.show("usage")
 
-    def _open_folder(self) -> str | None:
+    def _current_workspace(self) -> str | None:
         return None if self.library.current is None else self.library.current.workspace
 
     def _on_problem(self, error: AgentError) -> None:

@@ -146,6 +146,13 @@ class RestoreListeners:
     on_saved_calls: Callable[[Sequence[CheckpointedCall]], None] = lambda _saved: None
 
 
+OnProgress = Callable[[int, int], None]
+"""How many calls of how many are done."""
+
+
+def _ignore_progress(_done: int, _total: int) -> None: ...
+
+
 _ConsentByFile = Mapping[str, list[FileState | tuple[int, ...]]]
 _Consent = bool | _ConsentByFile
 
@@ -275,9 +282,7 @@ class Checkpoints:
         """
         async with self._lock, self._cleanup_lock:
             chosen = self._find((checkpoint_id,), checkpoints := await self._all())
-            return _merge_results(
-                await self._restore_all(_open_checkpoints(chosen[0], checkpoints), even_if_changed, _no_progress)
-            )
+            return _merge_results(await self._restore_all(_open_checkpoints(chosen[0], checkpoints), even_if_changed))
 
     async def restore_since(self, message_id: str, *, even_if_changed: bool = False) -> tuple[RestoreReport, ...]:
         """Restore, newest first, what the calls of this message and of all after it changed; as `restore`.
@@ -285,18 +290,18 @@ class Checkpoints:
         What was restored before is left out.
         """
         async with self._lock, self._cleanup_lock:
-            return await self._restore_all(self._since(message_id, await self._all()), even_if_changed, _no_progress)
+            return await self._restore_all(self._since(message_id, await self._all()), even_if_changed)
 
     async def restore_forecast(
         self,
         forecast: RestorePlan,
         replacing: Collection[FileRestorePlan] = (),
-        on_progress: Callable[[int, int], None] = lambda _done, _all: None,
+        on_progress: OnProgress = _ignore_progress,
     ) -> tuple[RestoreReport, ...]:
         """Restore the checkpoints of a forecast, newest first, as `restore`; what was restored meanwhile is left out.
 
         Each file is checked again. Those in `replacing` are restored although they were changed since, if they are
-        still as forecast. `on_progress` receives how many calls of how many are done.
+        still as forecast.
         """
         async with self._lock, self._cleanup_lock:
             known = self._find(forecast.checkpoint_ids, await self._all())
@@ -334,7 +339,7 @@ class Checkpoints:
         self,
         checkpoints: Sequence[Checkpoint],
         consent: _Consent,
-        on_progress: Callable[[int, int], None],
+        on_progress: OnProgress = _ignore_progress,
     ) -> tuple[RestoreReport, ...]:
         done: list[RestoreReport] = []
         note_id = new_id()
@@ -388,10 +393,6 @@ class Checkpoints:
 def _expected_state(file: FileRestorePlan) -> FileState | tuple[int, ...]:
     """Return the state that the file must still have; unreadable states all look alike."""
     return file.current_state if file.can_be_saved or file.stamp is None else file.stamp
-
-
-def _no_progress(_done: int, _all: int) -> None:
-    """Ignore progress."""
 
 
 def _extend_consent(consent: _ConsentByFile, restored: RestoreReport) -> None:

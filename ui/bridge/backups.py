@@ -1,7 +1,7 @@
 """Backups for the screens: written by hand and by the program itself, restored; and copies made before an upgrade."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -36,7 +36,6 @@ from desktop_agent.storage.files import delete_with_logs, find_set_aside
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed, join_remedy
 from ui.bridge.event_loop import BackgroundTasks
-from ui.bridge.single_instance import start_program
 
 __all__ = ["Backup", "Backups", "MigrationCopy", "StoredCounts"]
 
@@ -49,10 +48,12 @@ _INTERVALS = {"daily": timedelta(days=1), "weekly": timedelta(days=7)}
 
 _AFTER_AUTOMATIC = Sentence("An automatic backup is being written. This begins by itself when it is done.")
 _AFTER_OTHER = Sentence("Something else is being done with backups. This begins by itself when it is done.")
+Work = Callable[[], Awaitable[tuple[Sentence, bool]]]
+"""Returns how it ended, and whether it went well."""
 
 
 class Backups(QObject):
-    """One thing at a time: a backup, a restore, a compaction. `done` says how it ended."""
+    """Backs up, restores and compacts, one thing at a time. `done` says how each ended."""
 
     changed = Signal(list)
     """The backups in the folder that was chosen, the newest first."""
@@ -67,18 +68,19 @@ class Backups(QObject):
     noticed = Signal(object)
     """A Sentence about an automatic backup that could not be written; once until one could."""
     deleted_but_kept = Signal(list, list, list)
-    """The Paths of backups and copies that still have what was deleted for good, and of damaged files that may have it:
-    what these hold nobody can say; and of folders that had backups and are not there now.
+    """Three lists of Paths: backups and copies that still have what was deleted for good, damaged files that may have
+    it, and missing folders that had backups.
     """
 
     def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engine = engine
         self._tasks = tasks
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._is_automatic = False
-        """Whether it is the turn of the automatic backup."""
-        self._works: set[asyncio.Task[None]] = set()
+        """Whether the automatic backup has the lock."""
+        self._running: set[asyncio.Task[None]] = set()
+        """What is being done, and what waits for its turn."""
         self._has_failed = False
 
     @property
@@ -107,9 +109,9 @@ class Backups(QObject):
 
     def open_copy(self, copy: Path, folder: Path) -> None:
         """Make a new data folder of a copy that was made before an upgrade."""
-        work = open_migration_copy
         self._start(
-            Sentence("Restoring…"), lambda: self._report_restored(work(copy, self._engine.folder, folder), folder)
+            Sentence("Restoring…"),
+            lambda: self._report_restored(open_migration_copy(copy, self._engine.folder, folder), folder),
         )
 
     def delete(self, *paths: Path) -> None:
@@ -122,12 +124,8 @@ class Backups(QObject):
 
     def cancel(self) -> None:
         """Cancel what is being done, and what waits; nothing half done stays. An automatic backup goes on."""
-        for work in self._works:
-            work.cancel()
-
-    def open_program(self, folder: Path) -> None:
-        """Start the program once more, with this data folder."""
-        start_program(folder)
+        for task in self._running:
+            task.cancel()
 
     async def note_program(self, version: str) -> None:
         """Note which version has the database open; copies of it name that one."""
@@ -137,10 +135,10 @@ class Backups(QObject):
         """Write the automatic backup if it is time for one, and delete those that are too many."""
         preferences = self._engine.preferences.storage
         interval = _INTERVALS.get(preferences.backups)
-        if interval is None or self._engine.store.read_only is not None or self._turn.locked():
+        if interval is None or self._engine.store.read_only is not None or self._lock.locked():
             return
         try:
-            async with self._turn:
+            async with self._lock:
                 self._is_automatic = True
                 await remove_unfinished_backups(self.folder)
                 if not await is_backup_due(self._engine.folder, self.folder, interval):
@@ -158,19 +156,19 @@ class Backups(QObject):
         finally:
             self._is_automatic = False
 
-    async def find_with(self, conversation_ids: Collection[str]) -> None:
-        """Find what has these conversations still; `deleted_but_kept` names it, if there is anything."""
-        await self._offer(lambda paths: find_with_conversations(paths, conversation_ids))
+    def find_deleted_conversations(self, conversation_ids: list[str]) -> None:
+        """Find what still has these conversations; `deleted_but_kept` names it, if there is anything."""
+        self._tasks.start(self._find_deleted(lambda paths: find_with_conversations(paths, conversation_ids)))
 
-    async def find_with_message(self, conversation_id: str, message_id: str) -> None:
-        """Find what has this message still; `deleted_but_kept` names it, if there is anything."""
-        await self._offer(lambda paths: find_with_message(paths, conversation_id, message_id))
+    def find_deleted_message(self, conversation_id: str, message_id: str) -> None:
+        """Find what still has this message; `deleted_but_kept` names it, if there is anything."""
+        self._tasks.start(self._find_deleted(lambda paths: find_with_message(paths, conversation_id, message_id)))
 
     def forget_folders(self, folders: Sequence[Path]) -> None:
-        """Name these folders, which are not there, no more."""
+        """Name these missing folders no more."""
         self._tasks.start(forget_backup_folders(self._engine.folder, folders))
 
-    async def _offer(self, find: Callable[[Sequence[Path]], Awaitable[Sequence[Path]]]) -> None:
+    async def _find_deleted(self, find: Callable[[Sequence[Path]], Awaitable[Sequence[Path]]]) -> None:
         folders, gone = await find_backup_folders(self._engine.folder)
         found = await find([*await self._all_backups(folders), *await self._all_copies()])
         damaged = await asyncio.to_thread(find_set_aside, self._engine.folder / DATABASE_NAME, _DAMAGED)
@@ -192,12 +190,12 @@ class Backups(QObject):
         self.changed.emit([*await list_backups(self.folder)])
         self.copies_changed.emit([*await list_migration_copies(self._engine.folder)])
 
-    def _start(self, begun: Sentence, work: Callable[[], Awaitable[tuple[Sentence, bool]]]) -> None:
-        self._tasks.start(self._do(begun, work))
+    def _start(self, begun: Sentence, work: Work) -> None:
+        self._tasks.start(self._run_cancellable(begun, work))
 
-    async def _do(self, begun: Sentence, work: Callable[[], Awaitable[tuple[Sentence, bool]]]) -> None:
-        task = asyncio.ensure_future(self._do_in_turn(begun, work))
-        self._works.add(task)
+    async def _run_cancellable(self, begun: Sentence, work: Work) -> None:
+        task = asyncio.ensure_future(self._run_in_turn(begun, work))
+        self._running.add(task)
         try:
             await asyncio.wait((task,))
             task.result()
@@ -209,13 +207,13 @@ class Backups(QObject):
                 raise
             self.done.emit(Sentence("Cancelled. Everything is as it was."), False)
         finally:
-            self._works.discard(task)
+            self._running.discard(task)
         await self._refresh()
 
-    async def _do_in_turn(self, begun: Sentence, work: Callable[[], Awaitable[tuple[Sentence, bool]]]) -> None:
-        if self._turn.locked():
+    async def _run_in_turn(self, begun: Sentence, work: Work) -> None:
+        if self._lock.locked():
             self.begun.emit(_AFTER_AUTOMATIC if self._is_automatic else _AFTER_OTHER)
-        async with self._turn:
+        async with self._lock:
             self.begun.emit(begun)
             try:
                 result = await work()

@@ -349,8 +349,7 @@ class ModelServers(QObject):
         try:
             is_elsewhere = await self.saved.edit(changed)
         except AgentError as error:
-            both = error.whole
-            self.state_changed.emit(changed.id, "error", both)
+            self.state_changed.emit(changed.id, "error", error.whole)
             return
         self.endpoints_changed.emit()
         if not is_elsewhere:

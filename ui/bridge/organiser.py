@@ -1,7 +1,7 @@
 """Where conversations are, for the screens: folders, pins, the archive, tags, copies, and the trash for several."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Unpack
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Unpack
 
 from PySide6.QtCore import QObject, Signal
 
@@ -42,24 +42,26 @@ class Organiser(QObject):
         sentence = (
             Sentence("Pinned conversations: {count}.") if pinned else Sentence("Unpinned conversations: {count}.")
         )
-        self._start(self._change(ids, sentence, pinned=pinned))
+        self._tasks.start(self._change(ids, sentence, pinned=pinned))
 
     def archive(self, ids: Sequence[str], *, archived: bool) -> None:
         """Put conversations into the archive, or bring them back to where they were."""
         into, back = Sentence("Archived conversations: {count}."), Sentence("Brought back conversations: {count}.")
-        self._start(self._change(ids, into if archived else back, archived=archived))
+        self._tasks.start(self._change(ids, into if archived else back, archived=archived))
 
     def move(self, ids: Sequence[str], folder: str | None) -> None:
         """Move conversations into a folder, or to the top."""
-        self._start(self._change(ids, Sentence("Moved conversations: {count}."), folder=folder))
+        self._tasks.start(self._change(ids, Sentence("Moved conversations: {count}."), folder=folder))
 
     def tag(self, ids: Sequence[str], added: Sequence[str], removed: Sequence[str]) -> None:
         """Give these tags to conversations, and take those away."""
-        self._start(self._change(ids, Sentence("Tagged conversations: {count}."), add_tags=added, remove_tags=removed))
+        self._tasks.start(
+            self._change(ids, Sentence("Tagged conversations: {count}."), add_tags=added, remove_tags=removed)
+        )
 
     def trash(self, ids: Sequence[str]) -> None:
         """Put conversations into the trash; running ones are stopped."""
-        self._start(self._trash(ids))
+        self._tasks.start(self._trash(ids))
 
     def duplicate(self, conversation_id: str, title: Callable[[str], str]) -> None:
         """Make a copy with all branches, and show it. `title` makes its title of that of the original."""
@@ -71,36 +73,33 @@ class Organiser(QObject):
 
     def create_folder(self, name: str, colour: FolderColour, parent: str | None, ids: Sequence[str] = ()) -> None:
         """Create a folder, and move conversations into it."""
-        self._start(self._create_folder(name, colour, parent, ids))
+        self._tasks.start(self._create_folder(name, colour, parent, ids))
 
     def rename_folder(self, folder: str, name: str, colour: FolderColour) -> None:
         """Give a folder another name and another colour."""
-        self._start(self._refreshed(self._store.folders.rename(folder, name, colour)))
+        self._tasks.start(self._refreshed(self._store.folders.rename(folder, name, colour)))
 
     def move_folder(self, folder: str, parent: str | None) -> None:
         """Move a folder into another one, or to the top."""
-        self._start(self._move_folder(folder, parent))
+        self._tasks.start(self._move_folder(folder, parent))
 
     def delete_folder(self, folder: str) -> None:
         """Delete a folder; what is in it moves up."""
-        self._start(self._refreshed(self._store.folders.delete(folder)))
+        self._tasks.start(self._refreshed(self._store.folders.delete(folder)))
 
     def read_folders(self, moved: Folder | Sequence[str]) -> None:
         """Read every folder, to move one or conversations; `folders_read` answers."""
-        self._start(self._read_folders(moved))
+        self._tasks.start(self._read_folders(moved))
 
     def read_tags(self, ids: Sequence[str]) -> None:
         """Read every tag and those of some conversations; `tags_read` answers."""
-        self._start(self._read_tags(ids))
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        self._tasks.start(work)
+        self._tasks.start(self._read_tags(ids))
 
     async def _change(self, ids: Sequence[str], sentence: Sentence, **changes: Unpack[PlacementChanges]) -> None:
         before = await self._store.placements.change(ids, **changes)
         self._library.refresh()
         if before:
-            self.done.emit(_counted(sentence, len(before)), lambda: self._start(self._put_back(before)))
+            self.done.emit(_counted(sentence, len(before)), lambda: self._tasks.start(self._put_back(before)))
 
     async def _put_back(self, placements: Sequence[Placement]) -> None:
         await self._refreshed(self._store.placements.put_back(placements))
@@ -117,7 +116,7 @@ class Organiser(QObject):
         self._library.trash.list()
         if deleted:
             sentence = _counted(Sentence("Conversations put into the trash: {count}."), len(deleted))
-            self.done.emit(sentence, lambda: self._start(self._restore(deleted)))
+            self.done.emit(sentence, lambda: self._tasks.start(self._restore(deleted)))
         if error is not None:
             raise error
 
@@ -140,7 +139,7 @@ class Organiser(QObject):
                 self._library.open(made_id)
             self._library.refresh()
 
-        self._start(work())
+        self._tasks.start(work())
 
     async def _create_folder(self, name: str, colour: FolderColour, parent: str | None, ids: Sequence[str]) -> None:
         folder: Folder = await self._store.folders.create(name, colour, parent)
@@ -172,7 +171,7 @@ class Organiser(QObject):
 
     def _place_new(self) -> None:
         if self._new is not None:
-            self._start(self._move_new(*self._new))
+            self._tasks.start(self._move_new(*self._new))
 
     async def _move_new(self, conversation_id: str, folder: str) -> None:
         if (conversation_id, folder) == self._new and await self._store.placements.of([conversation_id]):

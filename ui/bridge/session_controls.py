@@ -113,9 +113,13 @@ class CheckpointUndo:
         return await self._checkpoints.difference(file, replaced=replaced)
 
     async def undo(
-        self, forecast: RestorePlan, replacing: Collection[FileRestorePlan], on_progress: Callable[[int, int], None]
+        self,
+        forecast: RestorePlan,
+        replacing: Collection[FileRestorePlan] = (),
+        on_progress: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> UndoResult:
-        """Undo or redo. Files in `replacing` are restored although they were changed since.
+        """Undo or redo. Files in `replacing` are restored although they were changed since. `on_progress` gets how many
+        calls of how many are done.
 
         Raises WrongUse while the agent works.
         """

@@ -32,7 +32,7 @@ class DiskMonitor(QObject):
     trouble_changed = Signal(object)
     """A StorageFailed, or None when the disk takes everything again."""
     recovered = Signal()
-    """Emitted with None: the list may be from another file now."""
+    """The disk takes everything again. The file may be another one by now, so what was read of it is outdated."""
     noticed = Signal(object)
     checking = Signal()
     """A check that somebody asked for has begun."""
@@ -47,7 +47,7 @@ class DiskMonitor(QObject):
         self.backups = Backups(engine, tasks, self)
         self.backups.noticed.connect(self.noticed)
         self._is_closed = False
-        """The engine closes after the window, and tells of the disk until then."""
+        """The engine closes after the window, and reports troubles of the disk until then."""
         self._store.on_notice(self._on_notice)
         self._store.disk.on_change(self._on_change)
         self._idle = QTimer(self, singleShot=True, interval=IDLE_MS)
@@ -75,16 +75,8 @@ class DiskMonitor(QObject):
         """Return when a check last found no fault."""
         return await asyncio.to_thread(self._store.integrity_checker.last)
 
-    def find_deleted(self, conversation_ids: list[str]) -> None:
-        """Look for backups that still have what was deleted for good; `backups` names them."""
-        self._tasks.start(self.backups.find_with(conversation_ids))
-
-    def find_deleted_message(self, conversation_id: str, message_id: str) -> None:
-        """Look for backups that still have a message that was deleted for good; `backups` names them."""
-        self._tasks.start(self.backups.find_with_message(conversation_id, message_id))
-
     def close(self) -> None:
-        """Begin no more checks, and tell nothing more."""
+        """Begin no more checks, and emit nothing more."""
         self._is_closed = True
         self._idle.stop()
 

@@ -1,8 +1,7 @@
 """What the person does with a message: edit it, ask anew, branch from it, show a version; what became of files."""
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QWidget
@@ -90,7 +89,7 @@ class BranchesPresenter(QObject):
         """Ask anew for the answer that this message is part of."""
         conversation = self._conversation
         if conversation is not None and not conversation.history.has_turn(message_id):
-            self._start(self._regenerate_long(conversation, message_id))
+            self._tasks.start(self._regenerate_long(conversation, message_id))
         elif conversation is not None and self._run(lambda: conversation.branches.regenerate(message_id)):
             self._transcript.scroller.scroll_to_end()
 
@@ -130,7 +129,7 @@ class BranchesPresenter(QObject):
     def show_version(self, message_id: str) -> None:
         """Show the version that begins with this message, or goes on with it."""
         if self._conversation is not None:
-            self._start(self._show_version(self._conversation, message_id))
+            self._tasks.start(self._show_version(self._conversation, message_id))
 
     async def _show_version(self, conversation: OpenConversation, message_id: str) -> None:
         versions = conversation.branches.versions
@@ -162,9 +161,6 @@ class BranchesPresenter(QObject):
             self._banners.show_error(error, "" if self._conversation is None else self._conversation.id)
             return False
         return True
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        self._tasks.start(work)
 
     def _on_changed(self) -> None:
         self._banners.remove(_EFFECTS_KEY)

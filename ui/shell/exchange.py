@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QDir, QObject, QStandardPaths, Qt, Slot
 from PySide6.QtGui import QGuiApplication
@@ -20,9 +19,6 @@ from ui.shell.banners import Banner, BannerArea, BannerButton
 from ui.style.text import labelled, show_hidden, translate_sentence
 from ui.style.theme import ThemeSource
 from ui.style.widgets import QuestionBox
-
-if TYPE_CHECKING:
-    pass
 
 _KEY = "exchange"
 _MAX_LINES = 200

@@ -64,7 +64,7 @@ class SettingsPresenter(QObject):
         rules: PermissionRules,
         tasks: BackgroundTasks,
         window: QWidget,
-        open_conversation: Callable[[], str | None] = lambda: None,
+        current_conversation_id: Callable[[], str | None],
     ) -> None:
         super().__init__(window)
         self._themes = themes
@@ -73,7 +73,7 @@ class SettingsPresenter(QObject):
         self._rules = rules
         self._tasks = tasks
         self._window = window
-        self._open_conversation = open_conversation
+        self._current_conversation_id = current_conversation_id
         self._rules_presenter: RulesPresenter | None = None
         self._agent_presenter: AgentSettingsPresenter | None = None
         self._mcp_servers: McpServerSettings | None = None
@@ -174,9 +174,9 @@ class SettingsPresenter(QObject):
         self._settings.changed.connect(dialog.set_preferences)
         self._servers.state_changed.connect(self._on_state)
         self._servers.endpoints_changed.connect(lambda: self._tasks.start(self._show_keys()))
-        self._rules_presenter = RulesPresenter(dialog, self._rules, self._tasks, self._open_conversation)
+        self._rules_presenter = RulesPresenter(dialog, self._rules, self._tasks, self._current_conversation_id)
         self._agent_presenter = AgentSettingsPresenter(
-            dialog, self._settings.tools, self._servers, self._open_conversation
+            dialog, self._settings.tools, self._servers, self._current_conversation_id
         )
         if self._mcp_servers is not None:
             self._mcp_presenter = McpServersPresenter(dialog.mcp_servers, self._mcp_servers)

@@ -16,6 +16,7 @@ from ui.bridge.mcp.servers import McpServerSettings
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.permissions import PermissionRules
 from ui.bridge.settings import AvailableTools
+from ui.bridge.single_instance import start_program
 from ui.bridge.storage import DiskMonitor
 from ui.settings.mcp_servers.import_panel import ImportPanel
 from ui.settings.mcp_servers.mcp_servers_form import McpServersForm
@@ -26,20 +27,20 @@ from ui.style.text import show_hidden, translate_sentence
 
 
 class RulesPresenter(QObject):
-    """Shows the rules and the audit log. `open_conversation` returns the conversation for a dry run."""
+    """Shows the rules and the audit log. A dry run is of a call in the current conversation."""
 
     def __init__(
         self,
         dialog: SettingsDialog,
         rules: PermissionRules,
         tasks: BackgroundTasks,
-        open_conversation: Callable[[], str | None],
+        current_conversation_id: Callable[[], str | None],
     ) -> None:
         super().__init__(dialog)
         self._dialog = dialog
         self._rules = rules
         self._saver = FileSaver(tasks, self)
-        self._open_conversation = open_conversation
+        self._current_conversation_id = current_conversation_id
         dialog.rules.revoke_requested.connect(rules.revoke)
         dialog.rules.dry_run.requested.connect(self._dry_run)
         dialog.audit_log_requested.connect(rules.read_newest)
@@ -53,7 +54,7 @@ class RulesPresenter(QObject):
     def refresh(self) -> None:
         """Show the current rules, and the tools of the open conversation."""
         self._dialog.rules.show_rules(self._rules.all())
-        conversation = self._open_conversation()
+        conversation = self._current_conversation_id()
         if conversation is None:
             self._dialog.rules.dry_run.show_tools(())
         else:
@@ -68,7 +69,7 @@ class RulesPresenter(QObject):
         self._dialog.decisions.show_entries(entries, is_all=is_all)
 
     def _dry_run(self, tool: str, arguments: JsonObject) -> None:
-        conversation = self._open_conversation()
+        conversation = self._current_conversation_id()
         if conversation is not None:
             self._rules.dry_run(conversation, tool, arguments)
 
@@ -84,19 +85,19 @@ class AgentSettingsPresenter(QObject):
         dialog: SettingsDialog,
         tools: AvailableTools,
         servers: ModelServers,
-        open_conversation: Callable[[], str | None],
+        current_conversation_id: Callable[[], str | None],
     ) -> None:
         super().__init__(dialog)
         self._tools = tools
         self._servers = servers
-        self._open_conversation = open_conversation
+        self._current_conversation_id = current_conversation_id
         tools.found.connect(dialog.modes.show_tools)
         tools.found.connect(dialog.specialists.show_tools)
         servers.models_changed.connect(dialog.specialists.show_models)
 
     def refresh(self) -> None:
         """Find tools and models again."""
-        self._tools.find(self._open_conversation())
+        self._tools.find(self._current_conversation_id())
         self._servers.refresh_models()
 
 
@@ -123,7 +124,7 @@ class McpServersPresenter(QObject):
         servers.state_changed.connect(self._show_state)
         servers.tested.connect(self._show_tested)
         servers.log_lines_added.connect(self._show_lines)
-        servers.held_names.connect(form.set_stored_secrets)
+        servers.secrets_found.connect(form.set_stored_secrets)
         servers.saved.connect(form.show_saved)
         servers.failed.connect(form.show_error)
         servers.sign_in_ended.connect(self._end_sign_in)
@@ -221,7 +222,7 @@ class StoragePresenter(QObject):
         page.copy_deleted.connect(backups.delete)
         page.compact_requested.connect(backups.compact)
         page.cancel_requested.connect(backups.cancel)
-        page.program_requested.connect(backups.open_program)
+        page.program_requested.connect(start_program)
         disk.checking.connect(page.show_checking)
         disk.checked.connect(self._show_checked)
         backups.changed.connect(page.show_backups)

@@ -29,9 +29,9 @@ _MAX_NAMED_FILES = 3
 _MAX_TEXT_LENGTH = 60
 
 
-def result_sentence(result: UndoResult, *, redo: bool) -> Sentence:
+def result_sentence(result: UndoResult, *, is_redo: bool) -> Sentence:
     """Return the result as a sentence."""
-    if redo:
+    if is_redo:
         if result.files:
             return Sentence("Redone: {files}.", {"files": _file_names(result.files)})
         if result.not_undone:
@@ -48,11 +48,11 @@ def result_sentence(result: UndoResult, *, redo: bool) -> Sentence:
     return Sentence("Nothing was left to undo: the files are already as they were before.")
 
 
-def not_undone_sentence(result: UndoResult, *, redo: bool) -> Sentence | None:
+def not_undone_sentence(result: UndoResult, *, is_redo: bool) -> Sentence | None:
     """Say that not all was undone; the transcript and the dialog say what and why."""
     if not result.not_undone:
         return None
-    return Sentence("Not all of it was redone.") if redo else Sentence("Not all of it was undone.")
+    return Sentence("Not all of it was redone.") if is_redo else Sentence("Not all of it was undone.")
 
 
 def _file_names(paths: Sequence[str]) -> str:
@@ -173,7 +173,7 @@ class UndoPresenter(QObject):
         if asks or conversation.working or not is_plain or has_nothing:
             self._open(request, forecast)
         else:
-            result = await conversation.checkpoints.undo(forecast, (), _ignore_progress)
+            result = await conversation.checkpoints.undo(forecast)
             if conversation is self._conversation:
                 self._show_result(request, result)
 
@@ -182,7 +182,7 @@ class UndoPresenter(QObject):
         if conversation is None:
             return
         self._current_request, self._forecast = request, forecast
-        self._dialog.show_forecast(self._heading(request), forecast, redo=request.is_redo)
+        self._dialog.show_forecast(self._heading(request), forecast, is_redo=request.is_redo)
         self._dialog.set_working(conversation.working)
         self._dialog.open()
 
@@ -239,7 +239,7 @@ class UndoPresenter(QObject):
         forecast = await conversation.checkpoints.forecast(request)
         if self._created_dialog is not None and (conversation, request) == (self._conversation, self._current_request):
             self._forecast = forecast
-            self._created_dialog.show_forecast(self._heading(request), forecast, redo=request.is_redo)
+            self._created_dialog.show_forecast(self._heading(request), forecast, is_redo=request.is_redo)
 
     def _show_difference(self, file: FileRestorePlan, replaced: bool) -> None:  # noqa: FBT001  # a slot
         if self._conversation is not None:
@@ -268,14 +268,14 @@ class UndoPresenter(QObject):
 
     def _show_result(self, request: UndoRequest, result: UndoResult) -> None:
         """Show in a banner what the transcript does not: that has what the model is told, and mostly a redo."""
-        redo, item = request.is_redo, _item(self._conversation, request)
+        item = _item(self._conversation, request)
         is_following = self._transcript.row_viewport.rows.following
         level = "notice" if result.not_undone else "remark"
         buttons: list[BannerButton] = []
         is_of_several = isinstance(item, NoticeItem | UserItem)
         can_turn_back = is_of_several and bool(result.checkpoint_ids)
-        back = UndoRequest(request.item_id, is_redo=not redo, ids=result.checkpoint_ids)
-        if can_turn_back and redo:
+        back = UndoRequest(request.item_id, is_redo=not request.is_redo, ids=result.checkpoint_ids)
+        if can_turn_back and request.is_redo:
             # Its calls can be undone one by one at their cards, but not together.
             buttons.append(BannerButton(self.tr("Undo"), lambda: self._request(back)))
         elif can_turn_back and not is_following:
@@ -289,8 +289,8 @@ class UndoPresenter(QObject):
             return
         banner = Banner(
             _BANNER_KEY,
-            result_sentence(result, redo=redo),
-            not_undone_sentence(result, redo=redo),
+            result_sentence(result, is_redo=request.is_redo),
+            not_undone_sentence(result, is_redo=request.is_redo),
             level,
             tuple(buttons),
             _BANNER_MS,
@@ -300,7 +300,3 @@ class UndoPresenter(QObject):
 
 def _item(conversation: OpenConversation | None, request: UndoRequest) -> ToolCallItem | UserItem | NoticeItem | None:
     return None if conversation is None else conversation.checkpoints.item(request.item_id)
-
-
-def _ignore_progress(_done: int, _every: int) -> None:
-    """One call is undone in a moment."""

@@ -212,10 +212,10 @@ class UndoDialog(QDialog):
         words = [widget.text() for widget in labels if not widget.isHidden() and widget.text()]
         return words if self._irreversible_note.isHidden() else [*words, self._irreversible.text()]
 
-    def show_forecast(self, heading: str, forecast: RestorePlan, *, redo: bool = False) -> None:
+    def show_forecast(self, heading: str, forecast: RestorePlan, *, is_redo: bool) -> None:
         """Show what an undo would do now."""
-        self._forecast, self._is_redo = forecast, redo
-        self._undo.setText(self.tr("Redo") if redo else self.tr("Undo"))
+        self._forecast, self._is_redo = forecast, is_redo
+        self._undo.setText(self.tr("Redo") if is_redo else self.tr("Undo"))
         self._heading.setText(heading)
         self._note.setText(self._summary(forecast))
         self.files.setVisible(bool(forecast.files))
@@ -312,7 +312,7 @@ class UndoDialog(QDialog):
 
     def _show_other_effects(self, forecast: RestorePlan) -> None:
         words = self.tr("“{0}” takes back what it did besides.")
-        lines = [words.format(_visible(tool_title(name))) for name in forecast.undo_tools]
+        lines = [words.format(show_hidden(tool_title(name))) for name in forecast.undo_tools]
         lines += [show_hidden(translate_sentence(refusal)) for refusal in forecast.undo_refusals]
         self._other_effects.setText("\n".join(lines))
         self._other_effects.setVisible(bool(lines))
@@ -323,10 +323,10 @@ class UndoDialog(QDialog):
         lines = [self.tr("What these calls did cannot be undone:")]
         for calls in irreversible:
             count = self.tr("{0} times").format(calls.count) if calls.count > 1 else self.tr("once")
-            line = "•  " + in_brackets(_visible(tool_title(calls.tool)), count)
-            lines.append(labelled(line, ", ".join(map(_visible, calls.examples))) if calls.examples else line)
+            line = "•  " + in_brackets(show_hidden(tool_title(calls.tool)), count)
+            lines.append(labelled(line, ", ".join(map(show_hidden, calls.examples))) if calls.examples else line)
             if calls.files:
-                lines.append("    " + self.tr("It changed {0}").format(", ".join(map(_visible, calls.files))))
+                lines.append("    " + self.tr("It changed {0}").format(", ".join(map(show_hidden, calls.files))))
         return "\n".join(lines)
 
     def _working_note(self) -> QFrame:
@@ -356,10 +356,6 @@ class UndoDialog(QDialog):
         """Return a size for the lines of a file, as far as the screen allows."""
         wanted = QSize(720, 640) if self._forecast.files else super().sizeHint().expandedTo(QSize(520, 160))
         return wanted.boundedTo(self.screen().availableSize() * 0.9)
-
-
-def _visible(text: str) -> str:
-    return show_hidden(text)
 
 
 def _notice_frame(words: QLabel, *buttons: QWidget) -> QFrame:

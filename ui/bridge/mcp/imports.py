@@ -121,7 +121,7 @@ def preview_of(text: str, used_ids: Collection[str]) -> ImportPreview:
 
 
 class McpImports(QObject):
-    """Answers with signals; nothing is saved before `take`."""
+    """Answers with signals; nothing is saved before `import_servers`."""
 
     files_found = Signal(object)
     """The ConfigFiles that exist on this machine."""

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -88,7 +87,7 @@ class McpServerSettings(QObject):
     saved = Signal(str)
     failed = Signal(str, object)
     """A server's id, and a Sentence: why a change failed."""
-    held_names = Signal(str, object)
+    secrets_found = Signal(str, object)
     """A server's id, and a frozenset of its secrets that have a value."""
     sign_in_ended = Signal(str, object)
     """A server's id, and a Sentence that says why it failed, or None."""
@@ -98,14 +97,14 @@ class McpServerSettings(QObject):
         engine: Engine,
         clock: FrameClock,
         tasks: BackgroundTasks,
-        open_folder: Callable[[], str | None] = lambda: None,
+        current_workspace: Callable[[], str | None] = lambda: None,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._engine = engine
         self._clock = clock
         self._tasks = tasks
-        self._folder = partial(_path_of, open_folder)
+        self._current_workspace = current_workspace
         self._servers = self.servers
         self._changed_servers: set[str] = set()
         self._watched = ""
@@ -125,7 +124,7 @@ class McpServerSettings(QObject):
 
     def state(self, server_id: str) -> McpServerState:
         """Return the state for the folder of the open conversation."""
-        return self._engine.mcp.state(server_id, self._folder())
+        return self._engine.mcp.state(server_id, self._workspace)
 
     def watch_log(self, server_id: str) -> None:
         """Emit this server's log lines, the earlier and all later ones; "" stops that."""
@@ -137,7 +136,7 @@ class McpServerSettings(QObject):
 
     def test(self, server_id: str) -> None:
         """Start the server now and ask for its tools."""
-        self._tasks.start(_test_server(self._engine, server_id, self._folder(), self.tested.emit))
+        self._tasks.start(self._test(server_id))
 
     def save(self, server: McpServer, secrets: Mapping[str, SecretStr]) -> None:
         """Save a new or changed server; a secret without a value stays as it is in the keyring.
@@ -152,11 +151,11 @@ class McpServerSettings(QObject):
         self._tasks.start(self._run(server_id, self._saving.change(server_id, change)))
 
     def find_secrets(self, server_id: str) -> None:
-        """Find which of its secrets have a value; no answer if the keyring does not answer."""
-        self._tasks.start(_find_secrets(self._engine, server_id, self.held_names.emit))
+        """Find which of its secrets have a value; `secrets_found` answers, unless the keyring cannot be read."""
+        self._tasks.start(self._find_secrets(server_id))
 
     def look_up_sign_in(self, server_id: str) -> None:
-        """Find whether a sign-in is stored for it; its state then says so."""
+        """Find whether a sign-in is stored for it; `state_changed` answers."""
         self._tasks.start(self._engine.mcp.check_sign_in(server_id))
 
     def remove(self, server_id: str) -> None:
@@ -165,7 +164,7 @@ class McpServerSettings(QObject):
         self._tasks.start(self._run(server_id, self._saving.remove(server_id)))
 
     def sign_in(self, server_id: str, open_page: Callable[[str], None]) -> None:
-        """Sign in by OAuth; `open_page` carries the address to visit."""
+        """Sign in by OAuth; `open_page` gets the address to visit."""
         if server_id not in self._sign_ins:
             self._tasks.start(self._sign_in(server_id, open_page))
 
@@ -178,6 +177,18 @@ class McpServerSettings(QObject):
     def sign_out(self, server_id: str) -> None:
         """Delete the stored sign-in."""
         self._tasks.start(self._run(server_id, self._engine.mcp.sign_out(server_id)))
+
+    @property
+    def _workspace(self) -> Path | None:
+        folder = self._current_workspace()
+        return Path(folder) if folder else None
+
+    async def _test(self, server_id: str) -> None:
+        self.tested.emit(server_id, await self._engine.mcp.test(server_id, self._workspace))
+
+    async def _find_secrets(self, server_id: str) -> None:
+        with suppress(SecretsUnavailable):
+            self.secrets_found.emit(server_id, await self._engine.mcp.stored_secret_names(server_id))
 
     async def _sign_in(self, server_id: str, open_page: Callable[[str], None]) -> None:
         task = asyncio.current_task()
@@ -232,7 +243,7 @@ class McpServerSettings(QObject):
     def _emit_log_lines(self) -> None:
         """Emit the lines since the last time, without those of another folder's server."""
         self._has_new_lines = False
-        lines = self._engine.mcp.log(self._watched, self._folder())
+        lines = self._engine.mcp.log(self._watched, self._workspace)
         new: list[McpLogLine] = []
         for line in reversed(lines):
             if line is self._last_line:
@@ -243,26 +254,10 @@ class McpServerSettings(QObject):
             self.log_lines_added.emit(self._watched, tuple(reversed(new)), len(new) == len(lines))
 
 
-def _path_of(open_folder: Callable[[], str | None]) -> Path | None:
-    folder = open_folder()
-    return Path(folder) if folder else None
-
-
 def _sign_in_error(state: McpServerState) -> Sentence:
     """Say why the sign-in failed, and what to do about it."""
     why = state.reason or Sentence("You are not signed in.")
     return join_remedy(why, state.remedy) if state.remedy is not None else why
-
-
-async def _test_server(
-    engine: Engine, server_id: str, folder: Path | None, emit: Callable[[str, object], object]
-) -> None:
-    emit(server_id, await engine.mcp.test(server_id, folder))
-
-
-async def _find_secrets(engine: Engine, server_id: str, emit: Callable[[str, object], object]) -> None:
-    with suppress(SecretsUnavailable):
-        emit(server_id, await engine.mcp.stored_secret_names(server_id))
 
 
 def _page_words() -> SignInPageTexts:

@@ -82,7 +82,7 @@ def test_secrets_lie_in_the_keyring_until_the_server_goes(in_loop, tmp_path, kep
 def test_it_is_said_which_secrets_have_a_value(in_loop, tmp_path, kept):
     async def work():
         async with opened(tmp_path, own(secret_env=("TOKEN", "OTHER"))) as (_, tools):
-            held = Heard(tools.held_names)
+            held = Heard(tools.secrets_found)
             tools.find_secrets("own")
             assert await held.next() == ("own", frozenset())
             kept["mcp/own/OTHER"] = "value"

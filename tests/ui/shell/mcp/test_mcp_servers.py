@@ -208,7 +208,7 @@ def test_a_secret_without_a_value_is_not_called_kept_when_the_server_is_edited(o
         kept["mcp/own/TOKEN"] = "t0ken-value"
         page.press("Edit Own")
         held = []
-        screen.desk.mcp_servers.held_names.connect(lambda *found: held.append(found))
+        screen.desk.mcp_servers.secrets_found.connect(lambda *found: held.append(found))
         await until(lambda: held)
         assert page.part(QLineEdit, "Value of the variable").placeholderText() == "Kept in the keyring"
 
