@@ -162,7 +162,7 @@ class AppController:
     def _create_mcp(self) -> McpPresenter:
         engine, app, themes, window = self._engine, self._startup.app, self._startup.themes, self.window
         requests = McpRequests(app)
-        engine.people = requests.people
+        engine.consent_handlers = requests.consent_handlers
         bridge = requests, McpCatalog(engine, self._tasks, app), McpNotices(engine, app)
         presenter = McpPresenter(
             themes, bridge, window.page.composer, window.banners, self._tasks, self.library, window

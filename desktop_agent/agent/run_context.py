@@ -269,9 +269,9 @@ class RunContext:
 
     `open_provider` takes the name of a model and returns who serves it just now; it raises AgentError where nobody does
     any more, or a budget is used up. `count_answer` is called once for each answer, whatever became of it.
-    `history_ready` is awaited before anything else, `tools_ready` before the first turn. `files` saves what calls are
-    about to change; None saves nothing. `prepared_history` caches what was prepared for earlier requests. `agent_path`
-    names the specialists from the root down; the root agent's is empty.
+    `history_ready` is awaited before anything else, `tools_ready` before the first turn. `checkpointer` saves what
+    calls are about to change; None saves nothing. `prepared_history` caches what was prepared for earlier requests.
+    `agent_path` names the specialists from the root down; the root agent's is empty.
     """
 
     open_provider: Callable[[str], Awaitable[Provider]]
@@ -287,7 +287,7 @@ class RunContext:
     policies: PromptPolicies = field(default_factory=PromptPolicies)
     guards: Guards = field(default_factory=Guards)
     specialists: tuple[Specialist, ...] = ()
-    files: Checkpointer | None = None
+    checkpointer: Checkpointer | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     fitter: PictureFitter = field(default_factory=PictureFitter)
     prepared_history: PreparedHistory = field(default_factory=PreparedHistory)

@@ -196,7 +196,7 @@ class Checkpoints:
         if self._lock.locked():
             raise WrongUse("Files are being put back just now.", "Wait a moment, then do it again.")
 
-    def file_keeper(self, workspace: Workspace | None) -> Checkpointer:
+    def checkpointer(self, workspace: Workspace | None) -> Checkpointer:
         """Return the checkpointer that saves the files of this workspace before calls change them."""
         return Checkpointer(workspace, self._store.blobs, self._store.checkpoints.save, self._conversation_id)
 
@@ -374,15 +374,15 @@ class Checkpoints:
             }
         try:
             workspace = await run_in_thread(lambda _sign: Workspace(Path(folder))) if folder else None
-            keeper = self.file_keeper(workspace)
-            restored = await keeper.restore(checkpoint, even_if_changed=consent, note_id=note_id)
+            checkpointer = self.checkpointer(workspace)
+            restored = await checkpointer.restore(checkpoint, even_if_changed=consent, note_id=note_id)
         except WrongUse as error:
             # The folder is gone, or another one has its name.
             restored = RestoreReport(
-                checkpoint, left_alone=tuple(skipped_because(file.path, error) for file in checkpoint.files)
+                checkpoint, skipped=tuple(skipped_because(file.path, error) for file in checkpoint.files)
             )
         if not_undone is not None:
-            restored = replace(restored, left_alone=(not_undone, *restored.left_alone))
+            restored = replace(restored, skipped=(not_undone, *restored.skipped))
         event = CheckpointRestored(
             checkpoint.id, restored.conflicts, restored.failed, restored.undone, restored.not_undone
         )
@@ -422,7 +422,7 @@ def _merge_results(done: Sequence[RestoreReport]) -> RestoreReport:
     """Return one report of several restores of one call, newest first; `checkpoint` and `saved` are of the last."""
     restored = tuple(dict.fromkeys(path for report in done for path in report.restored))
     skipped_by_path = {
-        skipped.path: skipped for report in done for skipped in report.left_alone if skipped.path not in restored
+        skipped.path: skipped for report in done for skipped in report.skipped if skipped.path not in restored
     }
     return RestoreReport(
         done[-1].checkpoint,

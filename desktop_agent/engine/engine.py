@@ -104,7 +104,7 @@ class Engine:
         # A session lives while somebody holds it, and in `_busy` while something of it is under way or unwritten.
         self._sessions: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self._busy: set[Session] = set()
-        self.people = ConsentHandlers()
+        self.consent_handlers = ConsentHandlers()
         self._idle_sessions = IdleSessions(self._busy)
         self._database_replacement = DatabaseReplacement(store, rule_book, lambda: self._all_sessions)
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -389,7 +389,10 @@ def _make_mcp_servers(engine: Engine, defaults: RunDefaults, on_state: Callable[
     from desktop_agent.engine.mcp_servers import McpServers, SamplingHandler
 
     sampling = SamplingHandler(
-        lambda: engine.people, lambda: _default_model(defaults, engine.preferences), engine.connections, engine.spending
+        lambda: engine.consent_handlers,
+        lambda: _default_model(defaults, engine.preferences),
+        engine.connections,
+        engine.spending,
     )
     servers = McpServers(
         lambda: engine.preferences.mcp.servers,

@@ -29,7 +29,7 @@ class HistoryLoader:
         self._without_instructions: MessagePlace | None = None
 
     @property
-    def count(self) -> int:
+    def unloaded_count(self) -> int:
         """Return how many messages are not in memory."""
         return 0 if self._writer.above is None else self._writer.above.position
 
@@ -44,7 +44,7 @@ class HistoryLoader:
 
     async def load_all(self) -> None:
         """Load all messages."""
-        while self.count:
+        while self.unloaded_count:
             await self.load(_LARGE_PART)
 
     async def load_until(self, message_id: str) -> bool:
@@ -55,7 +55,7 @@ class HistoryLoader:
 
     def has_turn(self, message_id: str) -> bool:
         """Return whether the history has the prompt before this message, or there is none."""
-        return not self.count or _has_prompt_before(self._writer.history(), message_id)
+        return not self.unloaded_count or _has_prompt_before(self._writer.history(), message_id)
 
     async def load_turn(self, message_id: str) -> None:
         """Load until the history has the prompt before this message."""

@@ -27,7 +27,7 @@ from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.policies import Interrupt, StopSession, StopTool, StopTurn, When
 from desktop_agent.types.provider_events import StopReason, Usage
 
-# After these the next message that waits would meet the same: a server that is down.
+# After these the queued messages go on waiting: the server may be down, and each of them would fail too.
 _KEEPS_QUEUE = frozenset({RunEnd.FAILED})
 _UNFINISHED_STOPS = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
 
@@ -88,10 +88,10 @@ class RunStarter:
         """Note that the person stopped this run and the queue."""
         self._stopped_recorder = recorder
 
-    def excuse(self) -> None:
-        """Let the run that works go on over a budget, to its end."""
+    def override_budget(self) -> None:
+        """Let the run that works exceed budgets, to its end."""
         if self._setup.spending is not None:
-            self._setup.spending.excuse(self._writer.record.id)
+            self._setup.spending.override_budget(self._writer.record.id)
 
     def close_open_calls(self) -> None:
         """Close the calls of a dead process that nobody resumes: they get their results, their run is over."""
@@ -101,16 +101,16 @@ class RunStarter:
 
     def _start(
         self,
-        make: Callable[[RunRecorder], Run],
+        create: Callable[[RunRecorder], Run],
         take_prompt: Callable[[], Message | None],
-        keeps_waiting: frozenset[RunEnd],
+        keeps_queue: frozenset[RunEnd],
     ) -> None:
-        """Begin a run. After an end among `keeps_waiting`, the queue goes on waiting."""
+        """Begin a run. After an end among `keeps_queue`, the queued messages go on waiting."""
         self._refuse()
         if self.checkpoints is not None:
             self.checkpoints.refuse_while_restoring()
         recorder = RunRecorder(self._writer)
-        work = make(recorder)
+        run = create(recorder)
         self.close_open_calls()
         prompt = take_prompt()
         if prompt is not None:
@@ -118,19 +118,19 @@ class RunStarter:
                 self._writer.journal_queue.change_record(title=title_of(prompt), title_is_automatic=True)
             self._controls.begin(prompt, is_judged=bool(self._setup.hooks.user_prompt_submit))
             self._writer.show(prompt)
-        self._active_run.start(work, recorder, partial(self._on_run_end, keeps_waiting), prompt)
+        self._active_run.start(run, recorder, partial(self._on_run_end, keeps_queue), prompt)
 
     def _on_run_end(
-        self, keeps_waiting: frozenset[RunEnd], recorder: RunRecorder, prompt: Message | None, end: RunEnd
+        self, keeps_queue: frozenset[RunEnd], recorder: RunRecorder, prompt: Message | None, end: RunEnd
     ) -> None:
         """Send the next message that waits, unless all was stopped or calls wait for results."""
         self._controls.finish_prompt(prompt)
         if self._setup.spending is not None:
-            self._setup.spending.end_excuse(self._writer.record.id)
+            self._setup.spending.end_budget_override(self._writer.record.id)
         if recorder is self._stopped_recorder and not self._is_closed():
             self._controls.return_queued()
         elif not self._is_closed() and not self.awaits_results and self._active_run.is_latest(recorder):
-            if self._controls.queue.entries and end not in keeps_waiting:
+            if self._controls.queue.entries and end not in keeps_queue:
                 try:
                     self.start(self._controls.take_next)
                 except WrongUse as error:
@@ -330,7 +330,7 @@ class Session:
         else:
             self.retry()
         if over_budget:
-            self._runs.excuse()
+            self._runs.override_budget()
 
     def resume(self) -> bool:
         """Resume the run of a dead process; return whether there was one.
@@ -416,7 +416,7 @@ class Session:
         `keeps_approvals` the next process goes on with a run that only waits for the person. Harmless when repeated.
         """
         self.is_closed = self._controls.requeues_undecided = True
-        if not (keeps_approvals and self._active_run.leave_waiting()):
+        if not (keeps_approvals and self._active_run.leave_to_next_process()):
             self.interrupt(StopTurn())
         await self._active_run.titles.close()
         await self.wait_idle()

@@ -23,7 +23,6 @@ from desktop_agent.providers.provider import Provider
 from desktop_agent.storage.records import ConversationRecord, ConversationState
 from desktop_agent.storage.store import Store
 from desktop_agent.storage.write_behind import conversation_closed_error
-from desktop_agent.tools.checkpoints.checkpointer import Checkpointer
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.engine_events import (
     EngineEvent,
@@ -64,11 +63,10 @@ class SessionSetup:
     so changes hold at once, see `ModeSwitch.refresh_modes`. `open_provider` also takes the name of a model: a
     specialist may have its own; `require_endpoint` raises WrongUse where it is certain to. A run begins with
     `tools_ready`. `rules` hold while a session is open only; `rule_book` has the stored ones. `names` says which
-    tools may be named at all. `own_folders` are the program's own, where no call writes. `file_keeper_for` makes
-    what saves files before calls change them; None saves nothing. `questions`: the agent may ask the person, so
-    somebody must be there to answer. `mode_requests`: it may ask for another mode. `execute_tools` False: the
-    caller executes the calls. `title_model` returns the model that makes titles, on the conversation's server; None
-    leaves the first words. `spending` sums up what models use; None: nobody does.
+    tools may be named at all. `own_folders` are the program's own, where no call writes. `questions`: the agent may ask
+    the person, so somebody must be there to answer. `mode_requests`: it may ask for another mode. `execute_tools`
+    False: the caller executes the calls. `title_model` returns the model that makes titles, on the conversation's
+    server; None leaves the first words. `spending` sums up what models use; None: nobody does.
     """
 
     open_provider: Callable[[ConversationRecord, str], Awaitable[Provider]]
@@ -78,7 +76,6 @@ class SessionSetup:
     require_endpoint: Callable[[ConversationRecord], None] = lambda _: None
     tools_ready: Callable[[ConversationRecord], Awaitable[None]] = _no_wait_for_tools
     limits: Callable[[], Limits] = Limits
-    file_keeper_for: Callable[[ConversationRecord], Checkpointer | None] | None = None
     store: Store | None = None
     hooks: Hooks = field(default_factory=Hooks)
     modes: Callable[[], tuple[Mode, ...]] = lambda: BUILT_IN_MODES

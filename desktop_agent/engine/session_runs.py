@@ -58,7 +58,7 @@ class RunRecorder:
         self._nested: list[NestedRecorder] = []
         self._ended_nested_ids: list[str] = []
         self._finished = False
-        self.is_left = False
+        self.is_left_to_next_process = False
         """Whether the next process goes on with it: nothing more of it is written here."""
 
     @property
@@ -84,7 +84,7 @@ class RunRecorder:
         elif isinstance(event, RunFinished):
             self._finish_nested()
             self._finished = True
-        if self.is_left:
+        if self.is_left_to_next_process:
             return
         seq = 0
         if not isinstance(event, AnswerAwaited):
@@ -97,7 +97,7 @@ class RunRecorder:
 
     async def commit(self, *messages: Message) -> None:
         """Add finished messages to the history."""
-        if not self._finished and not self.is_left:
+        if not self._finished and not self.is_left_to_next_process:
             await self._writer.commit(*messages)
 
     def history(self) -> tuple[Message, ...]:
@@ -190,7 +190,8 @@ class RunFactory:
 
     def _context(self, recorder: RunRecorder, budget: Budget) -> RunContext:
         setup, controls = self._setup, self._controls
-        tools, files, record = self._tools(recorder, budget), self._file_keeper(), self._record()
+        tools, record = self._tools(recorder, budget), self._record()
+        checkpointer = self._checkpointer(record.workspace)
         # In one moment with the tools: rules of one folder never decide about tools of another.
         controls.permission_policy.set_workspace(record.workspace)
         return RunContext(
@@ -210,7 +211,7 @@ class RunFactory:
             policies=controls.policies,
             guards=controls.guards,
             specialists=setup.specialists(),
-            files=files,
+            checkpointer=checkpointer,
             fitter=self._picture_fitter,
             prepared_history=self._prepared_history,
         )
@@ -244,13 +245,10 @@ class RunFactory:
             own.append(change_mode(self._controls.modes))
         return self._setup.tools_for(self._record()).with_tools(*own)
 
-    def _file_keeper(self) -> Checkpointer | None:
-        record = self._record()
-        if self._setup.file_keeper_for is not None:
-            return self._setup.file_keeper_for(record)
+    def _checkpointer(self, workspace: str | None) -> Checkpointer | None:
         if self._checkpoints is None:
             return None
-        return self._checkpoints.file_keeper(Workspace(Path(record.workspace)) if record.workspace else None)
+        return self._checkpoints.checkpointer(Workspace(Path(workspace)) if workspace else None)
 
 
 OnRunEnd = Callable[[RunRecorder, Message | None, RunEnd], None]
@@ -259,7 +257,7 @@ OnRunEnd = Callable[[RunRecorder, Message | None, RunEnd], None]
 class ActiveRun:
     """The run that works, if any. `on_change` is called when work begins and when all of it is written.
 
-    `titles` work between runs: each run breaks them off.
+    `titles` are made between runs; each run cancels them.
     """
 
     def __init__(self, writer: SessionWriter, titles: TitleMaker, on_change: Callable[[], None]) -> None:
@@ -267,7 +265,7 @@ class ActiveRun:
         self.titles = titles
         titles.on_change = on_change
         self._on_change = on_change
-        self._work: Run | None = None
+        self._run: Run | None = None
         self._recorder: RunRecorder | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -278,12 +276,12 @@ class ActiveRun:
 
     @property
     def turn_id(self) -> str | None:
-        return None if self._work is None or self.recorder is None else self._work.turn_id
+        return None if self._run is None or self.recorder is None else self._run.turn_id
 
     @property
     def error(self) -> AgentError | None:
         """Return why the newest run failed, if it did."""
-        return None if self._work is None else self._work.error
+        return None if self._run is None else self._run.error
 
     @property
     def is_idle(self) -> bool:
@@ -292,7 +290,7 @@ class ActiveRun:
 
     def start(
         self,
-        work: Run,
+        run: Run,
         recorder: RunRecorder,
         after: OnRunEnd,
         prompt: Message | None = None,
@@ -300,8 +298,8 @@ class ActiveRun:
     ) -> None:
         """Begin the run; `after` is called at its end, with the prompt, and may begin the next."""
         self.titles.cancel()
-        self._work, self._recorder = work, recorder
-        task = asyncio.create_task(self._run(work, recorder, after, prompt, recovered))
+        self._run, self._recorder = run, recorder
+        task = asyncio.create_task(self._execute(run, recorder, after, prompt, recovered))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _: self._on_change())
@@ -313,18 +311,18 @@ class ActiveRun:
 
     def interrupt(self, target: Interrupt) -> bool:
         """Stop it, or one of its calls; return False when there is nothing to stop."""
-        return self.recorder is not None and self._work is not None and self._work.interrupt(target)
+        return self.recorder is not None and self._run is not None and self._run.interrupt(target)
 
-    def leave_waiting(self) -> bool:
+    def leave_to_next_process(self) -> bool:
         """End a run of which only calls are left that wait for the person, as if its process had died.
 
         The next process asks again. Return False where there is no such run, or nothing of it is stored.
         """
-        recorder, work = self.recorder, self._work
-        if recorder is None or work is None or not work.only_waits or not self._writer.journal_queue.is_stored:
+        recorder, run = self.recorder, self._run
+        if recorder is None or run is None or not run.only_waits or not self._writer.journal_queue.is_stored:
             return False
-        recorder.is_left = True
-        return work.interrupt(StopTurn())
+        recorder.is_left_to_next_process = True
+        return run.interrupt(StopTurn())
 
     def emit(self, event: EngineEvent) -> None:
         """Emit into the run that works, or between two."""
@@ -339,17 +337,17 @@ class ActiveRun:
         while self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def _run(
+    async def _execute(
         self,
-        work: Run,
+        run: Run,
         recorder: RunRecorder,
         after: OnRunEnd,
         prompt: Message | None,
         recovered: RecoveredCalls | None,
     ) -> None:
-        end = await work.execute(prompt, recovered=recovered)
+        end = await run.execute(prompt, recovered=recovered)
         after(recorder, prompt, end)
-        if recorder.is_left:
+        if recorder.is_left_to_next_process:
             return
         for run_id in recorder.run_ids:
             await self._writer.journal_queue.finish_run(run_id)

@@ -49,7 +49,7 @@ class Spending:
         self._waiting: defaultdict[UsageKey, UsageFigures] = defaultdict(UsageFigures)
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._excused: set[str] = set()
+        self._budget_overrides: set[str] = set()
         self._last_sums: dict[BudgetPeriod, UsageFigures] = {}
         self._listeners: list[Callable[[], None]] = []
 
@@ -100,20 +100,24 @@ class Spending:
         return tuple(chain.from_iterable(states))
 
     async def check(self, endpoint_id: str | None, conversation_id: str = "") -> None:
-        """Raise BudgetReached where a budget is used up, unless the conversation is excused."""
-        if endpoint_id == DEMO_ENDPOINT or conversation_id in self._excused or not self._preferences().has_budget:
+        """Raise BudgetReached where a budget is used up, unless the conversation may exceed it."""
+        if (
+            endpoint_id == DEMO_ENDPOINT
+            or conversation_id in self._budget_overrides
+            or not self._preferences().has_budget
+        ):
             return
         reached = first_reached(await self.budgets())
         if reached is not None:
             raise BudgetReached(reached)
 
-    def excuse(self, conversation_id: str) -> None:
-        """Let this conversation go on over a budget, until `end_excuse`."""
-        self._excused.add(conversation_id)
+    def override_budget(self, conversation_id: str) -> None:
+        """Let this conversation exceed budgets until `end_budget_override`."""
+        self._budget_overrides.add(conversation_id)
 
-    def end_excuse(self, conversation_id: str) -> None:
+    def end_budget_override(self, conversation_id: str) -> None:
         """Hold the conversation to the budgets again. Harmless when repeated."""
-        self._excused.discard(conversation_id)
+        self._budget_overrides.discard(conversation_id)
 
     async def close(self) -> None:
         """Write what waits; what the disk refuses is lost."""

@@ -117,7 +117,7 @@ OFFERED = (
 def work(desk: Desk, *, offered: bool = False) -> tuple[McpPresenter, McpRequests]:
     """Servers in the window, as the program puts them there."""
     asking, offers = McpRequests(desk.window), McpCatalog(desk.engine, desk.tasks, desk.window)
-    desk.engine.people = asking.people
+    desk.engine.consent_handlers = asking.consent_handlers
     window = desk.window
     if offered:
         offers._found = {each.server_id: each for each in OFFERED}

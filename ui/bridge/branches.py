@@ -130,7 +130,7 @@ class ConversationBranches(QObject):
     @property
     def _is_part(self) -> bool:
         """Whether earlier messages of the branch are not loaded."""
-        return self._session.history_loader.count > 0
+        return self._session.history_loader.unloaded_count > 0
 
     def _calls(self) -> Sequence[ToolCallItem]:
         """Return the calls in view."""

@@ -23,14 +23,14 @@ class ConversationHistory:
         beside = [used for used in (state.title_usage, state.specialist_usage) if used is not None]
         self.spending = ConversationUsage(
             lambda: session.history,
-            lambda: session.history_loader.count,
+            lambda: session.history_loader.unloaded_count,
             sum(beside[1:], beside[0]) if beside else None,
         )
 
     @property
-    def count(self) -> int:
+    def unloaded_count(self) -> int:
         """The number of messages that are not loaded."""
-        return self._session.history_loader.count
+        return self._session.history_loader.unloaded_count
 
     def has_turn(self, message_id: str) -> bool:
         """Return whether the prompt before this message is loaded, if there is one."""
@@ -39,14 +39,14 @@ class ConversationHistory:
     async def load_more(self, *, whole: bool = False) -> None:
         """Load some more messages; where the `whole` is wanted, more at once."""
         await (self._session.history_loader.load(_LARGE_PART) if whole else self._session.history_loader.load())
-        if not whole or not self.count:
+        if not whole or not self.unloaded_count:
             await self._mark_calls()
 
     async def load_until(self, message_id: str) -> bool:
         """Load until this message is in memory; return whether it is in the branch that is shown."""
-        before = self.count
+        before = self.unloaded_count
         is_in_view = await self._session.history_loader.load_until(message_id)
-        if self.count != before:
+        if self.unloaded_count != before:
             await self._mark_calls()
         return is_in_view
 

@@ -134,7 +134,7 @@ class CheckpointUndo:
 
 
 def _undo_result(reports: "tuple[RestoreReport, ...]") -> UndoResult:
-    not_undone = {file.path: NotUndone(file.path, file.why) for report in reports for file in report.left_alone}
+    not_undone = {file.path: NotUndone(file.path, file.why) for report in reports for file in report.skipped}
     return UndoResult(
         files=tuple(dict.fromkeys(path for report in reports for path in report.restored)),
         messages=tuple(report.undone for report in reports if report.is_new_undo),

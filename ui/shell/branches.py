@@ -327,7 +327,7 @@ class PromptEditing(QObject):
         prompt = next((item for item in items if isinstance(item, UserItem)), None)
         if prompt is not None:
             self.edit(prompt.message_id)
-        elif self._conversation is not None and self._conversation.history.count:
+        elif self._conversation is not None and self._conversation.history.unloaded_count:
             self._tasks.start(self._edit_far(self._conversation))
 
     async def _edit_far(self, conversation: OpenConversation) -> None:

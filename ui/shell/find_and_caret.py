@@ -270,7 +270,7 @@ class EarlierMessages(QObject):
         self._conversation = conversation
         conversation.branches.changed.connect(self._on_branch_changed)
         self._waiting.clear()
-        if conversation.history.count:
+        if conversation.history.unloaded_count:
             self._tasks.start(conversation.count_usage())
 
     def _on_branch_changed(self) -> None:
@@ -283,7 +283,7 @@ class EarlierMessages(QObject):
             self._tasks.start(conversation.count_usage())
 
     def _is_whole(self) -> bool:
-        return self._conversation is None or not self._conversation.history.count
+        return self._conversation is None or not self._conversation.history.unloaded_count
 
     def _when_whole(self, then: Callable[[], None]) -> None:
         """Do this when all messages are loaded, unless another conversation is shown before."""

@@ -115,8 +115,8 @@ class ToolRunner:
 
     async def _save_checkpoint(self, call: ToolExecution, tool: AnyTool) -> Checkpoint | None:
         """Save what the call will change, and what undoing it takes, durably; where that fails it gets its result."""
-        batch, keeper, changes = self._batch, self._batch.context.files, tool.changes
-        if keeper is None or (changes is None and tool.undo is None):
+        batch, checkpointer, changes = self._batch, self._batch.context.checkpointer, tool.changes
+        if checkpointer is None or (changes is None and tool.undo is None):
             return None
         paths: tuple[str, ...] = ()
         if changes is not None:
@@ -131,7 +131,7 @@ class ToolRunner:
             paths = changed
         arguments = None if tool.undo is None else call.input
         try:
-            checkpoint = await keeper.create_checkpoint(
+            checkpoint = await checkpointer.create_checkpoint(
                 call.use.id, batch.message_id, paths, tool=tool.identity, arguments=arguments
             )
         except Exception as error:  # noqa: BLE001 - whatever keeps them from being saved keeps the call from running
@@ -306,14 +306,14 @@ class ToolRunner:
         self, call: ToolExecution, checkpoint: Checkpoint | None, outcome: Outcome | None
     ) -> None:
         """Record how the call ended, and how it left the files that were saved for it. None: it was interrupted."""
-        keeper = self._batch.context.files
-        if keeper is None or checkpoint is None:
+        checkpointer = self._batch.context.checkpointer
+        if checkpointer is None or checkpoint is None:
             return
         took_effect = True if outcome is Outcome.SUCCEEDED else None
         if call.started_at is None or outcome is Outcome.FAILED:
             took_effect = False
         try:
-            await keeper.complete_checkpoint(checkpoint, succeeded=took_effect)
+            await checkpointer.complete_checkpoint(checkpoint, succeeded=took_effect)
         except Exception as error:  # noqa: BLE001 - the call took place; only its files are uncertain
             _log.error("it could not be noted how a call left its files: %s", safe_traceback(error))
 

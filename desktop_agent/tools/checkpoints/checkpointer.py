@@ -130,7 +130,7 @@ def missing_folders(workspace: Workspace, places: Iterable[WorkspacePath]) -> tu
 
 
 class CheckpointRestore:
-    """One restore of a checkpoint. `restored_steps` and `left_alone` report the files that were not as before the call.
+    """One restore of a checkpoint. `restored_steps` and `skipped` report the files that were not as before the call.
 
     `saved` is the checkpoint of what it changed, None where that is nothing.
     """
@@ -150,7 +150,7 @@ class CheckpointRestore:
         self._saving = saving
         self.saved: Checkpoint | None = None
         self.restored_steps: list[RestoreStep] = []
-        self.left_alone: list[SkippedFile] = []
+        self.skipped: list[SkippedFile] = []
         # Paths that were as before the call already: somebody else restored them, or an earlier restore did.
         self._as_before: set[str] = set()
 
@@ -181,7 +181,7 @@ class CheckpointRestore:
             elif step is None:
                 self._as_before.add(file.path)
             else:
-                self.left_alone.append(step)
+                self.skipped.append(step)
         return steps
 
     def _plan_step(self, file: SavedFile, token: CancelToken) -> RestoreStep | SkippedFile | None:
@@ -242,7 +242,7 @@ class CheckpointRestore:
         if changed and await run_in_thread(partial(self._plan_step, step.file)) is None:
             self._as_before.add(step.file.path)
         else:
-            self.left_alone.append(skipped_because(step.file.path, error))
+            self.skipped.append(skipped_because(step.file.path, error))
 
     def _updated_checkpoint(self, _token: CancelToken) -> Checkpoint:
         """Expect from now on the files that are as before the call to stay so."""
@@ -298,19 +298,19 @@ class RestoreReport:
 
     checkpoint: Checkpoint
     restored: tuple[str, ...] = ()
-    left_alone: tuple[SkippedFile, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
     is_new_undo: bool = False
     saved: Checkpoint | None = None
 
     @property
     def conflicts(self) -> tuple[str, ...]:
         """Files that were changed since the call."""
-        return tuple(file.path for file in self.left_alone if file.is_conflict)
+        return tuple(file.path for file in self.skipped if file.is_conflict)
 
     @property
     def failed(self) -> tuple[str, ...]:
         """Files that could not be restored: never saved, or the disk refused."""
-        return tuple(file.path for file in self.left_alone if not file.is_conflict and not file.is_undo)
+        return tuple(file.path for file in self.skipped if not file.is_conflict and not file.is_undo)
 
     @property
     def undone(self) -> str:
@@ -320,7 +320,7 @@ class RestoreReport:
     @property
     def not_undone(self) -> str:
         """Why the tool did not undo it."""
-        return next((str(skipped.why) for skipped in self.left_alone if skipped.is_undo), "")
+        return next((str(skipped.why) for skipped in self.skipped if skipped.is_undo), "")
 
 
 class Checkpointer:
@@ -406,7 +406,7 @@ class Checkpointer:
         await self._note(checkpoint, noted)
         paths = tuple(str(step.place) for step in restoring.restored_steps)
         saved = restoring.saved if restoring.saved is not None and restoring.saved.files else None
-        return RestoreReport(noted, paths, tuple(restoring.left_alone), saved=saved)
+        return RestoreReport(noted, paths, tuple(restoring.skipped), saved=saved)
 
     @property
     def _folder(self) -> str:

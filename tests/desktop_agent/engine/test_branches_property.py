@@ -146,7 +146,7 @@ class World:
         """Take into the model what the run wrote behind what was kept."""
         await self.session.wait_idle()
         assert self.session.error is None
-        kept = len(self.model.path(self.model.head)) - self.session.history_loader.count
+        kept = len(self.model.path(self.model.head)) - self.session.history_loader.unloaded_count
         for message in self.session.history[kept:]:
             name = name_of(message)
             self.model.add(name)
@@ -263,7 +263,7 @@ class World:
 
     async def check(self) -> None:
         names = {id_: name for name, id_ in self.ids.items()}
-        session, count = self.session, self.session.history_loader.count
+        session, count = self.session, self.session.history_loader.unloaded_count
         path = self.model.path(self.model.head)
         assert [names[message.id] for message in session.history] == path[count:]
         places = {names[id_]: (place.index + 1, len(place.ids)) for id_, place in session.branches.versions.items()}

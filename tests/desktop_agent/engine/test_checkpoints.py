@@ -50,7 +50,7 @@ class Desk:
 
     async def write(self, name: str, text: str, message_id: str = "") -> Checkpoint:
         """What a call does that writes a file."""
-        keeper = self.checkpoints.file_keeper(Workspace(self.folder))
+        keeper = self.checkpoints.checkpointer(Workspace(self.folder))
         checkpoint = await keeper.create_checkpoint("call", message_id or self.messages[-1].id, (name,))
         assert checkpoint is not None
         (self.folder / name).write_text(text)
@@ -161,7 +161,7 @@ async def test_a_folder_that_is_gone_is_said_and_other_folders_are_restored(desk
     shutil.rmtree(first)
     restored = await desk.checkpoints.restore_since(desk.messages[0].id)
     assert [(each.restored, each.failed) for each in restored] == [(("b",), ()), ((), ("a",))]
-    assert "There is no folder" in str(restored[1].left_alone[0].why)
+    assert "There is no folder" in str(restored[1].skipped[0].why)
     assert desk.told[-1] == CheckpointRestored(gone.id, failed=("a",))
     assert (desk.texts(), first.exists()) == ({}, False)
 
@@ -189,7 +189,8 @@ async def main():
     data, work, conversation = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     store = await Store.open(data)
     checkpoints = Checkpoints(store, conversation, history=lambda: (), refuse=lambda: None, emit=print)
-    await checkpoints.file_keeper(Workspace(work)).create_checkpoint("call", "message", ("touched", "untouched", "new"))
+    checkpointer = checkpoints.checkpointer(Workspace(work))
+    await checkpointer.create_checkpoint("call", "message", ("touched", "untouched", "new"))
     (work / "touched").write_text("half")
     print("in the middle", flush=True)
     time.sleep(60)
@@ -215,7 +216,7 @@ async def test_a_program_killed_in_the_middle_of_a_call_leaves_a_checkpoint_that
     assert (restored.conflicts, restored.restored) == (("touched",), ())
     assert after.texts() == {"touched": "half", "untouched": "old"}
     restored = await after.checkpoints.restore(checkpoint.id, even_if_changed=True)
-    assert (restored.left_alone, restored.restored) == ((), ("touched",))
+    assert (restored.skipped, restored.restored) == ((), ("touched",))
     assert after.texts() == {"touched": "old", "untouched": "old"}
     await again.close()
 

@@ -23,7 +23,7 @@ def _notes_nothing(_real: Any) -> Any:
 def _says_nothing(real: Any) -> Any:
     async def judged(self: CheckpointRestore) -> Any:
         steps = await real(self)
-        self.left_alone.clear()
+        self.skipped.clear()
         return steps
 
     return judged

@@ -160,7 +160,7 @@ class CheckpointMachine(RuleBasedStateMachine):
             refuse=lambda: None,
             emit=self.told.append,
         )
-        self.file_keeper = self.checkpoints.file_keeper(self.workspace)
+        self.checkpointer = self.checkpoints.checkpointer(self.workspace)
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
@@ -191,7 +191,7 @@ class CheckpointMachine(RuleBasedStateMachine):
     def call(self, paths: set[str], change: Any, *, crash: bool) -> None:
         before = tree_of(self.folder)
         message = self.messages[-1].id
-        checkpoint = self.do(self.file_keeper.create_checkpoint("call", message, tuple(sorted(paths))))
+        checkpoint = self.do(self.checkpointer.create_checkpoint("call", message, tuple(sorted(paths))))
         assert checkpoint is not None
         change()
         after = tree_of(self.folder)
@@ -199,7 +199,7 @@ class CheckpointMachine(RuleBasedStateMachine):
             self.reload()
             self.snapshots.clear()
         else:
-            checkpoint = self.do(self.file_keeper.complete_checkpoint(checkpoint))
+            checkpoint = self.do(self.checkpointer.complete_checkpoint(checkpoint))
         missing = {folder for path in paths for folder in parents_of(path) if folder not in before}
         self.deeds[checkpoint.id] = Deed(
             len(self.messages) - 1,
@@ -355,7 +355,7 @@ class CheckpointMachine(RuleBasedStateMachine):
             # Only calls were at work since: everything is exactly as it was.
             assert files_of(after) == files_of(self.snapshots[since])
             assert folders_of(after) <= folders_of(self.snapshots[since])
-            assert all(not each.left_alone for each in real)
+            assert all(not each.skipped for each in real)
         self.snapshots = {number: kept for number, kept in self.snapshots.items() if number <= since}
 
     @invariant()

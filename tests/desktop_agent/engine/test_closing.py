@@ -269,7 +269,7 @@ async def test_nothing_is_restored_in_a_closed_one(shaky: Shaky, tmp_path: Path)
     await stage.say()
     checkpoints = stage.session.checkpoints
     assert checkpoints is not None
-    keeper = checkpoints.file_keeper(Workspace(work))
+    keeper = checkpoints.checkpointer(Workspace(work))
     checkpoint = await keeper.create_checkpoint("call", stage.session.history[-1].id, ("a",))
     assert checkpoint is not None
     (work / "a").write_text("1")

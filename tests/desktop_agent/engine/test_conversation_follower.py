@@ -304,15 +304,15 @@ async def test_a_long_conversation_is_followed_by_its_end(tmp_path: Path) -> Non
         await session.flush()
         follower = await follow(other, session.record.id)
         loader = follower.session.history_loader
-        assert loader.count > 10
-        assert follower.session.history == session.history[loader.count :]
+        assert loader.unloaded_count > 10
+        assert follower.session.history == session.history[loader.unloaded_count :]
         following_ = asyncio.create_task(follower.run_until_free())
         session.send(Message.user("the next"))
         await session.wait_idle()
         await until(lambda: follower.session.history[-1] == session.history[-1] or following_.done())
         follower, following_ = await still_following(other, follower, following_)
         loader = follower.session.history_loader
-        assert follower.session.history == session.history[loader.count :]
+        assert follower.session.history == session.history[loader.unloaded_count :]
         await loader.load_all()
         assert follower.session.history == session.history
         assert shown(follower.session) == shown(session)
@@ -329,7 +329,7 @@ async def test_what_the_owner_deleted_above_is_not_taken_for_damage(tmp_path: Pa
             session.send(Message.user(f"prompt {number}"))
             await session.wait_idle()
         follower = await follow(other, session.record.id)
-        assert follower.session.history_loader.count
+        assert follower.session.history_loader.unloaded_count
         await session.branches.delete(session.history[2].id)
         with pytest.raises(WrongUse, match="changed meanwhile"):
             await follower.session.history_loader.load_all()

@@ -95,8 +95,8 @@ async def test_it_is_opened_by_its_end_and_grows_at_its_beginning(shaky: Shaky, 
     last = transcript[len(transcript) - 1]
     heard: list[Change] = []
     session.subscribe(on_changes=heard.extend)
-    while loader.count:
-        assert session.history == tuple(messages[loader.count :])
+    while loader.unloaded_count:
+        assert session.history == tuple(messages[loader.unloaded_count :])
         assert session.history[0].role is not Role.TOOL
         before = len(transcript)
         await loader.load()
@@ -132,7 +132,7 @@ async def test_the_model_reads_the_same_as_if_all_were_in_memory(shaky: Shaky, p
         await stage.say("go")
         requests.append([(message.role, message.text) for message in stage.provider.requests[0].messages])
     assert requests[0] == requests[1]
-    assert 0 < session.history_loader.count <= messages.index(next(m for m in messages if m.id == "p4"))
+    assert 0 < session.history_loader.unloaded_count <= messages.index(next(m for m in messages if m.id == "p4"))
 
 
 async def test_the_prompt_of_summarised_work_is_read_too(shaky: Shaky) -> None:
@@ -174,9 +174,9 @@ INSTRUCTION = Message(id="i", role=Role.SYSTEM, blocks=(Text(text="Be brief."),)
 async def test_all_is_loaded_where_the_model_reads_all_or_instructions(shaky: Shaky, messages: list[Message]) -> None:
     stage = stage_for(shaky, "new")
     session = await opened(stage, *messages)
-    assert session.history_loader.count
+    assert session.history_loader.unloaded_count
     await stage.say("go")
-    assert session.history_loader.count == 0
+    assert session.history_loader.unloaded_count == 0
     assert session.history[: len(messages)] == tuple(messages)
 
 
@@ -199,11 +199,11 @@ async def test_a_prompt_that_is_edited_where_the_part_begins_stays_on_its_branch
     session = await opened(stage, *messages, summary("p8"))
     await session.history_loader.load(2)
     first = session.history[0]
-    assert session.history_loader.count
+    assert session.history_loader.unloaded_count
     while first.role is not Role.USER:
         await session.history_loader.load(1)
         first = session.history[0]
-    above = session.history_loader.count
+    above = session.history_loader.unloaded_count
     session.branches.edit_prompt(first.id, Message.user("edited"))
     await stage.idle()
     edited = session.history[-2:]
@@ -230,7 +230,7 @@ async def test_versions_are_known_for_what_is_loaded_and_any_can_be_shown(shaky:
     versions = session.branches.versions
     again = await opened_again(stage, session.record.id)
     known: set[int] = set()
-    while again.history_loader.count:
+    while again.history_loader.unloaded_count:
         assert again.branches.versions == {
             id_: place for id_, place in versions.items() if id_ in {message.id for message in again.history}
         }
@@ -241,7 +241,7 @@ async def test_versions_are_known_for_what_is_loaded_and_any_can_be_shown(shaky:
     await third.branches.show(versions["p2"].ids[1])
     assert [message.text for message in third.history[-2:]] == ["second way", "x"]
     assert len(third.history) == 10
-    assert third.history_loader.count == 0
+    assert third.history_loader.unloaded_count == 0
 
 
 async def two_long_branches(stage: Stage) -> tuple[str, list[Message], list[Message]]:
@@ -259,14 +259,14 @@ async def test_another_branch_is_loaded_by_its_end(shaky: Shaky) -> None:
     id_, first, second = await two_long_branches(stage)
     session = await opened_again(stage, id_)
     await session.branches.show("a10", whole=False)
-    assert first[: session.history_loader.count] + list(session.history) == first
-    assert session.history_loader.count > 30
+    assert first[: session.history_loader.unloaded_count] + list(session.history) == first
+    assert session.history_loader.unloaded_count > 30
     assert shown(session.transcript) == shown(Transcript(session.history))
     assert not session.branches.versions
     await session.branches.show("p23", whole=False)
     assert session.history[0].id == "p23"
-    assert second[: session.history_loader.count] + list(session.history) == second
-    while session.history_loader.count:
+    assert second[: session.history_loader.unloaded_count] + list(session.history) == second
+    while session.history_loader.unloaded_count:
         await session.history_loader.load()
     assert list(session.history) == second
     assert session.branches.versions["p20"].ids == ("p2", "p20")
@@ -282,7 +282,7 @@ async def test_another_branch_meets_what_is_in_memory(shaky: Shaky) -> None:
     id_, first, second = await two_long_branches(stage)
     session = await opened_again(stage, id_)
     assert await session.history_loader.load_until("p1")
-    above = session.history_loader.count
+    above = session.history_loader.unloaded_count
     assert above
     await session.branches.show("p2", whole=False)
     assert list(session.history) == first[above:]
@@ -326,8 +326,8 @@ async def test_a_long_branch_comes_into_view_where_nothing_was(shaky: Shaky) -> 
     await session.flush()
     session = await opened_again(stage, session.record.id)
     await session.branches.show("a9", whole=False)
-    assert session.history_loader.count
-    assert messages[: session.history_loader.count] + list(session.history) == messages
+    assert session.history_loader.unloaded_count
+    assert messages[: session.history_loader.unloaded_count] + list(session.history) == messages
 
 
 async def test_the_ids_of_a_branch_that_is_left_are_those_it_has_alone(shaky: Shaky) -> None:
@@ -356,10 +356,10 @@ async def test_an_answer_whose_prompt_is_not_loaded_is_asked_for_anew_once_it_is
 async def test_a_message_is_found_far_above(shaky: Shaky) -> None:
     session = await opened(stage_for(shaky), *talk(9))
     assert await session.history_loader.load_until("c3")
-    assert 0 < session.history_loader.count <= 13
-    above = session.history_loader.count
+    assert 0 < session.history_loader.unloaded_count <= 13
+    above = session.history_loader.unloaded_count
     assert not await session.history_loader.load_until("nowhere")
-    assert session.history_loader.count == above
+    assert session.history_loader.unloaded_count == above
 
 
 async def test_what_broke_off_is_recovered_by_its_end(shaky: Shaky) -> None:
@@ -373,7 +373,7 @@ async def test_what_broke_off_is_recovered_by_its_end(shaky: Shaky) -> None:
     ]
     await shaky.store.append_journal(record.id, begun)
     session = await opened_again(stage, record.id)
-    assert session.history_loader.count == 33
+    assert session.history_loader.unloaded_count == 33
     assert [message.text for message in session.history[-2:]] == ["go", "half"]
     await session.history_loader.load_all()
     assert session.history == (await shaky.store.load(record.id)).messages
@@ -393,10 +393,10 @@ async def test_a_deletion_and_its_plan_have_all_of_the_branch(shaky: Shaky) -> N
     plan = await session.branches.plan_deletion("a1")
     assert (plan.head, plan.following) == ("p1", 6)
     session = await opened_again(stage, session.record.id)
-    assert session.history_loader.count
+    assert session.history_loader.unloaded_count
     assert (await session.branches.load_tree()).deletion("a1") == plan
     await session.branches.delete("a1")
-    assert session.history_loader.count == 0
+    assert session.history_loader.unloaded_count == 0
     assert [message.id for message in session.history] == ["p0", "c0", "r0", "a0", "p1"]
     assert shown(session.transcript)[:-1] == shown(Transcript(session.history))
     assert await stage.stored() == session.history
@@ -423,7 +423,7 @@ async def test_no_title_is_asked_for_while_the_first_prompt_is_not_in_memory(sha
     stage = stage_for(shaky, "one", "two", title_model=asked.append)
     session = await opened(stage, *talk(5), summary("p4"))
     await stage.say("more")
-    assert session.history_loader.count
+    assert session.history_loader.unloaded_count
     assert not asked
     await session.history_loader.load_all()
     await stage.say("and more")

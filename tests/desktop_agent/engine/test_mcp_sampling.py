@@ -54,9 +54,9 @@ async def sampling(folder, person, *turns, model="m"):
         engine.connections._providers["scripted"] = provider
         providers = ProviderPreferences(endpoints=(SCRIPTED,), endpoint_id="scripted", model=model)
         await engine.change_preferences(Preferences(providers=providers))
-        engine.people = person.people
+        engine.consent_handlers = person.people
         handler = SamplingHandler(
-            lambda: engine.people, lambda: ("scripted", model), engine.connections, engine.spending
+            lambda: engine.consent_handlers, lambda: ("scripted", model), engine.connections, engine.spending
         )
         yield handler, provider
         provider.assert_finished()

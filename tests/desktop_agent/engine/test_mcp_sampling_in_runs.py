@@ -69,7 +69,7 @@ async def running(
 ) -> AsyncIterator[tuple[Engine, Run]]:
     asked = Turn(ToolUse(id="1", name="raw__t0", input={}), used(1.0))
     async with engine_with(folder / "data", raw(*words), turns=(asked, *turns)) as engine:
-        engine.people = person.people
+        engine.consent_handlers = person.people
         yield engine, Run(engine.new_session())
 
 
@@ -137,7 +137,7 @@ async def test_a_server_of_the_newest_protocol_may_offer_tools_to_a_model_too(tm
         Turn(ContentDelta("Well.")),
     )
     async with engine_with(tmp_path / "data", own("samples"), turns=turns) as engine:
-        engine.people = person.people
+        engine.consent_handlers = person.people
         run = Run(engine.new_session())
         await run.to_its_end()
         assert engine.mcp.state("own", None).protocol == "2026-07-28"

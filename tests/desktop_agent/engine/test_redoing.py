@@ -305,7 +305,7 @@ async def test_killed_between_saving_and_restoring_the_saved_copy_is_found_again
 ) -> None:
     for name in ("a", "b"):
         (desk.folder / name).write_text("old")
-    keeper = desk.checkpoints.file_keeper(Workspace(desk.folder))
+    keeper = desk.checkpoints.checkpointer(Workspace(desk.folder))
     checkpoint = await keeper.create_checkpoint("call", desk.messages[0].id, ("a", "b"))
     assert checkpoint is not None
     for name in ("a", "b"):
@@ -362,7 +362,7 @@ async def test_killed_while_a_file_is_put_back_no_half_done_file_stays_for_ever(
 async def test_what_was_only_partly_undone_and_redone_is_undone_again(desk: Desk) -> None:
     for name in "ab":
         (desk.folder / name).write_text("0")
-    keeper = desk.checkpoints.file_keeper(Workspace(desk.folder))
+    keeper = desk.checkpoints.checkpointer(Workspace(desk.folder))
     checkpoint = await keeper.create_checkpoint("call", desk.messages[-1].id, ("a", "b"))
     assert checkpoint is not None
     for name in "ab":

@@ -102,7 +102,7 @@ class World:
 
     async def call(self) -> None:
         paths = self.chance.sample(PATHS, self.chance.randint(1, 2))
-        before, keeper = self.tree(), self.desk.checkpoints.file_keeper(Workspace(self.desk.folder))
+        before, keeper = self.tree(), self.desk.checkpoints.checkpointer(Workspace(self.desk.folder))
         checkpoint = await keeper.create_checkpoint(f"call {len(self.model.saved)}", self.messages[-1].id, tuple(paths))
         assert checkpoint is not None
         for path in paths:

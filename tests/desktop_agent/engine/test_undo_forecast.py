@@ -43,7 +43,7 @@ async def forecast(desk: Desk) -> RestorePlan:
 
 async def call(desk: Desk, path: str, text: str | None) -> None:
     """A call that writes a file, or deletes one."""
-    keeper = desk.checkpoints.file_keeper(Workspace(desk.folder))
+    keeper = desk.checkpoints.checkpointer(Workspace(desk.folder))
     checkpoint = await keeper.create_checkpoint("call", desk.messages[0].id, (path,))
     assert checkpoint is not None
     change(desk.folder / path, text)
@@ -290,7 +290,7 @@ async def test_an_unknown_checkpoint_is_wrong_use(desk: Desk) -> None:
 
 
 async def test_what_a_tool_would_undo_is_said_or_why_not(desk: Desk) -> None:
-    keeper = desk.checkpoints.file_keeper(None)
+    keeper = desk.checkpoints.checkpointer(None)
     checkpoint = await keeper.create_checkpoint("call", desk.messages[0].id, (), tool="book @ x", arguments={})
     assert checkpoint is not None
     await keeper.complete_checkpoint(Checkpoint.model_validate(checkpoint.model_dump()), succeeded=True)

@@ -95,7 +95,7 @@ class Agency:
 
 
 def why(restored: RestoreReport) -> str:
-    (only,) = restored.left_alone
+    (only,) = restored.skipped
     assert only.is_undo
     assert str(only.remedy)
     return str(only.why)
@@ -108,9 +108,9 @@ async def test_a_call_is_undone_once_and_its_files_are_put_back(shaky: Shaky, tm
     assert (checkpoint.tool, checkpoint.input, checkpoint.succeeded) == ("book", {"city": "Oslo"}, True)
     assert (tmp_path / "work/ticket").read_text() == "Oslo"
     first = await agency.restore(checkpoint)
-    assert (first.restored, first.undone, first.left_alone) == (("ticket",), "Unbooked Oslo.", ())
+    assert (first.restored, first.undone, first.skipped) == (("ticket",), "Unbooked Oslo.", ())
     again = await agency.restore(checkpoint)
-    assert (again.restored, again.checkpoint, again.left_alone) == ((), first.checkpoint, ())
+    assert (again.restored, again.checkpoint, again.skipped) == ((), first.checkpoint, ())
     assert (agency.booked, agency.has_begun, (tmp_path / "work/ticket").exists()) == ([], ["Oslo"], False)
     assert first.checkpoint.restored
     assert await agency.checkpoints.restore_since(agency.stage.session.history[0].id) == ()
@@ -130,7 +130,7 @@ async def test_a_call_that_failed_is_not_undone(shaky: Shaky) -> None:
     checkpoint = await agency.work()
     assert results_of(agency.stage.session.history)["1"].outcome is Outcome.FAILED
     restored = await agency.restore(checkpoint)
-    assert (agency.has_begun, restored.left_alone, restored.checkpoint.restored) == ([], (), True)
+    assert (agency.has_begun, restored.skipped, restored.checkpoint.restored) == ([], (), True)
 
 
 async def test_that_it_begins_is_on_the_disk_first(shaky: Shaky) -> None:

@@ -59,7 +59,7 @@ def first_text(view):
 
 
 async def whole(screen):
-    await until(lambda: screen.conversation.history.count == 0)
+    await until(lambda: screen.conversation.history.unloaded_count == 0)
     await screen.idle()
 
 
@@ -69,7 +69,7 @@ def test_it_opens_at_its_end_and_scrolling_up_shows_all_of_it_without_a_jump(on_
         await screen.idle()
         rows, history = view.row_viewport.rows, screen.conversation.history
         assert rows.following
-        assert history.count > COUNT * 0.8
+        assert history.unloaded_count > COUNT * 0.8
         assert not screen.conversation.history.spending.lacks_earlier
         places = []
         view.scroller.new_count_changed.connect(pytest.fail)
@@ -85,7 +85,7 @@ def test_it_opens_at_its_end_and_scrolling_up_shows_all_of_it_without_a_jump(on_
             view.scroller.scroll_by(-300)
             await asyncio.sleep(0)
             await screen.idle()
-        assert history.count == 0
+        assert history.unloaded_count == 0
         assert places
         assert all(before == after for before, after in places)
         assert first_text(view) == "Question 000"
@@ -113,7 +113,7 @@ def test_find_finds_everything(on_screen):
         heard = Heard(view.finder.status_changed)
         screen.window.page.navigation.find_bar.open("Question")
         await until(lambda: heard and heard[-1].complete and heard[-1].total == COUNT // 2)
-        assert screen.conversation.history.count == 0
+        assert screen.conversation.history.unloaded_count == 0
         assert heard[-1].current > COUNT // 2 - 12
         for _ in range(COUNT // 2 - heard[-1].current + 1):
             screen.window.page.navigation.find_bar.step(1)
@@ -133,7 +133,7 @@ def test_all_of_it_is_copied(on_screen):
         assert f"Question {COUNT // 2 - 1:03d}" in clipboard.text()
         again = await opened(screen, talk())
         assert again is view
-        assert screen.conversation.history.count
+        assert screen.conversation.history.unloaded_count
         QTest.keyClick(view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
         await whole(screen)
         start, end = view.row_viewport.selection.ordered
@@ -183,9 +183,9 @@ def test_another_conversation_gets_its_own_earlier_messages(on_screen, monkeypat
         screen.desk.library.open(other.id)
         await until(lambda: screen.conversation is not left)
         await screen.idle()
-        assert left.history.count
+        assert left.history.unloaded_count
         assert view.row_viewport.rows.following
-        assert screen.conversation.history.count > COUNT * 0.8
+        assert screen.conversation.history.unloaded_count > COUNT * 0.8
         assert len(view.row_viewport.rows) == len(screen.conversation.transcript)
 
     on_screen(work)
@@ -223,11 +223,11 @@ def test_one_that_another_process_has_open_opens_at_its_end_too(on_screen):
         screen.desk.library.open(record.id)
         await until(lambda: screen.conversation is not None and screen.conversation.id == record.id)
         view, history = screen.window.page.transcript, screen.conversation.history
-        assert history.count > COUNT * 0.8
+        assert history.unloaded_count > COUNT * 0.8
         await until(lambda: not history.spending.lacks_earlier)
         assert history.spending.total.cost == COUNT / 4
         rows = view.row_viewport.rows
-        while history.count or rows.top:
+        while history.unloaded_count or rows.top:
             view.scroller.scroll_by(-300)
             await asyncio.sleep(0.001)
         assert first_text(view) == "Question 000"
@@ -242,13 +242,13 @@ def test_from_the_tree_of_branches_one_continues_after_a_message_that_is_not_loa
     async def work(screen):
         await opened(screen, talk())
         conversation, tree = screen.conversation, screen.window.page.branches.tree
-        await until(lambda: conversation.history.count > 100)
+        await until(lambda: conversation.history.unloaded_count > 100)
         tree.open()
         await until(lambda: tree._dialog.tree.model().rowCount())
         roots = (await conversation.branches.load_tree()).roots
         tree._dialog.branch_requested.emit(roots[0].children[-1])
         await until(lambda: len(conversation.transcript) == 2)
-        assert conversation.history.count == 0
+        assert conversation.history.unloaded_count == 0
 
     on_screen(work)
 
@@ -267,14 +267,14 @@ def test_a_hit_on_another_branch_is_opened_without_all_that_is_above(on_screen):
         _, index = await arrived.next()
         await screen.idle()
         assert view.row_viewport.rows.transcript[index].text == "Other 90"
-        assert conversation.history.count > COUNT / 2
+        assert conversation.history.unloaded_count > COUNT / 2
         assert len(view.row_viewport.rows) == len(conversation.transcript)
         rows = view.row_viewport.rows
         while rows.top:
             view.scroller.scroll_by(-300)
             await asyncio.sleep(0)
             await screen.idle()
-        assert conversation.history.count == 0
+        assert conversation.history.unloaded_count == 0
         assert first_text(view) == "Question 000"
         assert conversation.history.spending.is_complete
         answers = [item for item in conversation.transcript if isinstance(item, AnswerItem)]
@@ -296,7 +296,7 @@ def test_stepping_before_the_first_picture_loads_those_of_earlier_messages(on_sc
         view = await opened(screen, with_pictures(0, 2, COUNT - 2))
         await screen.idle()
         rows, history = view.row_viewport.rows, screen.conversation.history
-        assert history.count
+        assert history.unloaded_count
         (last,) = [item for item in rows.transcript if isinstance(item, UserItem) and item.images]
         view.image_opened.emit(last.images[0])
         viewer = await until(lambda: screen.window.findChild(PictureViewer))
@@ -305,7 +305,7 @@ def test_stepping_before_the_first_picture_loads_those_of_earlier_messages(on_sc
         assert not any(" of " in words for words in screen.words(viewer))
         viewer.step(-1)
         await until(lambda: viewer.current.name == "picture 2")
-        assert history.count == 0
+        assert history.unloaded_count == 0
         assert "2 of 3" in screen.words(viewer)
         viewer.step(-1)
         assert viewer.current.name == "picture 0"
@@ -326,10 +326,10 @@ def test_a_viewer_of_another_conversation_asks_for_nothing(on_screen):
         viewer = await until(lambda: screen.window.findChild(PictureViewer))
         await opened(screen, with_pictures(0, COUNT - 2))
         await screen.idle()
-        count = screen.conversation.history.count
+        count = screen.conversation.history.unloaded_count
         viewer.step(-1)
         await screen.idle()
-        assert screen.conversation.history.count == count > 0
+        assert screen.conversation.history.unloaded_count == count > 0
         assert viewer.current.name == f"picture {COUNT - 2}"
         viewer.close()
         await screen.idle()

@@ -58,7 +58,7 @@ class McpRequests(QObject):
         self._is_closed = False
 
     @property
-    def people(self) -> ConsentHandlers:
+    def consent_handlers(self) -> ConsentHandlers:
         """The callbacks for the engine."""
         return ConsentHandlers(self._elicit, self._approve_sampling, self._approve_answer)
 

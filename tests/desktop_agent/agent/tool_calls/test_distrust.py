@@ -92,7 +92,7 @@ async def test_whatever_any_part_of_it_raises_is_a_failed_call_at_most(kind: typ
     bad = replace(made, schema=ModelSchema(Burst)) if place == "checked" else replace(made, **{place: burst})
     desk = Desk(call("1", "bad"), call("2", "good"), tools=[bad, tool("good", reads=True)])
     desk.permission_policy.add(Rule(effect=RuleEffect.ASK, tool="bad"))
-    object.__setattr__(desk.context, "files", Checkpointer(None, None, None, "c"))  # type: ignore[arg-type]
+    object.__setattr__(desk.context, "checkpointer", Checkpointer(None, None, None, "c"))  # type: ignore[arg-type]
     running = desk.start()
     await until(lambda: desk.approvals.open_approvals or running.done())
     if desk.approvals.open_approvals:

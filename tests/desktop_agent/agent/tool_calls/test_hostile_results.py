@@ -181,7 +181,7 @@ async def fails(*_given: Any) -> Any:
 )
 async def test_what_a_tool_says_of_a_failure_is_cut_like_a_result(more: dict[str, Any]) -> None:
     desk = Desk(call("1", "bad"), tools=[replace(tool("bad", reads=True), **more)])
-    object.__setattr__(desk.context, "files", Checkpointer(None, None, None, "c"))  # type: ignore[arg-type]
+    object.__setattr__(desk.context, "checkpointer", Checkpointer(None, None, None, "c"))  # type: ignore[arg-type]
     await desk.run()
     assert desk.outcomes == [Outcome.FAILED]
     assert 400_000 <= len(desk.words[0]) < 400_100

@@ -434,7 +434,7 @@ class TestWhatHadEnded:
 
         keeper = Checkpointer(Workspace(tmp_path / "work"), BlobFiles(tmp_path), keep, "conversation")
         act = tool("act", changes=changes)
-        return Desk(call("1", "act"), tools=[act], mode=ACCEPT_EDITS_MODE, files=keeper), reached, may_end
+        return Desk(call("1", "act"), tools=[act], mode=ACCEPT_EDITS_MODE, checkpointer=keeper), reached, may_end
 
     @pytest.mark.parametrize("which", ["round", "call"])
     async def test_while_its_files_are_noted(self, tmp_path: Path, which: str) -> None:

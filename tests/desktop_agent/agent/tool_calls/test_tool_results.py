@@ -131,7 +131,7 @@ class Folder:
         self.page = root / "work" / "page.txt"
         self.page.write_text("old")
         self.kept: list[Checkpoint] = []
-        self.file_keeper = Checkpointer(Workspace(root / "work"), BlobFiles(root / "data"), self.keep, "conversation")
+        self.checkpointer = Checkpointer(Workspace(root / "work"), BlobFiles(root / "data"), self.keep, "conversation")
         self.refuse = False
 
     async def keep(self, checkpoint: Checkpoint) -> None:
@@ -155,7 +155,10 @@ class Folder:
 
     def desk(self, word: str, **more: Any) -> Desk:
         return Desk(
-            call("1", "write", word), tools=[self.writing(**more)], mode=ACCEPT_EDITS_MODE, files=self.file_keeper
+            call("1", "write", word),
+            tools=[self.writing(**more)],
+            mode=ACCEPT_EDITS_MODE,
+            checkpointer=self.checkpointer,
         )
 
 
@@ -180,7 +183,7 @@ class TestFiles:
         (created,) = desk.memory.of(CheckpointCreated)
         assert created.paths == ("page.txt",)
         assert folder.kept[-1].message_id == desk.answer.id
-        await folder.file_keeper.restore(folder.kept[-1])
+        await folder.checkpointer.restore(folder.kept[-1])
         assert folder.page.read_text() == "old"
 
     async def test_a_call_whose_files_cannot_be_saved_does_not_run(self, folder: Folder) -> None:
@@ -222,7 +225,7 @@ class TestFiles:
         await running
         assert desk.outcomes == [Outcome.CANCELLED]
         assert folder.kept[-1].files[0].after is not None
-        await folder.file_keeper.restore(folder.kept[-1])
+        await folder.checkpointer.restore(folder.kept[-1])
         assert folder.page.read_text() == "old"
 
     async def test_a_call_that_is_refused_at_last_leaves_a_checkpoint_with_nothing_to_put_back(
@@ -235,7 +238,7 @@ class TestFiles:
         await desk.run()
         assert desk.outcomes == [Outcome.DENIED]
         assert folder.page.read_text() == "old"
-        restored = await folder.file_keeper.restore(folder.kept[-1])
+        restored = await folder.checkpointer.restore(folder.kept[-1])
         assert restored.restored == restored.conflicts == ()
         assert desk.memory.of(ToolFinished)
 
@@ -264,7 +267,7 @@ class TestFiles:
                     await gate.wait()
             folder.kept.append(checkpoint)
 
-        monkeypatch.setattr(folder.file_keeper, "_save_checkpoint", deaf)
+        monkeypatch.setattr(folder.checkpointer, "_save_checkpoint", deaf)
         desk = folder.desk("new")
         running = desk.start()
         await saving.wait()
@@ -286,7 +289,7 @@ class TestFiles:
             if len(kept) != 1:
                 raise LookupError("a secret")
 
-        monkeypatch.setattr(folder.file_keeper, "_save_checkpoint", burst)
+        monkeypatch.setattr(folder.checkpointer, "_save_checkpoint", burst)
         desk = folder.desk("new")
         await desk.run()
         assert desk.outcomes == [Outcome.SUCCEEDED]

@@ -33,7 +33,7 @@ class Desk:
         (root / "data").mkdir()
         self.blobs = BlobFiles(root / "data")
         self.kept: dict[str, Checkpoint] = {}
-        self.file_keeper = self.keeper_of(workspace)
+        self.checkpointer = self.keeper_of(workspace)
 
     def keeper_of(self, workspace: Workspace) -> Checkpointer:
         return Checkpointer(workspace, self.blobs, self.keep, "conversation")
@@ -43,16 +43,16 @@ class Desk:
         self.kept[checkpoint.id] = Checkpoint.model_validate(checkpoint.model_dump())
 
     async def call(self, *paths: str, does: Callable[[], object]) -> Checkpoint:
-        checkpoint = await self.file_keeper.create_checkpoint("call", "message", paths)
+        checkpoint = await self.checkpointer.create_checkpoint("call", "message", paths)
         assert checkpoint is not None
         does()
-        return await self.file_keeper.complete_checkpoint(checkpoint)
+        return await self.checkpointer.complete_checkpoint(checkpoint)
 
     async def restore(self, checkpoint: Checkpoint, *, even_if_changed: bool = False) -> RestoreReport:
         """Restore twice; the second time must find nothing to do and report the same."""
-        once = await self.file_keeper.restore(self.kept[checkpoint.id], even_if_changed=even_if_changed)
+        once = await self.checkpointer.restore(self.kept[checkpoint.id], even_if_changed=even_if_changed)
         found = {path: shape_of(path) for path in self.folder.rglob("*")}
-        twice = await self.file_keeper.restore(self.kept[checkpoint.id], even_if_changed=even_if_changed)
+        twice = await self.checkpointer.restore(self.kept[checkpoint.id], even_if_changed=even_if_changed)
         assert twice.restored == ()
         assert (twice.conflicts, twice.failed) == (once.conflicts, once.failed)
         assert {path: shape_of(path) for path in self.folder.rglob("*")} == found
@@ -78,7 +78,7 @@ def shape_of(path: Path) -> tuple[int, ...] | None:
 
 
 def sentence_about(restored: RestoreReport) -> str:
-    (only,) = restored.left_alone
+    (only,) = restored.skipped
     assert str(only.remedy)
     return str(only.why)
 
@@ -95,7 +95,7 @@ async def test_an_edited_file_gets_its_bytes_and_permissions_back(desk: Desk) ->
     checkpoint = await desk.call("a.txt", does=edit)
     restored = await desk.restore(checkpoint)
     assert (file.read_bytes(), mode_of(file)) == (b"old\x00\xff", 0o640)
-    assert (restored.restored, restored.left_alone, restored.checkpoint.restored) == (("a.txt",), (), True)
+    assert (restored.restored, restored.skipped, restored.checkpoint.restored) == (("a.txt",), (), True)
     assert desk.kept[checkpoint.id].restored
 
 
@@ -134,7 +134,7 @@ async def test_a_new_folder_with_something_of_the_persons_in_it_stays(desk: Desk
     checkpoint = await desk.call("new/inner/a.txt", does=make)
     (desk.folder / "new/mine.txt").write_bytes(b"mine")
     restored = await desk.restore(checkpoint)
-    assert restored.left_alone == ()
+    assert restored.skipped == ()
     assert sorted(path.name for path in desk.folder.rglob("*")) == ["mine.txt", "new"]
 
 
@@ -163,7 +163,7 @@ async def test_a_file_that_became_a_folder_and_a_folder_that_became_a_file(desk:
 
     checkpoint = await desk.call("file", "file/new", "folder", "folder/inner", does=swap)
     restored = await desk.restore(checkpoint)
-    assert restored.left_alone == ()
+    assert restored.skipped == ()
     assert (desk.folder / "file").read_bytes() == b"file"
     assert (desk.folder / "folder/inner").read_bytes() == b"inner"
 
@@ -244,7 +244,7 @@ async def test_a_call_that_never_ended_is_compared_with_what_was_before(desk: De
     changed, untouched = desk.folder / "changed", desk.folder / "untouched"
     changed.write_bytes(b"old")
     untouched.write_bytes(b"old")
-    checkpoint = await desk.file_keeper.create_checkpoint("call", "message", ("changed", "untouched", "new/a.txt"))
+    checkpoint = await desk.checkpointer.create_checkpoint("call", "message", ("changed", "untouched", "new/a.txt"))
     assert checkpoint is not None
     changed.write_bytes(b"half")
     (desk.folder / "new").mkdir()
@@ -255,7 +255,7 @@ async def test_a_call_that_never_ended_is_compared_with_what_was_before(desk: De
     assert (desk.folder / "new").is_dir()
 
     restored = await desk.restore(checkpoint, even_if_changed=True)
-    assert (restored.left_alone, restored.restored) == ((), ("changed",))
+    assert (restored.skipped, restored.restored) == ((), ("changed",))
     assert changed.read_bytes() == b"old"
     assert not (desk.folder / "new").exists()
 
@@ -294,12 +294,12 @@ async def test_what_cannot_be_written_down_is_raised_and_harms_nothing(desk: Des
     with pytest.raises(DiskFull):
         await refused.restore(checkpoint)
     assert file.read_bytes() == b"new"  # what cannot be saved first is not put back
-    assert (await desk.restore(checkpoint)).left_alone == ()
+    assert (await desk.restore(checkpoint)).skipped == ()
 
 
 async def test_there_is_nothing_to_save_of_no_file(desk: Desk) -> None:
-    assert await desk.file_keeper.create_checkpoint("call", "message", ()) is None
-    assert await desk.file_keeper.create_checkpoint("call", "message", (".", str(desk.folder))) is None
+    assert await desk.checkpointer.create_checkpoint("call", "message", ()) is None
+    assert await desk.checkpointer.create_checkpoint("call", "message", (".", str(desk.folder))) is None
     assert desk.kept == {}
 
 
@@ -308,7 +308,7 @@ async def test_a_file_with_several_names_is_saved_once(desk: Desk) -> None:
     (desk.folder / "inner/a.txt").write_bytes(b"old")
     (desk.folder / "link").symlink_to("inner")
     paths = ("inner/a.txt", "./inner//a.txt", "link/a.txt", str(desk.folder / "inner/a.txt"))
-    checkpoint = await desk.file_keeper.create_checkpoint("call", "message", paths)
+    checkpoint = await desk.checkpointer.create_checkpoint("call", "message", paths)
     assert checkpoint is not None
     assert [file.path for file in checkpoint.files] == ["inner/a.txt"]
 
@@ -318,7 +318,7 @@ async def test_a_path_that_leads_out_is_refused_before_anything_is_written(desk:
     (desk.folder / "a.txt").write_bytes(b"old")
     (desk.folder / "out").symlink_to("/")
     with pytest.raises(OutsideWorkspace):
-        await desk.file_keeper.create_checkpoint("call", "message", ("a.txt", path))
+        await desk.checkpointer.create_checkpoint("call", "message", ("a.txt", path))
     assert desk.kept == {}
 
 
@@ -377,7 +377,7 @@ async def test_a_folder_comes_back_with_its_files_although_the_person_removed_th
     checkpoint = await desk.call("a", "a/b", does=turn)
     (desk.folder / "a").unlink()
     restored = await desk.restore(checkpoint)
-    assert (restored.restored, restored.left_alone) == (("a/b",), ())
+    assert (restored.restored, restored.skipped) == (("a/b",), ())
     assert (desk.folder / "a/b").read_bytes() == b"old"
 
 
@@ -385,7 +385,7 @@ async def test_a_saved_path_that_would_lead_out_is_refused(desk: Desk) -> None:
     checkpoint = await desk.call("a.txt", does=lambda: (desk.folder / "a.txt").write_bytes(b"new"))
     (desk.folder.parent / "b.txt").write_bytes(b"new")
     wrong = checkpoint.files[0].model_copy(update={"path": "../b.txt"})
-    restored = await desk.file_keeper.restore(checkpoint.model_copy(update={"files": (wrong,)}), even_if_changed=True)
+    restored = await desk.checkpointer.restore(checkpoint.model_copy(update={"files": (wrong,)}), even_if_changed=True)
     assert restored.failed == ("../b.txt",)
     assert (desk.folder.parent / "b.txt").exists()
 
@@ -446,7 +446,7 @@ async def test_what_is_as_before_already_needs_nothing_and_counts_as_done(desk: 
     checkpoint = await desk.call("a.txt", "b.txt", does=lambda: (one.write_bytes(b"new"), two.write_bytes(b"new")))
     one.write_bytes(b"old")
     restored = await desk.restore(checkpoint)
-    assert (restored.restored, restored.left_alone) == (("b.txt",), ())
+    assert (restored.restored, restored.skipped) == (("b.txt",), ())
     assert desk.kept[checkpoint.id].restored
 
 
@@ -465,7 +465,7 @@ async def test_one_that_was_cancelled_midway_comes_to_its_end_the_next_time(desk
 
     desk.blobs.get = breaks_off  # type: ignore[method-assign]
     with pytest.raises(asyncio.CancelledError):
-        await desk.file_keeper.restore(checkpoint)
+        await desk.checkpointer.restore(checkpoint)
     assert [each.read_bytes() for each in files] == [b"old a", b"new", b"new"]
     assert not desk.kept[checkpoint.id].restored
     assert (await desk.restore(checkpoint)).restored == ("b", "c")
@@ -484,7 +484,7 @@ async def test_of_two_at_once_the_one_that_is_late_finds_nothing_to_do(desk: Des
 
     workspace.meddle = puts_back
     late = await desk.keeper_of(workspace).restore(checkpoint)
-    assert (late.restored, late.left_alone, late.saved) == ((), (), None)
+    assert (late.restored, late.skipped, late.saved) == ((), (), None)
     assert desk.kept[checkpoint.id].restored
 
 
@@ -494,7 +494,7 @@ async def test_what_was_put_back_while_it_was_saved_is_looked_at_once_more(desk:
     checkpoint = await desk.call("a", does=lambda: file.write_bytes(b"new"))
     look_first = desk.keeper_of(PutBack(desk.folder))
     late = await look_first.restore(checkpoint)
-    assert (late.restored, late.left_alone, late.saved) == ((), (), None)
+    assert (late.restored, late.skipped, late.saved) == ((), (), None)
 
 
 class PutBack(Workspace):
@@ -633,10 +633,10 @@ async def test_a_folder_that_is_gone_is_said_and_nothing_is_made_in_its_place(de
     checkpoint = await desk.call("a.txt", "b.txt", does=lambda: (desk.folder / "a.txt").write_bytes(b"new"))
     shutil.rmtree(desk.folder)
     with pytest.raises(ToolFailed, match="is not there any more"):
-        await desk.file_keeper.create_checkpoint("call", "message", ("a.txt",))
-    restored = await desk.file_keeper.restore(checkpoint, even_if_changed=True)
+        await desk.checkpointer.create_checkpoint("call", "message", ("a.txt",))
+    restored = await desk.checkpointer.restore(checkpoint, even_if_changed=True)
     assert restored.failed == ("a.txt", "b.txt")
-    assert all("is not there any more" in str(each.why) for each in restored.left_alone)
+    assert all("is not there any more" in str(each.why) for each in restored.skipped)
     assert not desk.folder.exists()
 
 
@@ -659,10 +659,10 @@ async def test_the_files_of_another_folder_are_none_of_its_business(desk: Desk, 
 async def test_a_cancelled_call_is_noted_all_the_same(desk: Desk) -> None:
     file = desk.folder / "a.txt"
     file.write_bytes(b"old")
-    checkpoint = await desk.file_keeper.create_checkpoint("call", "message", ("a.txt",))
+    checkpoint = await desk.checkpointer.create_checkpoint("call", "message", ("a.txt",))
     assert checkpoint is not None
     file.write_bytes(b"new")
-    noting = asyncio.create_task(desk.file_keeper.complete_checkpoint(checkpoint))
+    noting = asyncio.create_task(desk.checkpointer.complete_checkpoint(checkpoint))
     await asyncio.sleep(0)
     noting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -673,7 +673,7 @@ async def test_a_cancelled_call_is_noted_all_the_same(desk: Desk) -> None:
 
 async def test_a_cancelled_saving_leaves_no_checkpoint(desk: Desk) -> None:
     (desk.folder / "a.txt").write_bytes(b"old")
-    saving = asyncio.create_task(desk.file_keeper.create_checkpoint("call", "message", ("a.txt",)))
+    saving = asyncio.create_task(desk.checkpointer.create_checkpoint("call", "message", ("a.txt",)))
     await asyncio.sleep(0)
     saving.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -723,7 +723,7 @@ async def test_a_full_data_folder_keeps_the_call_from_starting(small_disk: Path,
     (tmp_path / "work/a.bin").write_bytes(os.urandom(2_000_000))
     desk = Desk(small_disk, Workspace(tmp_path / "work"))
     with pytest.raises(DiskFull):
-        await desk.file_keeper.create_checkpoint("call", "message", ("a.bin",))
+        await desk.checkpointer.create_checkpoint("call", "message", ("a.bin",))
     assert desk.kept == {}
 
 
@@ -739,7 +739,7 @@ async def test_a_disk_that_can_only_be_read_is_said(small_disk: Path, tmp_path: 
     remount_read_only(small_disk)
     restored = await desk.restore(checkpoint)
     assert set(restored.failed) == {"a.txt", "b.txt"}
-    assert all("lies on a disk that can only be read" in str(each.why) for each in restored.left_alone)
+    assert all("lies on a disk that can only be read" in str(each.why) for each in restored.skipped)
 
 
 @pytest.fixture
@@ -795,7 +795,7 @@ async def test_the_event_loop_goes_on_while_a_file_is_saved(desk: Desk) -> None:
             await asyncio.sleep(0)
 
     counting = asyncio.create_task(count())
-    await desk.file_keeper.create_checkpoint("call", "message", ("a.bin",))
+    await desk.checkpointer.create_checkpoint("call", "message", ("a.bin",))
     counting.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await counting

@@ -13,7 +13,7 @@ SAMPLING = SamplingRequest("Notes", (("user", "Sum it up."),), None, 10)
 def test_questions_wait_in_order_and_each_gets_its_own_answer(in_loop):
     async def work():
         asking = McpRequests()
-        people, changes = asking.people, Heard(asking.changed)
+        people, changes = asking.consent_handlers, Heard(asking.changed)
         form = asyncio.create_task(people.elicit(FORM))
         request = asyncio.create_task(people.approve_sampling(SAMPLING))
         answer = asyncio.create_task(people.approve_answer(SAMPLING, SamplingAnswer("x", "m")))
@@ -38,7 +38,7 @@ def test_questions_wait_in_order_and_each_gets_its_own_answer(in_loop):
 def test_a_question_that_is_taken_back_waits_no_more(in_loop):
     async def work():
         asking = McpRequests()
-        form = asyncio.create_task(asking.people.elicit(FORM))
+        form = asyncio.create_task(asking.consent_handlers.elicit(FORM))
         await asyncio.sleep(0)
         form.cancel()
         await asyncio.wait([form])
@@ -50,12 +50,12 @@ def test_a_question_that_is_taken_back_waits_no_more(in_loop):
 def test_with_nobody_looking_nothing_is_agreed_to(in_loop):
     async def work():
         asking = McpRequests()
-        open_one = asyncio.create_task(asking.people.approve_sampling(SAMPLING))
+        open_one = asyncio.create_task(asking.consent_handlers.approve_sampling(SAMPLING))
         await asyncio.sleep(0)
         asking.close()
         assert await open_one is False
-        assert (await asking.people.elicit(FORM)).action == "cancel"
-        assert await asking.people.approve_answer(SAMPLING, SamplingAnswer("x", "m")) is False
+        assert (await asking.consent_handlers.elicit(FORM)).action == "cancel"
+        assert await asking.consent_handlers.approve_answer(SAMPLING, SamplingAnswer("x", "m")) is False
         assert asking.waiting == ()
 
     in_loop(work())

@@ -194,7 +194,7 @@ def test_a_page_opens_in_the_browser_at_a_click_and_done_is_told(on_screen, brow
 
     async def work(screen):
         request = ElicitationRequest("S", "Sign in.", {}, address)
-        asking = asyncio.create_task(screen.engine.people.elicit(request))
+        asking = asyncio.create_task(screen.engine.consent_handlers.elicit(request))
         shown = await dialog(screen)
         assert browser.opened == []
         click(command(shown, "Open the page"))
@@ -211,7 +211,7 @@ def test_a_window_that_closes_answers_with_cancel(on_screen):
 
     async def work(screen):
         async def ask():
-            people = screen.engine.people
+            people = screen.engine.consent_handlers
             heard.append((await people.elicit(ElicitationRequest("S", "Well?", {"properties": {}}))).action)
             heard.append((await people.elicit(ElicitationRequest("S", "Once more?", {"properties": {}}))).action)
 
