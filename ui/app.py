@@ -231,7 +231,7 @@ class AppController:
         UpdateNotice(self._settings.updates, self.window.banners, self.window)
 
     def _create_desktop_parts(self) -> "DesktopParts":
-        from ui.bridge.desktop.side_conversation import SideConversation
+        from ui.bridge.side_conversation import SideConversation
         from ui.shell.desktop.desktop_parts import DesktopParts
 
         def create_source() -> SideConversation:

@@ -94,7 +94,7 @@ async def waiting_messages(desk: Desk) -> None:
     shown.send(Message.user_with_blocks([*words.blocks, picture]))
     shown.send(Message.user("Then write the changelog entry."), "idle")
     desk.window.page.composer.set_draft("And one more thing")
-    desk.window.page.session_controls.waiting.take_focus()
+    desk.window.page.session_controls.queue.take_focus()
     await until(lambda: is_read(desk.window.page.transcript, "tests/test_store.py"))
 
 
@@ -119,7 +119,7 @@ async def composer_narrow_working(desk: Desk) -> None:
 @scene("waiting-message-edited")
 async def waiting_message_edited(desk: Desk) -> None:
     await waiting_messages(desk)
-    desk.window.page.session_controls.waiting.rows[0].begin_editing()
+    desk.window.page.session_controls.queue.rows[0].begin_editing()
 
 
 @scene("question-choices")

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QApplication
 
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import placed, scene
-from ui.bridge.desktop.side_conversation import SideConversation
+from ui.bridge.side_conversation import SideConversation
 from ui.shell.side_windows.quick_ask import QuickAsk
 from ui.shell.side_windows.side_windows import SideWindows
 

@@ -40,7 +40,7 @@ async def organise(desk: Desk) -> dict[str, str]:
     await store.placements.change([known["Invoice template as HTML"]], add_tags=["later", "urgent"])
     await store.placements.change([known["Why is the sky blue?"]], add_tags=["physics"])
     await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
-    desk.window.panes.show_list()
+    desk.window.window_layout.show_list()
     await refreshed(desk)
     return ids
 

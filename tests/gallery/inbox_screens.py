@@ -32,7 +32,7 @@ async def ask(desk: Desk) -> list[Session]:
         await until(desk.window.approvals._created_dialog.isVisible)
         desk.window.approvals._created_dialog.reject()
         sessions.append(session)
-    desk.window.panes.show_list()
+    desk.window.window_layout.show_list()
     desk.library.refresh()
     await asyncio.sleep(0.4)
     return sessions

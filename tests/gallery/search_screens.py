@@ -65,7 +65,7 @@ async def search(desk: Desk, words: str) -> None:
     await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")
     await desk.engine.store.search.index_all()
     sidebar = desk.window.sidebar
-    desk.window.panes.show_list()
+    desk.window.window_layout.show_list()
     sidebar.focus_search()
     QTest.keyClicks(sidebar._search, words)
     await until(lambda: sidebar._shows_results and sidebar._results.query.text == words)

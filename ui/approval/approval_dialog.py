@@ -101,7 +101,7 @@ class ApprovalDialog(GuardedDialog):
             self._show_approval(next(iter(waiting)))
         else:
             call = waiting[self._current]
-            self._reasons.show_reasons(call.reasons, call.outsiders)
+            self._reasons.show_reasons(call.reasons, call.untrusted_sources)
             self._show_list()
             self._update_batch_offer()
 
@@ -165,7 +165,7 @@ class ApprovalDialog(GuardedDialog):
         self._current = approval_id
         self._preview_timer.stop()
         self._header.show_call(call)
-        self._reasons.show_reasons(call.reasons, call.outsiders)
+        self._reasons.show_reasons(call.reasons, call.untrusted_sources)
         self._rules.hide()
         self._rules.set_offers(call.offers, self._arguments.last_in_tab_order, is_in_memory=call.is_in_memory)
         self.setAccessibleDescription(

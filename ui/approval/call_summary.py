@@ -64,10 +64,10 @@ class ReasonNote(QFrame):
         shown = [widget.text() for widget in (self._text, self._sources) if widget.text() and not widget.isHidden()]
         return " ".join(shown) if not self.isHidden() else ""
 
-    def show_reasons(self, reasons: Sequence[Sentence], outsiders: Sequence[str]) -> None:
-        """Show the reasons; `outsiders` are the sources of untrusted content that can be trusted here."""
+    def show_reasons(self, reasons: Sequence[Sentence], untrusted_sources: Sequence[str]) -> None:
+        """Show the reasons; `untrusted_sources` are the sources of untrusted content that can be trusted here."""
         self._text.setText("\n".join(translate_sentence(isolate_values(reason)) for reason in reasons))
-        names = [isolate_untrusted(outsider) for outsider in outsiders]
+        names = [isolate_untrusted(name) for name in untrusted_sources]
         self._sources.setText(self.tr("From outside: {0}").format(", ".join(names)))
         self._sources.setVisible(len(names) > 1)
         trust = self.tr("Trust {0} in this conversation")
@@ -174,7 +174,7 @@ class CallHeader(QWidget):
         self._tool.setText(isolate_untrusted(title))
         # The names of two tools of a server may be the same in words.
         self._tool.setToolTip(plain_tooltip(call.tool) if title != call.tool else "")
-        self._server.show_description(call.server, call.server_says)
+        self._server.show_description(call.server, call.server_description)
         self._folder.setVisible(bool(call.workspace))
         self._folder.setText(self.tr("In the folder {0}").format(isolate_untrusted(call.workspace)))
         # A read-only tool leaves nothing to undo, whatever its effects.

@@ -52,10 +52,10 @@ class ConversationBranches(QObject):
             raise WrongUse("There is no such message in this conversation.", "Choose one that is shown.")
         return message
 
-    def edit_prompt(self, message_id: str, edited: Message, outside: Iterable[UntrustedSource] = ()) -> None:
-        """Send a new message in place of an earlier prompt. `outside` as in OpenConversation.send."""
-        for server in outside:
-            self._session.permission_policy.mark_untrusted(server)
+    def edit_prompt(self, message_id: str, edited: Message, untrusted_sources: Iterable[UntrustedSource] = ()) -> None:
+        """Send a new message in place of an earlier prompt. `untrusted_sources` as in OpenConversation.send."""
+        for source in untrusted_sources:
+            self._session.permission_policy.mark_untrusted(source)
         self._change(lambda: self._session.branches.edit_prompt(message_id, edited))
 
     def regenerate(self, message_id: str) -> None:

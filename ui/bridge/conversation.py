@@ -1,10 +1,11 @@
-"""One open conversation for the screens: its changes once a frame, its facts as signals."""
+"""One open conversation for the screens: its changes once a frame, its facts as signals; and its earlier messages."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from PySide6.QtCore import QObject, Signal
 
+from desktop_agent.conversation.history import ConversationUsage
 from desktop_agent.conversation.items import Change, Prepended, ToolCallItem, Updated
 from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.storage.records import ConversationChanges
@@ -28,7 +29,6 @@ from desktop_agent.types.tool_calls import UntrustedSource
 from ui.bridge.branches import ConversationBranches
 from ui.bridge.event_loop import FrameClock
 from ui.bridge.found_histories import is_found_id
-from ui.bridge.history import ConversationHistory
 from ui.bridge.permissions import Approvals
 from ui.bridge.session_controls import CheckpointUndo, SessionControls
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from desktop_agent.engine.session import Session
 
 _PAUSED = {StopReason.PAUSE_TURN, StopReason.CONTINUATION}
+_LARGE_PART = 1_000
+"""Messages that are loaded at once where all are wanted: each part moves everything below."""
 
 
 class OpenConversation(QObject):
@@ -66,7 +68,7 @@ class OpenConversation(QObject):
         self.checkpoints = CheckpointUndo(session)
         self.branches = ConversationBranches(session, self)
         self.history = ConversationHistory(session)
-        self._waiting: list[Change] = []
+        self._undelivered: list[Change] = []
         self._pending_updates: set[Updated] = set()
         self._is_attached = True
         # A deletion may have taken its title along.
@@ -200,15 +202,15 @@ class OpenConversation(QObject):
                     return firsts[key]
         return None
 
-    def send(self, message: Message, when: When = "soon", outside: Iterable[UntrustedSource] = ()) -> None:
+    def send(self, message: Message, when: When = "soon", untrusted_sources: Iterable[UntrustedSource] = ()) -> None:
         """Start a run; during a run, queue the message for its next turn boundary or its end.
 
-        `outside` are the MCP servers whose content is in the message: the conversation is marked untrusted first.
+        The conversation is first marked as having content of the `untrusted_sources`.
         Raises WrongUse when closed, and for a message that is no prompt or was sent before. Works when detached too: an
         attachment may be ready only after another conversation was opened.
         """
-        for server in outside:
-            self._session.permission_policy.mark_untrusted(server)
+        for source in untrusted_sources:
+            self._session.permission_policy.mark_untrusted(source)
         self._session.steer(message, when)
         if self._is_attached:
             self.record_changed.emit()
@@ -262,7 +264,7 @@ class OpenConversation(QObject):
                 continue
             else:
                 self._pending_updates.add(change)
-            self._waiting.append(change)
+            self._undelivered.append(change)
         if Prepended in map(type, changes):
             # Until it is taken in, rows and items have different numbers.
             self._deliver()
@@ -270,8 +272,8 @@ class OpenConversation(QObject):
             self._clock.request()
 
     def _deliver(self) -> None:
-        if self._waiting and self._is_attached:
-            changes, self._waiting = self._waiting, []
+        if self._undelivered and self._is_attached:
+            changes, self._undelivered = self._undelivered, []
             self._pending_updates.clear()
             self.changed.emit(changes)
 
@@ -303,3 +305,59 @@ class OpenConversation(QObject):
                 self.record_changed.emit()
             case _:
                 pass
+
+
+class ConversationHistory:
+    """Loads earlier messages of one conversation, whose items then come as a change.
+
+    All methods that load raise StorageFailed. `spending` sums up the usage of all messages.
+    """
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        state = session.record.state
+        other = [used for used in (state.title_usage, state.specialist_usage) if used is not None]
+        self.spending = ConversationUsage(
+            lambda: session.history,
+            lambda: session.history_loader.unloaded_count,
+            sum(other[1:], other[0]) if other else None,
+        )
+
+    @property
+    def unloaded_count(self) -> int:
+        """The number of messages that are not loaded."""
+        return self._session.history_loader.unloaded_count
+
+    def has_turn(self, message_id: str) -> bool:
+        """Return whether the prompt before this message is loaded, if there is one."""
+        return self._session.history_loader.has_turn(message_id)
+
+    async def load_more(self, *, whole: bool = False) -> None:
+        """Load some more messages; where the `whole` is wanted, more at once."""
+        await (self._session.history_loader.load(_LARGE_PART) if whole else self._session.history_loader.load())
+        if not whole or not self.unloaded_count:
+            await self._mark_calls()
+
+    async def load_until(self, message_id: str) -> bool:
+        """Load until this message is in memory; return whether it is in the branch that is shown."""
+        before = self.unloaded_count
+        is_in_view = await self._session.history_loader.load_until(message_id)
+        if self.unloaded_count != before:
+            await self._mark_calls()
+        return is_in_view
+
+    async def load_turn(self, message_id: str) -> None:
+        """Load until the prompt before this message is in memory."""
+        await self._session.history_loader.load_turn(message_id)
+        await self._mark_calls()
+
+    async def count_usage(self) -> None:
+        """Let `spending` know what the messages have used that are not loaded."""
+        if self.spending.lacks_earlier:
+            used, is_complete = await self._session.history_loader.usage()
+            self.spending.add_earlier(used, is_complete=is_complete)
+
+    async def _mark_calls(self) -> None:
+        """Let the calls that were loaded say which of them can be undone."""
+        if self._session.checkpoints is not None:
+            await self._session.checkpoints.publish_saved_calls()

@@ -69,8 +69,8 @@ class SideViews:
         self._last_model: tuple[str | None, str | None] = None, None
         """The server and model of the last conversation in the main window that had a server."""
 
-    def retire(self, conversation: OpenConversation) -> None:
-        """The main window shows it no more."""
+    def leave_main_window(self, conversation: OpenConversation) -> None:
+        """Detach a conversation that the main window shows no more."""
         self._note_model(conversation)
         conversation.detach()
         conversation.deleteLater()
@@ -79,15 +79,15 @@ class SideViews:
         if conversation.endpoint_id is not None:
             self._last_model = conversation.endpoint_id, conversation.model
 
-    def hold(self, conversation: OpenConversation, session: "Session") -> None:
-        """Keep a session open that another window shows, and take part in what happens in it."""
+    def add(self, conversation: OpenConversation, session: "Session") -> None:
+        """Keep the session of a conversation open that another window shows, and handle its events."""
         self._sessions[conversation] = session
-        _EventListener(self._library, session).subscribe()
+        subscribe_library(self._library, session)
         conversation.record_changed.connect(self._library.refresh)
         self.share_branches(conversation)
 
-    def let_go(self, conversation: OpenConversation) -> None:
-        """The window shows it no more."""
+    def remove(self, conversation: OpenConversation) -> None:
+        """Detach a conversation that its window shows no more, and let its session end when it is idle."""
         session = self._sessions.pop(conversation)
         conversation.detach()
         conversation.deleteLater()
@@ -112,16 +112,16 @@ class SideViews:
         return session in self._sessions.values()
 
     def share_branches(self, conversation: OpenConversation) -> None:
-        """Tell the other windows that show it of each change of its branches."""
-        conversation.branches.changed.connect(partial(self._tell_others, conversation))
+        """Notify the other windows that show it of each change of its branches."""
+        conversation.branches.changed.connect(partial(self._notify_others, conversation))
 
-    def _tell_others(self, changed: OpenConversation) -> None:
+    def _notify_others(self, changed: OpenConversation) -> None:
         for conversation in (*self._sessions, self._library.current):
             if conversation is not None and conversation is not changed and conversation.id == changed.id:
                 conversation.branches.changed_elsewhere.emit()
 
-    def notify(self, conversation_id: str) -> None:
-        """Say that the record of a conversation was changed elsewhere."""
+    def notify_record_changed(self, conversation_id: str) -> None:
+        """Notify the windows that show this conversation that its record was changed elsewhere."""
         for conversation in self._sessions:
             if conversation.id == conversation_id:
                 conversation.record_changed.emit()
@@ -155,7 +155,7 @@ class ConversationLibrary(QObject):
         self._open: OpenConversation | None = None
         self._session: Session | None = None
         self._follower: ConversationFollower | None = None
-        self.beside = SideViews(self, engine)
+        self.side_views = SideViews(self, engine)
         # The last choice: an id, or an object that equals nothing else. Results of earlier choices are not shown.
         self._wanted: object = None
         self.waiting = WaitingCalls(engine, tasks, self)
@@ -189,7 +189,7 @@ class ConversationLibrary(QObject):
                 self.replace_shown(self._open.id)
             return
         self._wanted = None
-        self._show(self.beside.create(endpoint_id, model, in_memory=in_memory))
+        self._show(self.side_views.create(endpoint_id, model, in_memory=in_memory))
 
     def close_unstored(self, conversation_id: str) -> None:
         """Forget a conversation that is not stored. Nobody is asked."""
@@ -203,7 +203,7 @@ class ConversationLibrary(QObject):
     def replace_shown(self, conversation_id: str) -> None:
         """Show an empty one in its place, if it is shown; what was chosen and still loads is shown after that."""
         if self._shows(conversation_id):
-            self._show(self.beside.create())
+            self._show(self.side_views.create())
 
     def begin_choice(self) -> Callable[[], bool]:
         """Choose what is not there yet; what is returned says whether nothing else was chosen since."""
@@ -219,7 +219,7 @@ class ConversationLibrary(QObject):
             if self._wanted is request:
                 self._show(session)
                 if request.in_memory:
-                    self._show(self.beside.create(in_memory=True))
+                    self._show(self.side_views.create(in_memory=True))
 
         self._tasks.start(work())
 
@@ -240,7 +240,7 @@ class ConversationLibrary(QObject):
         shown = self._open
         if shown is not None and shown.id == conversation_id and shown.held_by is None and not shown.is_closed:
             shown.change(**changes)
-            self.beside.notify(conversation_id)
+            self.side_views.notify_record_changed(conversation_id)
         else:
             self._tasks.start(self._change(conversation_id, changes))
 
@@ -267,7 +267,7 @@ class ConversationLibrary(QObject):
         try:
             await self._engine.delete_conversation(conversation_id)
             self.waiting.forget_interrupted(conversation_id)
-            self.beside.notify(conversation_id)
+            self.side_views.notify_record_changed(conversation_id)
         except StorageFailed:
             if self._shows(conversation_id) and self._session is not None and self._session.is_closed:
                 # Another process writes there.
@@ -275,7 +275,7 @@ class ConversationLibrary(QObject):
             raise
 
     def _is_shown(self, session: "Session") -> bool:
-        return session is self._session or self.beside.shows(session)
+        return session is self._session or self.side_views.shows(session)
 
     def _shows(self, conversation_id: str) -> bool:
         return self._open is not None and self._open.id == conversation_id
@@ -285,14 +285,14 @@ class ConversationLibrary(QObject):
             self._follower.stop()
             self._follower = None
         if self._open is not None:
-            self.beside.retire(self._open)
+            self.side_views.leave_main_window(self._open)
         left, self._session = self._session, session
         if left is not None:
             self.leave(left)
         self._open = OpenConversation(session, self._clock, self, held_by)
         self._open.record_changed.connect(self.unstored.changed if session.is_in_memory else self.refresh)
-        self.beside.share_branches(self._open)
-        follow_session(self, session)
+        self.side_views.share_branches(self._open)
+        subscribe_library(self, session)
         self.opened.emit(self._open)
 
     def leave(self, session: "Session") -> None:
@@ -403,7 +403,7 @@ class ConversationLibrary(QObject):
             session.change_record(**changes)
             await session.write_all()
             self.leave(session)
-        self.beside.notify(conversation_id)
+        self.side_views.notify_record_changed(conversation_id)
         await self._refresh()
 
     async def _store_unstored(self, conversation_id: str) -> None:
@@ -430,23 +430,20 @@ class ConversationLibrary(QObject):
 
 @dataclass(frozen=True)
 class _EventListener:
-    """The subscription to one session. Two for the same session are equal, so that one can be unsubscribed again."""
+    """Hands the events of a session to the library. Two for one session are equal, so that one replaces the other."""
 
     library: ConversationLibrary
     session: "Session"
-
-    def subscribe(self) -> None:
-        """Take part in what happens there, also while another one is shown. Once more has no further effect."""
-        self.session.unsubscribe(self)
-        self.session.subscribe(on_event=self, pieces=False)
 
     def __call__(self, envelope: Envelope) -> None:
         self.library.on_event(self.session, envelope)
 
 
-def follow_session(library: ConversationLibrary, session: "Session") -> None:
-    """Let the library take in the events of a session: its runs change the list also while another one is shown."""
-    _EventListener(library, session).subscribe()
+def subscribe_library(library: ConversationLibrary, session: "Session") -> None:
+    """Let the library handle the events of a session, shown or not. Harmless when repeated."""
+    listener = _EventListener(library, session)
+    session.unsubscribe(listener)
+    session.subscribe(on_event=listener, pieces=False)
 
 
 def _refuse_found(conversation_id: str) -> None:

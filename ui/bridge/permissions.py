@@ -70,10 +70,10 @@ class PendingApproval:
     """A tool call that waits for the person's decision.
 
     `agent_path` names the specialists that lead to the call; empty is the main agent. `validate` returns a sentence
-    when edited arguments do not fit the tool, and None when they do. `reasons` are why the person is asked, where it is
-    not the tool's default; `outsiders` are the sources of untrusted content that are one of them. `offers` are the
-    rules that AllowAlways can make, the narrowest first. `undoable`: whether what the call changes can be undone; None
-    where it changes nothing. `server` is the MCP server that offers the tool, by its title, and `server_says` what it
+    when edited arguments do not fit the tool, and None when they do. `reasons` say why the person is asked, where it is
+    not the tool's default; `untrusted_sources` are there where content from them is a reason. `offers` are the rules
+    that AllowAlways can make, the narrowest first. `undoable`: whether what the call changes can be undone; None where
+    it changes nothing. `server` is the title of the MCP server that offers the tool, and `server_description` what it
     says about the tool. `workspace` is the folder in which the tool works; empty where it reaches no files.
     `is_in_memory`: the conversation is never stored, but a rule would be. `is_always_asked`: no rule can allow it, also
     not for the conversation.
@@ -87,11 +87,11 @@ class PendingApproval:
     effects: frozenset[Effect] = frozenset()
     preview: Preview | None = None
     reasons: tuple[Sentence, ...] = ()
-    outsiders: tuple[str, ...] = ()
+    untrusted_sources: tuple[str, ...] = ()
     offers: tuple[RuleOffer, ...] = ()
     undoable: bool | None = None
     server: str = ""
-    server_says: str = ""
+    server_description: str = ""
     workspace: str = ""
     is_in_memory: bool = False
     is_always_asked: bool = False
@@ -130,11 +130,11 @@ class Approvals:
             self._pending(approval, names if why in approval.reasons else (), workspace)
             for approval in self._session.approvals.open_approvals
         )
-        self._shown = names if any(call.outsiders for call in calls) else ()
+        self._shown = names if any(call.untrusted_sources for call in calls) else ()
         return calls
 
-    def _pending(self, approval: "Approval", outsiders: tuple[str, ...], workspace: str) -> PendingApproval:
-        pending = _pending_approval(approval, outsiders, workspace)
+    def _pending(self, approval: "Approval", untrusted_sources: tuple[str, ...], workspace: str) -> PendingApproval:
+        pending = _pending_approval(approval, untrusted_sources, workspace)
         if not self._session.is_in_memory:
             return pending
         # No file is saved before it is changed, and no call is remembered.
@@ -168,7 +168,7 @@ class Approvals:
         return None
 
 
-def _pending_approval(approval: "Approval", outsiders: tuple[str, ...], workspace: str) -> PendingApproval:
+def _pending_approval(approval: "Approval", untrusted_sources: tuple[str, ...], workspace: str) -> PendingApproval:
     from desktop_agent.permissions.gate import validate_edited_arguments
 
     def validate(arguments: JsonObject) -> Sentence | None:
@@ -190,10 +190,10 @@ def _pending_approval(approval: "Approval", outsiders: tuple[str, ...], workspac
         agent_path=approval.agent_path,
         validate=validate,
         reasons=_reasons(approval),
-        outsiders=outsiders,
+        untrusted_sources=untrusted_sources,
         undoable=_undoable(approval.tool),
         server=server,
-        server_says=approval.tool.description if server else "",
+        server_description=approval.tool.description if server else "",
         workspace=workspace if approval.tool.effects & _FILE_EFFECTS else "",
         offers=offer_rules(approval.proposals),
         is_always_asked=approval.tool.always_asked is not None,

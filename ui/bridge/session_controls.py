@@ -158,14 +158,14 @@ class RemovedMessage:
     """A message that was taken out of the queue, and its index there."""
 
     entry: QueuedMessage
-    place: int
+    index: int
 
 
 class SessionControls(QObject):
-    """Reads and changes them; each signal says what to read again."""
+    """Mode, message queue and questions; each signal says what to read again."""
 
     modes_changed = Signal()
-    waiting_changed = Signal()
+    queue_changed = Signal()
     questions_changed = Signal()
 
     def __init__(self, session: "Session", parent: QObject | None = None) -> None:
@@ -201,7 +201,7 @@ class SessionControls(QObject):
         self.modes_changed.emit()
 
     @property
-    def waiting(self) -> tuple[WaitingMessage, ...]:
+    def queue(self) -> tuple[WaitingMessage, ...]:
         """The queued messages in order of delivery."""
         return tuple(_waiting_message(entry) for entry in self._session.queue.entries)
 
@@ -211,31 +211,31 @@ class SessionControls(QObject):
         others: list[Block] = [block for block in entry.message.blocks if not isinstance(block, Text)] if entry else []
         blocks: list[Block] = [Text(text=text), *others] if text.strip() else others
         self._session.queue.edit(message_id, blocks)
-        self.waiting_changed.emit()
+        self.queue_changed.emit()
 
     def set_when(self, message_id: str, when: When) -> None:
         """Change when it is sent. Raises WrongUse when it is no longer queued."""
         self._session.queue.edit(message_id, when=when)
-        self.waiting_changed.emit()
+        self.queue_changed.emit()
 
-    def move(self, message_id: str, position: int) -> None:
-        """Move it to this index, counted from 0. Raises WrongUse when it is no longer queued."""
-        self._session.queue.move(message_id, position)
-        self.waiting_changed.emit()
+    def move(self, message_id: str, index: int) -> None:
+        """Move it to this index. Raises WrongUse when it is no longer queued."""
+        self._session.queue.move(message_id, index)
+        self.queue_changed.emit()
 
     def remove_message(self, message_id: str) -> RemovedMessage:
         """Remove it from the queue. Raises WrongUse when it is no longer queued."""
         queue = self._session.queue
-        place = [entry.id for entry in queue.entries].index(message_id) if self._entry(message_id) else 0
-        removed = RemovedMessage(queue.remove(message_id), place)
-        self.waiting_changed.emit()
+        index = [entry.id for entry in queue.entries].index(message_id) if self._entry(message_id) else 0
+        removed = RemovedMessage(queue.remove(message_id), index)
+        self.queue_changed.emit()
         return removed
 
     def restore_message(self, removed: RemovedMessage) -> None:
         """Undo a removal, also after the conversation was reopened. Raises WrongUse."""
         self._session.queue.add(removed.entry.message, removed.entry.when)
-        self._session.queue.move(removed.entry.id, removed.place)
-        self.waiting_changed.emit()
+        self._session.queue.move(removed.entry.id, removed.index)
+        self.queue_changed.emit()
 
     @property
     def questions(self) -> tuple[QuestionAsked, ...]:
@@ -258,12 +258,12 @@ class SessionControls(QObject):
             case ModeChanged() | ModeChangeRequested():
                 self.modes_changed.emit()
             case UserMessageQueued() | UserMessageDelivered() | UserMessageReturned():
-                self.waiting_changed.emit()
+                self.queue_changed.emit()
             case QuestionAsked() | QuestionAnswered():
                 self.questions_changed.emit()
             case RunStarted() | RunFinished():
                 # A run delivers the next message, and drops a mode that was only requested.
-                self.waiting_changed.emit()
+                self.queue_changed.emit()
                 self.modes_changed.emit()
             case _:
                 pass

@@ -148,9 +148,9 @@ class WebPictureLoader(QObject):
 
 
 class AttachmentsPresenter(QObject):
-    """Opens, loads and saves attachments. `remark` carries a sentence for the person."""
+    """Opens, loads and saves attachments. `noticed` carries a sentence for the person."""
 
-    remark = Signal(object)
+    noticed = Signal(object)
 
     def __init__(
         self, themes: ThemeSource, view: TranscriptView, pictures: PictureStore, tasks: BackgroundTasks, parent: QObject
@@ -164,7 +164,7 @@ class AttachmentsPresenter(QObject):
         self._viewer: PictureViewer | None = None
         self._viewed: ref[Transcript] | None = None
         """The transcript of the pictures in the viewer."""
-        self._saver.saved.connect(self.remark)
+        self._saver.saved.connect(self.noticed)
         view.save_requested.connect(self._save_text)
         view.image_opened.connect(self._open)
 

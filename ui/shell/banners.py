@@ -31,7 +31,7 @@ class BannerButton(NamedTuple):
 class Banner(NamedTuple):
     """The content of a banner. It replaces a shown one with the same key. `duration_ms` is in milliseconds.
 
-    `conversation` is the id of the conversation that it belongs to: over another it is hidden.
+    It is hidden over other conversations than that of `conversation_id`, unless that is "".
     """
 
     key: str
@@ -40,7 +40,7 @@ class Banner(NamedTuple):
     level: Literal["error", "notice", "remark", "undo"] = "error"
     buttons: tuple[BannerButton, ...] = ()
     duration_ms: int | None = None
-    conversation: str = ""
+    conversation_id: str = ""
 
 
 class BannerArea(QWidget):
@@ -53,7 +53,7 @@ class BannerArea(QWidget):
         super().__init__()
         self._themes = themes
         self._shown: dict[str, BannerFrame] = {}
-        self._conversation = ""
+        self._conversation_id = ""
         self._remedies: dict[RemedyAction, BannerButton] = {}
         self._newest: BannerFrame | None = None
         # With large text in a low window, banners must leave room for the conversation.
@@ -84,29 +84,29 @@ class BannerArea(QWidget):
             self._scrolling.start()
             announce(self, frame.words)
 
-    def show_conversation(self, conversation: str) -> None:
+    def show_conversation(self, conversation_id: str) -> None:
         """Hide the banners of other conversations than this one."""
-        self._conversation = conversation
+        self._conversation_id = conversation_id
         self._update_visible()
 
-    def remove_errors(self, conversation: str) -> None:
+    def remove_errors(self, conversation_id: str) -> None:
         """Remove the errors of a conversation: it goes on."""
         for key, frame in list(self._shown.items()):
-            if frame.banner.conversation == conversation and frame.banner.level == "error":
+            if frame.banner.conversation_id == conversation_id and frame.banner.level == "error":
                 self.remove(key)
 
     def add_remedy_button(self, action: RemedyAction, text: str, command: Callable[[], object]) -> None:
         """Put a button on every later error with this remedy."""
         self._remedies[action] = BannerButton(text, command)
 
-    def show_error(self, error: AgentError, conversation: str = "", *more: BannerButton) -> None:
+    def show_error(self, error: AgentError, conversation_id: str = "", *more: BannerButton) -> None:
         """Show an error and its remedy, with more buttons. The same error again replaces the first."""
         buttons = [self._remedies[error.action]] if error.action in self._remedies else []
         buttons += more
         if error.detail:
             detail = error.detail
             buttons.append(BannerButton(self.tr("Copy details"), lambda: _copy_to_clipboard(detail), keeps_banner=True))
-        key = f"{conversation} {error}".lstrip()
+        key = f"{conversation_id} {error}".lstrip()
         # The lock may be released at any moment, and only another try would tell.
         duration_ms = IN_USE_MS if isinstance(error, ConversationInUse) else None
         self.show_banner(
@@ -116,21 +116,21 @@ class BannerArea(QWidget):
                 error.remedy,
                 buttons=tuple(buttons),
                 duration_ms=duration_ms,
-                conversation=conversation,
+                conversation_id=conversation_id,
             )
         )
 
-    def show_notice(self, sentence: Sentence, conversation: str = "") -> None:
+    def show_notice(self, sentence: Sentence, conversation_id: str = "") -> None:
         """Show a sentence that is no error."""
-        key = f"{conversation} {sentence}".lstrip()
-        self.show_banner(Banner(key, sentence, level="notice", conversation=conversation))
+        key = f"{conversation_id} {sentence}".lstrip()
+        self.show_banner(Banner(key, sentence, level="notice", conversation_id=conversation_id))
 
-    def show_undo(self, text: str, undo: Callable[[], object], conversation: str = "") -> Banner:
+    def show_undo(self, text: str, undo: Callable[[], object], conversation_id: str = "") -> Banner:
         """Say what was done, and offer an undo for a while."""
         buttons = (BannerButton(self.tr("Undo"), undo),)
         sentence = Sentence("{text}", {"text": text})
         offer = Banner(
-            UNDO_KEY, sentence, level="undo", buttons=buttons, duration_ms=UNDO_MS, conversation=conversation
+            UNDO_KEY, sentence, level="undo", buttons=buttons, duration_ms=UNDO_MS, conversation_id=conversation_id
         )
         self.show_banner(offer)
         return offer
@@ -190,7 +190,7 @@ class BannerArea(QWidget):
             self._scrolled.verticalScrollBar().setValue(self._newest.y())
 
     def _is_in_current_conversation(self, frame: "BannerFrame") -> bool:
-        return frame.banner.conversation in {"", self._conversation}
+        return frame.banner.conversation_id in {"", self._conversation_id}
 
 
 class BannerFrame(QFrame):

@@ -10,8 +10,8 @@ from desktop_agent.conversation.items import Change, Removed, Updated, UserItem
 from desktop_agent.types.errors import AgentError, Sentence, WrongUse
 from desktop_agent.types.providers import Reasoning
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.desktop.side_conversation import ConversationSource
 from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.side_conversation import ConversationSource
 from ui.composer.attachment_chips import Attachment
 from ui.composer.composer import Composer
 from ui.composer.prompt_edit import PromptEdit
@@ -72,14 +72,14 @@ class BranchesPresenter(QObject):
             self._conversation.working_changed.disconnect(self._refresh)
             self._conversation.branches.changed.disconnect(self._on_changed)
             self._conversation.branches.changed_elsewhere.disconnect(self._refresh)
-            self._conversation.branches.effects_left.disconnect(self._say_what_stays)
+            self._conversation.branches.effects_left.disconnect(self._report_remaining_effects)
             self._conversation.changed.disconnect(self._on_items)
         self._banners.remove(_EFFECTS_KEY)
         self._conversation = conversation
         conversation.working_changed.connect(self._refresh)
         conversation.branches.changed.connect(self._on_changed)
         conversation.branches.changed_elsewhere.connect(self._refresh)
-        conversation.branches.effects_left.connect(self._say_what_stays)
+        conversation.branches.effects_left.connect(self._report_remaining_effects)
         conversation.changed.connect(self._on_items)
         self.deletion.show(conversation)
         self.tree.show(conversation)
@@ -133,8 +133,8 @@ class BranchesPresenter(QObject):
 
     async def _show_version(self, conversation: OpenConversation, message_id: str) -> None:
         versions = conversation.branches.versions
-        shown = next((first for first, others in versions.items() if message_id in others.ids), None)
-        self._transcript.expect_version(shown)
+        left = next((first for first, others in versions.items() if message_id in others.ids), None)
+        self._transcript.expect_version(left)
         try:
             await conversation.branches.show(message_id)
         except AgentError as error:
@@ -143,10 +143,9 @@ class BranchesPresenter(QObject):
             return
         if conversation is not self._conversation:
             return
-        places = (place for place in conversation.branches.versions.values() if message_id in place.ids)
-        if (place := next(places, None)) is not None:
-            words = self.tr("Version {0} of {1}").format(place.index + 1, len(place.ids))
-            announce(self._transcript, words)
+        shown = next((others for others in conversation.branches.versions.values() if message_id in others.ids), None)
+        if shown is not None:
+            announce(self._transcript, self.tr("Version {0} of {1}").format(shown.index + 1, len(shown.ids)))
 
     def _branch_from(self, message_id: str) -> None:
         conversation = self._conversation
@@ -168,8 +167,8 @@ class BranchesPresenter(QObject):
 
     def _on_items(self, changes: Sequence[Change]) -> None:
         """Offer what is in view now: another window may have changed that."""
-        is_at_rest = self._conversation is not None and not self._conversation.working
-        if is_at_rest and not {*map(type, changes)} <= {Updated}:
+        is_idle = self._conversation is not None and not self._conversation.working
+        if is_idle and not {*map(type, changes)} <= {Updated}:
             self._refresh()
 
     def _refresh(self) -> None:
@@ -186,7 +185,7 @@ class BranchesPresenter(QObject):
             )
             self._transcript.set_message_actions(actions)
 
-    def _say_what_stays(self, checkpoint_ids: tuple[str, ...], tools: tuple[str, ...]) -> None:
+    def _report_remaining_effects(self, checkpoint_ids: tuple[str, ...], tools: tuple[str, ...]) -> None:
         """Say what calls of the other version did, and offer to undo what can be."""
         named = [isolate_untrusted(tool_title(name)) for name in tools[:_MAX_NAMED_TOOLS]]
         names = ", ".join(named) + ", …" * (len(tools) > _MAX_NAMED_TOOLS)
@@ -200,10 +199,9 @@ class BranchesPresenter(QObject):
         heading = self.tr("Undo what the other version changed")
         run = partial(self._undo.undo_checkpoints, checkpoint_ids, heading)
         buttons = (BannerButton(self.tr("Undo the files too…"), run),) if checkpoint_ids else ()
-        conversation = "" if self._conversation is None else self._conversation.id
-        self._banners.show_banner(
-            Banner(_EFFECTS_KEY, sentence, level="remark", buttons=buttons, conversation=conversation)
-        )
+        id_ = "" if self._conversation is None else self._conversation.id
+        banner = Banner(_EFFECTS_KEY, sentence, level="remark", buttons=buttons, conversation_id=id_)
+        self._banners.show_banner(banner)
 
     def _alternatives(self) -> Sequence[AlternativeGroup]:
         groups = [AlternativeGroup(self.tr("With another model"), self._model_alternatives())]
@@ -316,7 +314,7 @@ class PromptEditing(QObject):
                 Sentence("What you wrote here before is not loaded yet."), Sentence("Try again in a moment.")
             )
         elif conversation.working:
-            self._say_why_not()
+            self._refuse_while_working()
         else:
             self._wanted = message_id
             self._tasks.start(self._load(conversation, message_id))
@@ -345,7 +343,7 @@ class PromptEditing(QObject):
         if conversation is not self._conversation or message_id != self._wanted or not self._is_in_view(message_id):
             return
         if conversation.working:
-            self._say_why_not()
+            self._refuse_while_working()
         elif message_id == self._edit.message_id:
             # Asked for twice: what was changed since stays.
             self._composer.editor.setFocus()
@@ -370,11 +368,11 @@ class PromptEditing(QObject):
 
     def _may_send(self, _text: str, _attached: Sequence[Attachment]) -> bool:
         if self._edit.message_id and self._conversation is not None and self._conversation.working:
-            self._say_why_not()
+            self._refuse_while_working()
             return False
         return True
 
-    def _say_why_not(self) -> None:
+    def _refuse_while_working(self) -> None:
         self._composer.show_problem(Sentence("The model is still working."), Sentence("Wait, or press Stop first."))
 
     def _on_items(self, changes: Sequence[Change]) -> None:

@@ -10,9 +10,9 @@ from desktop_agent.types.errors import AgentError, Sentence
 from desktop_agent.types.policies import When
 from desktop_agent.types.providers import ConversationParameters, Reasoning
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.desktop.side_conversation import ConversationSource
 from ui.bridge.model_servers import ModelGroup, ModelServers
 from ui.bridge.session_controls import RemovedMessage, SessionControls
+from ui.bridge.side_conversation import ConversationSource
 from ui.composer.composer import Composer
 from ui.composer.message_queue import MessageQueueView
 from ui.composer.notices import ModeRequestBar
@@ -32,7 +32,7 @@ class ModelControls(QObject):
     """
 
     connect_requested = Signal()
-    remark = Signal(object)
+    noticed = Signal(object)
     """A Sentence about a choice that no longer holds."""
 
     def __init__(
@@ -80,7 +80,7 @@ class ModelControls(QObject):
             if conversation.held_by is None:
                 self._library.change(conversation.id, reasoning=None)
                 template = "This model does not offer the reasoning “{choice}”: it is on Default again."
-                self.remark.emit(Sentence(template, {"choice": reasoning_name(reasoning)}))
+                self.noticed.emit(Sentence(template, {"choice": reasoning_name(reasoning)}))
             reasoning = None
         if model != self._shown_model:
             self._shown_model = model
@@ -156,7 +156,7 @@ class SessionControlsPresenter(QObject):
         self._conversation: OpenConversation | None = None
         self.picker = ModePicker(themes)
         self.request = ModeRequestBar()
-        self.waiting = MessageQueueView(themes)
+        self.queue = MessageQueueView(themes)
         self.questions = QuestionCard(themes)
         self.above = QWidget()
         composer.add_control(self.picker)
@@ -166,24 +166,24 @@ class SessionControlsPresenter(QObject):
     def show(self, conversation: OpenConversation) -> None:
         """Show the controls of this conversation."""
         self._conversation = conversation
-        self.waiting.show_messages((), working=False)
+        self.queue.show_messages((), working=False)
         session_controls = conversation.session_controls
         session_controls.modes_changed.connect(self.refresh_modes)
-        session_controls.waiting_changed.connect(self._show_waiting)
+        session_controls.queue_changed.connect(self._show_queue)
         session_controls.questions_changed.connect(self._show_questions)
-        conversation.working_changed.connect(self._show_waiting)
+        conversation.working_changed.connect(self._show_queue)
         self.refresh_modes()
-        self._show_waiting()
+        self._show_queue()
         self._show_questions()
 
     @property
     def edited_texts(self) -> tuple[str, ...]:
         """The text that is being edited here, which is saved with the draft."""
-        return tuple(filter(None, (*self.waiting.changed_texts, self.questions.custom_answer)))
+        return tuple(filter(None, (*self.queue.changed_texts, self.questions.custom_answer)))
 
     def return_texts(self) -> None:
         """Move the text that is being edited here into the composer, which saves it."""
-        self.waiting.return_drafts()
+        self.queue.return_drafts()
         self.questions.return_draft()
 
     def refresh_modes(self) -> None:
@@ -194,9 +194,9 @@ class SessionControlsPresenter(QObject):
             self.request.show_request(session_controls.requested_mode, session_controls.mode)
             self._update_visible()
 
-    def _show_waiting(self) -> None:
+    def _show_queue(self) -> None:
         if self._conversation is not None:
-            self.waiting.show_messages(self._conversation.session_controls.waiting, working=self._conversation.working)
+            self.queue.show_messages(self._conversation.session_controls.queue, working=self._conversation.working)
             self._update_visible()
 
     def _show_questions(self) -> None:
@@ -206,7 +206,7 @@ class SessionControlsPresenter(QObject):
             self._update_visible()
 
     def _update_visible(self) -> None:
-        parts = (self.request, self.questions, self.waiting)
+        parts = (self.request, self.questions, self.queue)
         self.above.setVisible(not all(part.isHidden() for part in parts))
 
     @Slot(str)
@@ -228,8 +228,8 @@ class SessionControlsPresenter(QObject):
         self._run(lambda session_controls: session_controls.set_when(message_id, when))
 
     @Slot(str, int)
-    def _move(self, message_id: str, place: int) -> None:
-        self._run(lambda session_controls: session_controls.move(message_id, place))
+    def _move(self, message_id: str, index: int) -> None:
+        self._run(lambda session_controls: session_controls.move(message_id, index))
 
     @Slot(str)
     def _remove(self, message_id: str) -> None:
@@ -277,7 +277,7 @@ class SessionControlsPresenter(QObject):
         return "" if self._conversation is None else self._conversation.id
 
     def _build(self) -> None:
-        parts = (self.request, self.questions, self.waiting)
+        parts = (self.request, self.questions, self.queue)
         vbox(*parts, parent=self.above, spacing=SPACE_S, margins=(0, 0, 0, SPACE_S))
 
     def _connect(self) -> None:
@@ -285,14 +285,14 @@ class SessionControlsPresenter(QObject):
         self.picker.request_refused.connect(self._reject_mode)
         self.request.accepted.connect(self._set_mode)
         self.request.refused.connect(self._reject_mode)
-        self.waiting.edited.connect(self._composer.draft_timer.start)
-        self.waiting.text_edited.connect(self._edit_queued_message)
-        self.waiting.moved.connect(self._move)
-        self.waiting.when_chosen.connect(self._set_when)
-        self.waiting.removed.connect(self._remove)
-        self.waiting.send_requested.connect(self._send_now)
-        self.waiting.draft_returned.connect(self._composer.restore_message)
-        self.waiting.navigated_out.connect(self._composer.editor.setFocus)
+        self.queue.edited.connect(self._composer.draft_timer.start)
+        self.queue.text_edited.connect(self._edit_queued_message)
+        self.queue.moved.connect(self._move)
+        self.queue.when_chosen.connect(self._set_when)
+        self.queue.removed.connect(self._remove)
+        self.queue.send_requested.connect(self._send_now)
+        self.queue.draft_returned.connect(self._composer.restore_message)
+        self.queue.navigated_out.connect(self._composer.editor.setFocus)
         self.questions.edited.connect(self._composer.draft_timer.start)
         self.questions.answered.connect(self._answer)
         self.questions.skipped.connect(self._skip)

@@ -19,10 +19,10 @@ from desktop_agent.types.providers import NoModelChosen
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.links import conversation_link
 from ui.bridge.desktop.opening import AddressOpener
-from ui.bridge.desktop.side_conversation import ConversationSource
 from ui.bridge.drafts import ComposerDraft, merge_drafts
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.model_servers import ModelServers
+from ui.bridge.side_conversation import ConversationSource
 from ui.bridge.storage import PictureStore
 from ui.composer.attachment_chips import Attachment
 from ui.composer.composer import Composer
@@ -33,7 +33,8 @@ from ui.shell.branches import BranchesPresenter, PromptEditing
 from ui.shell.composer_controls import ModelControls, SessionControlsPresenter
 from ui.shell.context_usage import ContextOverflowCheck, UsageMeter
 from ui.shell.drafts import DraftSync, to_blocks, to_draft, untrusted_sources
-from ui.shell.find_and_caret import EarlierMessages, TranscriptNavigation
+from ui.shell.earlier_messages import EarlierMessagesLoader
+from ui.shell.find_and_caret import TranscriptNavigation
 from ui.shell.layout import PageFrame
 from ui.shell.search import MessageOpener
 from ui.shell.undo import UndoPresenter
@@ -81,7 +82,7 @@ class StarterMessages(QWidget):
         break_words(self._unstored, self.width() - 2 * SPACE_S)
 
 
-REMARK_MS = 12_000
+NOTICE_MS = 12_000
 
 
 _ASKS_AGAIN = frozenset({RemedyAction.RETRY, RemedyAction.GO_ON})
@@ -120,7 +121,7 @@ class ConversationPage(QObject):
         self.attachments = AttachmentsPresenter(themes, self.transcript, pictures, tasks, self)
         self.undo = UndoPresenter(themes, self.transcript, self.banners, tasks, frame)
         self.navigation = TranscriptNavigation(themes, self.transcript, self.banners, self)
-        self.earlier = EarlierMessages(self.transcript, tasks, self)
+        self.earlier_messages = EarlierMessagesLoader(self.transcript, tasks, self)
         self.messages = MessageOpener(library, tasks, self)
         self.models = ModelControls(themes, self.composer, library, servers, self)
         self.model_picker = self.models.picker
@@ -146,10 +147,10 @@ class ConversationPage(QObject):
         ]
         self._connect()
 
-    async def save_draft(self, place: Callable[[], Awaitable[OpenConversation]]) -> None:
+    async def save_draft(self, conversation_for_draft: Callable[[], Awaitable[OpenConversation]]) -> None:
         """Save the draft: the program ends. Raises StorageFailed, and AgentError if an attachment never arrived.
 
-        `place` returns the conversation for what was written or sent before any was shown.
+        `conversation_for_draft` is asked where something was written or sent before any conversation was shown.
         """
         # Messages whose attachments are still loading are not sent any more.
         self.composer.leave_conversation()
@@ -163,7 +164,7 @@ class ConversationPage(QObject):
         if not drafts:
             await self._drafts.save()
         elif drafts != self._saved_early:
-            conversation = await place()
+            conversation = await conversation_for_draft()
             with suppress(StorageFailed):  # stays in memory, and `retry_refused` raises it again
                 await self._library.drafts.add(conversation, merge_drafts([to_draft(*draft) for draft in drafts]))
             self._saved_early = drafts
@@ -210,7 +211,7 @@ class ConversationPage(QObject):
         self.banners.show_conversation(conversation.id)
         self.branches.show(conversation)
         self.editing.show(conversation)
-        self.earlier.show(conversation)
+        self.earlier_messages.show(conversation)
         self.transcript.set_transcript(conversation.transcript)
         self.composer.set_working(conversation.working)
         self.composer.set_blocked(conversation.held_by)
@@ -255,12 +256,12 @@ class ConversationPage(QObject):
         self.transcript.approval_requested.connect(self.review_requested)
         self.transcript.context_menu.message_link = lambda id_: _link_to(self._conversation, id_)
         self.transcript.link_activated.connect(self._opener.open_link)
-        self._opener.failed.connect(self._on_remark)
+        self._opener.failed.connect(self._show_notice)
         self.models.connect_requested.connect(self.connect_requested)
-        self.models.remark.connect(self._on_remark)
+        self.models.noticed.connect(self._show_notice)
         self.context_check.summary_requested.connect(self.compact)
         self.context_check.model_requested.connect(self.model_picker.open_list)
-        self.attachments.remark.connect(self._on_remark)
+        self.attachments.noticed.connect(self._show_notice)
         self.workspace_picker.folder_chosen.connect(self._choose_folder)
         self._servers.models_changed.connect(self._show_usage)
 
@@ -330,9 +331,9 @@ class ConversationPage(QObject):
             self._conversation.stop()
 
     @Slot(object)
-    def _on_remark(self, sentence: Sentence) -> None:
-        conversation = "" if self._conversation is None else self._conversation.id
-        banner = Banner("remark", sentence, level="notice", duration_ms=REMARK_MS, conversation=conversation)
+    def _show_notice(self, sentence: Sentence) -> None:
+        id_ = "" if self._conversation is None else self._conversation.id
+        banner = Banner("notice", sentence, level="notice", duration_ms=NOTICE_MS, conversation_id=id_)
         self.banners.show_banner(banner)
 
     @Slot(str, object)

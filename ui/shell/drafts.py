@@ -12,9 +12,9 @@ from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import Message
 from desktop_agent.types.tool_calls import UntrustedSource
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.desktop.side_conversation import ConversationSource
 from ui.bridge.drafts import ComposerDraft, Draft, DraftResource
 from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.side_conversation import ConversationSource
 from ui.bridge.storage import PictureStore
 from ui.composer.attachment_chips import Attachment, PastedText
 from ui.composer.attachment_items import (
@@ -75,9 +75,8 @@ async def to_blocks(
 ) -> list[Block]:
     """Return text and attachments as blocks; files and content of a server stand in labelled blocks of their own.
 
-    `in_memory`: nothing of it is saved.
-
-        Raises StorageFailed, and ImageRefused for a picture that could not be read before and is gone now.
+    `in_memory`: nothing of it is saved. Raises StorageFailed, and ImageRefused for a picture that could not be read
+    before and is gone now.
     """
     pasted = (attachment.text for attachment in _of_type(PastedText, attached))
     whole = "\n\n".join(filter(None, (text, *pasted)))
@@ -116,15 +115,15 @@ class DraftSync(QObject):
     def __init__(
         self,
         composer: Composer,
-        beside: Callable[[], Sequence[str]],
+        other_texts: Callable[[], Sequence[str]],
         library: ConversationSource,
         tasks: BackgroundTasks,
         parent: QObject,
     ) -> None:
-        """`beside` returns what is written elsewhere on the page, to be saved with the draft."""
+        """`other_texts` returns what is written elsewhere on the page, to be saved with the draft."""
         super().__init__(parent)
         self._composer = composer
-        self._beside = beside
+        self._other_texts = other_texts
         self._library = library
         self._tasks = tasks
         self._wanted: OpenConversation | None = None
@@ -161,7 +160,7 @@ class DraftSync(QObject):
     def current(self) -> tuple[str, list[Attachment]]:
         """Return the text and the attachments to be saved."""
         text, attached = self._composer.draft()
-        return "\n\n".join(filter(None, (text, *self._beside()))), attached
+        return "\n\n".join(filter(None, (text, *self._other_texts()))), attached
 
     async def finish_fetches(self) -> bool:
         """Wait a limited time for attachments that are loading. Returns whether all arrived.
@@ -204,7 +203,7 @@ class DraftSync(QObject):
     @property
     def _is_shared(self) -> bool:
         """Whether the draft is shown in other windows: not with what is changed of other messages."""
-        return self._composer.edited is None and not self._beside()
+        return self._composer.edited is None and not self._other_texts()
 
     def _saving_of(self, conversation: OpenConversation) -> Coroutine[Any, Any, None]:
         draft = self.current()

@@ -1,15 +1,11 @@
-"""The find bar and caret browsing of a transcript, and its earlier messages that come when they are needed."""
-
-from collections.abc import Callable
+"""The find bar and caret browsing of a transcript."""
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QLabel, QLineEdit, QToolButton, QWidget
 from shiboken6 import isValid
 
-from desktop_agent.types.errors import AgentError, Sentence
-from ui.bridge.conversation import OpenConversation
-from ui.bridge.event_loop import BackgroundTasks
+from desktop_agent.types.errors import Sentence
 from ui.shell.banners import Banner, BannerArea
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import IconButton, announce, label, set_style_property
@@ -244,78 +240,3 @@ class TranscriptNavigation(QObject):
             self._banners.show_banner(Banner("caret", sentence, level="remark", duration_ms=EXPLANATION_MS))
         else:
             announce(self._transcript, on if is_on else off)
-
-
-class EarlierMessages(QObject):
-    """Loads earlier messages: near the beginning of what is shown, for Find, and for what needs the conversation whole.
-
-    One task loads them, part by part, for whichever conversation is shown.
-    """
-
-    def __init__(self, transcript: TranscriptView, tasks: BackgroundTasks, parent: QObject) -> None:
-        super().__init__(parent)
-        self._transcript = transcript
-        self._tasks = tasks
-        self._conversation: OpenConversation | None = None
-        self._is_loading = False
-        self._waiting: list[Callable[[], None]] = []
-        transcript.scroller.start_neared.connect(self._load)
-        transcript.finder.status_changed.connect(self._load)
-        transcript.set_whole_loader(self._when_whole, self._is_whole)
-
-    def show(self, conversation: OpenConversation) -> None:
-        """Load messages of this conversation."""
-        if self._conversation is not None:
-            self._conversation.branches.changed.disconnect(self._on_branch_changed)
-        self._conversation = conversation
-        conversation.branches.changed.connect(self._on_branch_changed)
-        self._waiting.clear()
-        if conversation.history.unloaded_count:
-            self._tasks.start(conversation.count_usage())
-
-    def _on_branch_changed(self) -> None:
-        conversation = self._conversation
-        if conversation is None:
-            return
-        conversation.history.spending.count_branch()
-        conversation.usage_changed.emit()
-        if conversation.history.spending.lacks_earlier:
-            self._tasks.start(conversation.count_usage())
-
-    def _is_whole(self) -> bool:
-        return self._conversation is None or not self._conversation.history.unloaded_count
-
-    def _when_whole(self, then: Callable[[], None]) -> None:
-        """Do this when all messages are loaded, unless another conversation is shown before."""
-        if self._is_whole():
-            then()
-        else:
-            self._waiting.append(then)
-            self._load()
-
-    def _load(self) -> None:
-        if not self._is_loading and self._is_wanted():
-            self._is_loading = True
-            self._tasks.start(self._load_while_wanted())
-
-    def _is_wanted(self) -> bool:
-        if self._is_whole():
-            return False
-        return self._needs_whole or self._transcript.scroller.is_near_start
-
-    @property
-    def _needs_whole(self) -> bool:
-        return bool(self._waiting) or self._transcript.finder.is_on
-
-    async def _load_while_wanted(self) -> None:
-        try:
-            while (conversation := self._conversation) is not None and self._is_wanted():
-                await conversation.history.load_more(whole=self._needs_whole)
-        except AgentError:
-            self._waiting.clear()
-            raise
-        finally:
-            self._is_loading = False
-        waiting, self._waiting = self._waiting, []
-        for then in waiting:
-            then()

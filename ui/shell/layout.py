@@ -41,7 +41,7 @@ class PageFrame(QWidget):
         self._themes = themes
         self._early: list[tuple[str, list[Attachment]]] = []
         self.title = _Title()
-        self.composer = Composer(themes, _take_picture, opens_focused=True)
+        self.composer = Composer(themes, _import_picture, opens_focused=True)
         self._notice: QWidget | None = None
         self._usage_meter: UsageMeter | None = None
         self._origin: QLabel | None = None
@@ -218,7 +218,7 @@ class _Title(ElidedLabel):
         self.double_clicked.emit()
 
 
-async def _take_picture(data: bytes, name: str) -> "ImportedPicture":
+async def _import_picture(data: bytes, name: str) -> "ImportedPicture":
     # Late: nothing is attached before the first paint.
     from desktop_agent.conversation.picture_preparation import import_picture_async
 

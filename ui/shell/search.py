@@ -8,9 +8,9 @@ from PySide6.QtCore import QObject, Signal, Slot
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.search import SearchHit
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.desktop.side_conversation import ConversationSource
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
+from ui.bridge.side_conversation import ConversationSource
 from ui.shell.banners import Banner, BannerArea
 from ui.shell.find_and_caret import EXPLANATION_MS, TranscriptNavigation
 from ui.sidebar.conversation_list import ConversationList
@@ -149,5 +149,5 @@ class SearchPresenter(QObject):
     @Slot(OpenConversation, object)
     def _on_refused(self, conversation: OpenConversation, sentence: Sentence) -> None:
         self._show_page()
-        banner = Banner("search", sentence, level="notice", duration_ms=EXPLANATION_MS, conversation=conversation.id)
+        banner = Banner("search", sentence, level="notice", duration_ms=EXPLANATION_MS, conversation_id=conversation.id)
         self._banners.show_banner(banner)

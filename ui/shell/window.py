@@ -174,7 +174,7 @@ class MainWindow(QMainWindow):
         self._question: QuestionBox | None = None
         self._work_timer = QTimer(self, interval=_WORK_CHECK_MS)
         self._work_timer.timeout.connect(self._close_if_idle)
-        self.panes = WindowLayout(themes, self.sidebar, self.frame, self.banners)
+        self.window_layout = WindowLayout(themes, self.sidebar, self.frame, self.banners)
         self._build()
         self.sidebar.new_requested.connect(self._new)
         self._early_keys = [self._early_key("Ctrl+N", self._new), self._early_key("Ctrl+Q", self.close)]
@@ -215,7 +215,7 @@ class MainWindow(QMainWindow):
     @property
     def shows_welcome(self) -> bool:
         """Whether the welcome page is in front."""
-        return self._welcome is not None and self.panes.pages.currentWidget() is self._welcome.welcome
+        return self._welcome is not None and self.window_layout.pages.currentWidget() is self._welcome.welcome
 
     @property
     def conversation(self) -> "OpenConversation | None":
@@ -238,7 +238,7 @@ class MainWindow(QMainWindow):
             from ui.welcome.welcome_page import WelcomePage, WelcomePresenter
 
             welcome = WelcomePage(self._themes)
-            self.panes.pages.addWidget(welcome)
+            self.window_layout.pages.addWidget(welcome)
             welcome.back_requested.connect(self.show_conversation_page)
             welcome.model_file_requested.connect(self.model_file_requested)
             # The open conversation is already there, behind the welcome page.
@@ -248,7 +248,7 @@ class MainWindow(QMainWindow):
         self._welcome.welcome.set_back_button(is_there=self._library.current is not None)
         # Hide the banners of conversations.
         self.banners.show_conversation("")
-        self.panes.show_page(self._welcome.welcome)
+        self.window_layout.show_page(self._welcome.welcome)
         self._welcome.welcome.setFocus()
 
     def show_demo(self) -> None:
@@ -301,7 +301,7 @@ class MainWindow(QMainWindow):
             self.banners.show_notice(refusal, conversation.id)
             return
         if self.sidebar.view.rows.row_of(conversation.id) >= 0:
-            self.panes.show_list()
+            self.window_layout.show_list()
             self.sidebar.rename_current()
         else:
             # It is in another folder, in the archive, further down the list, or never stored.
@@ -309,24 +309,27 @@ class MainWindow(QMainWindow):
 
     def save_window_geometry(self, file: "WindowStateFile") -> None:
         """Save size, position, the splitter, and whether the sidebar is there, for the next start."""
-        panes = {"window/splitter": self.panes.save_splitter(), "window/sidebar": self.panes.shows_list}
-        file.save({"window/geometry": self.saveGeometry(), **panes})
+        layout = {
+            "window/splitter": self.window_layout.save_splitter(),
+            "window/sidebar": self.window_layout.shows_list,
+        }
+        file.save({"window/geometry": self.saveGeometry(), **layout})
 
     def restore_window_geometry(self, file: "WindowStateFile") -> None:
         """Restore size, position, the splitter, and whether the sidebar is there."""
-        for key, restore in (("geometry", self.restoreGeometry), ("splitter", self.panes.restore_splitter)):
+        for key, restore in (("geometry", self.restoreGeometry), ("splitter", self.window_layout.restore_splitter)):
             value = file.values(f"window/{key}").get(f"window/{key}")
             if isinstance(value, QByteArray):
                 restore(value)
         if file.text("window/sidebar").lower() == "false":
-            self.panes.hide_list()
+            self.window_layout.hide_list()
 
     def _build(self) -> None:
         self.setWindowTitle("Desktop Agent")
         # Nothing may be beyond the edge of the screen, and a title bar comes on top.
         self.resize(QSize(WINDOW_WIDTH, 800).boundedTo(self.screen().availableSize() * 0.9))
         self.setMinimumSize(360, 360)
-        self.setCentralWidget(self.panes)
+        self.setCentralWidget(self.window_layout)
 
     def _connect(self, library: "ConversationLibrary") -> None:
         sidebar = self.sidebar
@@ -352,7 +355,7 @@ class MainWindow(QMainWindow):
             self._welcome.cancel_pending()
         if self._library.current is not None:
             self.banners.show_conversation(self._library.current.id)
-        self.panes.show_page(self.frame)
+        self.window_layout.show_page(self.frame)
 
     @Slot(object)
     def _show(self, conversation: "OpenConversation") -> None:

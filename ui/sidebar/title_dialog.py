@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QDialog, QLineEdit, QWidget
 
 from desktop_agent.types.errors import Sentence
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.desktop.side_conversation import ConversationSource
+from ui.bridge.side_conversation import ConversationSource
 from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows

@@ -147,7 +147,7 @@ def test_what_only_reads_leaves_nothing_to_be_undone(driver):
 
 
 def test_a_tool_of_a_server_comes_with_the_words_of_that_server_and_no_other_does(driver):
-    driver.show(call(1, server="Tickets\u202e", server_says="Writes <b>a</b> comment."), call(2))
+    driver.show(call(1, server="Tickets\u202e", server_description="Writes <b>a</b> comment."), call(2))
     said = driver.part(QPlainTextEdit, "The server's own words")
     assert any("of the server “Tickets" in each and "\u202e" not in each for each in driver.words)
     assert said.toPlainText() == "Writes <b>a</b> comment."

@@ -32,7 +32,7 @@ TAINTED = {
     "preview": command(),
     "effects": frozenset(Effect),
     "reasons": (Sentence("Content from {outsider} came in.", {"outsider": "example.org"}),) * 3,
-    "outsiders": ("a-site-with-quite-a-long-name.example.org",),
+    "untrusted_sources": ("a-site-with-quite-a-long-name.example.org",),
     "offers": OFFERS,
     "undoable": False,
 }
@@ -52,7 +52,7 @@ SCENES = {
             reasons=(Sentence(LONG),),
             offers=(RuleOffer("r", Sentence(LONG), LONG),),
             server=LONG,
-            server_says=LONG,
+            server_description=LONG,
         ),
         call(2, tool=LONG[:64], preview=command(f"rm {LONG}")),
     ),

@@ -153,7 +153,7 @@ def test_a_rule_of_one_call_is_not_offered_for_the_next(qtbot):
 
 def test_the_reason_is_shown_and_read_to_a_screen_reader(qtbot):
     driver = Driver(qtbot)
-    driver.show(call(reasons=TAINTED, outsiders=("example.org",)))
+    driver.show(call(reasons=TAINTED, untrusted_sources=("example.org",)))
 
     assert driver.dialog._reasons.accessible_text == "Content from example.org came in."
     assert "Content from example.org came in." in driver.dialog.accessibleDescription()
@@ -163,7 +163,7 @@ def test_what_came_from_outside_can_be_trusted(qtbot):
     driver = Driver(qtbot)
     trusted = []
     driver.dialog.trusted.connect(lambda: trusted.append(1))
-    driver.show(call(reasons=TAINTED, outsiders=("example.org",)))
+    driver.show(call(reasons=TAINTED, untrusted_sources=("example.org",)))
 
     pushed(driver, "Trust example.org in this conversation").click()
     assert trusted == [1]
@@ -174,7 +174,7 @@ def test_a_click_that_was_on_its_way_trusts_nobody(qtbot):
     driver = Driver(qtbot, input_delay_ms=60_000)
     trusted = []
     driver.dialog.trusted.connect(lambda: trusted.append(1))
-    driver.dialog.set_approvals([call(reasons=TAINTED, outsiders=("example.org",))])
+    driver.dialog.set_approvals([call(reasons=TAINTED, untrusted_sources=("example.org",))])
     driver.dialog.open()
 
     pushed(driver, "Trust example.org in this conversation").click()

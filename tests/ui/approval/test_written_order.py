@@ -29,8 +29,8 @@ def dialog(qtbot):
 def asked(dialog, *others):
     offer = RuleOffer("r", Sentence("Run {line}", {"line": "mv א ב *"}), "/w/א/ב")
     reasons = (Sentence("It reads {page}", {"page": "https://a.example/א/ב"}),)
-    outsiders = ("https://a.example/א/ב", "other")
-    call = PendingApproval("1", "run", GIVEN, reasons=reasons, outsiders=outsiders, offers=(offer,))
+    untrusted_sources = ("https://a.example/א/ב", "other")
+    call = PendingApproval("1", "run", GIVEN, reasons=reasons, untrusted_sources=untrusted_sources, offers=(offer,))
     dialog.set_approvals([call, *others])
     dialog.open()
     return dialog

@@ -15,15 +15,14 @@ from desktop_agent.types.tool_calls import AllowOnce, DiffPreview, TextPreview
 from tests.fakes.agent_run import call
 from tests.fakes.qt_loop import Bridge, Heard, prompts, until
 from tests.fakes.scripted_provider import Turn, Wait
-from ui.bridge.conversation import OpenConversation
-from ui.bridge.history import ConversationHistory
+from ui.bridge.conversation import ConversationHistory, OpenConversation
 
 
 class Silent:
     """A session that says what the test says."""
 
     history = ()
-    history_loader = SimpleNamespace(count=0)
+    history_loader = SimpleNamespace(unloaded_count=0)
     record = SimpleNamespace(state=ConversationState())
 
     def subscribe(self, on_changes, on_event, *, pieces):

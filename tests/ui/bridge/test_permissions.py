@@ -79,7 +79,7 @@ def test_the_name_of_a_server_takes_no_look_at_the_arguments():
         return UntrustedSource("mcp", "Tickets", "tickets")
 
     found = waiting(Tool("tickets__write", "Writes.", schema, _run, brings=brings), {"text": "x" * 1000})
-    assert (found.server, found.server_says) == ("Tickets", "Writes.")
+    assert (found.server, found.server_description) == ("Tickets", "Writes.")
     assert (schema.checks, heard) == (0, [{"text": "x" * 1000}])
     assert found.validate({"text": 1}) is not None
     assert schema.checks == 1
@@ -94,7 +94,7 @@ def test_what_comes_from_the_web_is_of_no_server():
 
     for schema in (JsonSchema(TEXT), schema_from_signature(look)):
         found = waiting(Tool("look", "Looks.", schema, _run, brings=brings), {"url": "https://example.org"})
-        assert (found.server, found.server_says) == ("", "")
+        assert (found.server, found.server_description) == ("", "")
 
 
 def test_that_a_line_is_not_understood_is_said_once():
@@ -128,7 +128,7 @@ def test_only_those_outside_who_were_shown_are_trusted():
         verdict = Ask("digest", (permission_policy.untrusted_content.suspension.why,))
         approval = Approval("a", ToolUse(id="c", name=tool.name, input={}), tool, verdict=verdict)
         approvals = Approvals(OneWaits(permission_policy, approval))
-        assert approvals.waiting()[0].outsiders == tuple(each.name for each in shown)
+        assert approvals.waiting()[0].untrusted_sources == tuple(each.name for each in shown)
         permission_policy.mark_untrusted(later)
         approvals.trust()
         return permission_policy.untrusted_content.sources

@@ -27,7 +27,7 @@ def working(in_loop, tmp_path):
             await wait.reached.wait()
             await work(conversation)
             wait.until.set()
-            await until(lambda: not conversation.working and not conversation.session_controls.waiting)
+            await until(lambda: not conversation.working and not conversation.session_controls.queue)
             await bridge.idle()
             await bridge.close()
 
@@ -37,12 +37,12 @@ def working(in_loop, tmp_path):
 
 
 def waiting(conversation):
-    return [(each.text, each.when, each.pictures) for each in conversation.session_controls.waiting]
+    return [(each.text, each.when, each.pictures) for each in conversation.session_controls.queue]
 
 
 def test_what_is_sent_meanwhile_waits_and_says_so(working):
     async def work(conversation):
-        told = Heard(conversation.session_controls.waiting_changed)
+        told = Heard(conversation.session_controls.queue_changed)
         conversation.send(Message.user("soon"))
         conversation.send(Message.user_with_blocks([Text(text="later"), PICTURE]), "idle")
         assert waiting(conversation) == [("soon", "soon", 0), ("later", "idle", 1)]
@@ -57,7 +57,7 @@ def test_other_words_keep_the_pictures_and_no_words_at_all_are_refused(working):
         conduct = conversation.session_controls
         conversation.send(Message.user_with_blocks([Text(text="one"), PICTURE]))
         conversation.send(Message.user("two"))
-        first, second = (each.id for each in conduct.waiting)
+        first, second = (each.id for each in conduct.queue)
         conduct.edit_queued_message(first, "other")
         assert waiting(conversation) == [("other", "soon", 1), ("two", "soon", 0)]
         conduct.edit_queued_message(first, " ")
@@ -75,15 +75,15 @@ def test_what_was_taken_out_can_be_put_back_where_it_was(working):
         conduct = conversation.session_controls
         for text in ("one", "two", "three"):
             conversation.send(Message.user(text), "idle")
-        removed = conduct.remove_message(conduct.waiting[1].id)
-        assert [each.text for each in conduct.waiting] == ["one", "three"]
+        removed = conduct.remove_message(conduct.queue[1].id)
+        assert [each.text for each in conduct.queue] == ["one", "three"]
         conduct.restore_message(removed)
-        assert [each.text for each in conduct.waiting] == ["one", "two", "three"]
+        assert [each.text for each in conduct.queue] == ["one", "two", "three"]
         with pytest.raises(WrongUse):
             conduct.restore_message(removed)
         with pytest.raises(WrongUse):
             conduct.remove_message("gone")
-        for each in conduct.waiting:
+        for each in conduct.queue:
             conduct.remove_message(each.id)
 
     working(work)

@@ -11,7 +11,7 @@ from desktop_agent.types.tool_calls import AllowOnce, Deny
 from tests.fakes.agent_run import call
 from tests.fakes.qt_loop import Bridge, Heard, until
 from tests.fakes.scripted_provider import Turn
-from ui.bridge.desktop.side_conversation import SideConversation
+from ui.bridge.side_conversation import SideConversation
 
 DONE = Turn(ContentDelta("Done"))
 

@@ -237,8 +237,8 @@ def test_a_waiting_message_that_is_edited_stays_with_its_conversation(on_screen)
         first = screen.conversation
         screen.write("one")
         QTest.keyClick(screen.editor, Qt.Key.Key_Return)
-        await until(lambda: first.session_controls.waiting)
-        (row,) = screen.window.page.session_controls.waiting.rows
+        await until(lambda: first.session_controls.queue)
+        (row,) = screen.window.page.session_controls.queue.rows
         QTest.keyClick(row, Qt.Key.Key_Return)
         QTest.keyClicks(screen.window.focusWidget(), " more")
         await _new(screen)

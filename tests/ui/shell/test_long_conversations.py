@@ -172,7 +172,7 @@ def test_the_cost_is_that_of_all_messages(on_screen):
 
 
 def test_another_conversation_gets_its_own_earlier_messages(on_screen, monkeypatch):
-    monkeypatch.setattr("ui.bridge.history._LARGE_PART", 5)
+    monkeypatch.setattr("ui.bridge.conversation._LARGE_PART", 5)
 
     async def work(screen):
         view = await opened(screen, talk())

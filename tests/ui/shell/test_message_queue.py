@@ -50,7 +50,7 @@ def held():
 
 async def ended(screen):
     session = screen.engine._sessions[screen.conversation.id]
-    await until(lambda: not screen.conversation.working and not screen.conversation.session_controls.waiting)
+    await until(lambda: not screen.conversation.working and not screen.conversation.session_controls.queue)
     await session.wait_idle()
     await screen.idle()
 
@@ -64,11 +64,11 @@ async def steer(screen, text, modifiers=Qt.KeyboardModifier.NoModifier):
 
 
 def waiting(screen):
-    return [(each.text, each.when) for each in screen.conversation.session_controls.waiting]
+    return [(each.text, each.when) for each in screen.conversation.session_controls.queue]
 
 
 def shown(screen):
-    rows = screen.window.page.session_controls.waiting.rows
+    rows = screen.window.page.session_controls.queue.rows
     assert all(each.isVisible() for each in rows)
     return [each.accessibleName().removeprefix("Waiting message: ") for each in rows]
 
@@ -87,7 +87,7 @@ def test_enter_steers_and_ctrl_enter_waits_for_the_end(on_screen, held):
         assert shown(screen) == ["soon", "later"]
         assert screen.editor.toPlainText() == ""
         assert screen.find(QWidget, "Waiting messages") is not None
-        rows = screen.window.page.session_controls.waiting.rows
+        rows = screen.window.page.session_controls.queue.rows
         assert [each.accessibleDescription() for each in rows] == ["As soon as possible", "When the agent is done"]
         described = [{each.accessibleDescription() for each in row.findChildren(QAbstractButton)} for row in rows]
         assert described == [{"soon"}, {"later"}]
@@ -103,7 +103,7 @@ def test_when_one_is_sent_can_be_changed_in_its_row(on_screen, held):
         await held.begin(screen)
         await steer(screen, "first")
         await steer(screen, "second")
-        row = screen.window.page.session_controls.waiting.rows[0]
+        row = screen.window.page.session_controls.queue.rows[0]
         button = next(each for each in row.findChildren(QPushButton) if each.accessibleName().startswith("Sent: "))
         assert button.accessibleName() == ("Sent: As soon as possible. Press to change it to: When the agent is done")
         QTest.mouseClick(button, Qt.MouseButton.LeftButton)
@@ -158,10 +158,10 @@ def test_they_are_moved_and_removed_by_keys(on_screen, held):
         for text in ("one", "two", "three"):
             await steer(screen, text)
         screen.action("Waiting messages").trigger()
-        first, _, last = rows = screen.window.page.session_controls.waiting.rows
+        first, _, last = rows = screen.window.page.session_controls.queue.rows
         QTest.keyClick(first, Qt.Key.Key_Down, ALT)
         assert shown(screen) == ["two", "one", "three"]
-        assert screen.window.page.session_controls.waiting.rows[1] is first
+        assert screen.window.page.session_controls.queue.rows[1] is first
         QTest.keyClick(first, Qt.Key.Key_Down)
         QTest.keyClick(last, Qt.Key.Key_Delete)
         assert shown(screen) == ["two", "one"]
@@ -179,7 +179,7 @@ def test_and_by_the_mouse_and_what_was_removed_can_be_had_back(on_screen, held):
         await held.begin(screen)
         for text in ("one", "two", "three"):
             await steer(screen, text)
-        row = screen.window.page.session_controls.waiting.rows[1]
+        row = screen.window.page.session_controls.queue.rows[1]
         buttons = {each.accessibleName(): each for each in row.findChildren(QToolButton)}
         QTest.mouseClick(buttons["Send earlier"], Qt.MouseButton.LeftButton)
         assert shown(screen) == ["two", "one", "three"]
@@ -205,7 +205,7 @@ def test_what_was_removed_comes_back_after_a_look_at_another_conversation(on_scr
         await until(lambda: not screen.conversation.working)
         first = screen.conversation.id
         left = screen.engine._sessions[first]
-        row = screen.window.page.session_controls.waiting.rows[0]
+        row = screen.window.page.session_controls.queue.rows[0]
         buttons = {each.accessibleName(): each for each in row.findChildren(QToolButton)}
         QTest.mouseClick(buttons["Remove"], Qt.MouseButton.LeftButton)
         assert shown(screen) == []
@@ -226,7 +226,7 @@ def test_the_text_is_changed_in_place(on_screen, held):
     async def work(screen):
         await held.begin(screen)
         await steer(screen, "one")
-        (row,) = screen.window.page.session_controls.waiting.rows
+        (row,) = screen.window.page.session_controls.queue.rows
         QTest.keyClick(row, Qt.Key.Key_Return)
         QTest.keyClicks(editor_in(screen), " and a half")
         QTest.keyClick(editor_in(screen), Qt.Key.Key_Escape)
@@ -247,7 +247,7 @@ def test_what_is_being_changed_while_it_is_delivered_is_not_lost(on_screen, held
     async def work(screen):
         await held.begin(screen)
         await steer(screen, "one")
-        (row,) = screen.window.page.session_controls.waiting.rows
+        (row,) = screen.window.page.session_controls.queue.rows
         QTest.keyClick(row, Qt.Key.Key_Return)
         QTest.keyClicks(editor_in(screen), " more")
         await held.end(screen)
@@ -262,7 +262,7 @@ def test_what_is_being_changed_is_saved_with_the_draft(on_screen, held):
         await held.begin(screen)
         await steer(screen, "one")
         screen.write("draft")
-        (row,) = screen.window.page.session_controls.waiting.rows
+        (row,) = screen.window.page.session_controls.queue.rows
         QTest.keyClick(row, Qt.Key.Key_Return)
         QTest.keyClicks(editor_in(screen), " more")
         await until(lambda: screen.kept_draft() == "draft\n\none more")
@@ -280,7 +280,7 @@ def test_what_was_not_changed_is_delivered_and_not_handed_back(on_screen, held):
         await steer(screen, "one")
         (entry,) = screen.conversation.session_controls._session.queue.entries
         screen.conversation.session_controls.edit_queued_message(entry.id, "10\xa0%")
-        (row,) = screen.window.page.session_controls.waiting.rows
+        (row,) = screen.window.page.session_controls.queue.rows
         QTest.keyClick(row, Qt.Key.Key_Return)
         QTest.keyClicks(editor_in(screen), "s")
         QTest.keyClick(editor_in(screen), Qt.Key.Key_Backspace)

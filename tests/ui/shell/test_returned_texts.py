@@ -33,7 +33,7 @@ async def write_half_an_answer(screen):
 async def change_a_waiting_message(screen, held):
     await held.begin(screen)
     await steer(screen, "one")
-    (row,) = screen.window.page.session_controls.waiting.rows
+    (row,) = screen.window.page.session_controls.queue.rows
     QTest.keyClick(row, Qt.Key.Key_Return)
     QTest.keyClicks(editor_in(screen), " more")
 

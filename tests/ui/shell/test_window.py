@@ -615,7 +615,7 @@ def test_there_is_a_way_back_from_connecting_a_model(on_screen):
         window = screen.window
 
         def is_back():
-            return window.panes.pages.currentWidget() is window.frame
+            return window.window_layout.pages.currentWidget() is window.frame
 
         for leave in ("button", "escape", "row"):
             screen.action("Connect a model").trigger()

@@ -1,1 +1,1 @@
-"""The desktop around the window: notifications, and other programs that open links and folders."""
+"""What the computer gives or keeps: notifications, keys, links, autostart, updates, crash reports, model files."""

@@ -11,7 +11,7 @@ from desktop_agent.engine.engine import Engine
 from desktop_agent.types.errors import AgentError, Sentence
 from desktop_agent.types.schedules import RunResult, ScheduledPrompt, ScheduledRun
 from ui.bridge.event_loop import BackgroundTasks
-from ui.bridge.library import ConversationLibrary, follow_session
+from ui.bridge.library import ConversationLibrary, subscribe_library
 
 if TYPE_CHECKING:
     from desktop_agent.engine.session import Session
@@ -138,7 +138,7 @@ class _Listener:
         self._schedules.refresh()
 
     def opened(self, session: "Session") -> None:
-        follow_session(self._library, session)
+        subscribe_library(self._library, session)
 
     def ended(self, prompt: ScheduledPrompt, run: ScheduledRun, result: RunResult) -> None:
         """The activity of its conversation says so already."""

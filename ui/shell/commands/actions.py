@@ -219,7 +219,7 @@ class WindowActions(QObject):
     def _add_view(self) -> WindowAction:
         add, window, sidebar = self._add, self._window, self._window.sidebar
         text, other_words = self.tr("Show or hide the conversations"), self.tr("sidebar list panel fold")
-        add("view/list", "toggle-list", text, "Ctrl+B", window.panes.toggle_list, other_words)
+        add("view/list", "toggle-list", text, "Ctrl+B", window.window_layout.toggle_list, other_words)
         other_words = self.tr("archived conversations")
         text = self.tr("Show the archive")
         add("view/list", "archive-list", text, None, self._organising.show_archive, other_words)
@@ -322,9 +322,9 @@ class WindowActions(QObject):
         add("message/write", "stop", text, None, composer.stop, other_words, is_working).show_keys("Esc")
         text, other_words = self.tr("Attach files"), self.tr("picture photo image text upload")
         add("message/write", "attach", text, "Ctrl+Shift+A", composer.choose_files, other_words)
-        text, waiting = self.tr("Waiting messages"), page.session_controls.waiting
-        applies, words = lambda: bool(waiting.rows), self.tr("queue")
-        add("message/queue", "queue", text, "Ctrl+Shift+W", waiting.take_focus, words, applies)
+        text, queue = self.tr("Waiting messages"), page.session_controls.queue
+        applies, words = lambda: bool(queue.rows), self.tr("queue")
+        add("message/queue", "queue", text, "Ctrl+Shift+W", queue.take_focus, words, applies)
         text, card = self.tr("Answer the question"), page.session_controls.questions
         add("message/queue", "answer", text, QUESTION_KEYS, card.take_focus, "", lambda: card.question is not None)
 

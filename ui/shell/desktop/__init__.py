@@ -1,1 +1,1 @@
-"""The desktop around the window: notifications, and the icon in the tray."""
+"""The window on its computer: tray, notifications, keys, links and files to open, spelling, updates, model files."""

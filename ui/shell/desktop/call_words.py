@@ -56,7 +56,7 @@ def may_allow_unseen(details: WaitingDetails) -> bool:
         and all(find_lookalike(word, is_name=True) is None for word in (call.tool, *_arguments(call.arguments).split()))
         and not details.has_outside_content
         # Why the person is asked, the words of a server, and that nothing is stored stand only in the dialog.
-        and not (call.reasons or call.outsiders or call.server or call.server_says or call.is_in_memory)
+        and not (call.reasons or call.untrusted_sources or call.server or call.server_description or call.is_in_memory)
         and not _has_risk(call)
     )
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from PySide6.QtCore import QObject, SignalInstance
 
 from ui.bridge.desktop.autostart import Autostart
-from ui.bridge.desktop.side_conversation import SideConversation
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.settings import Settings
+from ui.bridge.side_conversation import SideConversation
 from ui.bridge.storage import PictureStore
 from ui.shell.desktop.autostart_setting import AutostartPresenter
 from ui.shell.desktop.open_targets import TargetPresenter

@@ -7,9 +7,9 @@ from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.desktop.side_conversation import SideConversation
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.model_servers import ModelServers
+from ui.bridge.side_conversation import SideConversation
 from ui.bridge.storage import PictureStore
 from ui.shell.approvals import ApprovalPresenter
 from ui.shell.banners import BannerArea

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QByteArray, QObject, Signal, Slot
 
-from ui.bridge.desktop.side_conversation import SideConversation
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelServers
+from ui.bridge.side_conversation import SideConversation
 from ui.bridge.storage import PictureStore
 from ui.shell.side_windows.conversation_window import ConversationWindow
 from ui.shell.startup_window import StartupWindow

@@ -116,7 +116,7 @@ RISKY = CommandPart("rm -rf build", (Risk.DELETES,))
         replace(write(), effects=frozenset({Effect.WRITE, Effect.NETWORK})),
         replace(write(), preview=None, effects=frozenset({Effect.DELEGATE})),
         replace(write(), reasons=(Sentence("A rule asks."),)),
-        replace(write(), outsiders=("a site",)),
+        replace(write(), untrusted_sources=("a site",)),
         replace(write(), server="Tickets"),
         replace(write(), is_in_memory=True),
     ],

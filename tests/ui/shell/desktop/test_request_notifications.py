@@ -38,8 +38,8 @@ def front(monkeypatch):
 
 
 def ask(screen, request=ASKED):
-    people = screen.engine.people
-    asking = people.elicit(request) if isinstance(request, ElicitationRequest) else people.approve_sampling(request)
+    handlers = screen.engine.consent_handlers
+    asking = handlers.elicit(request) if isinstance(request, ElicitationRequest) else handlers.approve_sampling(request)
     return asyncio.create_task(asking)
 
 

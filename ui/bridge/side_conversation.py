@@ -43,7 +43,7 @@ class SideConversation(QObject):
 
     def new(self, *, in_memory: bool = False) -> None:
         """Show an empty conversation, with the model that new ones have."""
-        session = self._library.beside.create(in_memory=in_memory)
+        session = self._library.side_views.create(in_memory=in_memory)
         if not in_memory:
             self._new_ids.add(session.record.id)
             self.drafts.hold_in_memory(session.record.id)
@@ -64,7 +64,7 @@ class SideConversation(QObject):
         """Show it no more. The session ends when no window shows it and it is idle."""
         self._is_closed = True
         if self._open is not None:
-            self._library.beside.let_go(self._open)
+            self._library.side_views.remove(self._open)
             self._open = None
 
     async def store_drafts(self) -> None:
@@ -87,9 +87,9 @@ class SideConversation(QObject):
 
     def _show(self, session: "Session") -> None:
         before, self._open = self._open, OpenConversation(session, self._clock, self)
-        self._library.beside.hold(self._open, session)
+        self._library.side_views.add(self._open, session)
         if before is not None:
-            self._library.beside.let_go(before)
+            self._library.side_views.remove(before)
         self.opened.emit(self._open)
 
 
