@@ -4,9 +4,9 @@ import asyncio
 import logging
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication
 
@@ -94,6 +94,23 @@ async def run_app(startup: StartupWindow, options: LaunchOptions, folder: Path, 
         await engine.close(keeps_approvals=True)
         forget_screen()
     return await controller.exit_code()
+
+
+def _run_on_another_loop(save: Callable[[], Coroutine[Any, Any, None]]) -> bool:
+    """Run it in a thread with its own loop, and wait. Returns whether it ended without an error."""
+
+    def work() -> None:
+        try:
+            asyncio.run(asyncio.wait_for(save(), _EMERGENCY_SAVE_SECONDS))
+            saved.append(True)
+        except Exception as error:  # noqa: BLE001  whatever it is, the process ends now
+            _log.error("what was being written could not be kept: %s", type(error).__name__)
+
+    saved: list[bool] = []
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    return bool(saved)
 
 
 class AppController:
@@ -298,19 +315,7 @@ class AppController:
                 raise
             await draft
 
-        def work() -> None:
-            try:
-                asyncio.run(asyncio.wait_for(save(), _EMERGENCY_SAVE_SECONDS))
-                saved.append(True)
-            except Exception as error:  # noqa: BLE001  whatever it is, the process ends now
-                _log.error("what was being written could not be kept: %s", type(error).__name__)
-
-        saved: list[bool] = []
-        # In a thread with its own loop: the loop of this thread stands still.
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-        return bool(saved)
+        return _run_on_another_loop(save)
 
     async def _unsaved(self) -> UnsavedContent:
         """Try to write everything that waits; return what the disk refused."""

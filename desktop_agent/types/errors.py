@@ -6,9 +6,8 @@
     │   ├── ConnectionFailed · Truncated · UnreadableAnswer · TimedOut · RateLimited · Overloaded · ServerFailed
     │   ├── AuthenticationFailed · KeyRequired · PermissionRefused · QuotaExhausted · NotFound
     │   └── InvalidRequest · ContextLengthExceeded · TooLarge · Conflict · ToolUseFailed
-    ├── OutputInvalid               an answer that does not fit the asked-for type
     ├── CapabilityMissing           ImagesNotSupported · ToolCallingNotSupported · CachingNotSupported
-    ├── ImageRefused                damaged, oversized or unsupported pictures
+    ├── OutputInvalid · ImageRefused    an answer of another type · a picture that cannot be used
     ├── ToolFailed                  OutsideWorkspace · ToolInputInvalid · SpecialistHasNoTools · ExtraMissing
     ├── StorageFailed               DiskFull · DatabaseDamaged · DatabaseReplaced · DatabaseTooNew
     │                               DatabaseBusy · LocksRefused · ConversationInUse · WrittenElsewhere

@@ -394,7 +394,7 @@ class WindowActions(QObject):
 
 
 def _search(window: MainWindow) -> None:
-    window.panes.show_list()
+    window.window_layout.show_list()
     window.sidebar.focus_search()
 
 
