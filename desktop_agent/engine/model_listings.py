@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from desktop_agent.processes.foreign_code import Fault
 from desktop_agent.storage.files import file_error, make_private_folder, write_atomically
-from desktop_agent.types.errors import AgentError, Sentence, StorageFailed
+from desktop_agent.types.errors import AgentError, Sentence, StorageFailed, WrongUse
 from desktop_agent.types.messages import now
 from desktop_agent.types.providers import Endpoint, ModelInfo
 
@@ -138,12 +138,13 @@ class ModelListings:
     async def models(self, endpoint: Endpoint, *, refresh: bool = False) -> ModelInfos:
         """Return the models as last listed, also while the server is down; an old listing is refreshed meanwhile.
 
-        With `refresh`, and where nothing is known, wait for the server. Raises ProviderError and what `ask` raises.
+        With `refresh`, and where nothing is known, wait for the server. Raises ProviderError and what `ask` raises, and
+        WrongUse if this is closed meanwhile.
         """
         await self.warm_up()
         known = self._listing_of(endpoint)
         if known is None or refresh:
-            return await asyncio.shield(self._start_request(endpoint))
+            return await self._wait_for(self._start_request(endpoint))
         if self._clock() - known.at > _MAX_AGE:
             self._start_request(endpoint)
         return known.models
@@ -176,6 +177,18 @@ class ModelListings:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @staticmethod
+    async def _wait_for(request: asyncio.Task[ModelInfos]) -> ModelInfos:
+        """Wait for a request that others may wait for too."""
+        try:
+            return await asyncio.shield(request)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if request.cancelled() and task is not None and not task.cancelling():
+                # `close` cancelled the request, and nobody whoever waits.
+                raise WrongUse("This was closed before the server answered.") from None
+            raise
 
     def _listing_of(self, endpoint: Endpoint) -> _Listing | None:
         listing = self._listings.get(endpoint.id)

@@ -8302,6 +8302,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Dieses System bietet nichts, womit er abgeschottet werden könnte.</translation>
     </message>
     <message>
+        <source>This was closed before the server answered.</source>
+        <translation>Dies wurde geschlossen, bevor der Server geantwortet hat.</translation>
+    </message>
+    <message>
         <source>Timed out</source>
         <translation>Zeit abgelaufen</translation>
     </message>

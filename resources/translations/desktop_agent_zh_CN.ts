@@ -8301,6 +8301,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>此系统没有可用于隔离它的手段。</translation>
     </message>
     <message>
+        <source>This was closed before the server answered.</source>
+        <translation>在服务器回答之前，此对象已关闭。</translation>
+    </message>
+    <message>
         <source>Timed out</source>
         <translation>已超时</translation>
     </message>

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.engine.model_listings import ModelInfos, ModelListings, ModelListingsFile
-from desktop_agent.types.errors import AuthenticationFailed, ConnectionFailed
+from desktop_agent.types.errors import AuthenticationFailed, ConnectionFailed, WrongUse
 from desktop_agent.types.messages import now
 from desktop_agent.types.providers import Endpoint, ModelInfo, Price
 
@@ -186,3 +186,28 @@ async def test_closing_stops_asking(desk: Desk) -> None:
     await asyncio.sleep(0)
     await desk.listings.close()
     assert not desk.listings._tasks
+
+
+@pytest.mark.parametrize("has_begun", [True, False])
+async def test_who_waits_while_it_is_closed_is_told_and_not_cancelled(desk: Desk, *, has_begun: bool) -> None:
+    desk.gate = asyncio.Event()
+    await desk.listings.warm_up()
+    asking = asyncio.create_task(desk.listings.models(MINE))
+    while not (desk.asked if has_begun else desk.listings._tasks):
+        await asyncio.sleep(0)
+    await desk.listings.close()
+    with pytest.raises(WrongUse):
+        await asking
+    assert not asking.cancelled()
+
+
+async def test_who_is_cancelled_while_it_is_closed_is_cancelled(desk: Desk) -> None:
+    desk.gate = asyncio.Event()
+    asking = asyncio.create_task(desk.listings.models(MINE))
+    while not desk.asked:
+        await asyncio.sleep(0)
+    closing = asyncio.create_task(desk.listings.close())
+    asking.cancel()
+    await closing
+    with pytest.raises(asyncio.CancelledError):
+        await asking
