@@ -56,7 +56,7 @@ def test_a_question_waits_behind_and_is_asked_when_the_window_comes(on_screen, b
             assert title == "“Tickets” asks you to fill in a form"
             assert text == "The server says: Who travels?"
             assert server.shown[0][3][3::2] == ["Show", "Decline"]
-            assert server.expiries == [0]
+            await until(lambda: server.expiries == [0])
             assert dialog(screen) is None
             front.come()
             await until(lambda: dialog(screen))
