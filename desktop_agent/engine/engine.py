@@ -245,8 +245,9 @@ class Engine:
         """Return conversations with runs that a dead process left open; none if read-only. Raises StorageFailed."""
         interrupted = () if self.store.read_only else await self.store.find_interrupted_runs()
         ids = [runs.conversation_id for runs in interrupted]
-        is_left = await asyncio.gather(*(_is_left(self._sessions.get(id_), self._locks.lock(id_)) for id_ in ids))
-        return tuple(runs for runs, left in zip(interrupted, is_left, strict=True) if left)
+        checks = (_is_abandoned(self._sessions.get(id_), self._locks.lock(id_)) for id_ in ids)
+        abandoned = await asyncio.gather(*checks)
+        return tuple(runs for runs, is_abandoned in zip(interrupted, abandoned, strict=True) if is_abandoned)
 
     async def follow_conversation(self, conversation_id: str, held: StorageFailed) -> "ConversationFollower":
         """Follow a conversation that `session` refused with `held`. Raises WrongUse, and StorageFailed."""
@@ -468,6 +469,6 @@ def _config_for(record: ConversationRecord, preferences: Preferences, base: Prov
     return base.model_copy(update={**chosen, "timeouts": timeouts})
 
 
-async def _is_left(session: "Session | None", lock: ConversationLock) -> bool:
+async def _is_abandoned(session: "Session | None", lock: ConversationLock) -> bool:
     """Return whether nobody is at work in a conversation. It may be open here, to be renamed for instance."""
     return await lock.is_free() if session is None or session.is_closed else session.can_resume

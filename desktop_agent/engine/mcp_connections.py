@@ -207,7 +207,7 @@ class OAuthManager:
         await revoke_tokens(record, self.http_target(record.url))
 
     def _session_of(self, server: McpServer, url: str) -> "OAuthSession":
-        """The session that all folders share."""
+        """Return the session that all folders share."""
         from desktop_agent.mcp.oauth_session import OAuthSession
 
         session = self._sessions.get(server.id)

@@ -156,7 +156,7 @@ def _unusable_notice(server: McpServer, name: str, reason: Sentence | str) -> Se
 
 
 def _describe_tool(client: McpClient, listed_tool: "TheirTool", budget: SchemaBudget) -> DescribedTool:
-    """Raises WrongUse for one that cannot be used."""
+    """Convert what the server says of a tool. Raises WrongUse for one that cannot be used."""
     # It takes a tenth of a second, which only those pay who have servers.
     from desktop_agent.tools.json_schema import JsonSchema
 

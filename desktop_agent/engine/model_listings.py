@@ -100,18 +100,18 @@ class _Listing:
 
 
 class ModelListings:
-    """The listings of all endpoints. `ask` requests one from its server; only those in `lasting` are saved."""
+    """The listings of all endpoints. `ask` requests one from its server; only those in `saved_endpoints` are saved."""
 
     def __init__(
         self,
         file: ModelListingsFile | None,
         ask: Callable[[Endpoint], Awaitable[ModelInfos]],
-        lasting: Callable[[], tuple[Endpoint, ...]],
+        saved_endpoints: Callable[[], tuple[Endpoint, ...]],
         clock: Callable[[], datetime] = now,
     ) -> None:
         self._file = file
         self._ask = ask
-        self._saved_endpoints = lasting
+        self._saved_endpoints = saved_endpoints
         self._clock = clock
         self._listings: dict[str, _Listing] = {}
         self._requests: dict[str, asyncio.Task[ModelInfos]] = {}
@@ -278,8 +278,7 @@ def _read_overrides(path: Path) -> "tuple[ModelTable | None, tuple[Sentence, ...
         return None, ()
     except OSError as error:
         return None, (_unusable_file(path, error.strerror or type(error).__name__),)
-    # Imported late: few people have such a file, and the start is measured.
-
+    # Late: few people have such a file, and the start is measured.
     from desktop_agent.providers.catalogue.tables import parse_table
 
     try:

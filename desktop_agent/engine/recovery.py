@@ -224,7 +224,7 @@ def _seconds_at_work(run_id: str, journal: Sequence[Envelope]) -> float:
 
 
 class _WorkTime:
-    """Tells whether this run's clock was running, as its budget did while it lived. Calls are named with their run."""
+    """Says whether the clock of a run was running at an event, as its budget counted then. Calls go with their run."""
 
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id

@@ -265,7 +265,7 @@ async def followed(desk: Desk) -> None:
     await until(lambda: desk.library.current is not None and desk.library.current.held_by is not None)
     desk.library.refresh()
     records = await desk.engine.store.list_conversations()
-    desk.library.waiting.left_open.emit(records[2].id, True)
+    desk.library.waiting.interrupted_changed.emit(records[2].id, True)
     desk.window.page.composer.set_draft("And which of them can be visited?")
     desk.servers.refresh_models()
     await asyncio.sleep(0.5)

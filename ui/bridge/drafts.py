@@ -64,8 +64,8 @@ class DraftStore:
         """Drafts that the disk did not take, or not yet: one for each owner."""
         self._refused_additions: list[tuple[DraftOwner, ComposerDraft]] = []
         """Additions to drafts that the disk did not take."""
-        self._in_memory: dict[str, ComposerDraft | None] = {}
-        """Drafts of conversations that are never stored, by their ids; None for one that was closed."""
+        self._in_memory_drafts: dict[str, ComposerDraft | None] = {}
+        """By the ids of conversations that are never stored; None for one that was closed."""
         self._in_front = Draft()
         """The draft under no conversation, without `_of_deleted`."""
         self._of_deleted: dict[str, Draft] = {}
@@ -73,40 +73,40 @@ class DraftStore:
 
     async def save(self, conversation: OpenConversation, draft: ComposerDraft) -> None:
         """Save the draft of a conversation. Raises StorageFailed; `load` returns it all the same."""
-        if self._keep_in_memory(conversation, draft):
+        if self._save_in_memory(conversation, draft):
             return
         async with self._lock:
             await self._save_draft(conversation, draft)
 
     def hold_in_memory(self, conversation_id: str) -> None:
         """Never store the drafts of this conversation."""
-        self._in_memory[conversation_id] = ComposerDraft()
+        self._in_memory_drafts[conversation_id] = ComposerDraft()
 
     def in_memory(self, conversation_id: str) -> ComposerDraft | None:
         """Return the draft of a conversation that is never stored; None where nothing was written."""
-        draft = self._in_memory.get(conversation_id)
+        draft = self._in_memory_drafts.get(conversation_id)
         return None if draft == ComposerDraft() else draft
 
     def discard_in_memory(self, conversation_id: str) -> None:
         """Forget the draft of such a conversation, and whatever is still saved for it."""
-        self._in_memory[conversation_id] = None
+        self._in_memory_drafts[conversation_id] = None
 
     async def store_from_memory(self, conversation_id: str) -> None:
         """Save the draft of such a conversation, which is stored by now. Raises as `save`."""
-        draft = self._in_memory.pop(conversation_id, None)
+        draft = self._in_memory_drafts.pop(conversation_id, None)
         if draft is not None and draft != ComposerDraft():
             await self.add(conversation_id, draft)
 
-    def _keep_in_memory(self, owner: DraftOwner, draft: ComposerDraft, *, is_addition: bool = False) -> bool:
-        """Return whether it is a draft that must not be stored; it is held then."""
+    def _save_in_memory(self, owner: DraftOwner, draft: ComposerDraft, *, is_addition: bool = False) -> bool:
+        """Save a draft in memory if it must not be stored, and return whether that is so."""
         key = _conversation_id(owner)
         if is_found_id(key):
             return True
-        if key not in self._in_memory:
+        if key not in self._in_memory_drafts:
             return False
-        before = self._in_memory[key]
+        before = self._in_memory_drafts[key]
         if before is not None:
-            self._in_memory[key] = merge_drafts((before, draft)) if is_addition else draft
+            self._in_memory_drafts[key] = merge_drafts((before, draft)) if is_addition else draft
         return True
 
     async def save_immediately(
@@ -118,7 +118,7 @@ class DraftStore:
         `is_addition`: the saved draft was not loaded yet, so append this one to it.
         """
         try:
-            if conversation is not None and self._keep_in_memory(conversation, draft, is_addition=is_addition):
+            if conversation is not None and self._save_in_memory(conversation, draft, is_addition=is_addition):
                 pass
             elif conversation is not None and not is_addition:
                 await self._save_draft(conversation, draft)
@@ -142,7 +142,7 @@ class DraftStore:
 
     async def add(self, owner: DraftOwner, draft: ComposerDraft) -> None:
         """Append to the draft of a conversation. Raises as `save`."""
-        if self._keep_in_memory(owner, draft, is_addition=True):
+        if self._save_in_memory(owner, draft, is_addition=True):
             return
         async with self._lock:
             try:
@@ -153,27 +153,27 @@ class DraftStore:
 
     async def load(self, conversation: OpenConversation) -> ComposerDraft:
         """Return the draft of a conversation; pictures that are gone or damaged are left out."""
-        if conversation.is_found or conversation.id in self._in_memory:
-            return self._in_memory.get(conversation.id) or ComposerDraft()
+        if conversation.is_found or conversation.id in self._in_memory_drafts:
+            return self._in_memory_drafts.get(conversation.id) or ComposerDraft()
         async with self._lock:
             draft = self._refused_of(conversation)
             if draft is None:
                 draft = await self._load_pictures(await self._load(conversation))
             else:
-                self._hold_in_memory(conversation, draft)
+                self._remember_refused(conversation, draft)
                 self._unsent_id = self._unsent_id if _draft_key(conversation) else conversation.id
             key = _draft_key(conversation)
             additions = [addition for addition in self._refused_additions if _draft_key(addition[0]) == key]
             if additions:
                 draft = merge_drafts((draft, *(added for _, added in additions)))
-                self._hold_in_memory(conversation, draft)
+                self._remember_refused(conversation, draft)
                 self._refused_additions = [other for other in self._refused_additions if other not in additions]
             return draft
 
     async def add_message(self, owner: DraftOwner, message: Message) -> None:
         """Append an undelivered message to the draft of a conversation that is not shown. Raises as `save`."""
-        if _conversation_id(owner) in self._in_memory:
-            self._keep_in_memory(owner, await self.content_of(message), is_addition=True)
+        if _conversation_id(owner) in self._in_memory_drafts:
+            self._save_in_memory(owner, await self.content_of(message), is_addition=True)
             return
         async with self._lock:
             try:
@@ -219,7 +219,7 @@ class DraftStore:
 
     async def _save_draft(self, owner: DraftOwner, draft: ComposerDraft) -> None:
         # First: the disk may answer only after the caller is cancelled.
-        self._hold_in_memory(owner, draft)
+        self._remember_refused(owner, draft)
         record = await self._to_record(draft)
         try:
             await self._save(owner, record)
@@ -249,7 +249,7 @@ class DraftStore:
     def _refused_of(self, owner: DraftOwner) -> ComposerDraft | None:
         return next((draft for other, draft in self._refused if _draft_key(other) == _draft_key(owner)), None)
 
-    def _hold_in_memory(self, owner: DraftOwner, draft: ComposerDraft) -> None:
+    def _remember_refused(self, owner: DraftOwner, draft: ComposerDraft) -> None:
         self._forget_refused(owner)
         self._refused.append((owner, draft))
 

@@ -146,7 +146,7 @@ class UsageReports(QObject):
         self.exported.emit(Sentence("“{name}” was saved in {folder}.", values))
 
 
-ZOOM_STEP, ZOOM_LEAST, ZOOM_MOST = 10, 50, 300
+ZOOM_STEP, MIN_ZOOM, MAX_ZOOM = 10, 50, 300
 
 
 class Settings(QObject):
@@ -190,6 +190,6 @@ class Settings(QObject):
     def zoom(self, steps: int) -> None:
         """Zoom by steps; 0 is the normal size."""
         now = self.preferences.appearance.zoom
-        zoom = 100 if steps == 0 else min(ZOOM_MOST, max(ZOOM_LEAST, now + steps * ZOOM_STEP))
+        zoom = 100 if steps == 0 else min(MAX_ZOOM, max(MIN_ZOOM, now + steps * ZOOM_STEP))
         appearance = self.preferences.appearance.model_copy(update={"zoom": zoom})
         self.change(self.preferences.model_copy(update={"appearance": appearance}))

@@ -55,10 +55,10 @@ class WaitingDetails:
 
 
 class WaitingCalls(QObject):
-    """All calls that can be decided in this window. Those of a conversation that another process has open cannot."""
+    """The calls that can be decided in this window: none of a conversation that another process has open."""
 
     changed = Signal()
-    left_open = Signal(str, bool)
+    interrupted_changed = Signal(str, bool)
     """The id of a conversation that is not open, and whether a call of its dead process waits for approval."""
 
     def __init__(self, engine: Engine, tasks: BackgroundTasks, parent: QObject | None = None) -> None:
@@ -66,21 +66,21 @@ class WaitingCalls(QObject):
         self._engine = engine
         self._tasks = tasks
         self._sessions: dict[str, Session] = {}
-        self._left: dict[str, InterruptedRuns] = {}
+        self._interrupted: dict[str, InterruptedRuns] = {}
         self._since: dict[str, datetime] = {}
-        self._taken_over = 0
-        """How often something left by a dead process was gone on with, or deleted."""
+        self._takeovers = 0
+        """How often what a dead process left was resumed or deleted."""
 
     @property
     def rows(self) -> tuple[WaitingCall, ...]:
         """The calls, those that wait longest first."""
-        return tuple(sorted((*self._open_rows(), *self._left_rows()), key=lambda call: call.since))
+        return tuple(sorted((*self._open_rows(), *self._interrupted_rows()), key=lambda call: call.since))
 
     @property
     def count(self) -> int:
         """How many there are."""
         live = sum(len(session.approvals.open_approvals) for session in self._sessions.values())
-        return live + sum(len(runs.waiting_calls) for runs in self._left.values())
+        return live + sum(len(runs.waiting_calls) for runs in self._interrupted.values())
 
     def find_interrupted(self) -> None:
         """Find again what dead processes left; others may have ended, or have been opened elsewhere."""
@@ -124,9 +124,9 @@ class WaitingCalls(QObject):
 
     def forget_interrupted(self, conversation_id: str) -> None:
         """Forget what a dead process left there: the conversation is opened, or deleted."""
-        self._taken_over += 1
-        if self._left.pop(conversation_id, None) is not None:
-            self.left_open.emit(conversation_id, False)
+        self._takeovers += 1
+        if self._interrupted.pop(conversation_id, None) is not None:
+            self.interrupted_changed.emit(conversation_id, False)
             self.changed.emit()
 
     def on_event(self, session: "Session", envelope: Envelope) -> None:
@@ -163,24 +163,25 @@ class WaitingCalls(QObject):
         record = session.record
         return WaitingCall(call.approval_id, record.id, record.title, call.tool, call.subject, call.agent_path, since)
 
-    def _left_rows(self) -> Iterator[WaitingCall]:
-        for runs in self._left.values():
+    def _interrupted_rows(self) -> Iterator[WaitingCall]:
+        for runs in self._interrupted.values():
             for call in runs.waiting_calls:
                 yield WaitingCall(
                     call.approval_id, runs.conversation_id, runs.title, call.tool, call.subject, (), call.since
                 )
 
     async def _find_interrupted(self) -> None:
-        taken_over, found = -1, dict[str, InterruptedRuns]()
-        while taken_over != self._taken_over:
-            # What was taken over while it was looked for would be listed twice.
-            taken_over = self._taken_over
+        takeovers, found = -1, dict[str, InterruptedRuns]()
+        while takeovers != self._takeovers:
+            # What was taken over while the disk was read would be listed twice.
+            takeovers = self._takeovers
             found = {runs.conversation_id: runs for runs in await self._engine.interrupted_conversations()}
-        before, self._left = self._left, {id_: runs for id_, runs in found.items() if runs.waits_for_approval}
-        if before == self._left:
+        before = self._interrupted
+        self._interrupted = {id_: runs for id_, runs in found.items() if runs.waits_for_approval}
+        if before == self._interrupted:
             return
-        for conversation_id in before.keys() - self._left.keys():
-            self.left_open.emit(conversation_id, False)
-        for conversation_id in self._left.keys() - before.keys():
-            self.left_open.emit(conversation_id, True)
+        for conversation_id in before.keys() - self._interrupted.keys():
+            self.interrupted_changed.emit(conversation_id, False)
+        for conversation_id in self._interrupted.keys() - before.keys():
+            self.interrupted_changed.emit(conversation_id, True)
         self.changed.emit()

@@ -207,17 +207,9 @@ class UnstoredPresenter(QObject):
         count = len(self._library.unstored.with_content)
         if not count:
             return True
-        chosen: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         box = self._question = self._create_question(self.tr("Close Desktop Agent?"), count)
-
-        def on_answered(answer: str) -> None:
-            if not chosen.done():
-                chosen.set_result(answer)
-
-        box.answered.connect(on_answered)
-        box.open()
         try:
-            answer = await chosen
+            answer = await _answer_of(box)
         finally:
             self._question = None
         if answer == "keep":
@@ -346,7 +338,6 @@ class CloseConfirmation(QObject):
             self._open_dialog.done(0)
 
     async def _ask(self, unsaved: UnsavedContent, problem: Sentence | None) -> str:
-        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         title, question = self.tr("Close Desktop Agent?"), self.tr("Not everything could be saved.")
         words = [translate_sentence(unsaved.sentence), self.tr("If you quit now, what was not saved is lost.")]
         words = [*([translate_sentence(problem)] if problem is not None else []), *words]
@@ -356,15 +347,8 @@ class CloseConfirmation(QObject):
         box.add_answer(self.tr("Quit without saving"), "quit", "danger")
         box.add_answer(self.tr("Try again"), "again")
         box.add_answer(self.tr("Save elsewhere…"), "elsewhere", "primary")
-
-        def on_answered(chosen: str) -> None:
-            if not answer.done():
-                answer.set_result(chosen)
-
-        box.answered.connect(on_answered)
-        box.open()
         try:
-            return await answer
+            return await _answer_of(box)
         finally:
             self._open_dialog = None
 
@@ -399,6 +383,19 @@ class CloseConfirmation(QObject):
         await _write_unsaved(unsaved, Path(path))
         self._saved = Path(path), unsaved
         return True
+
+
+async def _answer_of(box: QuestionBox) -> str:
+    """Open a question and return its answer."""
+    chosen: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def on_answered(answer: str) -> None:
+        if not chosen.done():
+            chosen.set_result(answer)
+
+    box.answered.connect(on_answered)
+    box.open()
+    return await chosen
 
 
 async def _write_unsaved(unsaved: UnsavedContent, path: Path) -> None:

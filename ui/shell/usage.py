@@ -35,8 +35,7 @@ class UsagePresenter(QObject):
     def refresh(self) -> None:
         """Show what was used until now."""
         self._reports.load_budgets()
-        if self._page.isVisible():
-            self._page.request()
+        self._on_counted()
 
     @Slot()
     def _on_counted(self) -> None:

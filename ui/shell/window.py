@@ -335,7 +335,7 @@ class MainWindow(QMainWindow):
         sidebar = self.sidebar
         library.listing.listed.connect(sidebar.set_conversations)
         sidebar.end_neared.connect(library.listing.read_on)
-        library.waiting.left_open.connect(self._mark_waiting)
+        library.waiting.interrupted_changed.connect(self._mark_waiting)
         library.opened.connect(self._show)
         sidebar.conversation_chosen.connect(library.open)
         sidebar.rename_requested.connect(library.rename)

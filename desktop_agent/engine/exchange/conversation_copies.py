@@ -79,7 +79,7 @@ def _copies(messages: Sequence[Message]) -> Iterator[Message]:
 
 
 def _joined_state(records: Sequence[ConversationRecord]) -> ConversationState:
-    """What came from outside into one of them is in the merged one; nobody let that pass there."""
+    """Return the state of the merged conversation: content of a source that was trusted in one is untrusted there."""
     sources = (source for record in records for source in (*record.state.outside, *record.state.trusted))
     return ConversationState(outside=tuple(dict.fromkeys(sources)))
 

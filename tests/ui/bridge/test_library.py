@@ -477,7 +477,7 @@ def test_a_call_that_a_dead_process_left_waiting_is_told_until_its_conversation_
         await bridge.engine.store.append_journal(id_, envelopes)
         bridge.library.new()
         del bridge.engine._sessions[id_]
-        left = Heard(bridge.library.waiting.left_open)
+        left = Heard(bridge.library.waiting.interrupted_changed)
         bridge.library.waiting.find_interrupted()
         await bridge.idle()
         assert left == [(id_, True)]

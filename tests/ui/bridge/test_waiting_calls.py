@@ -101,7 +101,7 @@ def test_what_a_dead_process_left_waits_until_it_is_decided_here(in_loop, tmp_pa
 
     async def find(bridge):
         waiting = bridge.library.waiting
-        told = Heard(waiting.left_open)
+        told = Heard(waiting.interrupted_changed)
         waiting.find_interrupted()
         await bridge.idle()
         assert waiting.rows == tuple(rows)

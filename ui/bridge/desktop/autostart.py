@@ -53,11 +53,11 @@ class Autostart:
         is_off = {"Hidden=true", "X-GNOME-Autostart-enabled=false"}.intersection(lines)
         return not is_off and f"Exec={self._command}" in lines
 
-    def turn(self, *, on: bool) -> None:
+    def set_enabled(self, *, enabled: bool) -> None:
         """Write the entry, or remove it. Raises StorageFailed."""
         path = self._path
         try:
-            if on:
+            if enabled:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(path, self._entry().encode())
             else:

@@ -8,7 +8,7 @@ from typing import IO
 
 _MARKS = ("Fatal Python error", "Windows fatal exception")
 """How the module `faulthandler` begins what it writes at a crash (docs.python.org/3/library/faulthandler.html)."""
-_MOST_BYTES = 200_000
+_MAX_BYTES = 200_000
 
 
 class CrashLog:
@@ -53,7 +53,7 @@ class CrashLog:
     def _take_report(self) -> None:
         try:
             with self._path.open("rb") as file:
-                text = file.read(_MOST_BYTES).decode(errors="replace")
+                text = file.read(_MAX_BYTES).decode(errors="replace")
         except FileNotFoundError:
             return
         if any(mark in text for mark in _MARKS):

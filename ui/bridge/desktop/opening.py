@@ -10,8 +10,8 @@ from PySide6.QtGui import QDesktopServices
 
 from desktop_agent.types.errors import Sentence
 
-_SOON_MS, _LATER_MS, _OFTEN = 250, 30_000, 60
-"""A program that cannot open an address exits soon; one that stays is the browser itself."""
+_POLL_MS, _SLOW_POLL_MS, _FAST_POLLS = 250, 30_000, 60
+"""A program that cannot open an address exits soon; one that stays is the browser itself, and is polled slowly."""
 
 
 class AddressOpener(QObject):
@@ -24,7 +24,7 @@ class AddressOpener(QObject):
         super().__init__(parent)
         # Kept until they have ended, so that none becomes a zombie.
         self._running: dict[subprocess.Popen[bytes], str] = {}
-        self._looks = 0
+        self._polls = 0
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._poll_programs)
 
@@ -65,8 +65,8 @@ class AddressOpener(QObject):
             self._report_failure(address)
             return
         self._running[process] = address
-        self._looks = 0
-        self._timer.start(_SOON_MS)
+        self._polls = 0
+        self._timer.start(_POLL_MS)
 
     def _poll_programs(self) -> None:
         for process, address in list(self._running.items()):
@@ -75,11 +75,11 @@ class AddressOpener(QObject):
                 del self._running[process]
             if code:
                 self._report_failure(address)
-        self._looks += 1
+        self._polls += 1
         if not self._running:
             self._timer.stop()
-        elif self._looks == _OFTEN:
-            self._timer.start(_LATER_MS)
+        elif self._polls == _FAST_POLLS:
+            self._timer.start(_SLOW_POLL_MS)
 
     def _report_failure(self, address: str) -> None:
         template = "“{address}” could not be opened. Copy it, and open it yourself."

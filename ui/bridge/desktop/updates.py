@@ -27,9 +27,9 @@ FEED_RESOURCE = "updates.json"
 BY_SYSTEM = "system"
 """In place of an address: a store or the system's package manager updates this build."""
 
-REST_MS = 60_000
+IDLE_MS = 60_000
 """Milliseconds after the start, and after a check that a run has prevented."""
-_LOOK_MS = 3_600_000
+_CHECK_INTERVAL_MS = 3_600_000
 _INTERVAL = timedelta(days=1)
 _MAX_BYTES = 65_536
 
@@ -64,7 +64,7 @@ def update_source() -> UpdateSource:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _State:
     """What is remembered from one start to the next."""
 
     asked: datetime | None = None
@@ -74,7 +74,7 @@ class _Known:
 
 
 class UpdateChecks(QObject):
-    """`changed` means that something of its properties is another."""
+    """Checks for updates, and remembers what the last check found. `changed`: read the properties again."""
 
     changed = Signal()
     found = Signal(object)
@@ -85,7 +85,7 @@ class UpdateChecks(QObject):
         self._engine = engine
         self._path = engine.folder / "update-check.json"
         self._tasks = tasks
-        self._known = _Known()
+        self._state = _State()
         self._is_loaded = False
         self._lock = asyncio.Lock()
         self._announced = ""
@@ -93,20 +93,20 @@ class UpdateChecks(QObject):
         self.source = update_source()
         self.is_checking = False
         self.problem: Sentence | None = None
-        """Why the last check said nothing."""
+        """Why the last check failed."""
         self._timer = QTimer(self, singleShot=True)
-        self._timer.timeout.connect(self._on_rest)
+        self._timer.timeout.connect(self._on_idle)
         engine.on_preferences(self._on_preferences)
 
     @property
     def answered(self) -> datetime | None:
         """When the feed named a version last."""
-        return self._known.answered
+        return self._state.answered
 
     @property
     def newer(self) -> Release | None:
         """The newest known release, if it is newer than this program."""
-        release, own = self._known.release, QCoreApplication.applicationVersion()
+        release, own = self._state.release, QCoreApplication.applicationVersion()
         return release if release is not None and is_newer(release.version, own) else None
 
     @property
@@ -115,8 +115,8 @@ class UpdateChecks(QObject):
         return self._engine.preferences.network.check_for_updates
 
     def start(self) -> None:
-        """Begin to look once a day, while no run is under way."""
-        self._timer.start(REST_MS)
+        """Check once a day from now on, while no run is under way."""
+        self._timer.start(IDLE_MS)
 
     def close(self) -> None:
         """Ask nobody any more: the program ends."""
@@ -138,18 +138,18 @@ class UpdateChecks(QObject):
     def _on_preferences(self, _: Preferences) -> None:
         was_daily, self._is_daily = self._is_daily, self.is_daily
         if self._is_daily and not was_daily and self._timer.isActive():
-            self._timer.start(REST_MS)
+            self._timer.start(IDLE_MS)
         if self._is_daily != was_daily:
             self.changed.emit()
 
     @Slot()
-    def _on_rest(self) -> None:
+    def _on_idle(self) -> None:
         if not self.is_daily or not self.source.feed:
-            self._timer.start(_LOOK_MS)
+            self._timer.start(_CHECK_INTERVAL_MS)
         elif self._engine.working:
-            self._timer.start(REST_MS)
+            self._timer.start(IDLE_MS)
         else:
-            self._timer.start(_LOOK_MS)
+            self._timer.start(_CHECK_INTERVAL_MS)
             self._tasks.start(self._check_daily())
 
     async def _check_daily(self) -> None:
@@ -157,14 +157,14 @@ class UpdateChecks(QObject):
         if self._is_due():
             await self._check()
         release = self.newer
-        is_news = release is not None and release.version not in {self._announced, self._known.dismissed}
+        is_news = release is not None and release.version not in {self._announced, self._state.dismissed}
         if release is not None and is_news and self.is_daily:
             self._announced = release.version
             self.found.emit(release)
 
     def _is_due(self) -> bool:
         # A clock that was set back must not put the next check off.
-        asked, now = self._known.asked, datetime.now(UTC)
+        asked, now = self._state.asked, datetime.now(UTC)
         return asked is None or not asked <= now < asked + _INTERVAL
 
     async def _check(self) -> None:
@@ -187,19 +187,19 @@ class UpdateChecks(QObject):
     async def _load(self) -> None:
         async with self._lock:
             if not self._is_loaded:
-                self._known = await asyncio.to_thread(_read, self._path)
+                self._state = await asyncio.to_thread(_read, self._path)
                 self._is_loaded = True
         self.changed.emit()
 
     async def _remember(self, **changes: Any) -> None:
         await self._load()
         async with self._lock:
-            known = {name: getattr(self._known, name) for name in _Known.__slots__}
-            self._known = _Known(**{**known, **changes})
-            await asyncio.to_thread(_write, self._path, self._known)
+            known = {name: getattr(self._state, name) for name in _State.__slots__}
+            self._state = _State(**{**known, **changes})
+            await asyncio.to_thread(_write, self._path, self._state)
 
 
-def _read(path: Path) -> _Known:
+def _read(path: Path) -> _State:
     try:
         with path.open("rb") as file:
             values: Any = json.loads(file.read(_MAX_BYTES))
@@ -207,12 +207,12 @@ def _read(path: Path) -> _Known:
             None if values[name] is None else datetime.fromtimestamp(values[name], UTC)
             for name in ("asked", "answered")
         )
-        return _Known(asked, answered, parse_release(json.dumps(values["release"])), str(values["dismissed"]))
+        return _State(asked, answered, parse_release(json.dumps(values["release"])), str(values["dismissed"]))
     except (OSError, OverflowError, RecursionError, ValueError, KeyError, TypeError):
-        return _Known()
+        return _State()
 
 
-def _write(path: Path, known: _Known) -> None:
+def _write(path: Path, known: _State) -> None:
     """Write it; what cannot be written is asked again after the next start, at worst."""
     values = {
         "asked": None if known.asked is None else int(known.asked.timestamp()),

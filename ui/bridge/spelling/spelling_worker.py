@@ -11,7 +11,7 @@ from typing import Any
 from unicodedata import name as character_name
 
 _SAMPLE_BYTES = 65_536
-_LEAST_SHARE = 0.1
+_MIN_SHARE = 0.1
 """Of the letters of a dictionary, from which on a script is one of its own."""
 MAX_SUGGESTIONS = 5
 
@@ -103,7 +103,7 @@ def _main_scripts(text: str) -> frozenset[str]:
     for character in filter(str.isalpha, _words_of(text.splitlines())):
         script = _script(character)
         counts[script] = counts.get(script, 0) + 1
-    least = _LEAST_SHARE * sum(counts.values())
+    least = _MIN_SHARE * sum(counts.values())
     return frozenset(script for script, count in counts.items() if count >= least)
 
 

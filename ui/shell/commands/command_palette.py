@@ -96,7 +96,7 @@ MAX_GROUP_ROWS = 80
 """Rows of a group; another typed letter finds the rest."""
 _MIN_QUERY_LENGTH = 2
 """Letters with which messages are looked for."""
-_MOST_HITS = 3
+_MAX_HITS = 3
 """Messages of one conversation."""
 _MAX_SNIPPET = 200
 
@@ -336,7 +336,7 @@ class PalettePresenter(QObject):
         rows = [
             self._message_row(found, hit, query.text)
             for found in results.conversations
-            for hit in found.hits[:_MOST_HITS]
+            for hit in found.hits[:_MAX_HITS]
         ]
         self._messages = CommandGroup(self.tr("Messages"), rows[:MAX_GROUP_ROWS], query.text)
         if self._widget is not None:

@@ -41,7 +41,7 @@ from ui.style.widgets import ComboBox
 from ui.transcript.view import TranscriptView
 
 _ICON_SIZE = 56
-_MOST_ZOOM = 150
+_MAX_ZOOM = 150
 
 
 class AboutPage(ScrollColumn):
@@ -95,7 +95,7 @@ class AboutPage(ScrollColumn):
 
     def _apply_theme(self) -> None:
         # Limited, or the name beside it would be cut.
-        part = min(self._themes.zoom, _MOST_ZOOM) / 100
+        part = min(self._themes.zoom, _MAX_ZOOM) / 100
         self._drawing.setPixmap(pixmap("desktop-agent", "#000000", round(_ICON_SIZE * part), 2))
 
 

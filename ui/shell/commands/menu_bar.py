@@ -11,7 +11,7 @@ from desktop_agent.types.preferences import Preferences
 from ui.bridge.settings import Settings
 from ui.shell.commands.action import WindowAction, window_actions
 
-_MOST_HEIGHT = (1 << 24) - 1
+_MAX_HEIGHT = (1 << 24) - 1
 """QWIDGETSIZE_MAX."""
 _DELAY_MS = 500
 """Until the hidden bar is built: the first conversation comes first."""
@@ -150,7 +150,7 @@ class MenuBar(QMenuBar):
         self._set_shown(shown=self._is_permanent or self._is_open)
 
     def _set_shown(self, *, shown: bool) -> None:
-        most = _MOST_HEIGHT if shown or self.isNativeMenuBar() else 0
+        most = _MAX_HEIGHT if shown or self.isNativeMenuBar() else 0
         layout = self._window.layout()
         if most != self.maximumHeight() and layout is not None:
             self.setMaximumHeight(most)

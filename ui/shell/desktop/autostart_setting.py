@@ -21,12 +21,12 @@ class AutostartPresenter(QObject):
         self._tasks = tasks
         self._lock = asyncio.Lock()
         self._problem: StorageFailed | None = None
-        """It is said when the setting is back at what is so: a change of settings takes problems away."""
+        """Reported only after the setting was set back, as a change of the settings clears their problems."""
         self._wanted = settings.preferences.chat.start_with_computer
         settings.changed.connect(self._on_changed)
 
     def refresh(self) -> None:
-        """Look whether the entry is there."""
+        """Set the setting to whether the entry is there."""
         self._tasks.start(self._refresh())
 
     @Slot(Preferences)
@@ -36,13 +36,13 @@ class AutostartPresenter(QObject):
             self.refresh()
         elif wanted != self._wanted:
             self._wanted = wanted
-            self._tasks.start(self._turn(on=wanted))
+            self._tasks.start(self._set_enabled(enabled=wanted))
 
-    async def _turn(self, *, on: bool) -> None:
+    async def _set_enabled(self, *, enabled: bool) -> None:
         try:
             async with self._lock:
                 if is_offered() and why_impossible() is None:
-                    await asyncio.to_thread(self._autostart.turn, on=on)
+                    await asyncio.to_thread(self._autostart.set_enabled, enabled=enabled)
         except StorageFailed as error:
             self._problem = error
         await self._refresh()

@@ -20,7 +20,7 @@ from ui.style.layouts import FlowRows
 from ui.style.read_only_text import ReadOnlyText
 from ui.style.theme import SPACE_L, SPACE_M
 
-_WIDTH, _MOST_LINES = 640, 16
+_WIDTH, _MAX_LINES = 640, 16
 
 
 class CrashReportDialog(QDialog):
@@ -45,7 +45,7 @@ class CrashReportDialog(QDialog):
             label(title, "heading", wrap=True),
             label(words, wrap=True),
             place,
-            ReadOnlyText(self._report, self.tr("Report"), _MOST_LINES),
+            ReadOnlyText(self._report, self.tr("Report"), _MAX_LINES),
             FlowRows((close, copy), trailing=True),
             parent=self,
             spacing=SPACE_M,

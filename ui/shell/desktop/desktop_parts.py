@@ -94,11 +94,11 @@ class DesktopParts(QObject):
     def _on_last_closed(self) -> None:
         """Without a window, and without an icon behind which it stays, the program ends."""
         window = self._startup.window
-        if window.isHidden() and not (self._tray is not None and self._tray.stays()):
+        if window.isHidden() and not (self._tray is not None and self._tray.stays_in_tray()):
             window.quit()
 
     def _on_quick_ask_hidden(self) -> None:
         """Without any window, and without an icon that leads back to one, the program ends."""
         is_anything_shown = self.windows.are_open or not self._startup.window.isHidden()
-        if not is_anything_shown and not (self._tray is not None and self._tray.appear()):
+        if not is_anything_shown and not (self._tray is not None and self._tray.show_icon()):
             self._startup.window.quit()

@@ -1,4 +1,4 @@
-"""Keep the keys of the quick question as the settings say, and the settings as they can be had."""
+"""Grab the global keys of the quick question that the settings name, and say in the settings what came of it."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ _LOST = "The desktop's portal has ended, and the key of the quick question with 
 
 
 class QuickAskKeys(QObject):
-    """Takes the keys that the person chose, off until then, and says in the settings what became of it."""
+    """Grabs the keys that the person chose, none by default."""
 
     def __init__(
         self, settings: Settings, tasks: BackgroundTasks, show_window: Callable[[], object], parent: QObject
@@ -36,7 +36,7 @@ class QuickAskKeys(QObject):
         self._impossible: Sentence | None = None
         self._problem: AgentError | None = None
         self._name = ""
-        """How the desktop calls the keys that it gave."""
+        """The desktop's own name for the keys that it gave."""
         shortcut = self._shortcut
         if shortcut is None:
             return
@@ -57,7 +57,7 @@ class QuickAskKeys(QObject):
         """Say in the settings what there is, once it is known."""
         self._dialog = dialog
         self._show()
-        self._tasks.start(self._look())
+        self._tasks.start(self._check_availability())
 
     async def close(self) -> None:
         """Give the keys back: the program ends."""
@@ -104,7 +104,7 @@ class QuickAskKeys(QObject):
             self._problem = error
         self._show()
 
-    async def _look(self) -> None:
+    async def _check_availability(self) -> None:
         self._impossible = await why_impossible()
         self._show()
 

@@ -49,19 +49,19 @@ class TrayPresenter(QObject):
         self._icon.activated.connect(self._on_activated)
         library.activity.connect(self._refresh)
         library.waiting.changed.connect(self._refresh)
-        startup.window.stays_in_tray = self.stays
+        startup.window.stays_in_tray = self.stays_in_tray
         startup.window.left_in_tray.connect(self._explain)
         self._show_state(is_working=False, waiting=0)
         self._refresh()
-        self.appear()
+        self.show_icon()
 
     async def wait_until_shown(self) -> bool:
         """Return whether there is a tray. At the start of a desktop it may come a little later than the program."""
         for _ in range(round(_TRAY_SECONDS / _POLL_SECONDS)):
-            if self.appear():
+            if self.show_icon():
                 return True
             await asyncio.sleep(_POLL_SECONDS)
-        return self.appear()
+        return self.show_icon()
 
     def close(self) -> None:
         """Remove the icon: the program ends. Runs that end now are not shown any more."""
@@ -99,11 +99,11 @@ class TrayPresenter(QObject):
         if reason in {QSystemTrayIcon.ActivationReason.Trigger, QSystemTrayIcon.ActivationReason.DoubleClick}:
             self._startup.raise_window()
 
-    def stays(self) -> bool:
+    def stays_in_tray(self) -> bool:
         """Return whether the program goes on behind the icon when its windows are closed."""
-        return self._settings.preferences.chat.close_to_tray and self.appear()
+        return self._settings.preferences.chat.close_to_tray and self.show_icon()
 
-    def appear(self) -> bool:
+    def show_icon(self) -> bool:
         """Show the icon where there is a tray by now; return whether there is."""
         is_there = has_tray()
         if is_there and not self._icon.isVisible():

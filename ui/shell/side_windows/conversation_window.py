@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import QByteArray, QSize, Signal, Slot
+from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 
@@ -23,7 +23,7 @@ from ui.style.theme import ThemeSource
 
 MAIN_KEYS = "Ctrl+Shift+O"
 _SIZE = QSize(780, 760)
-_LEAST = QSize(360, 360)
+_MIN_SIZE = QSize(360, 360)
 
 
 class ConversationWindow(QWidget):
@@ -54,17 +54,13 @@ class ConversationWindow(QWidget):
         self.page = ConversationPage(self.frame, self.banners, themes, source, servers, pictures, tasks)
         self.approvals = ApprovalPresenter(themes, tasks, self)
         vbox(self.banners, self.frame, parent=self, spacing=0, margins=0, grow=self.frame)
-        self.setMinimumSize(_LEAST)
+        self.setMinimumSize(_MIN_SIZE)
         self.resize(_SIZE.boundedTo(self.screen().availableSize() * 0.9))
         self._connect()
 
     @property
     def conversation(self) -> OpenConversation | None:
         return self.source.current
-
-    def restore_place(self, place: QByteArray) -> None:
-        """Put the window where it was."""
-        self.restoreGeometry(place)
 
     def raise_window(self) -> None:
         """Show it before all others, ready to write."""

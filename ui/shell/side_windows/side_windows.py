@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from ui.bridge.conversation import OpenConversation
     from ui.composer.message_editor import MessageEditor
 
-_PLACES, _OPEN = "side_windows/places", "side_windows/open"
-_MOST_PLACES = 50
-_MOST_OPEN = 10
+_GEOMETRIES, _OPEN = "side_windows/places", "side_windows/open"
+_MAX_GEOMETRIES = 50
+_MAX_OPEN = 10
 
 
 class SideWindows(QObject):
@@ -66,8 +66,8 @@ class SideWindows(QObject):
         window = self._windows.get(conversation_id)
         if window is None:
             window = self._windows[conversation_id] = self.create()
-            if place := self._places().get(conversation_id):
-                window.restore_place(QByteArray.fromBase64(place.encode("ascii", "replace")))
+            if geometry := self._geometries().get(conversation_id):
+                window.restoreGeometry(QByteArray.fromBase64(geometry.encode("ascii", "replace")))
             window.source.failed.connect(partial(self._discard, window))
             window.close_requested.connect(partial(self.close_window, window))
             window.main_requested.connect(partial(self._go_to_main, window))
@@ -101,7 +101,7 @@ class SideWindows(QObject):
 
     def reopen(self) -> None:
         """Open those that were open at the last end."""
-        for conversation_id in self._startup.state_file.text(_OPEN).split()[:_MOST_OPEN]:
+        for conversation_id in self._startup.state_file.text(_OPEN).split()[:_MAX_OPEN]:
             self.open(conversation_id)
 
     async def close(self) -> None:
@@ -124,7 +124,7 @@ class SideWindows(QObject):
         self.close_window(window)
 
     async def _close(self, window: ConversationWindow) -> None:
-        self._save_place(window)
+        self._save_geometry(window)
         try:
             await window.save_draft()
         finally:
@@ -138,19 +138,19 @@ class SideWindows(QObject):
         self._windows = {id_: other for id_, other in self._windows.items() if other is not window}
         window.finish()
 
-    def _places(self) -> dict[str, str]:
+    def _geometries(self) -> dict[str, str]:
         try:
-            places: Any = json.loads(self._startup.state_file.text(_PLACES) or "{}")
-            return {str(id_): str(place) for id_, place in places.items()}
+            geometries: Any = json.loads(self._startup.state_file.text(_GEOMETRIES) or "{}")
+            return {str(id_): str(geometry) for id_, geometry in geometries.items()}
         except (ValueError, AttributeError, RecursionError):
             return {}
 
-    def _save_place(self, window: ConversationWindow) -> None:
+    def _save_geometry(self, window: ConversationWindow) -> None:
         conversation_id = next((id_ for id_, other in self._windows.items() if other is window), "")
         if not conversation_id:
             return
-        places = self._places()
-        places.pop(conversation_id, None)
-        places[conversation_id] = bytes(window.saveGeometry().toBase64().data()).decode("ascii")
-        kept = dict(list(places.items())[-_MOST_PLACES:])
-        self._startup.state_file.save({_PLACES: json.dumps(kept)})
+        geometries = self._geometries()
+        geometries.pop(conversation_id, None)
+        geometries[conversation_id] = bytes(window.saveGeometry().toBase64().data()).decode("ascii")
+        kept = dict(list(geometries.items())[-_MAX_GEOMETRIES:])
+        self._startup.state_file.save({_GEOMETRIES: json.dumps(kept)})

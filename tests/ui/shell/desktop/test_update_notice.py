@@ -25,7 +25,7 @@ def news(version="9.0.0", page=PAGE):
 @pytest.fixture(autouse=True)
 def at_rest(monkeypatch, qapp):
     """The window is at rest at once."""
-    monkeypatch.setattr(updates, "REST_MS", 0)
+    monkeypatch.setattr(updates, "IDLE_MS", 0)
     qapp.setApplicationVersion("1.0.0")
 
 
@@ -169,4 +169,4 @@ def test_a_damaged_file_of_the_last_check_is_as_none(on_screen, tmp_path):
     file = tmp_path / "data/update-check.json"
     for text in ("{", "[" * 60_000, '{"asked": 1e99, "answered": null, "release": null, "dismissed": ""}', "7"):
         file.write_text(text)
-        assert updates._read(file) == updates._Known()
+        assert updates._read(file) == updates._State()
