@@ -1,10 +1,12 @@
-"""Loads the messages of a conversation that are not in memory, when somebody needs them."""
+"""Loads messages of a conversation that are not in memory: above those of the branch in view, and other branches."""
 
+import asyncio
 from collections.abc import Sequence
 
 from desktop_agent.conversation.history import is_own_prompt, newest_summary, summary_of
+from desktop_agent.conversation.message_tree import MessageTree
 from desktop_agent.engine.session_writer import SessionWriter
-from desktop_agent.storage.records import MessagePlace
+from desktop_agent.storage.records import BranchPart, MessagePlace
 from desktop_agent.storage.store import Store
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import Usage
@@ -94,6 +96,79 @@ class HistoryLoader:
 
     def _has(self, message_id: str) -> bool:
         return any(message.id == message_id for message in reversed(self._writer.history()))
+
+
+class BranchLoader:
+    """Reads branches of one conversation. `store` is None where it is in memory alone.
+
+    `history_loader` loads the branch in view. All methods raise StorageFailed.
+    """
+
+    def __init__(self, writer: SessionWriter, store: Store | None, history_loader: HistoryLoader) -> None:
+        self._writer = writer
+        self._store = store
+        self.history_loader = history_loader
+
+    async def load_tree(self) -> MessageTree:
+        """Return the tree of all branches."""
+        await self._writer.flush()
+        if self._store is None or self._writer.journal_queue.is_new:
+            return MessageTree(self._writer.branches.outline(self._writer.history()), self._writer.head)
+        outline = await self._store.branches.load_outline(self._writer.record.id)
+        # Of a long one it takes longer than a frame.
+        return await asyncio.to_thread(MessageTree, outline, self._writer.head)
+
+    async def load_branch(self, message_id: str, at_least: int | None) -> BranchPart:
+        """Return the branch that has this message: where it was seen last, or else the newest. Raises WrongUse.
+
+        With `at_least`, about so many messages from its end, and as many as are needed to have this message.
+        """
+        await self._writer.flush()
+        return await self._load_newest(await self._last_head(message_id), message_id, at_least)
+
+    async def _load_newest(self, head: str, message_id: str, at_least: int | None) -> BranchPart:
+        if self._store is None:
+            return BranchPart(tuple(self._writer.branches.newest_branch(head, self._writer.history())))
+        return await self._store.branch_parts.load_newest_branch(
+            self._writer.record.id, head, message_id=message_id, at_least=at_least
+        )
+
+    async def _last_head(self, message_id: str) -> str:
+        """Return the end of the branch in which a message was seen last; the message itself where that is unknown.
+
+        So it is for what is in view.
+        """
+        if any(message.id == message_id for message in self._writer.history()):
+            return message_id
+        for below, head in self._writer.branches.last_heads(message_id):
+            if below is None or await self._is_above(message_id, below):
+                return head
+        return message_id
+
+    async def _is_above(self, message_id: str, below: str) -> bool:
+        store, conversation = self._store, self._writer.record.id
+        return store is not None and await store.branch_parts.is_above(conversation, message_id, below)
+
+    async def load_ids_left(self, head: str) -> frozenset[str]:
+        """Return the ids of the messages of the branch with this end that are in view no more."""
+        if self._store is None or self._writer.head is None:
+            return frozenset()
+        await self._writer.flush()
+        return await self._store.branch_parts.ids_apart(self._writer.record.id, head, self._writer.head)
+
+    async def load_branch_to(self, head: str | None) -> Sequence[Message]:
+        """Return the messages up to the end of a branch; None is before all of them. Raises WrongUse.
+
+        All of the branch in view is in memory.
+        """
+        history = self._writer.history()
+        if head is None:
+            return ()
+        end = next((index for index, message in enumerate(history, 1) if message.id == head), None)
+        if end is not None:
+            return history[:end]
+        await self._writer.flush()
+        return (await self._load_newest(head, head, None)).messages
 
 
 def _has_what_is_sent(history: Sequence[Message]) -> bool:

@@ -10,11 +10,11 @@ from desktop_agent.conversation.transcript import Transcript
 from desktop_agent.conversation.transcript_notices import last_message_but_undo_notes
 from desktop_agent.engine.checkpoints import Checkpoints, RestoreListeners
 from desktop_agent.engine.context_size import ContextSize
-from desktop_agent.engine.history_loader import HistoryLoader
+from desktop_agent.engine.history_loader import BranchLoader, HistoryLoader
 from desktop_agent.engine.recovery import OpenCalls, close_calls
 from desktop_agent.engine.session_branches import SessionBranches
 from desktop_agent.engine.session_controls import RuntimeControls, SessionSetup
-from desktop_agent.engine.session_deletion import BranchLoader, MessageDeletion
+from desktop_agent.engine.session_deletion import MessageDeletion
 from desktop_agent.engine.session_runs import ActiveRun, RunFactory, RunRecorder
 from desktop_agent.engine.session_writer import ChangeListener, EventListener, PieceListener, SessionWriter
 from desktop_agent.engine.titles import TitleMaker, title_of

@@ -5,9 +5,9 @@ from collections.abc import Callable, Collection, Mapping
 from desktop_agent.conversation.branches import Versions
 from desktop_agent.conversation.history import is_own_prompt
 from desktop_agent.conversation.message_tree import Deletion, MessageTree
-from desktop_agent.engine.history_loader import FIRST_PART
+from desktop_agent.engine.history_loader import FIRST_PART, BranchLoader
 from desktop_agent.engine.session_controls import RuntimeControls
-from desktop_agent.engine.session_deletion import BranchLoader, MessageDeletion
+from desktop_agent.engine.session_deletion import MessageDeletion
 from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import WrongUse

@@ -37,22 +37,22 @@ _RESULTS: dict[RunEnd, RunResult] = {
 
 
 class SchedulerListener(Protocol):
-    """What the scheduler tells. The methods are called in the loop's thread."""
+    """Receives what the scheduler does, in the loop's thread."""
 
-    def changed(self) -> None:
-        """Prompts or their runs are not what they were."""
+    def on_changed(self) -> None:
+        """Prompts or their runs have changed."""
 
-    def opened(self, session: "Session") -> None:
+    def on_run_begun(self, session: "Session") -> None:
         """A run begins, or goes on, in this session."""
 
-    def ended(self, prompt: ScheduledPrompt, run: ScheduledRun, result: RunResult) -> None:
+    def on_run_ended(self, prompt: ScheduledPrompt, run: ScheduledRun, result: RunResult) -> None:
         """A run has ended, or could not begin."""
 
-    def failed(self, error: AgentError) -> None:
+    def on_error(self, error: AgentError) -> None:
         """Something went wrong that no run can show."""
 
     def release(self, session: "Session") -> None:
-        """The scheduler needs a session no more: it may be closed, unless somebody else uses it."""
+        """The scheduler has done with a session: it may be closed, unless somebody else uses it."""
 
 
 class Scheduler:
@@ -114,12 +114,12 @@ class Scheduler:
         """Store a prompt; times that have passed are not made up for. Raises StorageFailed."""
         await self._rows.save(prompt, self.clock.now())
         self.check_soon()
-        self._listener.changed()
+        self._listener.on_changed()
 
     async def delete(self, schedule_id: str) -> None:
         """Delete a prompt; a run at work goes on. Raises StorageFailed."""
         await self._rows.delete(schedule_id)
-        self._listener.changed()
+        self._listener.on_changed()
 
     async def run_now(self, schedule_id: str) -> None:
         """Begin a run at once. Raises WrongUse where one has not ended, and StorageFailed."""
@@ -193,7 +193,7 @@ class Scheduler:
             return
         if slot.is_late and schedule.prompt.missed == "skip":
             if await self._rows.runs.skip(schedule, slot.key, now):
-                self._listener.changed()
+                self._listener.on_changed()
             return
         await self._begin(schedule, slot, now, is_due=True)
 
@@ -226,18 +226,18 @@ class Scheduler:
         return session
 
     async def _send(self, prompt: ScheduledPrompt, run: ScheduledRun, session: "Session", message: Message) -> None:
-        self._listener.opened(session)
+        self._listener.on_run_begun(session)
         try:
             _set_mode(session, prompt.mode)
             session.send(message)
         except AgentError as error:
             await self._rows.runs.end(run, "refused")
-            self._listener.failed(error)
-            self._listener.ended(prompt, run, "refused")
+            self._listener.on_error(error)
+            self._listener.on_run_ended(prompt, run, "refused")
             self._listener.release(session)
         else:
             self._follow(prompt, run, session)
-        self._listener.changed()
+        self._listener.on_changed()
 
     def _follow(self, prompt: ScheduledPrompt, run: ScheduledRun, session: "Session") -> None:
         """Note the end of a run that was begun, when it comes."""
@@ -257,9 +257,9 @@ class Scheduler:
         try:
             await self._rows.runs.end(run, result)
         except StorageFailed as error:
-            self._listener.failed(error)
-        self._listener.ended(prompt, run, result)
-        self._listener.changed()
+            self._listener.on_error(error)
+        self._listener.on_run_ended(prompt, run, result)
+        self._listener.on_changed()
         await session.wait_idle()
         self._listener.release(session)
         self.check_soon()
@@ -280,7 +280,7 @@ class Scheduler:
                 await self._send_claimed(schedule, run)
             elif (result := await self._rows.runs.outcome(run)) is not None:
                 await self._rows.runs.end(run, result)
-                self._listener.changed()
+                self._listener.on_changed()
             elif run.conversation_id in interrupted and not interrupted[run.conversation_id].waits_for_approval:
                 await self._recover(schedule.prompt, run)
 
@@ -289,7 +289,7 @@ class Scheduler:
         prompt, now = schedule.prompt, self.clock.now()
         if prompt.missed == "skip" and now - run.claimed_at > GRACE:
             await self._rows.runs.end(run, "missed")
-            self._listener.changed()
+            self._listener.on_changed()
             return
         try:
             session = await self._open(prompt, schedule.conversation_id)
@@ -305,7 +305,7 @@ class Scheduler:
         """Open the conversation of a run whose process died: the engine puts it in order, or goes on with its calls."""
         try:
             session = await self._engine.session(run.conversation_id, whole=False)
-            self._listener.opened(session)
+            self._listener.on_run_begun(session)
             if session.can_resume:
                 session.resume()
                 self._follow(prompt, run, session)

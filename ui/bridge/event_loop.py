@@ -299,20 +299,20 @@ class BackgroundTasks:
     def __init__(self, on_error: Callable[[AgentError], None]) -> None:
         self._on_error = on_error
         self._running: set[asyncio.Task[None]] = set()
-        self._parts: WeakSet[BackgroundTasks] = WeakSet()
+        self._groups: WeakSet[BackgroundTasks] = WeakSet()
         self._when_idle: Callable[[], object] | None = None
         self._is_closed = False
 
-    def part(self) -> "BackgroundTasks":
-        """Return what starts some of them, such as those of one window; `close` ends these too."""
-        part = BackgroundTasks(self._on_error)
-        self._parts.add(part)
-        return part
+    def create_group(self) -> "BackgroundTasks":
+        """Return a group for some of them, such as those of one window; `close` ends these too."""
+        group = BackgroundTasks(self._on_error)
+        self._groups.add(group)
+        return group
 
     def when_idle(self, callback: Callable[[], object]) -> None:
         """Call it once as soon as none of these tasks runs."""
         self._when_idle = callback
-        self._tell_when_idle()
+        self._notify_when_idle()
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run it in the background; not after `close`, when what it needs is closed too."""
@@ -337,14 +337,14 @@ class BackgroundTasks:
                 task.cancel()
             await asyncio.wait(self._running)
         self._is_closed = True
-        for part in tuple(self._parts):
-            await part.close()
+        for group in tuple(self._groups):
+            await group.close()
 
     def _on_done(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
-        self._tell_when_idle()
+        self._notify_when_idle()
 
-    def _tell_when_idle(self) -> None:
+    def _notify_when_idle(self) -> None:
         if not self._running and self._when_idle is not None:
             callback, self._when_idle = self._when_idle, None
             callback()
@@ -405,7 +405,7 @@ _MIN_FROZEN = 200_000
 """The least number of frozen objects for a full collection."""
 
 _IDLE_MS = 4000
-"""Milliseconds without input or news."""
+"""Milliseconds without input or activity."""
 
 _INPUT_EVENTS = frozenset(
     {
@@ -420,21 +420,21 @@ _INPUT_EVENTS = frozenset(
 
 
 class IdleGarbageCollector(QObject):
-    """Collects garbage some seconds after the last input and the last `news`.
+    """Collects garbage some seconds after the last input and the last `activity`, such as the end of a run.
 
-    `works` returns whether a run is under way; its end is news.
+    `is_working` returns whether a run is under way.
     """
 
-    def __init__(self, news: SignalInstance, works: Callable[[], bool], parent: QObject) -> None:
+    def __init__(self, activity: SignalInstance, is_working: Callable[[], bool], parent: QObject) -> None:
         super().__init__(parent)
-        self._is_working = works
+        self._is_working = is_working
         self._before = gc.get_threshold()
         self._last_count: int | None = None
         self._last_activity = 0.0
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._on_idle)
-        news.connect(self._on_activity)
+        activity.connect(self._on_activity)
         set_thresholds()
 
     def watch(self, window: QWindow) -> None:

@@ -40,7 +40,7 @@ class UnstoredConversations(QObject):
     def rows(self) -> tuple[UnstoredRow, ...]:
         """The conversations, the newest first."""
         sessions = reversed(self._sessions.values())
-        return tuple(UnstoredRow(each.record.id, each.record.title if each.transcript else "") for each in sessions)
+        return tuple(UnstoredRow(one.record.id, one.record.title if one.transcript else "") for one in sessions)
 
     def __contains__(self, conversation_id: object) -> bool:
         return conversation_id in self._sessions

@@ -307,7 +307,7 @@ class DraftSync(QObject):
 
 def _share_draft(first: OpenConversation, second: OpenConversation) -> bool:
     """Return whether both have one draft, as all conversations that were never sent do."""
-    return first.id == second.id or not any(each.is_stored or each.is_found for each in (first, second))
+    return first.id == second.id or not any(other.is_stored or other.is_found for other in (first, second))
 
 
 async def _do_nothing() -> None:

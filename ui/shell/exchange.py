@@ -149,7 +149,7 @@ class ExchangePresenter(QObject):
             dialog.setDefaultSuffix("" if _is_folder(formats[words], ids) else _suffix(formats[words]))
 
         def on_selected(path: str) -> None:
-            by_suffix = {f".{_suffix(each)}": each for each in formats.values()}
+            by_suffix = {f".{_suffix(listed)}": listed for listed in formats.values()}
             # Who writes an ending means it, whichever format is chosen below.
             export_format = by_suffix.get(Path(path).suffix.lower(), formats[dialog.selectedNameFilter()])
             self._export(Path(path), export_format, ids)

@@ -45,14 +45,14 @@ class PageFrame(QWidget):
         self._notice: QWidget | None = None
         self._usage_meter: UsageMeter | None = None
         self._origin: QLabel | None = None
-        self._before: list[QWidget] = []
-        self._above: tuple[QWidget, ...] = ()
+        self._heading_buttons: list[QWidget] = []
+        self._above_composer: tuple[QWidget, ...] = ()
         self._layout_timer = QTimer(self, singleShot=True, interval=0)
         self._heading = hbox(self.title, spacing=SPACE_M, margins=(SPACE_L, SPACE_M, SPACE_L, SPACE_S), grow=self.title)
         self._composer_scroll = ScrollColumn(0, trailing=SPACE_S, most=self._max_composer_height)
         self._composer_column = self._composer_scroll.column
-        self._room = QScrollArea()
-        self._column = vbox(self._heading, self._room, parent=self, spacing=0, margins=0, grow=self._room)
+        self._placeholder = QScrollArea()
+        self._column = vbox(self._heading, self._placeholder, parent=self, spacing=0, margins=0, grow=self._placeholder)
         self._build()
         themes.changed.connect(self._fit)
         self.composer.send_requested.connect(self._hold_early_message)
@@ -62,12 +62,12 @@ class PageFrame(QWidget):
         self._heading.addWidget(meter)
         self._usage_meter = meter
         self._fit_heading()
-        index = self._column.indexOf(self._room)
-        self._column.removeWidget(self._room)
-        self._room.deleteLater()
+        index = self._column.indexOf(self._placeholder)
+        self._column.removeWidget(self._placeholder)
+        self._placeholder.deleteLater()
         self._column.insertWidget(index, find_bar)
         self._column.insertWidget(index + 1, transcript, 1)
-        self._above = above
+        self._above_composer = above
         for index, widget in enumerate(above):
             self._composer_column.insertWidget(index, widget)
         app = QApplication.instance()
@@ -95,7 +95,7 @@ class PageFrame(QWidget):
     def add_before_title(self, button: QWidget) -> None:
         """Put a button before the title."""
         self._heading.insertWidget(0, button)
-        self._before.append(button)
+        self._heading_buttons.append(button)
 
     def add_below_heading(self, bar: QWidget) -> None:
         """Put a bar between the heading and the transcript."""
@@ -114,7 +114,7 @@ class PageFrame(QWidget):
 
     def take_back_composer(self) -> None:
         """Put the composer below the transcript again, from where an earlier message was edited in its place."""
-        self._composer_column.insertWidget(len(self._above), self.composer)
+        self._composer_column.insertWidget(len(self._above_composer), self.composer)
         # At once: what is not visible takes no focus.
         self.composer.show()
 
@@ -148,7 +148,7 @@ class PageFrame(QWidget):
         self.title.setProperty("kind", "strong")
         # A right-to-left title is on the left too, not at the other end beside the meter.
         set_by_name(self.title, alignment="AlignAbsolute|AlignLeft|AlignVCenter")
-        set_by_name(self._room, focusPolicy="NoFocus")
+        set_by_name(self._placeholder, focusPolicy="NoFocus")
         self._composer_column.addWidget(self.composer)
         self._composer_scroll.verticalScrollBar().rangeChanged.connect(self._show_composer)
         self._layout_timer.timeout.connect(self._show_composer)
@@ -176,7 +176,7 @@ class PageFrame(QWidget):
         if self._usage_meter is None:
             return
         edges, gap = self._heading.contentsMargins(), self._heading.spacing()
-        widgets = (widget for widget in self._before if not widget.isHidden())
+        widgets = (widget for widget in self._heading_buttons if not widget.isHidden())
         used = self.title.minimumWidth() + gap + sum(widget.sizeHint().width() + gap for widget in widgets)
         self._usage_meter.set_room(self.width() - edges.left() - edges.right() - used)
 
@@ -202,7 +202,7 @@ class PageFrame(QWidget):
             self._notice = None
             self._show_composer()
 
-    def _show_focused(self, _before: QWidget | None, now: QWidget | None) -> None:
+    def _show_focused(self, _previous: QWidget | None, now: QWidget | None) -> None:
         if now is not None:
             # It was painted as if it had the focus before anything had it.
             self.composer.frame.mark_focus(focused=now is self.composer.editor)

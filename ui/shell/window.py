@@ -278,11 +278,11 @@ class MainWindow(QMainWindow):
         self.starts_again = self.starts_again and self._is_quitting
         app = QApplication.instance()
         is_logging_out = isinstance(app, QApplication) and app.isSavingSession()
-        is_left = not self._is_quitting and not is_logging_out
-        if is_left and self.stays_in_tray():
+        may_stay = not self._is_quitting and not is_logging_out
+        if may_stay and self.stays_in_tray():
             self.hide()
             self.left_in_tray.emit()
-        elif is_left and self.has_other_windows():
+        elif may_stay and self.has_other_windows():
             self.hide()
         elif self.asks_before_closing:
             self._ask_to_close()

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from desktop_agent.conversation.items import AnswerItem, NoticeItem, UserItem
+from desktop_agent.engine.history_loader import BranchLoader
 from desktop_agent.engine.session import Session
-from desktop_agent.engine.session_deletion import BranchLoader
 from desktop_agent.engine.session_opening import in_memory_session, reopen_session
 from desktop_agent.storage.records import BranchPart
 from desktop_agent.storage.store import Store

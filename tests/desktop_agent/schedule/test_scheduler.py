@@ -43,16 +43,16 @@ class Hands:
     def clock(self) -> Clock:
         return Clock(lambda: self.time, UTC)
 
-    def changed(self) -> None:
+    def on_changed(self) -> None:
         """Nobody lists anything."""
 
-    def opened(self, session: Session) -> None:
+    def on_run_begun(self, session: Session) -> None:
         self.sessions.append(session)
 
-    def ended(self, prompt: ScheduledPrompt, run: ScheduledRun, result: RunResult) -> None:
+    def on_run_ended(self, prompt: ScheduledPrompt, run: ScheduledRun, result: RunResult) -> None:
         self.ends.append((run.slot, result))
 
-    def failed(self, error: AgentError) -> None:
+    def on_error(self, error: AgentError) -> None:
         self.errors.append(error)
 
     def release(self, session: Session) -> None:

@@ -104,7 +104,7 @@ def test_a_part_tells_when_it_is_idle_and_ends_with_all(in_loop):
     async def work():
         tasks = BackgroundTasks(told.append)
         go_on = asyncio.Event()
-        first, second = tasks.part(), tasks.part()
+        first, second = tasks.create_group(), tasks.create_group()
 
         async def waits():
             try:

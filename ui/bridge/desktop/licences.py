@@ -124,7 +124,7 @@ def _required_distributions() -> list[Distribution]:
             if wanted and extras is not None and wanted[1] not in extras:
                 continue
             if parts := _REQUIREMENT.match(requirement):
-                named = frozenset(each.strip() for each in (parts[2] or "").split(",") if each.strip())
+                named = frozenset(extra.strip() for extra in (parts[2] or "").split(",") if extra.strip())
                 waiting.append((canonical_name(parts[1]), named))
     return list(read.values())
 
@@ -136,7 +136,7 @@ def _licence_of(found: Distribution) -> str:
     if (words := _field(found, "License")) and "\n" not in words and len(words) < 80:
         return words
     classifiers = found.metadata.get_all("Classifier") or []
-    names = [each.rpartition(" :: ")[2] for each in classifiers if each.startswith(_CLASSIFIER)]
+    names = [name.rpartition(" :: ")[2] for name in classifiers if name.startswith(_CLASSIFIER)]
     return ", ".join(name for name in names if name != "OSI Approved")
 
 

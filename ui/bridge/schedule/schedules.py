@@ -127,23 +127,23 @@ async def _stored(scheduler: "Scheduler", schedule_id: str) -> ScheduledPrompt |
 
 
 class _Listener:
-    """Hands what the scheduler tells to the screens."""
+    """Hands what the scheduler does to the screens."""
 
     def __init__(self, schedules: ScheduledPrompts, library: ConversationLibrary, tasks: BackgroundTasks) -> None:
         self._schedules = schedules
         self._library = library
         self._tasks = tasks
 
-    def changed(self) -> None:
+    def on_changed(self) -> None:
         self._schedules.refresh()
 
-    def opened(self, session: "Session") -> None:
+    def on_run_begun(self, session: "Session") -> None:
         subscribe_library(self._library, session)
 
-    def ended(self, prompt: ScheduledPrompt, run: ScheduledRun, result: RunResult) -> None:
+    def on_run_ended(self, prompt: ScheduledPrompt, run: ScheduledRun, result: RunResult) -> None:
         """The activity of its conversation says so already."""
 
-    def failed(self, error: AgentError) -> None:
+    def on_error(self, error: AgentError) -> None:
         self._tasks.report(error)
 
     def release(self, session: "Session") -> None:

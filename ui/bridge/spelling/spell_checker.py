@@ -118,7 +118,7 @@ class SpellChecker(QObject):
         if not self._preferences.check:
             return ()
         if self._preferences.languages:
-            return tuple(each for each in self.dictionaries if each.language in self._preferences.languages)
+            return tuple(found for found in self.dictionaries if found.language in self._preferences.languages)
         default = self.system_dictionary
         return () if default is None else (default,)
 

@@ -177,5 +177,5 @@ class BranchDialog(QDialog):
         menu.popup(self.tree.viewport().mapToGlobal(place))
 
     def _refresh(self) -> None:
-        for each in (self._show, self._branch, self._delete):
-            each.setEnabled(self.tree.current is not None)
+        for command in (self._show, self._branch, self._delete):
+            command.setEnabled(self.tree.current is not None)

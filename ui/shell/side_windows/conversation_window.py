@@ -44,7 +44,7 @@ class ConversationWindow(QWidget):
         super().__init__()
         self.source = source
         self._themes = themes
-        tasks = self._tasks = tasks.part()
+        tasks = self._tasks = tasks.create_group()
         self._may_close = False
         self.banners = BannerArea(themes)
         self.frame = PageFrame(themes)
