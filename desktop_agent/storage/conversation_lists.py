@@ -77,7 +77,7 @@ _SELECT_APPROVALS = """
     ORDER BY number"""
 _MAX_SUBJECT = 200
 
-_MOST = (1 << 63) - 1
+_MAX_LIMIT = (1 << 63) - 1
 """SQLite's largest number."""
 
 
@@ -91,7 +91,7 @@ def list_conversations(
     if not in_trash:
         connection.require_equal_counts(_COUNT_RECORDS)
     conditions = ["deleted_at IS NOT NULL" if in_trash else "deleted_at IS NULL"]
-    values: dict[str, str | int | None] = {"limit": -1 if limit is None else min(limit, _MOST)}
+    values: dict[str, str | int | None] = {"limit": -1 if limit is None else min(limit, _MAX_LIMIT)}
     if scope.archived is not None:
         conditions.append(f"archived_at IS {'NOT ' if scope.archived else ''}NULL")
     if scope.folder is not None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from desktop_agent.types.errors import AgentError, Sentence
 
-_MOST_FRAMES = 40
+_MAX_FRAMES = 40
 
 
 def internal_error(error: BaseException) -> AgentError:
@@ -13,7 +13,7 @@ def internal_error(error: BaseException) -> AgentError:
 
     Not its message: that may hold a person's words.
     """
-    frames = traceback.extract_tb(error.__traceback__)[-_MOST_FRAMES:]
+    frames = traceback.extract_tb(error.__traceback__)[-_MAX_FRAMES:]
     lines = [f"{'/'.join(Path(frame.filename).parts[-3:])}:{frame.lineno} {frame.name}" for frame in frames]
     kind = type(error).__name__
     sentence = Sentence("Something went wrong inside the program ({kind}).", {"kind": kind})

@@ -17,7 +17,7 @@ from tests.frame.patience import PATIENCE
 DOCUMENT = "https://conformance-test.local/client-metadata.json"
 """What the suite expects as the name of a client that has a page about itself."""
 ARGUMENTS: dict[str, JsonObject] = {"add_numbers": {"a": 5, "b": 3}}
-_MOST_SIGN_INS = 3
+_MAX_SIGN_INS = 3
 
 
 async def act(scenario: str, url: str, context: JsonObject, folder: Path) -> None:
@@ -32,7 +32,7 @@ async def act(scenario: str, url: str, context: JsonObject, folder: Path) -> Non
 class _Person:
     def __init__(self, there: Stand) -> None:
         self._servers = there.servers
-        self._left = _MOST_SIGN_INS
+        self._left = _MAX_SIGN_INS
         self._browsing: set[asyncio.Task[None]] = set()
 
     async def use_all(self) -> None:

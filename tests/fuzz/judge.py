@@ -39,7 +39,7 @@ SMALL_LIMIT = 64 * 1024
 """The size limit of one event for nearly all streams: so that endless lines are cheap."""
 
 _REQUEST = ModelRequest("m", (Message.user("hi"),))
-_MOST_EVENTS_PER_BYTE = 2
+_MAX_EVENTS_PER_BYTE = 2
 
 
 class Fault(Exception):
@@ -130,7 +130,7 @@ class Judge:
         response_stream.SseDecoder = partial(SseDecoder, limit)  # type: ignore[assignment,misc]
         self._http.chunks = chunks
         outcome = Outcome()
-        most = 100 + _MOST_EVENTS_PER_BYTE * sum(map(len, chunks))
+        most = 100 + _MAX_EVENTS_PER_BYTE * sum(map(len, chunks))
         try:
             async for event in self._provider.stream(_REQUEST):
                 outcome.events.append(event)

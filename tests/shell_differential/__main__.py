@@ -22,8 +22,8 @@ KEPT = Path(__file__).parents[2] / "fuzz"
 LINES = 70_000
 LOCALES = ("C.UTF-8", "C")
 _BATCH = 5_000
-_MOST_SHOWN = 40
-_MOST_TRIES = 400
+_MAX_SHOWN = 40
+_MAX_TRIES = 400
 
 
 @dataclass
@@ -83,9 +83,9 @@ class Comparison:
     def shortened(self, line: str) -> str:
         """The shortest that still differs, by taking characters away."""
         size, tries = max(len(line) // 2, 1), 0
-        while size and tries < _MOST_TRIES:
+        while size and tries < _MAX_TRIES:
             at = 0
-            while at < len(line) and tries < _MOST_TRIES:
+            while at < len(line) and tries < _MAX_TRIES:
                 shorter = line[:at] + line[at + size :]
                 tries += 1
                 if shorter and parse_line(shorter).understood and self.differences(shorter):
@@ -106,7 +106,7 @@ def compared(shell: str, seed: int, count: int, say: Callable[[str], None]) -> R
             known = len(total.found)
             for kind, line in islice(source, min(_BATCH, count - start)):
                 comparison.compare(kind, line)
-            for number, line in list(enumerate(total.found))[known:_MOST_SHOWN]:
+            for number, line in list(enumerate(total.found))[known:_MAX_SHOWN]:
                 _keep(f"{shell}-{seed}-{number}", comparison, line, say)
         say(f"{total.made} lines, {total.understood} understood, {len(total.found)} differ")
     return total

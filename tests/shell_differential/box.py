@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 WORDS = tomllib.loads((HERE / "words.toml").read_text())
 SHELLS = ("bash", "dash")
 WORKING_FOLDER = "/w"
-_MOST_MILLISECONDS = 700
+_MAX_MILLISECONDS = 700
 # As in box.c: whoever writes more is ended.
 _LONGEST_FILE = 1 << 18
 # What the line's variables hold would run something if it were read once more.
@@ -100,7 +100,7 @@ class Box:
         process = self._process
         assert process.stdin is not None
         data = line.encode()
-        process.stdin.write(struct.pack("=3I", reads_only, _MOST_MILLISECONDS, len(data)) + data)
+        process.stdin.write(struct.pack("=3I", reads_only, _MAX_MILLISECONDS, len(data)) + data)
         process.stdin.flush()
         (state,) = struct.unpack("=i", self._received(process, 4))
         log, trace, errors, files = (self._text(process) for _ in range(4))

@@ -17,7 +17,7 @@ from tests.shell_differential.grammar import lines
 UNDERSTOOD_BEFORE = 472
 SEED = 1
 LINES = examples(2_000)
-_MOST_LINES = 3_000
+_MAX_LINES = 3_000
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 def test_a_fault_is_found(in_bash: Comparison, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     FAULTS[fault](monkeypatch)
     in_bash.report = Report()
-    for kind, line in islice(lines(SEED), _MOST_LINES):
+    for kind, line in islice(lines(SEED), _MAX_LINES):
         in_bash.compare(kind, line)
         if in_bash.report.found:
             return

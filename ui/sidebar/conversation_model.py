@@ -67,7 +67,7 @@ class Conversation(Protocol):
 
 PlaceKind = Literal["folder", "archive", "more"]
 """`more` is a row that shows the other folders."""
-_MOST_FOLDERS = 12
+_MAX_FOLDERS = 12
 """So many are shown before conversations, unless the person wants to see them all."""
 
 
@@ -97,9 +97,9 @@ def places_of(level: FolderLevel, archive: str, more: str, *, shows_all: bool) -
         PlaceRow("folder", folder.id, folder.name, "folder", folder.colour.value, (folder.id,))
         for folder in level.folders
     ]
-    if len(rows) > _MOST_FOLDERS + 1 and not shows_all:
-        hidden = tuple(row.id for row in rows[_MOST_FOLDERS:])
-        rows[_MOST_FOLDERS:] = [PlaceRow("more", "more", more, "chevron-down", folders=hidden)]
+    if len(rows) > _MAX_FOLDERS + 1 and not shows_all:
+        hidden = tuple(row.id for row in rows[_MAX_FOLDERS:])
+        rows[_MAX_FOLDERS:] = [PlaceRow("more", "more", more, "chevron-down", folders=hidden)]
     if level.has_archive and not level.path:
         rows.append(PlaceRow("archive", "archive", archive, "archive"))
     return tuple(rows)

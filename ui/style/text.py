@@ -15,7 +15,7 @@ _SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 _STACKED = "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u06d6-\u06dc"
 _STACKED_SIGNS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84"
 _STACKED_MARKS = "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
-_MOST_STACKED = 4
+_MAX_STACKED = 4
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -44,7 +44,7 @@ def _hidden_pattern() -> re.Pattern[str]:
     from desktop_agent.types.hidden_characters import HIDDEN_CHARACTERS, PRIVATE_USE_CHARACTERS
 
     stacked = f"[{_STACKED}{_STACKED_SIGNS}{_STACKED_MARKS}]"
-    return re.compile(f"[{HIDDEN_CHARACTERS}{_SPACES}{PRIVATE_USE_CHARACTERS}]|(?<={stacked * _MOST_STACKED}){stacked}")
+    return re.compile(f"[{HIDDEN_CHARACTERS}{_SPACES}{PRIVATE_USE_CHARACTERS}]|(?<={stacked * _MAX_STACKED}){stacked}")
 
 
 def title_or_new(title: str) -> str:

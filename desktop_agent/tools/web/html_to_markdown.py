@@ -96,7 +96,7 @@ def _language_class(element: Tag) -> str:
 _PARTS = frozenset({"thead", "tbody", "tfoot"})
 _CELLS = frozenset({"td", "th"})
 _NEVER_IN_CELLS = HEADINGS | {"table", "form"}
-_MOST_COLUMNS = 60
+_MAX_COLUMNS = 60
 _TALLEST = 1_000
 
 
@@ -117,7 +117,7 @@ def is_layout(table: Tag, rows: list[list[Tag]]) -> bool:
         return True
     cells = [cell for row in rows for cell in row]
     names = {element.name for cell in cells for element in iter_elements(cell)}
-    if names & _NEVER_IN_CELLS or max((len(row) for row in rows), default=0) > _MOST_COLUMNS:
+    if names & _NEVER_IN_CELLS or max((len(row) for row in rows), default=0) > _MAX_COLUMNS:
         return True
     if len(rows) < 2 or all(len(row) == 1 for row in rows):
         return "th" not in names
@@ -141,14 +141,14 @@ def _place_cells(rows: list[list[Tag]], text_of: Callable[[Tag], str]) -> Iterat
         below: dict[int, int] = {}
         for cell in row:
             _skip_spanned(line, reaching, below)
-            if len(line) >= _MOST_COLUMNS:
+            if len(line) >= _MAX_COLUMNS:
                 break
-            span, tall = _span(cell, "colspan", _MOST_COLUMNS), _span(cell, "rowspan", _TALLEST)
+            span, tall = _span(cell, "colspan", _MAX_COLUMNS), _span(cell, "rowspan", _TALLEST)
             below.update(dict.fromkeys(range(len(line), len(line) + span), tall - 1))
             line += [text_of(cell), *[""] * (span - 1)]
         _skip_spanned(line, reaching, below)
         reaching = below
-        yield line[:_MOST_COLUMNS]
+        yield line[:_MAX_COLUMNS]
 
 
 def _skip_spanned(line: list[str], reaching: dict[int, int], below: dict[int, int]) -> None:

@@ -17,7 +17,7 @@ _HEIGHT, _BAR_HEIGHT = 210, 28
 _MAX_BAR_WIDTH, _GAP_SHARE = 40, 0.28
 _STUB = 5
 """Pixels: what stands for a value that nobody knows."""
-_LEAST = 1.5
+_MIN_HEIGHT = 1.5
 _NAME_SHARE = 0.32
 MAX_LYING_BARS = 8
 
@@ -295,7 +295,7 @@ def _length(bar: Bar, room: float, end: float) -> float:
     """Return how long a bar is where the `end` of the scale has all the room. What is not nothing can be seen."""
     if bar.value is None:
         return _STUB
-    return max(_LEAST, room * bar.value / end) if bar.value > 0 else 0.0
+    return max(_MIN_HEIGHT, room * bar.value / end) if bar.value > 0 else 0.0
 
 
 def round_up(highest: float) -> float:

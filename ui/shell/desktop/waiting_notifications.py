@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from ui.bridge.desktop.notifications import DesktopNotifications, is_active
 from ui.bridge.settings import Settings
 
-_MOST_OF_GROUP = 3
+_MAX_OF_GROUP = 3
 """Notifications of one group; what further waits in it is shown as these are decided."""
 
 
@@ -56,7 +56,7 @@ class WaitingNotifications(QObject):
         self._queued = [id_ for id_ in self._queued if id_ in waiting]
         for id_ in tuple(self._queued):
             group = waiting[id_]
-            if [shown.group for shown in self._shown.values()].count(group) < _MOST_OF_GROUP:
+            if [shown.group for shown in self._shown.values()].count(group) < _MAX_OF_GROUP:
                 self._queued.remove(id_)
                 self._shown[id_] = _Shown(group, time.monotonic())
                 self._notify(id_)

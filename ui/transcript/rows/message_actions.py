@@ -20,7 +20,7 @@ from ui.transcript.rows.row import Row
 
 _MAX_SUBJECT = 80
 """Characters of the message that assistive technology reads after the name of a button."""
-_MOST_READ = 400
+_MAX_READ = 400
 """Characters of an answer that these are taken from."""
 _MARKS = re.compile(
     r"^[ \t]*(#+|>|[-*+])[ \t]+|^[ \t]*(```|~~~).*$|`+|\*\*|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)", re.MULTILINE
@@ -109,7 +109,7 @@ def _subject_of(item: Item) -> str:
             text = str(item.text)
         case AnswerItem():
             # It is read out: nobody wants to hear the marks of headings, code and emphasis.
-            text = _MARKS.sub("", str(item.text)[:_MOST_READ])
+            text = _MARKS.sub("", str(item.text)[:_MAX_READ])
         case ToolCallItem():
             text = item.name
         case _:
