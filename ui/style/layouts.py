@@ -273,9 +273,21 @@ class StickyFoot(QFrame):
             lowest = self._frame.mapFrom(view, QPoint(0, view.height())).y() - self.height()
             # Not over the first field of a frame whose beginning alone is in sight.
             y = min(place, max(lowest, 2 * self.height()))
-        self.move(self.x(), y)
+        floats = y < place
+        is_card = self._frame.property("kind") == "card"
+        self._span_frame(y, is_whole=floats and is_card)
         self.raise_()
-        set_style_property(self, "floats", "true" if y < place else "false")
+        set_style_property(self, "floats", "false" if not floats else "card" if is_card else "true")
+
+    def _span_frame(self, y: int, *, is_whole: bool) -> None:
+        """Put it at this height: floating in a card it is the card's lower edge, with its buttons where they were."""
+        layout, own = self._frame.layout(), self.layout()
+        if layout is None or own is None:
+            return
+        around = layout.contentsMargins()
+        left, right = (0, 0) if is_whole else (around.left(), around.right())
+        own.setContentsMargins(around.left() - left, SPACE_S, around.right() - right, SPACE_S)
+        self.setGeometry(left, y, self._frame.width() - left - right, self.height())
 
 
 class ScrollColumn(QScrollArea):

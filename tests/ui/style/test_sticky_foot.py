@@ -56,6 +56,19 @@ def test_it_floats_over_the_lower_edge_until_its_place_is_in_sight(make_page):
     assert page.top_in_view(page.foot) > page.bottom_in_view(page.fields[-1])
 
 
+def test_floating_in_a_card_it_is_the_card_s_lower_edge(make_page):
+    page = make_page(below=500)
+    left = page.save.mapTo(page.form, QPoint(0, 0)).x()
+    page.form.setProperty("kind", "card")
+    page.bar.setValue(100)
+    assert (page.foot.x(), page.foot.width()) == (0, page.form.width())
+    assert page.save.mapTo(page.form, QPoint(0, 0)).x() == left
+    page.bar.setValue(page.bar.maximum() - 300)
+    assert not page.foot.is_floating
+    assert (page.foot.x(), page.foot.width()) == (12, page.form.width() - 24)
+    assert page.save.mapTo(page.form, QPoint(0, 0)).x() == left
+
+
 def test_it_follows_the_size_of_its_page(make_page, qtbot):
     page = make_page()
     page.area.resize(400, 500)
