@@ -10608,6 +10608,22 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 <context>
     <name>SettingsPages</name>
     <message>
+        <source>Connections</source>
+        <translation>Verbindungen</translation>
+    </message>
+    <message>
+        <source>General</source>
+        <translation>Allgemein</translation>
+    </message>
+    <message>
+        <source>Tools and safety</source>
+        <translation>Werkzeuge und Sicherheit</translation>
+    </message>
+    <message>
+        <source>Data</source>
+        <translation>Daten</translation>
+    </message>
+    <message>
         <source>Providers and keys</source>
         <translation>Anbieter und Schlüssel</translation>
     </message>
@@ -10642,6 +10658,21 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Other assistants</source>
         <translation>Andere Assistenten</translation>
+    </message>
+</context>
+<context>
+    <name>SettingsSearch</name>
+    <message>
+        <source>Nothing is called that.</source>
+        <translation>Nichts heißt so.</translation>
+    </message>
+    <message>
+        <source>Found settings</source>
+        <translation>Gefundene Einstellungen</translation>
+    </message>
+    <message>
+        <source>Search settings</source>
+        <translation>Einstellungen durchsuchen</translation>
     </message>
 </context>
 <context>

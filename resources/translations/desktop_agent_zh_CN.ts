@@ -10607,6 +10607,22 @@ This replaces what is there ({size} bytes).</source>
 <context>
     <name>SettingsPages</name>
     <message>
+        <source>Connections</source>
+        <translation>连接</translation>
+    </message>
+    <message>
+        <source>General</source>
+        <translation>常规</translation>
+    </message>
+    <message>
+        <source>Tools and safety</source>
+        <translation>工具与安全</translation>
+    </message>
+    <message>
+        <source>Data</source>
+        <translation>数据</translation>
+    </message>
+    <message>
         <source>Providers and keys</source>
         <translation>提供商和密钥</translation>
     </message>
@@ -10641,6 +10657,21 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Other assistants</source>
         <translation>其他助手</translation>
+    </message>
+</context>
+<context>
+    <name>SettingsSearch</name>
+    <message>
+        <source>Nothing is called that.</source>
+        <translation>没有叫这个名字的内容。</translation>
+    </message>
+    <message>
+        <source>Found settings</source>
+        <translation>找到的设置</translation>
+    </message>
+    <message>
+        <source>Search settings</source>
+        <translation>搜索设置</translation>
     </message>
 </context>
 <context>

@@ -23,6 +23,17 @@ class SettingEntry:
     words: str = ""
 
 
+def page_groups() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the headings over the pages, and the pages under each."""
+    translate = QCoreApplication.translate
+    return (
+        (translate("SettingsPages", "Connections"), ("providers", "local", "models")),
+        (translate("SettingsPages", "General"), ("chat", "appearance", "spelling", "shortcuts", "network")),
+        (translate("SettingsPages", "Tools and safety"), ("modes", "rules", "decisions", "mcp", "specialists")),
+        (translate("SettingsPages", "Data"), ("histories", "storage", "usage")),
+    )
+
+
 def page_title(page: str) -> str:
     """Return what a page is called: a section of the preferences, "rules" or "decisions"."""
     translate = QCoreApplication.translate

@@ -5,12 +5,13 @@ from typing import Any
 
 from pydantic import BaseModel
 from PySide6.QtCore import QCoreApplication, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import (
     QBoxLayout,
     QDialog,
     QHBoxLayout,
     QListWidget,
+    QListWidgetItem,
     QScrollArea,
     QStackedWidget,
     QVBoxLayout,
@@ -25,10 +26,11 @@ from ui.settings.found_histories import FoundHistorySettings
 from ui.settings.local_models_page import LocalModelSettings
 from ui.settings.mcp_servers.mcp_servers_form import McpServersForm
 from ui.settings.modes_form import ModeSettings
-from ui.settings.pages import CUSTOM_PAGES, page_title
+from ui.settings.pages import CUSTOM_PAGES, page_groups, page_title
 from ui.settings.permissions import AuditLogSettings, RuleSettings
 from ui.settings.prices_form import PriceSettings
 from ui.settings.providers_form import ProviderSettings
+from ui.settings.settings_search import SettingRow, SettingsSearch
 from ui.settings.shortcuts_form import ShortcutSettings
 from ui.settings.specialists_form import SpecialistSettings
 from ui.settings.spelling_page import SpellingSettings
@@ -39,10 +41,10 @@ from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.languages import language_in_use, language_of
 from ui.style.layouts import FlowRows, FocusFollower, TabOrder
-from ui.style.list_rows import RowDelegate
+from ui.style.list_rows import RowDelegate, RowRole
 from ui.style.server_fields import Status, StatusLine
 from ui.style.text import translate_sentence
-from ui.style.theme import SPACE_L, SPACE_M, SPACE_XL, ThemeSource
+from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XL, ThemeSource
 from ui.style.widgets import ComboBox
 
 LIST_WIDTH = 190
@@ -83,16 +85,16 @@ class SettingsDialog(QDialog):
         self.usage = UsageSettings(themes, self._create_form("usage"))
         self._problem = StatusLine(themes)
         self._restart = button(self.tr("Restart now"), self.restart_requested.emit)
-        self._pages_by_name: list[str] = []
-        self._list = QListWidget()
-        self._menu = ComboBox()
+        self._scrolls: dict[str, QScrollArea] = {}
+        self._rows: list[str] = []
+        """The page of each row; of a heading, ""."""
+        self._search = SettingsSearch(themes)
+        self._list, self._menu, self._side = QListWidget(), ComboBox(), QWidget()
         self._middle = QHBoxLayout()
         self._column = QVBoxLayout(self)
         self._pages = QStackedWidget()
         self._add_page("providers", self.providers)
         self._add_page("local", self.local)
-        for name in ("models", "chat"):
-            self._add_section(name)
         self._add_page("spelling", self.spelling)
         self._add_page("modes", self.modes)
         self._add_page("rules", self.rules)
@@ -171,7 +173,7 @@ class SettingsDialog(QDialog):
 
     def show_page(self, page: str) -> None:
         """Show the page of a section of the preferences, or "rules", "decisions" or "storage"."""
-        self._list.setCurrentRow(self._pages_by_name.index(page))
+        self._list.setCurrentRow(self._rows.index(page))
 
     def show_field(self, page: str, field: str) -> None:
         """Show the page and give the keyboard to the control of one field."""
@@ -232,21 +234,46 @@ class SettingsDialog(QDialog):
         FocusFollower(scroll)
         self._pages.addWidget(scroll)
         TabOrder(self._list, page)
-        self._list.addItem(title)
-        self._pages_by_name.append(name)
+        self._scrolls[name] = scroll
+
+    def _fill_list(self) -> None:
+        for heading, pages in page_groups():
+            item = QListWidgetItem(heading, self._list)
+            item.setFlags(Qt.ItemFlag.NoItemFlags)
+            item.setData(RowRole.HEADING, True)
+            self._list.addItems([page_title(page) for page in pages])
+            self._rows += ["", *pages]
 
     def _on_page_selected(self, row: int) -> None:
-        self._pages.setCurrentIndex(row)
+        if not self._rows[row]:
+            return
+        self._pages.setCurrentWidget(self._scrolls[self._rows[row]])
         self._menu.setCurrentIndex(row)
-        if self._pages_by_name[row] == "decisions":
+        if self._rows[row] == "decisions":
             self.audit_log_requested.emit()
+
+    def _on_found(self, row: SettingRow) -> None:
+        if row.field:
+            self.show_field(row.page, row.field)
+        else:
+            self.show_page(row.page)
+        if self.width() < self._narrow_width:
+            # The page is behind what was found.
+            self._search.field.clear()
+
+    @property
+    def _narrow_width(self) -> int:
+        return NARROW_WIDTH * self._themes.zoom // 100
 
     def _update_layout(self) -> None:
         part = self._themes.zoom / 100
-        is_narrow = self.width() < NARROW_WIDTH * part
-        self._list.setFixedWidth(round(LIST_WIDTH * part))
-        self._list.setVisible(not is_narrow)
-        self._menu.setVisible(is_narrow)
+        is_narrow, is_searched = self.width() < self._narrow_width, self._search.is_used
+        width = round(LIST_WIDTH * part)
+        self._side.setMinimumWidth(0 if is_narrow else width)
+        self._side.setMaximumWidth(max(self.width(), width) if is_narrow else width)
+        self._list.setVisible(not is_narrow and not is_searched)
+        self._menu.setVisible(is_narrow and not is_searched)
+        self._pages.setVisible(not (is_narrow and is_searched))
         across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
         self._middle.setDirection(down if is_narrow else across)
         edge = SPACE_M if is_narrow else SPACE_XL
@@ -260,15 +287,19 @@ class SettingsDialog(QDialog):
         self._list.setAccessibleName(self.tr("Sections"))
         self._list.setItemDelegate(RowDelegate(themes, self._list))
         self._list.setMouseTracking(True)
+        self._fill_list()
         self._list.currentRowChanged.connect(self._on_page_selected)
+        self._search.chosen.connect(self._on_found)
+        self._search.used.connect(self._update_layout)
+        QShortcut(QKeySequence.StandardKey.Find, self, self._search.start)
         choose_toggled_row(self._list, self._list.setCurrentIndex)
         self._menu.setModel(self._list.model())
         self._menu.setAccessibleName(self.tr("Section"))
         self._menu.activated.connect(self._list.setCurrentRow)
-        self._list.setCurrentRow(0)
+        self._list.setCurrentRow(1)
         self._middle.setSpacing(SPACE_M)
-        for widget in (self._menu, self._list):
-            self._middle.addWidget(widget)
+        vbox(self._search, self._menu, self._list, parent=self._side, spacing=SPACE_S, margins=0)
+        self._middle.addWidget(self._side)
         self._middle.addWidget(self._pages, 1)
         # People look for the version here first.
         words = self.tr("About · version {0}").format(QCoreApplication.applicationVersion())
@@ -278,3 +309,5 @@ class SettingsDialog(QDialog):
         self._column.addLayout(self._middle, 1)
         self._column.addWidget(self._problem)
         self._column.addWidget(foot)
+        # Not the search: arrows walk the pages at once.
+        self._list.setFocus()

@@ -23,7 +23,6 @@ from ui.settings.settings_dialog import CUSTOM_PAGES, SettingsDialog
 from ui.style.server_fields import Status
 from ui.style.theme import ThemeSource
 
-RULES = ("Rules", "Decisions")
 OPENAI = next(each for each in CLOUD_PROVIDERS if each.id == "openai")
 WITH_SERVERS = Preferences(providers=ProviderPreferences(endpoints=(LOCAL_SERVERS[0], OPENAI)))
 
@@ -71,6 +70,60 @@ def test_numbers_have_their_units_and_a_word_stands_for_none(driver):
     assert shown("network", "headers_timeout") == "Automatic"
     assert shown("appearance", "zoom") == "100 %"
     assert shown("appearance", "text_size") == "10.5 pt"
+
+
+def found(driver):
+    rows = driver.dialog._search.rows
+    return [(rows.row(number).text, rows.row(number).under) for number in range(rows.rowCount())]
+
+
+def test_a_search_finds_pages_and_settings_and_leads_to_the_control(driver):
+    driver.dialog.activateWindow()
+    field, sections = driver.part(QLineEdit, "Search settings"), driver.part(QListWidget, "Sections")
+    driver.bot.waitUntil(sections.hasFocus)
+    driver.bot.keyClick(sections, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    driver.bot.waitUntil(field.hasFocus)
+    driver.bot.keyClicks(field, "language")
+    assert not sections.isVisible()
+    assert found(driver)[:1] == [("Language", "Appearance")]
+    driver.bot.keyClick(field, Qt.Key.Key_Return)
+    assert driver.dialog._rows[sections.currentRow()] == "appearance"
+    driver.bot.waitUntil(driver.part(QComboBox, "Language").hasFocus)
+    # The next one that was found is one click away.
+    assert found(driver)[:1] == [("Language", "Appearance")]
+    field.setFocus()
+    driver.bot.keyClick(field, Qt.Key.Key_Escape)
+    assert (field.text(), sections.isVisible(), driver.dialog.isVisible()) == ("", True, True)
+    driver.bot.keyClicks(field, "qqq")
+    assert found(driver) == [("Nothing is called that.", "")]
+    driver.bot.keyClick(field, Qt.Key.Key_Return)
+    driver.bot.keyClick(field, Qt.Key.Key_Escape)
+    driver.bot.keyClick(field, Qt.Key.Key_Escape)
+    assert not driver.dialog.isVisible()
+
+
+def test_in_a_narrow_dialog_what_is_found_is_in_place_of_the_page(driver):
+    driver.dialog.resize(360, 700)
+    field, menu = driver.part(QLineEdit, "Search settings"), driver.part(QComboBox, "Section")
+    driver.bot.keyClicks(field, "storage")
+    assert not menu.isVisible()
+    assert not driver.dialog._pages.isVisible()
+    driver.bot.keyClick(field, Qt.Key.Key_Return)
+    assert (field.text(), menu.isVisible(), menu.currentText()) == ("", True, "Storage")
+    assert driver.dialog._pages.isVisible()
+
+
+def test_pages_stand_under_headings_and_each_once(driver):
+    sections = driver.part(QListWidget, "Sections")
+    names = [name for name in driver.dialog._rows if name]
+    assert sorted(names) == sorted({*Preferences.model_fields, "rules", "decisions"})
+    assert sections.item(0).text() == "Connections"
+    sections.setFocus()
+    for key, page in ((Qt.Key.Key_Down, "local"), (Qt.Key.Key_Down, "models"), (Qt.Key.Key_Down, "chat")):
+        driver.bot.keyClick(sections, key)
+        assert driver.dialog._rows[sections.currentRow()] == page
+    driver.bot.keyClick(sections, Qt.Key.Key_Home)
+    assert driver.dialog._rows[sections.currentRow()] in names
 
 
 def test_what_a_test_says_does_not_move_its_button(driver):
@@ -127,26 +180,17 @@ def test_every_declared_preference_has_a_control_with_its_words(driver):
             assert controls[0].accessibleDescription() == field.description
 
 
-LAST = ("Keyboard shortcuts", "Other assistants", "Storage", "Usage")
-
-
 def test_the_sections_are_pages(driver):
     assert driver.dialog.accessibleName() == "Settings"
     sections = driver.part(QListWidget, "Sections")
     names = [sections.item(i).text() for i in range(sections.count())]
-    agents = ("Modes", *RULES, "MCP servers", "Specialists")
     assert names == [
-        "Providers and keys",
-        "Model files",
-        "Models",
-        "Chat",
-        "Spelling",
-        *agents,
-        "Appearance",
-        "Network",
-        *LAST,
+        *("Connections", "Providers and keys", "Model files", "Models"),
+        *("General", "Chat", "Appearance", "Spelling", "Keyboard shortcuts", "Network"),
+        *("Tools and safety", "Modes", "Rules", "Decisions", "MCP servers", "Specialists"),
+        *("Data", "Other assistants", "Storage", "Usage"),
     ]
-    sections.setCurrentRow(3)
+    sections.setCurrentRow(names.index("Chat"))
     assert driver.part(QCheckBox, "Enter sends").isVisible()
     assert not driver.part(QComboBox, "Theme").isVisible()
 
@@ -389,7 +433,7 @@ class TestEditing:
         driver.dialog.set_preferences(Preferences(providers=ProviderPreferences(endpoints=(changed,))))
         driver.bot.waitUntil(lambda: "No key" in driver.words)
         assert any("Enter the key for this one" in words for words in driver.words)
-        fields = [each for each in driver.dialog.findChildren(QLineEdit) if each.isVisible()]
+        fields = [each for each in driver.dialog.providers.findChildren(QLineEdit) if each.isVisible()]
         assert [each.accessibleName() for each in fields] == ["API key for OpenAI"]
 
     def test_without_a_key_there_is_nothing_to_warn_about(self, driver):

@@ -105,7 +105,8 @@ def chain(dialog):
     found, each = [], dialog._list.nextInFocusChain()
     while each is not dialog._list:
         stops = each.focusPolicy() & Qt.FocusPolicy.TabFocus and each.focusProxy() is None and each.isEnabled()
-        if each.isVisible() and stops:
+        # The search is before the list, where the walk begins.
+        if each.isVisible() and stops and each is not dialog._search.field:
             found.append(each.accessibleName() or each.text())
         each = each.nextInFocusChain()
     return found

@@ -17,80 +17,11 @@ from ui.shell.commands.action import WindowAction, listed_actions
 from ui.shell.window import MainWindow
 from ui.style.accessibility import ChoiceList
 from ui.style.boxes import hbox, vbox
+from ui.style.fuzzy_matcher import LETTERS, FuzzyMatcher
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPanel
 from ui.style.text import one_line, title_or_new
 from ui.style.theme import SPACE_L, SPACE_S, SPACE_XL, ThemeSource
-
-_STARTS, _BEGINS_WORD, _IN_SYNONYMS, _INSIDE, _LETTERS = range(5)
-
-
-class FuzzyMatcher:
-    """A query, split once for many texts."""
-
-    def __init__(self, typed: str) -> None:
-        self._words = typed.casefold().split()
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._words
-
-    @property
-    def count(self) -> int:
-        """How many words it has."""
-        return len(self._words)
-
-    def rank(self, text: str, other_words: str = "") -> int | None:
-        """Return how well this text fits: 0 is best, None is not at all.
-
-        `other_words` are synonyms: a word of the query may match a whole word of them, or its beginning.
-        """
-        folded, folded_synonyms = text.casefold(), other_words.casefold()
-        total = 0
-        for word in self._words:
-            known = (_rank_of(word, folded), _rank_in_synonyms(word, folded_synonyms))
-            ranks = [rank for rank in known if rank is not None]
-            if not ranks:
-                return None
-            total += min(ranks)
-        return total
-
-
-def _rank_in_synonyms(word: str, text: str) -> int | None:
-    rank = _rank_of(word, text)
-    return None if rank is None or rank == _LETTERS else max(rank, _IN_SYNONYMS)
-
-
-def _rank_of(word: str, text: str) -> int | None:
-    if text.startswith(word):
-        return _STARTS
-    index = text.find(word)
-    while index > 0:
-        if not text[index - 1].isalnum():
-            return _BEGINS_WORD
-        if (next_index := text.find(word, index + 1)) < 0:
-            return _INSIDE
-        index = next_index
-    return _LETTERS if _is_subsequence(word, text) else None
-
-
-def _is_subsequence(word: str, text: str) -> bool:
-    """Return whether the letters follow one another in the text, the first at the beginning of a word."""
-    begins = True
-    for index, letter in enumerate(text):
-        if begins and letter == word[0] and _letters_follow(word, text, index):
-            return True
-        begins = not letter.isalnum()
-    return False
-
-
-def _letters_follow(word: str, text: str, index: int) -> bool:
-    for letter in word[1:]:
-        index = text.find(letter, index + 1)
-        if index < 0:
-            return False
-    return True
-
 
 MAX_GROUP_ROWS = 80
 """Rows of a group; another typed letter finds the rest."""
@@ -133,7 +64,7 @@ def matching_rows(
     ranked_groups = [(_best_rows(group, words, typed), group.title) for group in groups]
     fitting = [(ranked, title) for ranked, title in ranked_groups if ranked]
     # The order of the groups stays, but what fits by single letters only comes last. The sort is stable.
-    fitting.sort(key=lambda group_rows: group_rows[0][0][0] >= _LETTERS * max(words.count, 1))
+    fitting.sort(key=lambda group_rows: group_rows[0][0][0] >= LETTERS * max(words.count, 1))
     rows: list[CommandRow] = []
     for ranked, title in fitting:
         rows.append(CommandRow(text=title, is_heading=True))

@@ -18,12 +18,12 @@ from ui.shell.commands.command_palette import (
     CommandGroup,
     CommandPalette,
     CommandRow,
-    FuzzyMatcher,
     matching_rows,
 )
 from ui.shell.commands.help_dialog import HelpDialog
 from ui.sidebar.title_dialog import TitleDialog
 from ui.style.accessibility import ChoiceList
+from ui.style.fuzzy_matcher import FuzzyMatcher
 from ui.style.list_rows import RowRole
 
 
