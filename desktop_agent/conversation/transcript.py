@@ -71,6 +71,17 @@ from desktop_agent.types.provider_events import (
 )
 
 INTERRUPTED = Sentence("This answer was interrupted.")
+# Not AnswerStarted: what breaks off before its first word has failed once more.
+_ANSWER = (
+    ContentDelta,
+    ThinkingDelta,
+    ThinkingBlock,
+    ToolArgsDelta,
+    ToolUse,
+    ServerStep,
+    Unknown,
+    MessageDelta,
+)
 # Closing a text takes a time, which does not matter for stored ones.
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
@@ -213,6 +224,8 @@ class Transcript:
         if isinstance(event, AnswerAwaited):
             return self._passing.show_waiting(event)
         ended = self._passing.end_waiting() if self._passing.is_waiting else []
+        if self._failures.are_open and isinstance(event, _ANSWER):
+            ended += self._failures.end()
         if isinstance(event, ContentDelta):
             return ended + self._text.grow(event.text, AnswerItem, self._message_id, envelope.at, event.part)
         return ended + self._apply(envelope)
@@ -260,7 +273,7 @@ class Transcript:
             case RetryScheduled():
                 return self._close_open(at, interrupted=True) + self._failures.add_retry(event)
             case AnswerStarted() | RequestAdjusted():
-                return self._failures.end(event) + self._add_once(event.adjustments)
+                return self._add_once(event.adjustments)
             case RunFinished():
                 return self._close_open(at, interrupted=event.reason is not RunEnd.COMPLETED)
             case UserMessageReturned() | UserMessageQueued():

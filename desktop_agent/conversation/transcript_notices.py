@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from desktop_agent.conversation.items import Change, Item, ItemList, NoticeItem, Removed, Updated
+from desktop_agent.conversation.items import Change, ItemList, NoticeItem, Removed, Updated
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.engine_events import (
     AnswerAwaited,
@@ -23,7 +23,7 @@ from desktop_agent.types.engine_events import (
 )
 from desktop_agent.types.errors import RemedyAction, Sentence, join_remedy
 from desktop_agent.types.messages import Message, Role
-from desktop_agent.types.provider_events import AnswerStarted, RequestAdjusted, StopReason
+from desktop_agent.types.provider_events import StopReason
 
 EMPTY_ANSWER = Sentence("The model ended its answer without saying anything.")
 CONTENT_FILTERED = Sentence("The provider's content filter withheld the rest of this answer.")
@@ -362,7 +362,7 @@ class FailureNotices:
 
     def add_error(self, event: ErrorOccurred) -> list[Change]:
         """Show what failed, in the place of what said that the request is sent again."""
-        removed = self._remove_from_end(lambda notice: notice.level == "notice")
+        removed = self._remove(lambda notice: notice.level == "notice" and self._is_added(notice))
         items = self._items.items
         before = items[-1] if items else None
         if (
@@ -377,40 +377,38 @@ class FailureNotices:
         before.remedy, before.detail = event.remedy, event.detail
         return [*removed, Updated(len(items) - 1, "state")]
 
-    def end(self, event: AnswerStarted | RequestAdjusted) -> list[Change]:
-        """Remove what failed at the end once the answer begins. Why it took longer stays, where nothing failed."""
-        if not isinstance(event, AnswerStarted):
-            return []
-        tail = takewhile(self._is_added, reversed(self._items.items))
-        has_failed = any(isinstance(item, NoticeItem) and item.level == "error" for item in tail)
-        removed = self._remove_from_end(lambda _: True) if has_failed else []
+    @property
+    def are_open(self) -> bool:
+        """Return whether something failed, or was sent again, since the last answer began."""
+        return bool(self._added)
+
+    def end(self) -> list[Change]:
+        """Remove what failed at the end: the answer begins. Why it took longer stays, where nothing failed."""
+        tail = takewhile(lambda item: isinstance(item, NoticeItem), reversed(self._items.items))
+        failed = [item for item in tail if isinstance(item, NoticeItem) and item.level == "error"]
+        removed = self._remove(self._is_added) if any(map(self._is_added, failed)) else []
         self._added = []
         return removed
+
+    def end_remedied(self, action: RemedyAction) -> list[Change]:
+        """Remove errors at the end whose remedy was taken."""
+        return self._remove(lambda notice: notice.level == "error" and notice.action is action)
 
     def _add(self, notice: NoticeItem) -> Change:
         self._added.append(notice)
         return self._items.add(notice)
 
-    def _is_added(self, item: Item) -> bool:
-        return any(item is notice for notice in self._added)
+    def _is_added(self, notice: NoticeItem) -> bool:
+        return any(notice is added for added in self._added)
 
-    def _remove_from_end(self, fits: Callable[[NoticeItem], bool]) -> list[Change]:
-        items = self._items.items
-        first = len(items)
-        while first and isinstance(item := items[first - 1], NoticeItem) and self._is_added(item) and fits(item):
-            first -= 1
-        count = len(items) - first
-        del items[first:]
-        return [Removed(first, count)] if count else []
-
-    def end_remedied(self, action: RemedyAction) -> list[Change]:
-        """Remove errors at the end whose remedy was taken."""
+    def _remove(self, fits: Callable[[NoticeItem], bool]) -> list[Change]:
+        """Remove what fits of the notices at the end."""
         items, changes = self._items.items, list[Change]()
         for index in range(len(items) - 1, -1, -1):
             item = items[index]
             if not isinstance(item, NoticeItem):
                 break
-            if item.level == "error" and item.action is action:
+            if fits(item):
                 del items[index]
                 changes.append(Removed(index, 1))
         return changes

@@ -28,7 +28,7 @@ from desktop_agent.types.engine_events import (
 )
 from desktop_agent.types.errors import RemedyAction, Sentence, WrongUse
 from desktop_agent.types.messages import Message, Role
-from desktop_agent.types.provider_events import AnswerStarted, ContentDelta, Origin
+from desktop_agent.types.provider_events import AnswerStarted, ContentDelta, MessageDelta, Origin, StopReason
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -208,17 +208,15 @@ def test_what_fails_again_as_before_is_counted_in_its_place() -> None:
     assert tell(transcript, RunStarted("m"), AGAIN, failed()) == [Added(1), Removed(1, 1), Added(1)]
     _, first = transcript
     assert tell(transcript, RunStarted("m"), AGAIN, AGAIN) == [Added(2), Added(3)]
-    assert tell(transcript, failed(detail="of now"), RunFinished(RunEnd.FAILED)) == [Removed(2, 2), Updated(1, "state")]
+    again = [Removed(3, 1), Removed(2, 1), Updated(1, "state")]
+    assert tell(transcript, failed(detail="of now"), RunFinished(RunEnd.FAILED)) == again
     assert tell(transcript, RunStarted("m"), failed(detail="and later")) == [Updated(1, "state")]
     assert list(transcript)[1:] == [first]
     assert isinstance(first, NoticeItem)
     assert (first.times, first.detail) == (3, "and later")
 
 
-@pytest.mark.parametrize(
-    "between",
-    [failed(Sentence("It is full.")), ModeChanged("default", "plan", "agent"), ContentDelta("Half of an ans")],
-)
+@pytest.mark.parametrize("between", [failed(Sentence("It is full.")), ModeChanged("default", "plan", "agent")])
 def test_what_fails_after_anything_else_is_shown_by_itself(between: Event) -> None:
     transcript = Transcript([Message.user("go")])
     tell(transcript, RunStarted("m"), failed(), between, AGAIN, failed())
@@ -232,14 +230,27 @@ STARTED = AnswerStarted(Origin(provider="scripted"))
 
 def test_an_answer_takes_the_place_of_what_failed_before_it() -> None:
     transcript = Transcript([Message.user("go")])
-    tell(transcript, RunStarted("m"), failed(), RunStarted("m"), AGAIN)
-    assert tell(transcript, STARTED) == [Removed(1, 2)]
-    tell(transcript, ContentDelta("Half of an ans"), AGAIN)
+    tell(transcript, RunStarted("m"), failed(), RunStarted("m"), AGAIN, STARTED)
+    assert tell(transcript, ContentDelta("Half of an ans")) == [Removed(2, 1), Removed(1, 1), Added(1)]
     # It explains why the answer took so long, and began anew.
-    assert tell(transcript, STARTED) == []
-    tell(transcript, ContentDelta("An answer."), failed())
+    assert tell(transcript, AGAIN, STARTED, ContentDelta("An answer.")) == [Updated(1, "state"), Added(2), Added(3)]
+    tell(transcript, failed())
     transcript.add_message(Message.user("more"))
-    assert tell(transcript, RunStarted("m"), STARTED) == []
+    assert tell(transcript, RunStarted("m"), STARTED, ContentDelta("Yes.")) == [Added(6)]
+
+
+def test_what_breaks_off_before_its_first_word_is_counted() -> None:
+    transcript = Transcript([Message.user("go")])
+    for _ in range(3):
+        tell(transcript, RunStarted("m"), STARTED, AGAIN, STARTED, AGAIN, STARTED, failed(), RunFinished(RunEnd.FAILED))
+    _, error = transcript
+    assert isinstance(error, NoticeItem)
+    assert (error.level, error.times) == ("error", 3)
+    adjusted = replace(STARTED, adjustments=(Sentence("Without pictures."),))
+    tell(transcript, RunStarted("m"), adjusted, MessageDelta(StopReason.END_TURN))
+    _, adjustment = transcript
+    assert isinstance(adjustment, NoticeItem)
+    assert adjustment.sentence == Sentence("Without pictures.")
 
 
 def test_an_error_at_the_end_is_gone_when_its_remedy_was_taken() -> None:
