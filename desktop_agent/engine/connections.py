@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.types.errors import (
     AgentError,
+    AuthenticationFailed,
     InvalidRequest,
     KeyRequired,
     NotFound,
@@ -227,7 +228,10 @@ class Connections:
     async def _check_under_v1(
         self, endpoint: Endpoint, key: SecretStr | None
     ) -> tuple[Endpoint, tuple[ModelInfo, ...]] | None:
-        """Return None if there is no list of models either. Raises ProviderError for a server that refuses it."""
+        """Return None if there is no list of models either. Raises ProviderError for a server that refuses it.
+
+        Whoever typed models knows the address: only a refused key says that it is the other one.
+        """
         address = address_under_v1(endpoint.dialect, endpoint.base_url)
         if address is None:
             return None
@@ -235,8 +239,10 @@ class Connections:
         provider = self._make(endpoint, key)
         try:
             return endpoint, _typed_first(endpoint, provider, await provider.list_models())
+        except AuthenticationFailed:
+            raise
         except ProviderError as error:
-            if not lacks_listing(error):
+            if not endpoint.models and not lacks_listing(error):
                 raise
             return None
 
@@ -375,7 +381,11 @@ async def _key_of_same_server(secrets: SecretStore, added: Sequence[Endpoint], t
 
 
 def _addresses(endpoint: Endpoint) -> frozenset[str]:
-    return frozenset(address.rstrip("/") for address in (endpoint.base_url, *endpoint.mirrors))
+    addresses = (endpoint.base_url, *endpoint.mirrors)
+    # Those of a window were completed when they were saved.
+    with suppress(WrongUse):
+        addresses = tuple(complete_address(endpoint.dialect, address) for address in addresses)
+    return frozenset(address.rstrip("/") for address in addresses)
 
 
 def _vendor_of_endpoint(endpoint: Endpoint) -> str:

@@ -25,6 +25,7 @@ from desktop_agent.types.errors import (
     NotFound,
     ProviderError,
     SecretsUnavailable,
+    ServerFailed,
     WrongUse,
 )
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
@@ -118,6 +119,17 @@ async def test_a_given_address_uses_the_key_saved_for_that_address(setting: Sett
         connections = setting.connections(endpoint(other, "other"), saved, given=given)
         await connections.models("command-line")
         assert keys_seen(mine) == {"Bearer sk-saved"}
+
+
+async def test_a_given_address_uses_the_key_whether_or_not_it_is_complete(setting: Setting) -> None:
+    whole, bare = (Endpoint(id="saved", title="", base_url=f"http://models.lan:11434{path}") for path in ("/v1", ""))
+    setting.secrets.remember_for_session("saved", SecretStr("sk-saved"))
+    for saved, target in ((whole, bare), (bare, whole)):
+        key = await module._key_of_same_server(setting.secrets, (saved,), target)
+        assert key is not None
+        assert key.get_secret_value() == "sk-saved"
+    strange = whole.model_copy(update={"base_url": "http://models.lan:99999"})
+    assert await module._key_of_same_server(setting.secrets, (strange,), whole) is None
 
 
 async def test_a_saved_key_does_not_follow_to_an_address_that_it_was_not_saved_for(setting: Setting) -> None:
@@ -399,6 +411,16 @@ async def test_a_check_says_what_the_server_says_where_neither_address_lists_mod
             await setting.connections().check(locked_one, None)
         with pytest.raises(AuthenticationFailed, match="was not accepted"):
             await setting.connections().check(locked_one, SecretStr("sk-wrong"))
+
+
+async def test_whoever_typed_models_is_not_refused_for_what_is_under_v1(setting: Setting) -> None:
+    async with Loopback(choose=lambda request: refusal(502 if request.path.startswith("/v1/") else 404)) as server:
+        typed = endpoint(server, base_url=server.url.removesuffix("/v1"))
+        with pytest.raises(ServerFailed):
+            await setting.connections().check(typed, None)
+        named = typed.model_copy(update={"models": ("b",)})
+        checked, models = await setting.connections().check(named, None)
+        assert (checked, [each.id for each in models]) == (named, ["b"])
 
 
 async def test_a_check_returns_the_address_that_a_known_server_is_asked_at(setting: Setting) -> None:
