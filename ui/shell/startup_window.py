@@ -178,7 +178,7 @@ class StartupWindow(QObject):
 
     def cancel_end(self) -> None:
         """Take the end back."""
-        self.is_ended = False
+        self.is_ended = self.starts_again = False
 
     @property
     def can_close(self) -> bool:

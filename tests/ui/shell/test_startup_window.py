@@ -125,7 +125,10 @@ def test_the_program_starts_again_where_that_was_asked_last(front):
     assert (front.is_ended, front.starts_again) == (True, True)
     front.app.aboutToQuit.emit()
     assert front.starts_again
-    # It was not ended, and is closed later.
+    # It was not ended. The system ends it later, or the person closes it.
+    front.cancel_end()
+    front.app.aboutToQuit.emit()
+    assert (front.is_ended, front.starts_again) == (True, False)
     front.cancel_end()
     front.window.close()
     assert (front.is_ended, front.starts_again) == (True, False)
