@@ -52,6 +52,15 @@ class EndpointEditor(CardEditor):
         self._holds_key = stored
         self._update_warning()
 
+    def show_address(self, endpoint: Endpoint) -> None:
+        """Show the address that was completed meanwhile, unless another one is written here."""
+        if self._edited_item().base_url == self._endpoint.base_url:
+            self.form.show_values({"base_url": endpoint.base_url})
+        self._endpoint = endpoint
+        self._update_warning()
+        if self._edited_item() == endpoint:
+            self.cancelled.emit()
+
     def start_editing(self) -> None:
         """Focus the title."""
         super().start_editing()
@@ -125,6 +134,7 @@ class EndpointCard(QFrame):
         self._holds_key = False
         self._state = StatusLine(themes)
         self._focus = FocusReturn(self)
+        self._address = ElidedLabel(endpoint.base_url)
         self._key = label(kind="muted")
         self._field = ApiKeyField(self.tr("API key for {0}").format(title), self.tr("Paste a new API key"))
         self._change = button(self.tr("Change key"), self._open_field, name=self.tr("Change key of {0}").format(title))
@@ -145,6 +155,13 @@ class EndpointCard(QFrame):
         # Under the buttons: what a test says must not move them from under the pointer.
         parts = (head, details, self._field, row, self._state, self._for_session, *questions)
         self._layout = vbox(*parts, parent=self, spacing=SPACE_S, margins=SPACE_M)
+
+    def show_address(self, endpoint: Endpoint) -> None:
+        """Show the address that was completed; the keyboard and what is written stay here."""
+        self._endpoint = endpoint
+        self._address.show_text(endpoint.base_url)
+        if self._editor is not None:
+            self._editor.show_address(endpoint)
 
     def show_key(self, *, stored: bool) -> None:
         """Show whether a key is stored."""
@@ -204,9 +221,8 @@ class EndpointCard(QFrame):
 
     def _header_layout(self) -> QHBoxLayout:
         head = hbox(label(self._endpoint.title, "strong"), spacing=SPACE_S)
-        address = ElidedLabel(self._endpoint.base_url)
-        address.setProperty("kind", "muted")
-        head.addWidget(address, 1)
+        self._address.setProperty("kind", "muted")
+        head.addWidget(self._address, 1)
         head.addWidget(self._key)
         return head
 
@@ -285,14 +301,16 @@ class ProviderSettings(QWidget):
         """Show the endpoints in use. What is written about one stays while others change."""
         if list(endpoints) == list(self._endpoints):
             return
-        before = [_without_key(endpoint) for endpoint in self._endpoints]
-        kept = {each.id: self._cards[each.id] for each in endpoints if _without_key(each) in before}
+        before = {endpoint.id: _without_key(endpoint) for endpoint in self._endpoints}
+        kept = {each.id: self._cards[each.id] for each in endpoints if _is_same(before.get(each.id), each)}
         for card in self._cards.values():
             if card not in kept.values():
                 remove_widget(self._list, card)
         self._endpoints, self._cards = endpoints, {}
         for index, endpoint in enumerate(endpoints):
             card = self._cards[endpoint.id] = kept.get(endpoint.id) or EndpointCard(self._themes, endpoint, self)
+            if endpoint.id in kept and before[endpoint.id].base_url != endpoint.base_url:
+                card.show_address(endpoint)
             if self._list.indexOf(card) != index:
                 self._list.insertWidget(index, card)
             # Screen readers read in the order of the children.
@@ -331,6 +349,14 @@ _KEYRINGS = {
     "Windows WinVaultKeyring": "Credential Manager",
 }
 """What people know a keyring by, under the name of its class in the library that asks it."""
+
+
+def _is_same(before: Endpoint | None, endpoint: Endpoint) -> bool:
+    """Return whether its card can stay: a test may have completed the address."""
+    if before is None:
+        return False
+    addresses = {before.base_url, f"{before.base_url}/v1"}
+    return _without_key(endpoint) in [before.model_copy(update={"base_url": address}) for address in addresses]
 
 
 def _without_key(endpoint: Endpoint) -> Endpoint:

@@ -135,6 +135,37 @@ def test_what_a_test_says_does_not_move_its_button(driver):
     assert test.mapTo(driver.dialog, test.rect().topLeft()) == before
 
 
+def test_a_test_that_completes_the_address_leaves_the_keyboard_and_what_is_written(driver):
+    providers, bare = driver.dialog.providers, OPENAI.model_copy(update={"base_url": "https://models.example"})
+    whole = bare.model_copy(update={"base_url": "https://models.example/v1"})
+    driver.dialog.show_page("providers")
+    driver.dialog.activateWindow()
+    providers.show_endpoints([bare])
+    driver.bot.wait(1)
+    driver.part(QPushButton, "Test OpenAI").setFocus()
+    providers.show_endpoints([whole])
+    assert driver.part(QPushButton, "Test OpenAI").hasFocus()
+    assert driver.part(QLabel, whole.base_url)
+    providers.show_endpoints([bare])
+    driver.bot.wait(1)
+    driver.click("Edit OpenAI")
+    title, address = driver.part(QLineEdit, "Title of OpenAI"), driver.part(QLineEdit, "Address of OpenAI")
+    driver.bot.keyClicks(title, "Mine")
+    providers.show_endpoints([whole])
+    assert (title.text(), address.text()) == ("Mine", whole.base_url)
+    driver.click("Save OpenAI")
+    assert driver.facts[-1] == ("endpoint_edited", whole.model_copy(update={"title": "Mine"}))
+    # What is written is the address of this very server now.
+    providers.show_endpoints([bare])
+    driver.bot.wait(1)
+    driver.click("Edit OpenAI")
+    driver.part(QLineEdit, "Address of OpenAI").setText(whole.base_url)
+    driver.click("Save OpenAI")
+    providers.show_endpoints([whole])
+    fields = providers.findChildren(QLineEdit)
+    assert "Address of OpenAI" not in [each.accessibleName() for each in fields if each.isVisibleTo(providers)]
+
+
 def test_the_ring_around_a_row_is_for_who_comes_by_keys(driver):
     rows = driver.part(QListWidget, "Sections")
     driver.dialog.activateWindow()
