@@ -42,7 +42,7 @@ class LaunchOptions(NamedTuple):
         """What starts the window again like this. What was opened once is not opened again."""
         words = list[str]()
         if self.data_dir is not None:
-            words.append(f"--data-dir={self.data_dir.absolute()}")
+            words.append(f"--data-dir={self.data_dir.expanduser().absolute()}")
         if self.endpoint is not None:
             words += [f"--dialect={self.endpoint.dialect}", f"--base-url={self.endpoint.base_url}"]
         if self.model is not None:

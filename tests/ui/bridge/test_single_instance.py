@@ -229,6 +229,9 @@ def test_the_arguments_of_a_new_start_open_nothing_twice(tmp_path, monkeypatch):
     again = parse_window_arguments(options.restart_arguments)
     assert again == options._replace(data_dir=tmp_path / "data", targets=(), background=False)
     assert parse_window_arguments(["--demo", "--quick-ask"]).restart_arguments == ["--demo"]
+    # As it was read at this start: a shell leaves this one as it is.
+    at_home = parse_window_arguments(["--data-dir=~/mine"])
+    assert at_home.restart_arguments == [f"--data-dir={Path.home() / 'mine'}"]
 
 
 def test_a_program_that_is_gone_offers_no_new_start(tmp_path, monkeypatch, capsys):
