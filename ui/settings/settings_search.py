@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtWidgets import QSizePolicy
 
 from ui.settings.pages import setting_entries
 from ui.style.fuzzy_matcher import FuzzyMatcher
@@ -48,8 +49,8 @@ class SettingsSearch(SearchPanel):
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__(themes, _find, self.tr("Found settings"))
         self.set_label(self.tr("Search settings"))
-        self._list.hide()
         self.field.textChanged.connect(self._on_text)
+        self._on_text()
 
     @property
     def is_used(self) -> bool:
@@ -69,6 +70,9 @@ class SettingsSearch(SearchPanel):
 
     def _on_text(self) -> None:
         self._list.setVisible(self.is_used)
+        # Without the list it must not take half of the height.
+        vertical = QSizePolicy.Policy.Expanding if self.is_used else QSizePolicy.Policy.Maximum
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, vertical)
         self.used.emit(self.is_used)
 
 

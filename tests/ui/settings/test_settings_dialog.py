@@ -81,6 +81,7 @@ def test_a_search_finds_pages_and_settings_and_leads_to_the_control(driver):
     driver.dialog.activateWindow()
     field, sections = driver.part(QLineEdit, "Search settings"), driver.part(QListWidget, "Sections")
     driver.bot.waitUntil(sections.hasFocus)
+    driver.bot.waitUntil(lambda: driver.dialog._search.height() == field.height())
     driver.bot.keyClick(sections, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
     driver.bot.waitUntil(field.hasFocus)
     driver.bot.keyClicks(field, "language")
