@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
@@ -235,7 +236,13 @@ class Connections:
         address = address_under_v1(endpoint.dialect, endpoint.base_url)
         if address is None:
             return None
-        endpoint = endpoint.model_copy(update={"base_url": address})
+        # What was left out of this one was left out of those that were typed alike.
+        path = _path_of(endpoint.base_url)
+        mirrors = tuple(
+            address_under_v1(endpoint.dialect, mirror) or mirror if _path_of(mirror) == path else mirror
+            for mirror in endpoint.mirrors
+        )
+        endpoint = endpoint.model_copy(update={"base_url": address, "mirrors": mirrors})
         provider = self._make(endpoint, key)
         try:
             return endpoint, _typed_first(endpoint, provider, await provider.list_models())
@@ -336,6 +343,10 @@ def _wants_key(endpoint: Endpoint) -> bool:
 def with_complete_address(endpoint: Endpoint) -> Endpoint:
     """Return the endpoint with the address that is used. Raises WrongUse for one that cannot be."""
     return endpoint.model_copy(update={"base_url": complete_address(endpoint.dialect, endpoint.base_url)})
+
+
+def _path_of(address: str) -> str:
+    return urlsplit(address).path.rstrip("/")
 
 
 def lacks_listing(error: AgentError) -> bool:

@@ -33,8 +33,8 @@ class SavedServers:
         A server whose address or dialect was changed since keeps its id, and so does one typed without its `/v1`.
         """
         for endpoint in self._providers.endpoints:
-            is_same = (endpoint.kind, endpoint.dialect, endpoint.mirrors) == ("custom", dialect, mirrors)
-            if is_same and _without_v1(endpoint.base_url) == _without_v1(address):
+            is_same = _without_v1(endpoint.base_url, *endpoint.mirrors) == _without_v1(address, *mirrors)
+            if is_same and (endpoint.kind, endpoint.dialect) == ("custom", dialect):
                 return endpoint.id
         plain = Endpoint(id=f"custom:{address}", title="", dialect=dialect, base_url=address, mirrors=mirrors)
         id_, number = plain.id, 2
@@ -141,8 +141,8 @@ class SavedServers:
             await self._connections.remove_key(endpoint.id)
 
 
-def _without_v1(address: str) -> str:
-    return address.rstrip("/").removesuffix("/v1")
+def _without_v1(*addresses: str) -> tuple[str, ...]:
+    return tuple(address.rstrip("/").removesuffix("/v1") for address in addresses)
 
 
 _TYPE_MODEL = Sentence("Check the address. If the server does not list its models, type the name of one.")

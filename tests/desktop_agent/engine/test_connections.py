@@ -398,6 +398,15 @@ async def test_a_check_finds_the_server_under_v1(setting: Setting, status: int) 
         assert keys_seen(server) == {"Bearer sk-mine", None}
 
 
+async def test_further_addresses_that_were_typed_alike_are_completed_too(setting: Setting) -> None:
+    async with below_v1("a") as server:
+        mirrors = ("http://127.0.0.1:1/", "http://127.0.0.1:2/v1", "http://127.0.0.1:3/openai")
+        typed = endpoint(server, base_url=server.url.removesuffix("/v1"), mirrors=mirrors)
+        checked, _ = await setting.connections().check(typed, None)
+        assert checked.base_url == server.url
+        assert checked.mirrors == ("http://127.0.0.1:1/v1", *mirrors[1:])
+
+
 async def test_a_check_says_what_the_server_says_where_neither_address_lists_models(setting: Setting) -> None:
     async with below_v1() as server, below_v1("a", key="sk-right") as locked:
         typed = endpoint(server, base_url=server.url.removesuffix("/v1"))

@@ -105,6 +105,18 @@ def test_an_address_whose_server_moved_gets_an_id_of_its_own(in_loop, tmp_path):
     run(in_loop, tmp_path, work)
 
 
+def test_addresses_that_were_completed_are_found_as_they_were_typed(in_loop, tmp_path):
+    async def work(bridge):
+        kept = bridge.servers.saved
+        mirrors = ("https://b.example/v1", "https://c.example/openai")
+        saved = Endpoint(id="mine", title="t", base_url="https://a.example/v1", mirrors=mirrors)
+        await kept.use(saved, "m", has_new_key=False)
+        assert kept.id_for("https://a.example", ("https://b.example", mirrors[1]), "openai-chat") == "mine"
+        assert kept.id_for("https://a.example", mirrors[:1], "openai-chat") != "mine"
+
+    run(in_loop, tmp_path, work)
+
+
 def test_one_address_in_two_dialects_is_two_servers(in_loop, tmp_path):
     async def work(bridge):
         kept = bridge.servers.saved
