@@ -1,5 +1,6 @@
 """Notices of the transcript: why an answer ended, what changed, and what the model reads of an undo."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -348,6 +349,15 @@ class PassingNotices:
         return next(index for index in reversed(range(len(items))) if items[index] is notice)
 
 
+_NUMBERS = re.compile(r"[0-9.,]+")
+"""In a server's sentence: how much was used, and for how long to wait. They differ each time."""
+
+
+def _fails_as_before(notice: NoticeItem, event: ErrorOccurred) -> bool:
+    texts = {_NUMBERS.sub("", str(sentence)) for sentence in (notice.sentence, event.sentence)}
+    return notice.level == "error" and notice.action is event.action and len(texts) == 1
+
+
 class FailureNotices:
     """Notices of requests that failed: the next attempt takes their place, and is counted where it fails as before."""
 
@@ -365,16 +375,12 @@ class FailureNotices:
         removed = self._remove(lambda notice: notice.level == "notice" and self._is_added(notice))
         items = self._items.items
         before = items[-1] if items else None
-        if (
-            not isinstance(before, NoticeItem)
-            or before.level != "error"
-            or (before.sentence, before.action) != (event.sentence, event.action)
-        ):
+        if not isinstance(before, NoticeItem) or not _fails_as_before(before, event):
             remedy, action, detail = event.remedy, event.action, event.detail
             notice = NoticeItem(self._items.new_id(), "error", event.sentence, remedy, action, detail)
             return [*removed, self._add(notice)]
         before.times += 1
-        before.remedy, before.detail = event.remedy, event.detail
+        before.sentence, before.remedy, before.detail = event.sentence, event.remedy, event.detail
         return [*removed, Updated(len(items) - 1, "state")]
 
     @property

@@ -216,6 +216,16 @@ def test_what_fails_again_as_before_is_counted_in_its_place() -> None:
     assert (first.times, first.detail) == (3, "and later")
 
 
+def test_the_same_failure_with_other_numbers_is_counted_too() -> None:
+    transcript = Transcript([Message.user("go")])
+    limits = [f"Limit 30,000, used {used}. Please try again in {wait}s." for used, wait in (("28,100", "6.3"), (9, 12))]
+    tell(transcript, *(failed(Sentence("The server said: {message}", {"message": limit})) for limit in limits))
+    _, error = transcript
+    assert isinstance(error, NoticeItem)
+    assert error.times == 2
+    assert str(error.sentence).endswith(limits[-1])
+
+
 @pytest.mark.parametrize("between", [failed(Sentence("It is full.")), ModeChanged("default", "plan", "agent")])
 def test_what_fails_after_anything_else_is_shown_by_itself(between: Event) -> None:
     transcript = Transcript([Message.user("go")])
