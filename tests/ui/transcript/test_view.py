@@ -241,7 +241,7 @@ def test_what_failed_again_says_how_often_and_keeps_the_keyboard_on_its_button(q
         QTest.keyClick(stand.view, Qt.Key.Key_Return)
     stand.send(AnswerStarted(Origin(provider="scripted")), ContentDelta("Hello."))
     assert [type(item) for item in stand.transcript] == [UserItem, AnswerItem]
-    assert stand.view.row_viewport.focused == (0, "")
+    assert stand.view.row_viewport.focused == (-1, "")
 
 
 def test_messages_are_walked_and_pressed_by_keyboard(qtbot):

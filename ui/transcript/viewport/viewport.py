@@ -7,7 +7,7 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QPainter, QRegion
 from PySide6.QtWidgets import QWidget
 
-from desktop_agent.conversation.items import Change, Removed
+from desktop_agent.conversation.items import Change
 from ui.transcript.blocks.block import Block, BlockReplacement, Control
 from ui.transcript.blocks.buttons import paint_focus_ring
 from ui.transcript.rows.message_actions import carrier_of
@@ -69,14 +69,8 @@ class RowViewport:
             notify(row, replacement)
 
     def apply_change(self, change: Change) -> None:
-        """Keep hover, focus and selection on their items when rows are added or removed.
-
-        The focus of a row that is removed goes to the row above.
-        """
-        before = self.focused[0]
+        """Keep hover, focus and selection on their items when rows are added or removed."""
         self.hovered, self.focused = (control_after(key, change) for key in (self.hovered, self.focused))
-        if self.focused[0] < 0 <= before and isinstance(change, Removed):
-            self.focused = (change.first - 1, "")
         self.selection.apply_change(change)
 
     @property
