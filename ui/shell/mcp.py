@@ -11,7 +11,6 @@ from shiboken6 import isValid
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import ElicitationAnswer, McpPrompt, McpPromptArgument, McpResource, McpResourceTemplate
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.desktop.notifications import is_active
 from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
@@ -77,7 +76,9 @@ class ElicitationPresenter(QObject):
         # The dialog declined what it cannot show.
         shown = {request.id for request in self._requests.waiting}
         self._opening.update(dialog, shown, dialog.show_request)
-        if shown and not is_active() and self._window.isVisible():
+        # Another window of the program may be in front.
+        is_seen = self._window.isActiveWindow() or dialog.isActiveWindow()
+        if shown and not is_seen and self._window.isVisible():
             self._window.windowHandle().alert(0)
 
     @property

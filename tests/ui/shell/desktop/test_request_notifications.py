@@ -3,13 +3,14 @@
 import asyncio
 
 import pytest
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtGui import QWindow
+from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
 from desktop_agent.types.mcp import ElicitationAnswer, ElicitationRequest, SamplingModel, SamplingRequest
 from tests.fakes.notification_server import notification_server
 from tests.fakes.qt_loop import until
 from ui.approval.server_requests.request_dialog import ServerRequestDialog
-from ui.shell import dialog_opening, mcp
+from ui.shell import dialog_opening
 from ui.shell.desktop import request_notifications, waiting_notifications
 
 FULL = ("actions", "body", "body-markup")
@@ -23,7 +24,7 @@ class Front:
 
     def __init__(self, monkeypatch):
         self.is_active = False
-        for module in (dialog_opening, mcp, request_notifications, waiting_notifications):
+        for module in (dialog_opening, request_notifications, waiting_notifications):
             monkeypatch.setattr(module, "is_active", lambda: self.is_active)
 
     def come(self):
@@ -64,6 +65,27 @@ def test_a_question_waits_behind_and_is_asked_when_the_window_comes(on_screen, b
             assert not asking.done()
             screen.desk._mcp.close()
             await asking
+
+    on_screen(work)
+
+
+def test_the_window_that_asks_calls_for_whoever_is_in_another_one(on_screen, front, monkeypatch):
+    called = []
+    monkeypatch.setattr(QWindow, "alert", lambda window, _ms: called.append(window))
+
+    async def work(screen):
+        front.is_active = True
+        other = QWidget()
+        other.show()
+        other.activateWindow()
+        await until(other.isActiveWindow)
+        asking = ask(screen)
+        await until(lambda: called)
+        assert called == [screen.window.windowHandle()]
+        assert dialog(screen).isVisible()
+        screen.desk._mcp.close()
+        await asking
+        other.close()
 
     on_screen(work)
 
