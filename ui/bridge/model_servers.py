@@ -32,10 +32,15 @@ class SavedServers:
 
         A server whose address or dialect was changed since keeps its id, and so does one typed without its `/v1`.
         """
-        for endpoint in self._providers.endpoints:
-            is_same = _without_v1(endpoint.base_url, *endpoint.mirrors) == _without_v1(address, *mirrors)
-            if is_same and (endpoint.kind, endpoint.dialect) == ("custom", dialect):
-                return endpoint.id
+        same = [
+            endpoint
+            for endpoint in self._providers.endpoints
+            if (endpoint.kind, endpoint.dialect) == ("custom", dialect)
+            and _without_v1(endpoint.base_url, *endpoint.mirrors) == _without_v1(address, *mirrors)
+        ]
+        if same:
+            # Somebody may have one at both addresses.
+            return min(same, key=lambda endpoint: endpoint.base_url != address).id
         plain = Endpoint(id=f"custom:{address}", title="", dialect=dialect, base_url=address, mirrors=mirrors)
         id_, number = plain.id, 2
         while (other := self.find(id_)) is not None and (other.origins, other.dialect) != (plain.origins, dialect):

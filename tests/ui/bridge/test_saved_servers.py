@@ -113,6 +113,11 @@ def test_addresses_that_were_completed_are_found_as_they_were_typed(in_loop, tmp
         await kept.use(saved, "m", has_new_key=False)
         assert kept.id_for("https://a.example", ("https://b.example", mirrors[1]), "openai-chat") == "mine"
         assert kept.id_for("https://a.example", mirrors[:1], "openai-chat") != "mine"
+        # There is another one at the address that was typed.
+        bare = saved.model_copy(update={"id": "bare", "base_url": "https://a.example", "models": ("m",)})
+        await kept.use(bare, "m", has_new_key=False)
+        assert kept.id_for(bare.base_url, mirrors, "openai-chat") == "bare"
+        assert kept.id_for(saved.base_url, mirrors, "openai-chat") == "mine"
 
     run(in_loop, tmp_path, work)
 
