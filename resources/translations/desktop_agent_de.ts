@@ -10396,6 +10396,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{path}“ ließ sich nicht bis zum Ende schreiben.</translation>
     </message>
     <message>
+        <source>“{server}” is connected. The list of models below the message has its models.</source>
+        <translation>„{server}“ ist verbunden. Die Modellliste unter der Nachricht enthält seine Modelle.</translation>
+    </message>
+    <message>
         <source>“{title}” has {length} characters; a message takes {most} of a resource.</source>
         <translation>„{title}“ hat {length} Zeichen; eine Nachricht nimmt höchstens {most} Zeichen einer Ressource auf.</translation>
     </message>

@@ -10395,6 +10395,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{path}”未能完整写入。</translation>
     </message>
     <message>
+        <source>“{server}” is connected. The list of models below the message has its models.</source>
+        <translation>“{server}”已连接。消息框下方的模型列表中有它的模型。</translation>
+    </message>
+    <message>
         <source>“{title}” has {length} characters; a message takes {most} of a resource.</source>
         <translation>“{title}”有 {length} 个字符；一条消息最多容纳资源的 {most} 个字符。</translation>
     </message>

@@ -51,6 +51,8 @@ LIST_WIDTH = 190
 NARROW_WIDTH = 700
 """Pixels: a dialog that is less wide has its sections in a menu over the page."""
 SIZE = QSize(820, 740)
+_ROW_SPACE = 5
+"""All pages and their headings are seen at this size."""
 
 
 class SettingsDialog(QDialog):
@@ -285,7 +287,7 @@ class SettingsDialog(QDialog):
         self.setAccessibleName(self.tr("Settings"))
         self.resize((SIZE * (themes.zoom / 100)).boundedTo(self.screen().availableSize() * 0.9))
         self._list.setAccessibleName(self.tr("Sections"))
-        self._list.setItemDelegate(RowDelegate(themes, self._list))
+        self._list.setItemDelegate(RowDelegate(themes, self._list, _ROW_SPACE))
         self._list.setMouseTracking(True)
         self._fill_list()
         self._list.currentRowChanged.connect(self._on_page_selected)
@@ -294,6 +296,7 @@ class SettingsDialog(QDialog):
         QShortcut(QKeySequence.StandardKey.Find, self, self._search.start)
         choose_toggled_row(self._list, self._list.setCurrentIndex)
         self._menu.setModel(self._list.model())
+        self._menu.setItemDelegate(RowDelegate(themes, self._menu.view()))
         self._menu.setAccessibleName(self.tr("Section"))
         self._menu.activated.connect(self._list.setCurrentRow)
         self._list.setCurrentRow(1)

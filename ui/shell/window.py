@@ -10,7 +10,7 @@ from PySide6.QtCore import QByteArray, QSettings, QSize, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QShortcut
 from PySide6.QtWidgets import QApplication, QMainWindow
 
-from desktop_agent.types.errors import AgentError
+from desktop_agent.types.errors import AgentError, Sentence
 from ui.shell.banners import BannerArea
 from ui.shell.layout import WINDOW_WIDTH, PageFrame, WindowLayout
 from ui.sidebar.conversation_list import ConversationList
@@ -244,12 +244,18 @@ class MainWindow(QMainWindow):
             # The open conversation is already there, behind the welcome page.
             self.sidebar.conversation_chosen.connect(self.show_conversation_page)
             self._welcome = WelcomePresenter(welcome, self._servers, self._library, self)
+            self._welcome.connected.connect(self._tell_connected)
         self._welcome.find_servers()
         self._welcome.welcome.set_back_button(is_there=self._library.current is not None)
         # Hide the banners of conversations.
         self.banners.show_conversation("")
         self.window_layout.show_page(self._welcome.welcome)
         self._welcome.welcome.setFocus()
+
+    @Slot(object)
+    def _tell_connected(self, sentence: Sentence) -> None:
+        shown = self._library.current
+        self.banners.show_notice(sentence, "" if shown is None else shown.id)
 
     def show_demo(self) -> None:
         """Begin a conversation with the scripted model."""

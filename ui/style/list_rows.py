@@ -58,9 +58,11 @@ def paint_row_background(painter: QPainter, area: QRect, theme: Theme, colour: s
 class RowDelegate(QStyledItemDelegate):
     """Paints rows in the theme's colours; the current row is filled, a focused one has a ring."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+    def __init__(self, themes: ThemeSource, parent: QWidget | None = None, space: int = SPACE_S) -> None:
+        """`space` is the room above and below the text, in pixels at 100 % zoom."""
         super().__init__(parent)
         self._themes = themes
+        self._space = space
         self._whole = QRect()
         self._by_mouse = False
         if isinstance(parent, QAbstractItemView):
@@ -81,7 +83,7 @@ class RowDelegate(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         lines = 1.9 if index.data(RowRole.SUBTITLE) else 1
-        return QSize(80, round(option.fontMetrics.height() * lines) + 2 * self._themes.space(SPACE_S))
+        return QSize(80, round(option.fontMetrics.height() * lines) + 2 * self._themes.space(self._space))
 
     def badge_room(self, index: Index) -> int:
         """Return the width of the row's badge with the gap before it."""
@@ -110,7 +112,8 @@ class RowDelegate(QStyledItemDelegate):
         painter.setPen(QColor(theme.muted))
         area = option.rect.adjusted(SPACE_M, SPACE_S, -SPACE_M, 0)
         flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeading | Qt.TextFlag.TextSingleLine
-        painter.drawText(area, flags, str(index.data()))
+        text = painter.fontMetrics().elidedText(str(index.data()), Qt.TextElideMode.ElideRight, area.width())
+        painter.drawText(area, flags, text)
 
     def _paint_background(self, painter: QPainter, option: QStyleOptionViewItem, theme: Theme) -> None:
         state = option.state

@@ -237,6 +237,9 @@ PRESETS = {endpoint.id: endpoint for endpoint in (*LOCAL_SERVERS, *CLOUD_PROVIDE
 class WelcomePresenter(QObject):
     """Connects the welcome page with the model servers."""
 
+    connected = Signal(object)
+    """A Sentence: a server is connected, and the conversation may go on with its own."""
+
     def __init__(
         self, welcome: WelcomePage, servers: ModelServers, library: ConversationLibrary, parent: QObject
     ) -> None:
@@ -324,3 +327,8 @@ class WelcomePresenter(QObject):
         if shown.is_empty:
             self._library.change(shown.id, endpoint_id=endpoint_id, model=model)
         self.welcome.back_requested.emit()
+        if shown.is_empty:
+            return
+        titles = {endpoint.id: endpoint.title for endpoint in self._servers.endpoints}
+        sentence = "“{server}” is connected. The list of models below the message has its models."
+        self.connected.emit(Sentence(sentence, {"server": titles.get(endpoint_id, endpoint_id)}))

@@ -119,6 +119,7 @@ def test_pages_stand_under_headings_and_each_once(driver):
     names = [name for name in driver.dialog._rows if name]
     assert sorted(names) == sorted({*Preferences.model_fields, "rules", "decisions"})
     assert sections.item(0).text() == "Connections"
+    assert sections.verticalScrollBar().maximum() == 0, "not all pages are seen at once"
     sections.setFocus()
     for key, page in ((Qt.Key.Key_Down, "local"), (Qt.Key.Key_Down, "models"), (Qt.Key.Key_Down, "chat")):
         driver.bot.keyClick(sections, key)
