@@ -260,6 +260,8 @@ def conversation():
     feed(ErrorOccurred("k", "m", Sentence("It broke."), Sentence("Try again."), RemedyAction.RETRY, detail="δ"))
     feed(LimitReached("ω"))
     transcript.add_notice(Sentence("Look."), action=RemedyAction.OPEN_SETTINGS)
+    # Or the answer takes the place of what failed.
+    transcript.add_message(Message.user("ξανά"))
     feed(TurnStarted("t", "n", "μ"))
     feed(ContentDelta("μισό"))
     feed(RunFinished(RunEnd.CANCELLED))

@@ -85,8 +85,9 @@ def test_errors_are_urgent_and_calls_tell_that_they_wait_and_how_they_ended(rend
 
 def test_what_was_said_of_rows_that_are_gone_is_forgotten(render_context, qtbot):
     listener = Listener(render_context, qtbot)
-    for number in range(3):
-        listener.send(ErrorOccurred("k", f"m{number}", Sentence(f"It broke {number}."), Sentence("Try again.")))
+    # Not numbers: they would be the same failure, counted.
+    for word in ("once", "twice", "again"):
+        listener.send(ErrorOccurred("k", word, Sentence(f"It broke {word}."), Sentence("Try again.")))
     assert len(listener.announcer._announced) == 3
     del listener.transcript._items[1]
     listener.send_changes([Removed(1, 1)])
