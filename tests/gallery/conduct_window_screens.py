@@ -132,6 +132,11 @@ async def question_choices(desk: Desk) -> None:
     await desk.converse("Clean up after the import.", title="Refactor the import job")
     await until(lambda: desk.library.current.session_controls.questions)
     await asyncio.sleep(0.3)
+    # A card is laid out, and has its button, once it was seen in its last state.
+    scroller = desk.window.page.transcript.scroller
+    scroller.scroll_to_row(0)
+    await asyncio.sleep(0.1)
+    scroller.scroll_to_end()
     desk.window.page.session_controls.questions.take_focus()
 
 
