@@ -1,7 +1,7 @@
 """Everything that can go wrong, in one tree.
 
     AgentError
-    ├── WrongUse                    UnknownToolCall · DuplicateToolResult · StaleToolCall · TurnMismatch
+    ├── WrongUse                    UnknownToolCall · DuplicateToolResult · StaleToolCall · TurnMismatch · NoModelChosen
     ├── ProviderError               what a model server said, or failed to say
     │   ├── ConnectionFailed · Truncated · UnreadableAnswer · TimedOut · RateLimited · Overloaded · ServerFailed
     │   ├── AuthenticationFailed · KeyRequired · PermissionRefused · QuotaExhausted · NotFound

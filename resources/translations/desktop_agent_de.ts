@@ -10396,8 +10396,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{path}“ ließ sich nicht bis zum Ende schreiben.</translation>
     </message>
     <message>
-        <source>“{server}” is connected. The list of models below the message has its models.</source>
-        <translation>„{server}“ ist verbunden. Die Modellliste unter der Nachricht enthält seine Modelle.</translation>
+        <source>“{server}” is connected. Its models are in the list below the message editor.</source>
+        <translation>„{server}“ ist verbunden. Seine Modelle stehen in der Liste unter dem Eingabefeld.</translation>
     </message>
     <message>
         <source>“{title}” has {length} characters; a message takes {most} of a resource.</source>

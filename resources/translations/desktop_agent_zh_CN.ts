@@ -10395,8 +10395,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{path}”未能完整写入。</translation>
     </message>
     <message>
-        <source>“{server}” is connected. The list of models below the message has its models.</source>
-        <translation>“{server}”已连接。消息框下方的模型列表中有它的模型。</translation>
+        <source>“{server}” is connected. Its models are in the list below the message editor.</source>
+        <translation>“{server}”已连接。它的模型在消息框下方的列表中。</translation>
     </message>
     <message>
         <source>“{title}” has {length} characters; a message takes {most} of a resource.</source>

@@ -52,7 +52,7 @@ NARROW_WIDTH = 700
 """Pixels: a dialog that is less wide has its sections in a menu over the page."""
 SIZE = QSize(820, 740)
 _ROW_SPACE = 5
-"""All pages and their headings are seen at this size."""
+"""Pixels above and below each name in the list of pages: all of them fit a dialog of `SIZE`."""
 
 
 class SettingsDialog(QDialog):

@@ -330,5 +330,5 @@ class WelcomePresenter(QObject):
         if shown.is_empty:
             return
         titles = {endpoint.id: endpoint.title for endpoint in self._servers.endpoints}
-        sentence = "“{server}” is connected. The list of models below the message has its models."
+        sentence = "“{server}” is connected. Its models are in the list below the message editor."
         self.connected.emit(Sentence(sentence, {"server": titles.get(endpoint_id, endpoint_id)}))

@@ -106,7 +106,7 @@ def test_connecting_a_server_leads_back_to_the_conversation(on_screen):
             assert screen.conversation is before
             assert before.model == model
             assert screen.engine.preferences.providers.model == "a"
-            assert "is connected. The list of models" in " ".join(screen.words(screen.banners))
+            assert "is connected. Its models are in the list" in " ".join(screen.words(screen.banners))
             # Nothing was asked in this one yet.
             screen.desk.library.new()
             before = screen.conversation
