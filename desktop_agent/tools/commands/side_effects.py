@@ -44,7 +44,8 @@ def protected_startup_files(line: str, runs_in: str, folder: Path, seen: Survey)
     places: dict[Path, None] = {}
     pinned: dict[Path, None] = {}
     for path in _outermost_startup_paths(seen):
-        is_named = any(f"{path.rstrip('/')}/".startswith(file) or file.startswith(path) for file in named_folders)
+        path_as_folder = f"{path.rstrip('/')}/"
+        is_named = any(path_as_folder.startswith(name) or name.startswith(path_as_folder) for name in named_folders)
         entry = find_startup_file(path)
         if is_named or _top_folder(path) not in tops or entry is None or entry.is_built:
             continue

@@ -203,6 +203,14 @@ def test_every_entry_is_kept_or_told(entry: StartupFile, tmp_path: Path) -> None
     assert all(os.path.lexists(each) for each in (*kept.read_only, *kept.pinned))
 
 
+def test_a_line_that_names_a_file_does_not_name_one_whose_name_only_begins_like_it(tmp_path: Path) -> None:
+    for name in (".huskyrc", ".huskyrc.json"):
+        (tmp_path / name).write_text("mine")
+    seen = survey_workspace(tmp_path)
+    protected = protected_startup_files("cp a .huskyrc.json", ".", tmp_path, seen)
+    assert protected.read_only == (tmp_path / ".huskyrc",)
+
+
 @pytest.mark.parametrize("link", [".vscode", "sub/.vscode", ".husky"])
 def test_what_a_link_to_a_folder_leads_to_is_kept_or_told(link: str, tmp_path: Path) -> None:
     name = "pre-commit" if link == ".husky" else "tasks.json"
