@@ -185,14 +185,15 @@ class AgentLoop:
 
     async def _act_on(self, answer: Message) -> RunEnd | None:
         """Act on the answer. Return None where the model is to be asked again."""
-        if answer.tool_uses and answer.stop_reason not in _CALLS_IGNORED:
-            self._pauses = 0
-            return await self._run_tool_calls(answer)
-        if answer.stop_reason in _UNFINISHED:
+        calls_tools = bool(answer.tool_uses) and answer.stop_reason not in _CALLS_IGNORED
+        if answer.stop_reason in _UNFINISHED and not calls_tools:
             self._pauses += 1
             if self._pauses <= MAX_PAUSES:
                 return None
             return self._stop_at_limit(Sentence("pauses of the server in a row"))
+        self._pauses = 0
+        if calls_tools:
+            return await self._run_tool_calls(answer)
         end = self._end_for(answer)
         if end is not RunEnd.COMPLETED:
             return end

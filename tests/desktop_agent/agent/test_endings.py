@@ -3,10 +3,12 @@
 import pytest
 
 from desktop_agent.agent.agent_loop import MAX_PAUSES
+from desktop_agent.agent.guards import Guards
 from desktop_agent.types.blocks import Outcome, Text
 from desktop_agent.types.engine_events import LimitReached, RetryScheduled, RunEnd, ToolStarted, TurnStarted
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.policies import Guard, GuardContinue, GuardMoment, GuardVerdict
 from desktop_agent.types.provider_events import (
     AnswerNamed,
     AnswerStarted,
@@ -54,6 +56,17 @@ async def test_pauses_are_no_tool_rounds_and_are_counted_in_a_row() -> None:
     pauses = [Turn(ContentDelta("…"), PAUSE, Done()) for _ in range(MAX_PAUSES)]
     look = tool("look", read_only=True)
     desk = Desk(*pauses, Turn(call("1", "look")), *pauses, Turn(ContentDelta("Done.")), tools=(look,), iterations=2)
+    assert await desk.execute() is RunEnd.COMPLETED
+    desk.provider.assert_finished()
+
+
+async def test_a_whole_answer_ends_a_row_of_pauses() -> None:
+    async def once_more(_moment: GuardMoment) -> GuardVerdict:
+        return GuardContinue("And the rest?")
+
+    pauses = [Turn(ContentDelta("…"), PAUSE, Done()) for _ in range(MAX_PAUSES)]
+    guards = Guards((Guard("more", once_more, 1),))
+    desk = Desk(*pauses, Turn(ContentDelta("a")), *pauses, Turn(ContentDelta("b")), guards=guards)
     assert await desk.execute() is RunEnd.COMPLETED
     desk.provider.assert_finished()
 
