@@ -5,7 +5,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
-from desktop_agent.permissions.hard_denies import NO_PROTECTED_PATHS, HardDeny, ProtectedPaths, find_hard_deny
+from desktop_agent.permissions.hard_denies import (
+    NO_PROTECTED_PATHS,
+    HardAsk,
+    HardDeny,
+    ProtectedPaths,
+    find_hard_verdict,
+)
 from desktop_agent.permissions.rule_matching import CallFacts, Match, find_allowing_rule, match_restriction
 from desktop_agent.processes.worker_threads import is_nested_deeper
 from desktop_agent.tools.tool import AnyTool
@@ -180,8 +186,8 @@ def decide(
     protected: ProtectedPaths = NO_PROTECTED_PATHS,
 ) -> Verdict:
     """Take an admitted call through hard denies, rules and mode. All `rules` hold here and now."""
-    hard = find_hard_deny(facts, protected)
-    if hard is not None and hard.is_certain:
+    hard = find_hard_verdict(facts, protected)
+    if isinstance(hard, HardDeny):
         return deny("This is never run: {reason} Find another way.", reason=hard.reason)
     rules_in_force = (*mode.rules, *rules)
     verdict = _restricting_verdict(facts, rules_in_force, mode) or _allowing_verdict(facts, rules_in_force, mode, hard)
@@ -217,11 +223,11 @@ def _is_answered(asks: Rule, rules: tuple[Rule, ...], facts: CallFacts) -> bool:
     return asks.effect is RuleEffect.ASK and find_allowing_rule(answering, facts) is not None
 
 
-def _allowing_verdict(facts: CallFacts, rules: tuple[Rule, ...], mode: Mode, hard: HardDeny | None) -> Verdict:
+def _allowing_verdict(facts: CallFacts, rules: tuple[Rule, ...], mode: Mode, hard: HardAsk | None) -> Verdict:
     """Return what rules that allow, the tool's default and a mode that allows decide."""
     if facts.tool.always_asked is not None:
-        return Ask(facts.digest, (facts.tool.always_asked, *(() if hard is None else hard.sentences)))
-    allowing = (rule for rule in rules if rule.effect is RuleEffect.ALLOW and _was_made_knowing(rule, hard))
+        return Ask(facts.digest, (facts.tool.always_asked, *(() if hard is None else hard.reasons)))
+    allowing = (rule for rule in rules if rule.effect is RuleEffect.ALLOW and _answers_hard_ask(rule, hard))
     rule = find_allowing_rule(allowing, facts)
     # A mode that changes nothing lets through what is read-only, and holds it to reading whatever rules allow.
     if rule is not None and not (mode.mutating == "deny" and facts.is_read_only):
@@ -229,13 +235,13 @@ def _allowing_verdict(facts: CallFacts, rules: tuple[Rule, ...], mode: Mode, har
     if _only_reads(facts) and not (hard is not None and hard.applies_to_reads):
         return Allowed(facts.digest, "default")
     if hard is not None:
-        return Ask(facts.digest, hard.sentences, hard.asked_by)
+        return Ask(facts.digest, hard.reasons, hard.asked_by)
     if mode.mutating == "accept_edits" and _only_edits(facts.tool):
         return Allowed(facts.digest, "mode")
     return Ask(facts.digest)
 
 
-def _was_made_knowing(rule: Rule, hard: HardDeny | None) -> bool:
+def _answers_hard_ask(rule: Rule, hard: HardAsk | None) -> bool:
     """Return whether a person saw, when they made this rule, why they are asked now; a wider rule does not count."""
     if hard is None or isinstance(rule.pattern, ArgumentsPattern):
         return True

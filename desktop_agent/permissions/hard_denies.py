@@ -1,4 +1,4 @@
-"""Hard denies: what nobody can allow, and what a person must see before it is allowed, each with its reason."""
+"""Hard denies and hard asks: what nobody can allow, and what no wide rule allows unseen, each with its reason."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,20 +26,22 @@ from desktop_agent.types.tool_calls import Effect, ToolClass
 
 @dataclass(frozen=True, slots=True)
 class HardDeny:
-    """Why a call is never run; without `is_certain`, why a person must look at it first.
+    """Why a call is never run."""
 
-    `applies_to_reads`: they must also look at a call that only reads. `asked_by` are ids, as rules have them, one for
-    each of the `sentences`: a rule that was made in answer to all of them allows the call; without ids no rule does.
+    reason: Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class HardAsk:
+    """Why a person must decide about a call that rules and mode would allow.
+
+    `applies_to_reads`: also about one that only reads. `asked_by` are ids, as rules have them, one for each of the
+    `reasons`: a rule that was made in answer to all of them allows the call; without ids no rule does.
     """
 
-    sentences: tuple[Sentence, ...]
-    is_certain: bool = True
+    reasons: tuple[Sentence, ...]
     applies_to_reads: bool = False
     asked_by: tuple[str, ...] = ()
-
-    @property
-    def reason(self) -> str:
-        return " ".join(map(str, self.sentences))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +62,16 @@ class ProtectedPaths:
 
 NO_PROTECTED_PATHS = ProtectedPaths()
 
-OWN_FILES = "It would write where this program keeps its own data."
-KEYS = "It would write where keys and passwords are kept."
-EVERYTHING = "It would remove or change everything on this computer, or everything of its user."
-DISKS = "It would write to a disk past its file system."
-FORK_BOMB = "It would start itself over and over until the computer stands still."
-PRIVATE_PATH = "Keys, passwords or what was typed may be kept there."
-# As a table, so that those who collect sentences to translate find them.
-_DENY_SENTENCES = {
-    OWN_FILES: OWN_FILES,
-    KEYS: KEYS,
-    EVERYTHING: EVERYTHING,
-    DISKS: DISKS,
-    FORK_BOMB: FORK_BOMB,
-}
-UNCLEAR = "What this command would do cannot be told for sure."
+OWN_FILES = Sentence("It would write where this program keeps its own data.")
+KEYS = Sentence("It would write where keys and passwords are kept.")
+EVERYTHING = Sentence("It would remove or change everything on this computer, or everything of its user.")
+DISKS = Sentence("It would write to a disk past its file system.")
+FORK_BOMB = Sentence("It would start itself over and over until the computer stands still.")
+PRIVATE_PATH = Sentence("Keys, passwords or what was typed may be kept there.")
+UNCLEAR = Sentence("What this command would do cannot be told for sure.")
 
 # As parts of a path, wherever the home folder is; in lower case.
-_PROTECTED_FOLDERS: tuple[tuple[tuple[str, ...], str], ...] = (
+_PROTECTED_FOLDERS: tuple[tuple[tuple[str, ...], Sentence], ...] = (
     ((".local", "share", "keyrings"), KEYS),
     ((".local", "share", "kwalletd"), KEYS),
     (("library", "keychains"), KEYS),
@@ -104,30 +98,30 @@ _WRITERS = (
 )
 
 
-def find_hard_deny(facts: CallFacts, protected: ProtectedPaths = NO_PROTECTED_PATHS) -> HardDeny | None:
-    """Return why nobody can allow this call, or None."""
+def find_hard_verdict(facts: CallFacts, protected: ProtectedPaths = NO_PROTECTED_PATHS) -> HardDeny | HardAsk | None:
+    """Return why nobody can allow this call, or why a person must decide about it; None where rules may."""
     if facts.subjects is None:
-        return _ask_deny(UNCLEAR) if may_write(facts.tool) else None
+        return HardAsk((UNCLEAR,)) if may_write(facts.tool) else None
     for subject in facts.subjects:
         if (
             isinstance(subject, PathSubject)
             and may_write(facts.tool)
             and (reason := _protected_reason(subject.path, protected))
         ):
-            return HardDeny((Sentence(_DENY_SENTENCES[reason]),))
-    unclear = _startup_file_deny(startup_files_to_ask_about(facts, protected), protected) or _private_path_deny(
+            return HardDeny(reason)
+    ask = _startup_file_ask(startup_files_to_ask_about(facts, protected), protected) or _private_path_ask(
         facts, protected.private
     )
-    lines = zip(facts.lines, (each for each in facts.subjects if isinstance(each, CommandSubject)), strict=True)
-    for line, subject in lines:
+    commands = (subject for subject in facts.subjects if isinstance(subject, CommandSubject))
+    for line, subject in zip(facts.lines, commands, strict=True):
         if (reason := _line_reason(line, subject.line, protected)) is not None:
-            return HardDeny((Sentence(_DENY_SENTENCES[reason]),))
+            return HardDeny(reason)
         is_read_only = _is_read_only(line, subject, protected.workspace)
-        startup_deny = None if is_read_only else _startup_file_deny(_startup_files_named_in(line, subject), protected)
-        unclear = startup_deny or unclear
+        startup_ask = None if is_read_only else _startup_file_ask(_startup_files_named_in(line, subject), protected)
+        ask = startup_ask or ask
         if not line.understood or any(_is_unclear(command) for command in line.commands):
-            unclear = HardDeny((*(startup_deny.sentences if startup_deny else ()), Sentence(UNCLEAR)), is_certain=False)
-    return unclear
+            ask = HardAsk((*(startup_ask.reasons if startup_ask else ()), UNCLEAR))
+    return ask
 
 
 def may_write(tool: AnyTool) -> bool:
@@ -175,18 +169,18 @@ def _is_read_only(line: ParsedLine, subject: CommandSubject, workspace: str | No
     )
 
 
-def _startup_file_deny(startup_files: Mapping[str, StartupFile], protected: ProtectedPaths) -> HardDeny | None:
-    sentences = tuple(entry.sentence(file) for file, entry in startup_files.items())
+def _startup_file_ask(startup_files: Mapping[str, StartupFile], protected: ProtectedPaths) -> HardAsk | None:
+    reasons = tuple(entry.sentence(file) for file, entry in startup_files.items())
     # Of another workspace the same name is another file.
     asked_by = tuple(f"startup file {protected.workspace or ''} {file}" for file in startup_files)
-    return HardDeny(sentences, is_certain=False, asked_by=asked_by) if startup_files else None
+    return HardAsk(reasons, asked_by=asked_by) if startup_files else None
 
 
-def _private_path_deny(facts: CallFacts, private: Sequence[str]) -> HardDeny | None:
-    places = dict.fromkeys(map(_comparable_path, private), PRIVATE_PATH)
+def _private_path_ask(facts: CallFacts, private: Sequence[str]) -> HardAsk | None:
+    places = dict.fromkeys(map(_comparable_path, private), True)
     paths = (_comparable_path(subject.path) for subject in facts.subjects or () if isinstance(subject, PathSubject))
-    hit = any(_in_places(path, places) for path in paths)
-    return _ask_deny(PRIVATE_PATH, applies_to_reads=True) if hit else None
+    is_private = any(_in_places(path, places) for path in paths)
+    return HardAsk((PRIVATE_PATH,), applies_to_reads=True) if is_private else None
 
 
 _Found = TypeVar("_Found")
@@ -202,11 +196,7 @@ def _comparable_path(path: str) -> tuple[str, ...]:
     return comparable_parts(normpath(path.replace("\\", "/"))) if path else ()
 
 
-def _ask_deny(reason: str, *, applies_to_reads: bool = False) -> HardDeny:
-    return HardDeny((Sentence(reason),), is_certain=False, applies_to_reads=applies_to_reads)
-
-
-def _line_reason(line: ParsedLine, text: str, protected: ProtectedPaths) -> str | None:
+def _line_reason(line: ParsedLine, text: str, protected: ProtectedPaths) -> Sentence | None:
     if any(_is_fork_bomb(*function.groups()) for function in _FUNCTION.finditer(text)):
         return FORK_BOMB
     for redirection in line.redirections:
@@ -223,7 +213,7 @@ def _is_fork_bomb(name: str, body: str) -> bool:
     return re.search(rf"(?<![\w:.]){itself}\s{{0,9}}\|\s{{0,9}}{itself}\s{{0,9}}&", body) is not None
 
 
-def _command_reason(command: Command, protected: ProtectedPaths) -> str | None:
+def _command_reason(command: Command, protected: ProtectedPaths) -> Sentence | None:
     name = program_name(command.words[0] or "")
     operands = tuple(_operands(command))
     if any(_DISK.match(target) for target in _written_to(name, operands)):
@@ -272,7 +262,7 @@ def _is_unclear(command: Command) -> bool:
     return any(word is None and not re.fullmatch(r"[\w.][\w./*?-]*", source) for word, source in pairs)
 
 
-def _protected_reason(path: str, protected: ProtectedPaths) -> str | None:
+def _protected_reason(path: str, protected: ProtectedPaths) -> Sentence | None:
     """Return why nobody may write to this path, or None."""
     parts = _parts(path)
     workspace = _parts(protected.workspace or "")

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from desktop_agent.permissions.gate import NOTHING_SUSPENDED, Denied, Suspension, Verdict, admit, decide, deny, stricter
-from desktop_agent.permissions.hard_denies import ProtectedPaths, find_hard_deny, may_write
+from desktop_agent.permissions.hard_denies import HardAsk, ProtectedPaths, find_hard_verdict, may_write
 from desktop_agent.permissions.rule_matching import CallFacts
 from desktop_agent.permissions.shell.parser import parse_line
 from desktop_agent.processes.foreign_code import Fault, call_foreign
@@ -370,8 +370,8 @@ class PermissionPolicy:
         if isinstance(entry, Denied):
             return entry
         subjects = None if is_unclear else await _call_subjects(entry.tool, entry.input, self._workspace)
-        case = CallFacts(entry.tool, entry.digest, subjects, self._workspace)
-        return self._decide(case, await self._protected_paths(case))
+        facts = CallFacts(entry.tool, entry.digest, subjects, self._workspace)
+        return self._decide(facts, await self._protected_paths(facts))
 
     async def proposals(self, call: ToolUse, tool: AnyTool, *, digest: str | None = None) -> tuple[Rule, ...]:
         """Return rules that would allow this call from now on, to be shown with a question about it."""
@@ -386,11 +386,11 @@ class PermissionPolicy:
         moment = self._clock()
         allowed = [rule for rule in self.rules if rule.effect is RuleEffect.ALLOW and self._is_in_force(rule, moment)]
         rules = propose_rules(tool, entry.digest, subjects, workspace=self._workspace, allowed=allowed)
-        case = CallFacts(tool, entry.digest, subjects, self._workspace)
-        hard = find_hard_deny(
-            case, replace(await self._protected_paths(case), has_untrusted_content=self.untrusted_content.has_arrived)
+        facts = CallFacts(tool, entry.digest, subjects, self._workspace)
+        hard = find_hard_verdict(
+            facts, replace(await self._protected_paths(facts), has_untrusted_content=self.untrusted_content.has_arrived)
         )
-        if hard is not None and hard.asked_by:
+        if isinstance(hard, HardAsk) and hard.asked_by:
             rules = for_startup_files(rules, entry.digest, subjects)
         return rules if brings is not True else with_trust(rules)
 
@@ -398,7 +398,7 @@ class PermissionPolicy:
         """Return whether a tool of this name may be named at all, here and in the parents."""
         return self._names.allows(name) and (self._parent is None or self._parent.allows_name(name))
 
-    def _decide(self, case: CallFacts, protected: ProtectedPaths) -> Verdict:
+    def _decide(self, facts: CallFacts, protected: ProtectedPaths) -> Verdict:
         """Return the verdict about an admitted call: the strictest of this policy and its parents."""
         moment = self._clock()
         rules_in_force = tuple(rule for rule in self.rules if self._is_in_force(rule, moment))
@@ -408,12 +408,12 @@ class PermissionPolicy:
             update={"rules": tuple(rule for rule in mode_rules if self._is_in_force(rule, moment))}
         )
         suspension = self._untrusted_content.suspension
-        verdict = decide(case, rules_in_force, mode, suspension=suspension, protected=protected)
-        return verdict if self._parent is None else stricter(verdict, self._parent._decide(case, protected))  # noqa: SLF001
+        verdict = decide(facts, rules_in_force, mode, suspension=suspension, protected=protected)
+        return verdict if self._parent is None else stricter(verdict, self._parent._decide(facts, protected))  # noqa: SLF001
 
-    async def _protected_paths(self, case: CallFacts) -> ProtectedPaths:
+    async def _protected_paths(self, facts: CallFacts) -> ProtectedPaths:
         """Read from the disk what is protected about the paths of a call; the same for the parents."""
-        paths = [subject.path for subject in case.subjects or () if isinstance(subject, PathSubject)]
+        paths = [subject.path for subject in facts.subjects or () if isinstance(subject, PathSubject)]
         folder = self._workspace
         if not paths or folder is None:
             return ProtectedPaths(self._own_folders, folder)
@@ -423,7 +423,7 @@ class PermissionPolicy:
 
             # As subjects are: links followed.
             workspace = Path(os.path.realpath(folder)).as_posix()
-            places = startup_paths(paths, workspace, token.raise_if_cancelled) if may_write(case.tool) else ()
+            places = startup_paths(paths, workspace, token.raise_if_cancelled) if may_write(facts.tool) else ()
             return ProtectedPaths(self._own_folders, workspace, private_paths_in(workspace), places)
 
         return await run_in_thread(read_disk)

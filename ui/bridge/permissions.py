@@ -226,7 +226,7 @@ def _reasons(approval: "Approval") -> tuple[Sentence, ...]:
     from desktop_agent.permissions.hard_denies import UNCLEAR
 
     if isinstance(approval.preview, CommandPreview) and not approval.preview.understood:
-        return tuple(reason for reason in approval.reasons if reason.template != UNCLEAR)
+        return tuple(reason for reason in approval.reasons if reason != UNCLEAR)
     return approval.reasons
 
 

@@ -8,11 +8,14 @@ from desktop_agent.permissions.hard_denies import (
     FORK_BOMB,
     KEYS,
     OWN_FILES,
+    HardAsk,
+    HardDeny,
     ProtectedPaths,
-    find_hard_deny,
+    find_hard_verdict,
 )
 from desktop_agent.permissions.rule_matching import CallFacts
 from desktop_agent.tools.tool import AnyTool
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.permissions import CommandSubject, PathSubject
 from desktop_agent.types.tool_calls import Effect, ToolClass
 
@@ -82,22 +85,20 @@ def shell(make_open_tool: MakeTool) -> AnyTool:
 
 
 @pytest.mark.parametrize(("line", "reason"), NEVER)
-def test_what_nobody_can_allow(shell: AnyTool, line: str, reason: str) -> None:
-    found = find_hard_deny(CallFacts(shell, "d", (CommandSubject(line),)), GROUNDS)
-    assert found is not None
-    assert (found.reason, found.is_certain) == (reason, True)
+def test_what_nobody_can_allow(shell: AnyTool, line: str, reason: Sentence) -> None:
+    found = find_hard_verdict(CallFacts(shell, "d", (CommandSubject(line),)), GROUNDS)
+    assert found == HardDeny(reason)
 
 
 @pytest.mark.parametrize("line", WELL)
 def test_what_only_looks_like_it(shell: AnyTool, line: str) -> None:
-    assert find_hard_deny(CallFacts(shell, "d", (CommandSubject(line),)), GROUNDS) is None
+    assert find_hard_verdict(CallFacts(shell, "d", (CommandSubject(line),)), GROUNDS) is None
 
 
 @pytest.mark.parametrize("line", UNCLEAR)
 def test_what_cannot_be_told(shell: AnyTool, line: str) -> None:
-    found = find_hard_deny(CallFacts(shell, "d", (CommandSubject(line),)), GROUNDS)
-    assert found is not None
-    assert not found.is_certain
+    found = find_hard_verdict(CallFacts(shell, "d", (CommandSubject(line),)), GROUNDS)
+    assert isinstance(found, HardAsk)
 
 
 @pytest.mark.parametrize(
@@ -115,18 +116,18 @@ def test_what_cannot_be_told(shell: AnyTool, line: str) -> None:
         ("/home/me/keyrings/a", None),
     ],
 )
-def test_files_that_no_call_writes(make_open_tool: MakeTool, path: str, reason: str | None) -> None:
+def test_files_that_no_call_writes(make_open_tool: MakeTool, path: str, reason: Sentence | None) -> None:
     writing = make_open_tool([Effect.WRITE])
     reading = make_open_tool([Effect.READ], tool_class=ToolClass.READ_ONLY)
-    found = find_hard_deny(CallFacts(writing, "d", (PathSubject(path),)), GROUNDS)
-    assert (None if found is None else found.reason) == reason
-    assert find_hard_deny(CallFacts(reading, "d", (PathSubject(path),)), GROUNDS) is None
+    found = find_hard_verdict(CallFacts(writing, "d", (PathSubject(path),)), GROUNDS)
+    assert found == (None if reason is None else HardDeny(reason))
+    assert find_hard_verdict(CallFacts(reading, "d", (PathSubject(path),)), GROUNDS) is None
 
 
 def test_the_workspace_is_no_way_into_the_own_folder(make_open_tool: MakeTool) -> None:
     tool = make_open_tool([Effect.WRITE])
     for workspace in ("/data/app", "/data", "/data/app/dem", None):
-        found = find_hard_deny(
+        found = find_hard_verdict(
             CallFacts(tool, "d", (PathSubject("/data/app/demo/a"),)), ProtectedPaths(("/data/app",), workspace)
         )
         assert found is not None

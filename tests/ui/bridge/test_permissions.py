@@ -99,7 +99,7 @@ def test_what_comes_from_the_web_is_of_no_server():
 
 def test_that_a_line_is_not_understood_is_said_once():
     tool = Tool("run_command", "Runs.", JsonSchema({"type": "object"}), _run)
-    reasons = (Sentence(UNCLEAR), RULE)
+    reasons = (UNCLEAR, RULE)
     assert waiting(tool, {}, command("eval $X"), reasons).reasons == (RULE,)
     # Elsewhere nothing else says it.
     assert waiting(tool, {}, command("ls -l"), reasons).reasons == reasons

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.permissions.hard_denies import ProtectedPaths, find_hard_deny, startup_files_to_ask_about
+from desktop_agent.permissions.hard_denies import HardAsk, ProtectedPaths, find_hard_verdict, startup_files_to_ask_about
 from desktop_agent.permissions.rule_matching import CallFacts
 from desktop_agent.processes.worker_threads import CancelToken, Stopped
 from desktop_agent.sandbox.startup_files import StartupFile, find_startup_file
@@ -238,11 +238,10 @@ def test_a_file_with_more_names_than_are_looked_at_is_asked_about(home: Path) ->
         (work / "src" / f"up{number}").symlink_to("..")
     path = f"{work}/src/a.py"
     case = CallFacts(open_tool([Effect.WRITE]), "d", (PathSubject(path),))
-    denied = find_hard_deny(case, ProtectedPaths(workspace=str(work), startup=startup_paths([path], str(work))))
-    assert denied is not None
-    assert not denied.is_certain
+    hard = find_hard_verdict(case, ProtectedPaths(workspace=str(work), startup=startup_paths([path], str(work))))
+    assert isinstance(hard, HardAsk)
     reason = "“src/a.py” may be what another program runs: links in the workspace give it too many names to look at."
-    assert [str(each) for each in denied.sentences] == [reason]
+    assert [str(each) for each in hard.reasons] == [reason]
 
 
 def test_a_stop_ends_it_at_the_next_link(home: Path) -> None:
