@@ -96,7 +96,8 @@ class ToolCallItem:
 
     `delegated`: a specialist works on it, in `steps`, and an approval that one of its calls waits for is shown here.
     `checkpoints` are its own and those of calls below it: whether each was restored. `redos` are those made by undoing
-    them.
+    them. `lines` are how many lines it added and removed, where that is known; `changed_nothing`: it certainly left
+    all files as they were.
     """
 
     id: str
@@ -115,6 +116,13 @@ class ToolCallItem:
     steps: list[Sentence] = field(default_factory=list[Sentence])
     checkpoints: dict[str, bool] = field(default_factory=dict[str, bool])
     redos: dict[str, bool] = field(default_factory=dict[str, bool])
+    lines: tuple[int, int] | None = None
+    changed_nothing: bool = False
+
+    @property
+    def changed_lines(self) -> tuple[int, int] | None:
+        """Return how many lines it added and removed; None where that is not known."""
+        return (0, 0) if self.changed_nothing else self.lines
 
     @property
     def has_run(self) -> bool:
@@ -134,8 +142,8 @@ class ToolCallItem:
     @property
     def can_be_undone(self) -> bool:
         """Return whether it may have changed something that can be undone. One that failed changed nothing."""
-        is_over = self.state is CallState.ENDED and (self.delegated or self.outcome is not Outcome.FAILED)
-        return is_over and bool(self.checkpoints) and not self.is_undone
+        may_have_changed = self.has_run and (self.delegated or self.outcome is not Outcome.FAILED)
+        return may_have_changed and bool(self.checkpoints) and not self.is_undone
 
     @property
     def outcome(self) -> Outcome | None:

@@ -267,7 +267,7 @@ class Transcript:
             case ApprovalRequested() | ApprovalResolved() | ToolStarted() | ToolProgress():
                 return self._calls.advance(event)
             case ToolFinished():
-                return self._calls.finish(event.result, event.seconds)
+                return self._calls.finish(event.result, event.seconds, event.changes)
             case ErrorOccurred():
                 return self._close_open(at, interrupted=True) + self._failures.add_error(event)
             case RetryScheduled():

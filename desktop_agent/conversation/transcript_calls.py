@@ -29,7 +29,7 @@ from desktop_agent.types.engine_events import (
 )
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.provider_events import ToolArgsDelta
-from desktop_agent.types.tool_calls import tool_title
+from desktop_agent.types.tool_calls import FileChanges, tool_title
 
 
 class CallItems:
@@ -89,13 +89,18 @@ class CallItems:
                 return [self.update_of(item, "text")]
         return [self.update_of(item)]
 
-    def finish(self, result: ToolResult, seconds: float | None) -> list[Change]:
-        """Show the result of a call."""
+    def finish(self, result: ToolResult, seconds: float | None, changes: FileChanges | None = None) -> list[Change]:
+        """Show the result of a call, and what it changed."""
         item = self._calls.get(result.tool_use_id)
         if item is None:
             return []
         item.state, item.result, item.seconds, item.approval_id = CallState.ENDED, result, seconds, None
         item.effective_input = item.effective_input if result.ran_with is None else result.ran_with
+        if changes is not None:
+            item.lines = changes.lines
+            if _is_nothing(changes):
+                item.changed_nothing = True
+                self.drop_checkpoints(item, tuple(item.checkpoints))
         return [self.update_of(item)]
 
     def on_checkpoint(self, event: CheckpointCreated | CheckpointRestored) -> list[Change]:
@@ -109,6 +114,12 @@ class CallItems:
             return []
         item.checkpoints[event.checkpoint_id], self._items_by_checkpoint[event.checkpoint_id] = False, item
         return [self.update_of(item)]
+
+    def drop_checkpoints(self, item: ToolCallItem, ids: Iterable[str]) -> None:
+        """Forget checkpoints of what changed nothing: there is nothing to undo."""
+        for id_ in ids:
+            item.checkpoints.pop(id_, None)
+            self._items_by_checkpoint.pop(id_, None)
 
     def _on_restored(self, event: CheckpointRestored) -> list[Change]:
         item = self._items_by_checkpoint.get(event.checkpoint_id)
@@ -162,6 +173,15 @@ class CallItems:
             item = items.get((call.message_id, call.tool_use_id))
             if item is None:
                 continue
+            if call.lines is not None and call.lines != item.lines:
+                item.lines = call.lines
+                changes[item.id] = self.update_of(item)
+            if call.changed_nothing:
+                if not item.changed_nothing:
+                    item.changed_nothing = True
+                    self.drop_checkpoints(item, (call.checkpoint_id,))
+                    changes[item.id] = self.update_of(item)
+                continue
             if call.is_redo:
                 self._notice_messages[call.checkpoint_id] = call.note_id
                 for change in self._mark_notice(call.checkpoint_id, restored=call.restored):
@@ -183,6 +203,7 @@ class CallItems:
                 (item.redos if id_ in item.redos else item.checkpoints)[id_],
                 id_ in item.redos,
                 self._notice_messages.get(id_, ""),
+                item.lines,
             )
             for id_, item in self._items_by_checkpoint.items()
         ]
@@ -232,13 +253,20 @@ _RUN_ENDS = {
 class _SubRun:
     """The item under which a run is folded. `waiting` are the open approvals below it, with the run of each.
 
-    `agents` is empty for the specialist that the call asked, and the way to one below it.
+    `agents` is empty for the specialist that the call asked, and the way to one below it. `checkpoints` are those of
+    its calls.
     """
 
     item: ToolCallItem
     agents: tuple[str, ...] = ()
     waiting: dict[str, str] = field(default_factory=dict[str, str])
     names: dict[str, str] = field(default_factory=dict[str, str])
+    checkpoints: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def _is_nothing(changes: FileChanges | None) -> bool:
+    """Return whether a call is known to have changed no file."""
+    return changes is not None and not changes.count and not changes.is_cut
 
 
 class SubRunItems:
@@ -256,7 +284,10 @@ class SubRunItems:
         if place is None:
             return []
         if isinstance(envelope.event, CheckpointCreated):
+            place.checkpoints[envelope.event.tool_use_id] = envelope.event.checkpoint_id
             return self._calls.save(envelope.event, place.item)
+        if isinstance(envelope.event, ToolFinished) and _is_nothing(envelope.event.changes):
+            self._calls.drop_checkpoints(place.item, (place.checkpoints.pop(envelope.event.id, ""),))
         changes = self._add_step(place, envelope.event) if place.item.state is not CallState.ENDED else []
         if isinstance(envelope.event, ApprovalRequested | ApprovalResolved | RunFinished):
             changes += self._update_waiting(place, envelope.run_id, envelope.event)

@@ -12,7 +12,6 @@ from desktop_agent.engine.undo_forecast import (
     displayed_path,
     file_difference,
     forecast_restore,
-    has_effect,
     irreversible_calls_since,
     match_saved_calls,
     undo_note_for,
@@ -220,7 +219,7 @@ class Checkpoints:
             checkpoint.id
             for checkpoint in checkpoints
             if (checkpoint.id in in_view or checkpoint.message_id in message_ids)
-            and has_effect(checkpoint)
+            and checkpoint.has_effect
             and not (checkpoint.restored or checkpoint.is_redo)
         )
 

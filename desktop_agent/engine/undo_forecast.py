@@ -121,7 +121,8 @@ def _example_of(arguments: JsonObject) -> str:
 def match_saved_calls(
     checkpoints: Sequence[Checkpoint], history: Sequence[Message], specialists: Collection[str]
 ) -> list[CheckpointedCall]:
-    """Return one entry for each checkpoint that changed something, or may have, and whose call is known.
+    """Return one entry for each checkpoint whose call is known, where the call changed something, or may have; and for
+    each call of the history that changed nothing.
 
     Messages of specialists are in no history. Checkpoints made during one call of a specialist belong to that; where
     several worked side by side, the call is unknown.
@@ -130,7 +131,7 @@ def match_saved_calls(
     times = [message.created_at for message in history]
     saved: list[CheckpointedCall] = []
     for checkpoint in checkpoints:
-        if not has_effect(checkpoint):
+        if not checkpoint.has_effect and (checkpoint.undoes is not None or checkpoint.message_id not in ids):
             continue
         if checkpoint.message_id in ids:
             saved.append(_saved_call(checkpoint, checkpoint.message_id, checkpoint.tool_use_id))
@@ -144,14 +145,15 @@ def match_saved_calls(
 
 def _saved_call(checkpoint: Checkpoint, message_id: str, tool_use_id: str) -> CheckpointedCall:
     return CheckpointedCall(
-        message_id, tool_use_id, checkpoint.id, checkpoint.restored, checkpoint.is_redo, checkpoint.note_id
+        message_id,
+        tool_use_id,
+        checkpoint.id,
+        checkpoint.restored,
+        checkpoint.is_redo,
+        checkpoint.note_id,
+        checkpoint.lines if message_id == checkpoint.message_id else None,
+        changed_nothing=not checkpoint.has_effect,
     )
-
-
-def has_effect(checkpoint: Checkpoint) -> bool:
-    """Return whether the call changed something, or may have."""
-    changed = any(file.before != file.after for file in checkpoint.files)
-    return checkpoint.restored or changed or checkpoint.needs_undo
 
 
 def _specialist_calls(message: Message, specialists: Collection[str]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Literal
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.frozen_model import FrozenModel
+from desktop_agent.types.tool_calls import FileChanges
 
 RestoreEffect = Literal["put_back", "removed", "brought_back", "left"]
 UnreadReason = Literal["folder", "too_large", "not_permitted", "not_a_file"]
@@ -27,8 +28,9 @@ class SavedFile(FrozenModel):
     """One file of a checkpoint. `path` is relative to the workspace.
 
     `after` is the state in which the file is expected: as the call left it, None while the call has not ended, and
-    `before` once it was restored. `attributes` are its extended attributes before the call, by name, in base64; `owner`
-    its user and group. Both are restored with the bytes where possible, and do not count as a change.
+    `before` once it was restored. `attributes` are its extended attributes before the call, by name, in base64;
+    `owner` its user and group. Both are restored with the bytes where possible, and do not count as a change. `lines`
+    are how many the call added and removed; None where that is not known, or it is no text.
     """
 
     path: str
@@ -36,6 +38,7 @@ class SavedFile(FrozenModel):
     after: FileState | None = None
     attributes: tuple[tuple[str, str], ...] = ()
     owner: tuple[int, int] | None = None
+    lines: tuple[int, int] | None = None
 
 
 class Checkpoint(FrozenModel):
@@ -74,12 +77,37 @@ class Checkpoint(FrozenModel):
         """Whether the call may have had an effect that its tool has not certainly undone."""
         return self.input is not None and self.succeeded is not False and self.undo_said is None
 
+    @property
+    def has_effect(self) -> bool:
+        """Whether the call changed something, or may have."""
+        changed = any(file.before != file.after for file in self.files)
+        return self.restored or changed or self.needs_undo
+
+    @property
+    def lines(self) -> tuple[int, int] | None:
+        """How many lines the call added and removed; None where that is not known of every file."""
+        added, removed = 0, 0
+        for file in self.files:
+            if file.lines is None:
+                return None
+            added, removed = added + file.lines[0], removed + file.lines[1]
+        return (added, removed) if self.files else None
+
+    @property
+    def changes(self) -> FileChanges:
+        """What the call changed in the files."""
+        changed = [file for file in self.files if file.before != file.after]
+        created = tuple(file.path for file in changed if file.before == FileState())
+        deleted = tuple(file.path for file in changed if file.after == FileState())
+        others = tuple(file.path for file in changed if file.path not in {*created, *deleted})
+        return FileChanges(created, others, deleted, len(changed), lines=self.lines)
+
 
 @dataclass(frozen=True, slots=True)
 class CheckpointedCall:
     """The call that a checkpoint belongs to, as it is shown: a specialist's call belongs to the call that started it.
 
-    Fields as in Checkpoint.
+    Other fields as in Checkpoint. `changed_nothing`: there is nothing to undo.
     """
 
     message_id: str
@@ -88,6 +116,8 @@ class CheckpointedCall:
     restored: bool = False
     is_redo: bool = False
     note_id: str = ""
+    lines: tuple[int, int] | None = None
+    changed_nothing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

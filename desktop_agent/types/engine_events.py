@@ -227,7 +227,10 @@ class ToolProgress:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """The call has its result. `changes` are the changes to files, of a tool that looks for them afterwards."""
+    """The call has its result.
+
+    `changes` are the changes to files, of a tool that looks for them afterwards, and of one whose files were saved.
+    """
 
     id: str
     result: ToolResult

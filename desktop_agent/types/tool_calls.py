@@ -169,10 +169,10 @@ class UntrustedSource:
 
 @dataclass(frozen=True, slots=True)
 class FileChanges:
-    """Changes of a command to files of the workspace, by relative paths; a folder ends in a slash.
+    """Changes of a call to files of the workspace, by relative paths; a folder ends in a slash.
 
     Each list may have only the first ones; `count` is how many there were in all. `is_cut`: not everything was looked
-    at.
+    at. `lines` are how many lines were added and removed, where that is known.
     """
 
     created: tuple[str, ...] = ()
@@ -180,6 +180,7 @@ class FileChanges:
     deleted: tuple[str, ...] = ()
     count: int = 0
     is_cut: bool = False
+    lines: tuple[int, int] | None = None
 
 
 class AllowOnce(FrozenModel):

@@ -12419,6 +12419,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Sie haben die Argumente dieses Aufrufs geändert, bevor er ausgeführt wurde.</translation>
     </message>
     <message>
+        <source>nothing changed</source>
+        <translation>nichts geändert</translation>
+    </message>
+    <message>
         <source>{0} of {1} done</source>
         <translation>{0} von {1} erledigt</translation>
     </message>

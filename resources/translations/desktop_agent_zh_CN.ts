@@ -12418,6 +12418,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>您在此调用运行前修改了它的参数。</translation>
     </message>
     <message>
+        <source>nothing changed</source>
+        <translation>没有更改</translation>
+    </message>
+    <message>
         <source>{0} of {1} done</source>
         <translation>已完成 {0}/{1}</translation>
     </message>

@@ -7,7 +7,7 @@ from PySide6.QtCore import QEvent, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QResizeEvent, QTextBlock, QTextCursor, QWheelEvent
 from PySide6.QtWidgets import QPlainTextEdit, QScrollArea, QSizePolicy, QTextEdit, QWidget
 
-from ui.approval.diff import DiffLine
+from desktop_agent.types.line_diff import DiffLine
 from ui.style.text_display import LogicalOrderText, displayed_positions
 from ui.style.theme import ThemeSource, mono_font
 

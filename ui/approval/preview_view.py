@@ -5,6 +5,7 @@ from PySide6.QtGui import QImage, QImageReader, QPainter, QPaintEvent
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
 from desktop_agent.types.blocks import detect_media_type
+from desktop_agent.types.line_diff import MAX_LINES, DiffLine, count_lines, diff_texts, whole_file_lines
 from desktop_agent.types.tool_calls import (
     CommandPreview,
     DiffPreview,
@@ -16,9 +17,8 @@ from desktop_agent.types.tool_calls import (
 from ui.approval.code_view import CodeView
 from ui.approval.command_preview import CommandView
 from ui.approval.dialog_layout import Shrinkable
-from ui.approval.diff import DiffLine, count_lines, diff_texts, whole_file_lines
 from ui.approval.labels import WrappingLabel
-from ui.approval.untrusted_text import MAX_CHARACTERS, MAX_LINES, describe_host, fold_lines, truncate_text
+from ui.approval.untrusted_text import MAX_CHARACTERS, describe_host, fold_lines, truncate_text
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import label
 from ui.style.text import format_number, show_hidden, translated

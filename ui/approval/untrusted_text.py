@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from PySide6.QtCore import QCoreApplication, QUrl
 from PySide6.QtWidgets import QFrame
 
+from desktop_agent.types.line_diff import MAX_LINES
 from desktop_agent.types.lookalikes import find_lookalike
 from desktop_agent.types.providers import is_loopback
 from ui.style.boxes import vbox
@@ -21,7 +22,7 @@ from ui.style.text import show_hidden, truncate
 from ui.style.text_display import isolate_untrusted
 from ui.style.theme import SPACE_M, SPACE_S
 
-MAX_LINES, MAX_CHARACTERS = 10_000, 4_000_000
+MAX_CHARACTERS = 4_000_000
 FOLD_WIDTH = 1000
 FOLD_MARK = "\n↪ "
 

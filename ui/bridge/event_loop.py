@@ -32,7 +32,7 @@ from PySide6.QtGui import QWindow
 from PySide6.QtWidgets import QApplication
 
 from desktop_agent.types.errors import AgentError
-from desktop_agent.types.internal_errors import internal_error
+from ui.bridge.internal_errors import internal_error
 
 if TYPE_CHECKING:
     from _typeshed import HasFileno

@@ -313,7 +313,9 @@ class ToolRunner:
         if call.started_at is None or outcome is Outcome.FAILED:
             took_effect = False
         try:
-            await checkpointer.complete_checkpoint(checkpoint, succeeded=took_effect)
+            completed = await checkpointer.complete_checkpoint(checkpoint, succeeded=took_effect)
+            # What the tool may have to undo besides is in no file.
+            call.changes = call.changes or (None if completed.needs_undo else completed.changes)
         except Exception as error:  # noqa: BLE001 - the call took place; only its files are uncertain
             _log.error("it could not be noted how a call left its files: %s", safe_traceback(error))
 

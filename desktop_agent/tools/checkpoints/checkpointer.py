@@ -29,8 +29,9 @@ from desktop_agent.tools.checkpoints.snapshots import (
 )
 from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.types.blocks import JsonObject
-from desktop_agent.types.checkpoints import Checkpoint, SavedFile
+from desktop_agent.types.checkpoints import Checkpoint, FileState, SavedFile
 from desktop_agent.types.errors import StorageFailed, ToolFailed, WrongUse
+from desktop_agent.types.line_diff import count_changes
 from desktop_agent.types.messages import new_id, now
 
 
@@ -323,6 +324,10 @@ class RestoreReport:
         return next((str(skipped.why) for skipped in self.skipped if skipped.is_undo), "")
 
 
+_MAX_COUNTED_BYTES = 2_000_000
+"""Of files whose changed lines are counted."""
+
+
 class Checkpointer:
     """Saves files of a workspace before a call changes them, and restores them.
 
@@ -341,6 +346,8 @@ class Checkpointer:
         self._blobs = blobs
         self._save_checkpoint = save_checkpoint
         self._conversation_id = conversation_id
+        self._before: dict[str, dict[str, bytes]] = {}
+        """By checkpoint, until its call has ended: the files that are small enough to have their lines counted."""
 
     async def create_checkpoint(
         self,
@@ -360,6 +367,7 @@ class Checkpointer:
         places = () if workspace is None else await run_in_thread(lambda _token: _locate_all(workspace, paths))
         if not places and arguments is None:
             return None
+        before: dict[str, bytes] = {}
         checkpoint = Checkpoint(
             id=new_id(),
             conversation_id=self._conversation_id,
@@ -367,7 +375,7 @@ class Checkpointer:
             message_id=message_id,
             workspace=self._folder,
             created_at=now(),
-            files=() if workspace is None else tuple([await self._saved(workspace, place) for place in places]),
+            files=() if workspace is None else tuple([await self._saved(workspace, place, before) for place in places]),
             new_folders=()
             if workspace is None
             else await run_in_thread(lambda _token: missing_folders(workspace, places)),
@@ -375,6 +383,7 @@ class Checkpointer:
             input=arguments,
         )
         await self._save_checkpoint(checkpoint)
+        self._before[checkpoint.id] = before
         return checkpoint
 
     async def complete_checkpoint(self, checkpoint: Checkpoint, *, succeeded: bool | None = None) -> Checkpoint:
@@ -416,16 +425,23 @@ class Checkpointer:
         if noted != before:
             await self._save_checkpoint(noted)
 
-    async def _saved(self, workspace: Workspace, place: WorkspacePath) -> SavedFile:
+    async def _saved(self, workspace: Workspace, place: WorkspacePath, before: dict[str, bytes]) -> SavedFile:
         snapshot = await run_in_thread(lambda token: take_snapshot(workspace, place, token, with_data=True))
         if snapshot.data is not None:
             await self._blobs.put(snapshot.data)
+        data = b"" if snapshot.state == FileState() else snapshot.data
+        if data is not None and len(data) <= _MAX_COUNTED_BYTES:
+            before[saved_path(place)] = data
         return saved_file(saved_path(place), snapshot)
 
     async def _after(self, checkpoint: Checkpoint, *, succeeded: bool | None) -> Checkpoint:
         noted, workspace = checkpoint.model_copy(update={"succeeded": succeeded}), self._workspace
+        before = self._before.pop(checkpoint.id, {})
         if workspace is not None:
-            files = [await run_in_thread(partial(_state_after_call, workspace, file)) for file in checkpoint.files]
+            files = [
+                await run_in_thread(partial(_file_after_call, workspace, file, before.get(file.path)))
+                for file in checkpoint.files
+            ]
             folders = await run_in_thread(lambda _token: existing_folders(workspace, checkpoint.new_folders))
             noted = noted.model_copy(update={"files": tuple(files), "new_folders": folders})
         await self._save_checkpoint(noted)
@@ -438,9 +454,19 @@ def _locate_all(workspace: Workspace, paths: Iterable[str]) -> tuple[WorkspacePa
     return tuple(place for place in places if place.parts)
 
 
-def _state_after_call(workspace: Workspace, file: SavedFile, token: CancelToken) -> SavedFile:
+def _file_after_call(workspace: Workspace, file: SavedFile, before: bytes | None, token: CancelToken) -> SavedFile:
     try:
-        snapshot = take_snapshot(workspace, parse_saved_path(file.path), token)
+        snapshot = take_snapshot(workspace, parse_saved_path(file.path), token, with_data=before is not None)
     except ToolFailed:
         return file  # not known: restoring will ask
-    return file.model_copy(update={"after": snapshot.state})
+    after = b"" if snapshot.state == FileState() else snapshot.data
+    lines = None if before is None or after is None else _changed_lines(before, after)
+    return file.model_copy(update={"after": snapshot.state, "lines": lines})
+
+
+def _changed_lines(before: bytes, after: bytes) -> tuple[int, int] | None:
+    """Return how many lines were added and removed; None for what is no text, or too long."""
+    if len(after) > _MAX_COUNTED_BYTES or b"\0" in before or b"\0" in after:
+        return None
+    # Any bytes are Latin-1, and lines are counted alike in every encoding that has ASCII in it.
+    return count_changes(before.decode("latin-1"), after.decode("latin-1"))

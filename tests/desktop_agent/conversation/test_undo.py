@@ -23,6 +23,7 @@ from desktop_agent.types.engine_events import (
     ToolFinished,
 )
 from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.tool_calls import FileChanges
 
 USE = ToolUse(id="w", name="write_file", input={})
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -36,8 +37,8 @@ def tell(transcript: Transcript, *events: Event, run: str = "run", parent: str |
     return [change for event in events for change in transcript.apply(Envelope(1, run, parent, "t", AT, event))]
 
 
-def ended(outcome: Outcome = Outcome.SUCCEEDED, id_: str = "w") -> ToolFinished:
-    return ToolFinished(id_, ToolResult(tool_use_id=id_, content=(Text(text="ok"),), outcome=outcome), 1.0)
+def ended(outcome: Outcome = Outcome.SUCCEEDED, id_: str = "w", changes: FileChanges | None = None) -> ToolFinished:
+    return ToolFinished(id_, ToolResult(tool_use_id=id_, content=(Text(text="ok"),), outcome=outcome), 1.0, changes)
 
 
 def call(transcript: Transcript) -> ToolCallItem:
@@ -67,12 +68,47 @@ def test_what_was_undone_in_part_can_be_undone_again(left: dict[str, object]) ->
 
 
 @pytest.mark.parametrize(
-    ("outcome", "can"), [(Outcome.FAILED, False), (Outcome.CANCELLED, True), (Outcome.UNKNOWN, True)]
+    ("outcome", "can"),
+    [(Outcome.FAILED, False), (Outcome.DENIED, False), (Outcome.CANCELLED, True), (Outcome.UNKNOWN, True)],
 )
 def test_one_that_failed_changed_nothing(outcome: Outcome, can: bool) -> None:
     transcript = transcript_with(USE)
     tell(transcript, CheckpointCreated("c", "w"), ended(outcome))
     assert call(transcript).can_be_undone is can
+
+
+def test_what_changed_nothing_cannot_be_undone() -> None:
+    transcript = transcript_with(USE)
+    tell(transcript, CheckpointCreated("c", "w", ("a",)), ended(changes=FileChanges(lines=(0, 0))))
+    item = call(transcript)
+    assert (item.can_be_undone, item.changed_nothing, item.changed_lines) == (False, True, (0, 0))
+    assert tell(transcript, CheckpointRestored("c")) == []
+    assert not item.is_undone
+
+
+def test_what_changed_is_known_with_its_lines() -> None:
+    transcript = transcript_with(USE)
+    changes = FileChanges(changed=("a",), count=1, lines=(1, 3))
+    tell(transcript, CheckpointCreated("c", "w", ("a",)), ended(changes=changes))
+    assert (call(transcript).can_be_undone, call(transcript).changed_lines) == (True, (1, 3))
+    assert [saved.lines for saved in transcript.saved_calls] == [(1, 3)]
+
+
+def test_the_disk_knows_what_changed_nothing() -> None:
+    transcript = transcript_with(USE)
+    saved = [CheckpointedCall("m", "w", "c", lines=(0, 0), changed_nothing=True)]
+    assert transcript.mark_saved_calls(saved) == [Updated(0, "state")]
+    assert transcript.mark_saved_calls(saved) == []
+    assert (call(transcript).changed_nothing, call(transcript).checkpoints) == (True, {})
+
+
+def test_a_call_of_a_specialist_that_changed_nothing_leaves_nothing_to_undo() -> None:
+    transcript = transcript_with(ToolUse(id="d", name="helper", input={}))
+    below = {"run": "below", "parent": "run"}
+    tell(transcript, RunStarted("p", agent="helper", call_id="d"), **below)
+    tell(transcript, CheckpointCreated("c1", "w"), ended(changes=FileChanges()), **below)
+    tell(transcript, ended(id_="d"))
+    assert not call(transcript).can_be_undone
 
 
 def test_what_a_specialist_changed_belongs_to_its_call() -> None:

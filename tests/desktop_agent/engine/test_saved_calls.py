@@ -48,7 +48,18 @@ def test_side_by_side_nobody_knows_whose_it_was() -> None:
     assert match_saved_calls([checkpoint(1, "below")], history, ["helper", "other"]) == []
 
 
-def test_what_changed_nothing_is_left_out() -> None:
-    answer = at(0, asks("write_file"))
-    same = SavedFile(path="a", before=FileState(), after=FileState())
-    assert match_saved_calls([checkpoint(1, answer.id, same)], [answer], []) == []
+def test_of_what_changed_nothing_the_own_call_alone_is_told() -> None:
+    answer = at(0, asks("write_file", "helper"))
+    same = SavedFile(path="a", before=FileState(), after=FileState(), lines=(0, 0))
+    own, below = checkpoint(1, answer.id, same), checkpoint(2, "of the specialist", same)
+    redo = own.model_copy(update={"id": "redo", "undoes": own.id, "is_redo": True})
+    assert match_saved_calls([own, below, redo], [answer], ["helper"]) == [
+        CheckpointedCall(answer.id, "call", own.id, lines=(0, 0), changed_nothing=True)
+    ]
+
+
+def test_changed_lines_belong_to_the_call_itself() -> None:
+    answer = at(0, asks("helper"))
+    changed = CHANGED.model_copy(update={"lines": (2, 0)})
+    own, below = checkpoint(1, answer.id, changed), checkpoint(2, "of the specialist", changed)
+    assert [call.lines for call in match_saved_calls([own, below], [answer], ["helper"])] == [(2, 0), None]

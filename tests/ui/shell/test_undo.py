@@ -274,6 +274,28 @@ def test_it_works_after_a_restart(on_screen, folder, tmp_path):
     on_screen(later, folder=tmp_path / "kept")
 
 
+def test_a_write_that_changes_nothing_says_so_and_offers_no_undo_also_after_a_restart(on_screen, folder, tmp_path):
+    def check(screen):
+        same, other = items(screen, ToolCallItem)
+        rows = screen.window.page.transcript.row_viewport.rows
+        shown = [rows.row(rows.index_of(each.id)).blocks[1].plain() for each in (same, other)]
+        assert shown == ["a.txt · nothing changed", "a.txt +1 \N{MINUS SIGN}1"]
+        assert (control(screen, same, "Undo"), same.can_be_undone) == (None, False)
+        assert control(screen, other, "Undo") is not None
+
+    async def before(screen):
+        await worked(screen, folder)
+        check(screen)
+
+    async def after(screen):
+        await until(lambda: card(screen).can_be_undone)
+        await undone(screen)
+        check(screen)
+
+    on_screen(before, Turn(write(1, text="mine")), Turn(write(2)), DONE, folder=tmp_path / "kept")
+    on_screen(after, folder=tmp_path / "kept")
+
+
 def test_without_its_folder_nothing_is_undone_and_it_says_why(on_screen, folder):
     async def work(screen):
         await worked(screen, folder)

@@ -10,8 +10,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QWidget
 
 from desktop_agent.types.errors import AgentError, Sentence
-from desktop_agent.types.internal_errors import internal_error
 from ui.bridge.desktop.crash_reports import CrashLog
+from ui.bridge.internal_errors import internal_error
 from ui.shell.banners import Banner, BannerButton
 from ui.shell.startup_window import StartupWindow
 from ui.style.boxes import vbox

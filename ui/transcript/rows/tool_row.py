@@ -225,7 +225,7 @@ class ToolRow(Row):
             return [CallSummaryBlock(newest)] if newest else []
         arguments = self._effective_arguments
         if not self.unfolded:
-            short = _changes_summary(call.name, arguments) or _todos_summary(call.name, arguments)
+            short = _changes_summary(call, arguments) or _todos_summary(call.name, arguments)
             summary = short or _arguments_summary(arguments)
             if call.effective_input is not None and summary:
                 summary = QCoreApplication.translate("Transcript", "edited") + f" · {summary}"
@@ -240,7 +240,7 @@ class ToolRow(Row):
             and not _is_large(arguments)
             and (changes := file_changes(call.name, arguments))
         ):
-            return [self._diff_block(change) for change in changes]
+            return [self._change_block(change) for change in changes]
         callbacks = self._code_callbacks(title)
 
         def make() -> Block:
@@ -251,10 +251,13 @@ class ToolRow(Row):
         words = QCoreApplication.translate("Transcript", "Preparing the arguments…")
         return [self._large_block("arguments", arguments, make) or CallSummaryBlock(words)]
 
-    def _diff_block(self, change: FileChange) -> Block:
-        title = one_line(change.path, _MAX_NAME_LENGTH)
-        text = "\n".join(map(show_hidden, change.lines))
-        return CodeBlock(text, "diff", self._code_callbacks(title), title=title)
+    def _change_block(self, change: FileChange) -> Block:
+        """Return the diff; or the text of a file of which it is known that not every line was added."""
+        title, real = one_line(change.path, _MAX_NAME_LENGTH), self._call.changed_lines
+        is_text = real is not None and real != change.counts and change.counts[0] == len(change.lines)
+        lines = (line[1:] for line in change.lines) if is_text else change.lines
+        text = "\n".join(map(show_hidden, lines))
+        return CodeBlock(text, "" if is_text else "diff", self._code_callbacks(title), title=title)
 
     def _output(self) -> list[Block]:
         """Return the steps of a specialist, which stay beside its answer, and the output."""
@@ -446,15 +449,23 @@ def _file_changes(name: str, arguments: dict[str, object]) -> tuple[FileChange, 
     return () if _is_large(arguments) else file_changes(name, arguments)
 
 
-def _changes_summary(name: str, arguments: dict[str, object]) -> str:
+def _changes_summary(call: ToolCallItem, arguments: dict[str, object]) -> str:
     """Return the files that a call changes, with the numbers of lines that are added and removed; else ""."""
-    parts = map(_change_summary, _file_changes(name, arguments))
+    changes = _file_changes(call.name, arguments)
+    if not changes:
+        return ""
+    parts = [_change_summary(change, call) for change in changes]
+    if call.changed_nothing:
+        parts.append(QCoreApplication.translate("Transcript", "nothing changed"))
     return truncate(one_line(" · ".join(parts), _MAX_ARGUMENTS_LENGTH * 3), _MAX_ARGUMENTS_LENGTH)
 
 
-def _change_summary(change: FileChange) -> str:
-    """Leave out a number that is 0: what was in a file that is written anew is not known."""
-    counts = zip("+\N{MINUS SIGN}", change.counts, strict=True)
+def _change_summary(change: FileChange, call: ToolCallItem) -> str:
+    """Return the path, and what really changed once it is known; a number that is 0 is left out."""
+    is_over = call.state is CallState.ENDED
+    # What others than our own tools changed, and what was in a file that is written anew, only the arguments say.
+    likely = change.counts if not is_over or call.outcome is Outcome.SUCCEEDED else (0, 0)
+    counts = zip("+\N{MINUS SIGN}", call.changed_lines or likely, strict=True)
     return " ".join((change.path, *(f"{sign}{count}" for sign, count in counts if count)))
 
 

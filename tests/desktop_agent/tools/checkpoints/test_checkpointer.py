@@ -21,6 +21,7 @@ from desktop_agent.tools.open_folders import HAS_DESCRIPTORS, FileAttributes
 from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.types.checkpoints import Checkpoint, FileState
 from desktop_agent.types.errors import DiskFull, OutsideWorkspace, ToolFailed, WrongUse
+from desktop_agent.types.tool_calls import FileChanges
 
 NOBODY = 65534
 
@@ -874,3 +875,30 @@ async def test_a_file_that_comes_back_has_its_owner_where_we_may(desk: Desk) -> 
     await desk.restore(await desk.call("a", does=place.unlink))
     found = place.stat()
     assert (found.st_uid, found.st_gid, mode_of(place)) == (NOBODY, NOBODY, 0o640)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lines", "kind"),
+    [
+        (None, b"a\nb\n", (2, 0), "created"),
+        (b"a\nb\nc\n", b"a\nx\nc\n", (1, 1), "changed"),
+        (b"a\nb\n", None, (0, 2), "deleted"),
+        (b"a\n", b"a\n", (0, 0), ""),
+        ("ä\n".encode("latin-1"), b"a\n", (1, 1), "changed"),
+        (b"a\0", b"b\0", None, "changed"),
+        (b"a" * 3_000_000, b"b", None, "changed"),
+        (b"b", b"a" * 3_000_000, None, "changed"),
+    ],
+    ids=["new", "changed", "deleted", "same", "latin-1", "binary", "was long", "is long"],
+)
+async def test_what_a_call_changed_is_counted_in_lines(
+    desk: Desk, before: bytes | None, after: bytes | None, lines: tuple[int, int] | None, kind: str
+) -> None:
+    file = desk.folder / "a"
+    if before is not None:
+        file.write_bytes(before)
+    checkpoint = await desk.call("a", does=file.unlink if after is None else lambda: file.write_bytes(after))
+    expected = {"created": (), "changed": (), "deleted": (), **({kind: ("a",)} if kind else {})}
+    assert checkpoint.changes == FileChanges(**expected, count=len(kind) > 0, lines=lines)
+    assert checkpoint.has_effect is (before != after)
+    assert desk.kept[checkpoint.id].lines == lines

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from desktop_agent.types.internal_errors import internal_error
+from ui.bridge.internal_errors import internal_error
 from ui.shell.desktop.crash_report import listen_for_errors
 
 

@@ -206,6 +206,10 @@ def test_only_the_beginning_of_a_result_is_told(card):
     assert MAX_SPOKEN < len(row.spoken_text()) < MAX_SPOKEN + 100
 
 
+def summary_of(name, given, **known):
+    return tool_row._changes_summary(ToolCallItem("i", "m", "t", name, **known), given)
+
+
 @pytest.mark.parametrize(
     ("name", "given", "summary"),
     [
@@ -215,7 +219,42 @@ def test_only_the_beginning_of_a_result_is_told(card):
     ],
 )
 def test_no_lines_are_counted_that_are_not_known(name, given, summary):
-    assert tool_row._changes_summary(name, given) == summary
+    assert summary_of(name, given) == summary
+
+
+@pytest.mark.parametrize(
+    ("outcome", "known", "summary"),
+    [
+        (Outcome.SUCCEEDED, {"lines": (1, 3)}, "a +1 \N{MINUS SIGN}3"),
+        (Outcome.SUCCEEDED, {"lines": (0, 0), "changed_nothing": True}, "a · nothing changed"),
+        (Outcome.SUCCEEDED, {}, "a +2"),
+        (Outcome.FAILED, {"changed_nothing": True}, "a · nothing changed"),
+        (Outcome.DENIED, {}, "a"),
+        (Outcome.CANCELLED, {"lines": (2, 0)}, "a +2"),
+    ],
+)
+def test_a_call_that_is_over_tells_what_it_changed(outcome, known, summary):
+    result = ToolResult(tool_use_id="t", outcome=outcome)
+    ended = {"state": CallState.ENDED, "result": result}
+    assert summary_of("write_file", {"path": "a", "content": "x\ny\n"}, **ended, **known) == summary
+
+
+@pytest.mark.parametrize(
+    ("known", "text"),
+    [
+        ({}, "+x\n+y"),
+        ({"lines": (2, 0)}, "+x\n+y"),
+        ({"lines": (1, 3)}, "x\ny"),
+        ({"changed_nothing": True}, "x\ny"),
+    ],
+)
+def test_lines_of_a_file_are_not_shown_as_added_that_were_there_before(card, known, text):
+    result = ToolResult(tool_use_id="t")
+    item = ToolCallItem("i", "m", "t", "write_file", {"path": "a", "content": "x\ny\n"}, result=result, **known)
+    item.state = CallState.ENDED
+    row = tool_row.ToolRow(item, card.view._render_context)
+    row._toggle()
+    assert next(each for each in row.blocks if isinstance(each, CodeBlock)).plain() == text
 
 
 def test_a_folded_list_says_how_far_it_is_and_what_is_being_done():

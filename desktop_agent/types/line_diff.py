@@ -1,4 +1,4 @@
-"""A unified diff in bounded time: a hostile file must not freeze the window that shows it.
+"""A diff of lines in bounded time: a hostile file must not freeze the window that shows it.
 
 Lines that occur once on both sides anchor the comparison (Bram Cohen's patience diff); only short runs between
 anchors go to difflib, whose worst case is cubic.
@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Literal
 
-from ui.approval.untrusted_text import MAX_LINES
+MAX_LINES = 10_000
+"""Lines of one side that are shown."""
 
 CONTEXT = 3
 MAX_EXACT_LINES = 60
@@ -57,6 +58,15 @@ def count_lines(lines: Sequence[DiffLine], kind: LineKind) -> int:
             count += line.kind == kind
             last = line.kind
     return count
+
+
+def count_changes(before: str, after: str) -> tuple[int, int]:
+    """Return how many lines are added, and how many are removed."""
+    if not before or not after:
+        lines = whole_file_lines("removed", before) + whole_file_lines("added", after)
+    else:
+        lines = diff_texts(before, after, 0)
+    return count_lines(lines, "added"), count_lines(lines, "removed")
 
 
 def diff_texts(before: str, after: str, context: int = CONTEXT) -> list[DiffLine]:

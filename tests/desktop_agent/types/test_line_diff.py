@@ -1,8 +1,8 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.approval.diff import MAX_COMPARED, _compare, count_lines, diff_texts
-from ui.approval.untrusted_text import MAX_LINES
+from desktop_agent.types.line_diff import MAX_COMPARED, MAX_LINES, _compare, count_changes, count_lines, diff_texts
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "same", ""]), max_size=40)
 
@@ -82,3 +82,19 @@ def test_of_very_many_changed_lines_the_first_are_shown_and_all_are_counted():
     assert len(lines) <= MAX_LINES + 3
     assert (count_lines(lines, "removed"), count_lines(lines, "added")) == (count, count + 1)
     assert {line.text for line in lines if line.kind == "added"} == {"new"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "counts"),
+    [
+        ("", "a\nb\n", (2, 0)),
+        ("", "a", (1, 0)),
+        ("a\nb\n", "", (0, 2)),
+        ("a\nb\nc\n", "a\nx\nc\n", (1, 1)),
+        ("a\n", "a\n", (0, 0)),
+        ("", "", (0, 0)),
+        ("old\n" * 30_000, "new\n" * 20_000, (20_000, 30_000)),
+    ],
+)
+def test_changed_lines_are_counted(before, after, counts):
+    assert count_changes(before, after) == counts
