@@ -4,10 +4,8 @@ A notification is small, and seen in passing: what it does not show whole, as it
 the window, which shows everything.
 """
 
-import json
 from dataclasses import dataclass
 
-from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.lookalikes import find_lookalike
 from desktop_agent.types.tool_calls import CommandPreview, DiffPreview, Effect
 from ui.bridge.permissions import PendingApproval
@@ -17,6 +15,7 @@ from ui.style.text_display import in_logical_order
 from ui.style.tool_labels import tool_title
 
 MAX_LENGTH = 120
+_BETWEEN = " · "
 _MARKUP = frozenset("<>&")
 """What a server may read as markup that does not say so."""
 _UNSEEN_EFFECTS = frozenset({Effect.EXECUTE, Effect.NETWORK, Effect.DELEGATE})
@@ -37,14 +36,28 @@ def name_call(call: PendingApproval) -> str:
 
 
 def describe_call(call: PendingApproval) -> CallWords:
-    """Return the tool and its arguments on one line of at most MAX_LENGTH characters."""
-    if not _is_short(call.arguments):
-        return CallWords(name_call(call), is_whole=False)
-    exact = f"{tool_title(call.tool)}: {_arguments(call.arguments)}"
+    """Return the tool and all that it is given on one line of at most MAX_LENGTH characters; else as `name_call`."""
+    parts = _parts(call)
+    exact = labelled(tool_title(call.tool), _BETWEEN.join(parts)) if parts else tool_title(call.tool)
     # The exact line stays as it is only if it has no line breaks, no spaces in a row and nothing hidden.
-    shown = one_line(exact, len(exact))
-    is_whole = shown == exact and len(exact) <= MAX_LENGTH and in_logical_order(exact) == exact
-    return CallWords(truncate(shown, MAX_LENGTH), is_whole)
+    is_exact = one_line(exact, len(exact)) == exact == in_logical_order(exact) and len(exact) <= MAX_LENGTH
+    if parts is None or not is_exact:
+        return CallWords(name_call(call), is_whole=False)
+    return CallWords(exact, is_whole=True)
+
+
+def _parts(call: PendingApproval) -> list[str] | None:
+    """Return what the call is about, and each further argument with its name; None where that may not say it whole."""
+    arguments = call.arguments
+    texts = {name: value for name, value in arguments.items() if isinstance(value, str)}
+    length = sum(len(name) + len(value) for name, value in texts.items())
+    if len(texts) < len(arguments) or length > MAX_LENGTH or not all(texts.values()):
+        return None
+    if len(texts) > 1 and any(_BETWEEN.strip() in text for pair in texts.items() for text in pair):
+        return None
+    subject = next((name for name, value in texts.items() if len(texts) == 1 or value == call.subject), "")
+    further = [f"{name}: {value}" for name, value in texts.items() if name != subject]
+    return [*filter(None, (texts.get(subject),)), *further]
 
 
 def may_allow_unseen(details: WaitingDetails) -> bool:
@@ -53,7 +66,9 @@ def may_allow_unseen(details: WaitingDetails) -> bool:
     return (
         words.is_whole
         and not _MARKUP.intersection(words.line)
-        and all(find_lookalike(word, is_name=True) is None for word in (call.tool, *_arguments(call.arguments).split()))
+        and all(
+            find_lookalike(word, is_name=True) is None for word in (call.tool, *" ".join(_parts(call) or ()).split())
+        )
         and not details.has_outside_content
         # Why the person is asked, the words of a server, and that nothing is stored stand only in the dialog.
         and not (call.reasons or call.untrusted_sources or call.server or call.server_description or call.is_in_memory)
@@ -73,28 +88,3 @@ def _has_risk(call: PendingApproval) -> bool:
             return bool(_UNSEEN_EFFECTS & call.effects)
         case _:
             return True
-
-
-def _arguments(arguments: JsonObject) -> str:
-    """Return the arguments as JSON; a single text as it is."""
-    values = list(arguments.values())
-    if len(values) == 1 and isinstance(values[0], str):
-        return values[0]
-    return json.dumps(arguments, ensure_ascii=False)
-
-
-def _is_short(arguments: JsonObject) -> bool:
-    """Return whether all of it may fit, without writing it down: arguments may have megabytes."""
-    room, left = MAX_LENGTH, list[object]([arguments])
-    while left and room >= 0:
-        value = left.pop()
-        if isinstance(value, dict):
-            if len(value) > room:  # pyright: ignore[reportUnknownArgumentType]  # JSON
-                return False
-            left += [part for pair in value.items() for part in pair]  # pyright: ignore[reportUnknownVariableType]
-        elif isinstance(value, list):
-            if len(value) > room:  # pyright: ignore[reportUnknownArgumentType]
-                return False
-            left += value
-        room -= len(value) if isinstance(value, str) else 1
-    return room >= 0

@@ -71,7 +71,7 @@ def test_a_call_is_shown_with_its_decisions_and_allowed_once(on_screen, bus, tmp
             assert title == "Boats"
             assert text.splitlines() == [
                 "A call waits for your approval:",
-                'Write a file: {"path": "a.txt", "content": "Hello"}',
+                "Write a file: a.txt · content: Hello",
             ]
             assert server.offered == ["Show", "Deny", "Allow once"]
             server.click(number, "allow")

@@ -39,13 +39,18 @@ def may_allow(call, *, outside=False):
     return may_allow_unseen(WaitingDetails("c", "Title", call, outside))
 
 
+WITH_NAMES = "Write a file: content: Hello · path: ./a.txt"
+
+
 @pytest.mark.parametrize(
     ("call", "line"),
     [
         (command("make test"), "Run a command: make test"),
-        (write(), 'Write a file: {"path": "a.txt", "content": "Hello"}'),
-        (PendingApproval("1", "now", {}), "now: {}"),
-        (PendingApproval("1", "say", {"to": {"all": [1, None, "x"]}}), 'say: {"to": {"all": [1, null, "x"]}}'),
+        (write(), "Write a file: a.txt · content: Hello"),
+        (replace(write(), arguments={"content": "Hello", "path": "a.txt"}), "Write a file: a.txt · content: Hello"),
+        (replace(write(), arguments={"content": "Hello", "path": "./a.txt"}), WITH_NAMES),
+        (PendingApproval("1", "now", {}), "now"),
+        (PendingApproval("1", "say", {"word": "x"}), "say: x"),
         (command("x" * (MAX_LENGTH - len("Run a command: "))), f"Run a command: {'x' * (MAX_LENGTH - 15)}"),
     ],
 )
@@ -79,10 +84,23 @@ def test_what_is_long_hidden_or_shown_otherwise_than_it_is_is_not_whole(line):
     assert not may_allow(command(line))
 
 
-@pytest.mark.parametrize("arguments", [{"a": list(range(1000))}, {"a": {str(key): key for key in range(1000)}}])
-def test_much_in_small_pieces_is_not_whole_either(arguments):
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"a": list(range(1000))},
+        {str(key): "x" for key in range(1000)},
+        {"to": {"all": "x"}},
+        {"word": "x", "times": 2},
+        {"word": "x", "to": ""},
+        {"word": "x · to: y", "to": "z"},
+        {"word · to": "x", "to": "z"},
+    ],
+)
+def test_what_words_alone_do_not_say_without_doubt_is_not_whole_either(arguments):
     call = PendingApproval("1", "say", arguments)
-    assert not describe_call(call).is_whole
+    words = describe_call(call)
+    assert not words.is_whole
+    assert not set("{}[]").intersection(words.line)
     assert not may_allow(call)
 
 
