@@ -302,7 +302,7 @@ class AgentLoop:
         return end is BatchEnd.ANSWERED
 
     def _batch_for(self, answer: Message, recovered: RecoveredCalls | None = None) -> ToolBatch:
-        calls = ToolBatch(answer.tool_uses, self._context, self._budget, self._settings.limits, recovered)
+        calls = ToolBatch(answer.tool_uses, self._context, self._budget, self._settings, recovered)
         if self._is_stopped():
             calls.stop()
         return calls

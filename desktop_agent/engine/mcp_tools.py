@@ -23,7 +23,7 @@ from desktop_agent.storage.files import file_error, make_private_folder, write_a
 from desktop_agent.tools.tool import RunningCall, Tool
 from desktop_agent.types.blocks import JsonObject, ResultPart
 from desktop_agent.types.errors import Sentence, WrongUse
-from desktop_agent.types.mcp import McpServer, McpToolInfo
+from desktop_agent.types.mcp import McpServer, McpToolInfo, ServerCall
 from desktop_agent.types.tool_calls import ToolClass, UntrustedSource
 
 if TYPE_CHECKING:
@@ -168,7 +168,8 @@ def _describe_tool(client: McpClient, listed_tool: "TheirTool", budget: SchemaBu
 
     async def run(arguments: JsonObject, call: RunningCall) -> tuple[ResultPart, ...]:
         call.so_far(f"The server “{server.title}” was told to end it; what it had done by then is not known.")
-        return await convert_call_result(await client.call(name, arguments, call.progress, call.spent), redact)
+        server_call = ServerCall(call.conversation_id, call.spent)
+        return await convert_call_result(await client.call(name, arguments, call.progress, server_call), redact)
 
     try:
         visible: JsonObject = redact_json(visible_schema(schema), redact)

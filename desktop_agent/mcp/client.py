@@ -8,7 +8,7 @@ from desktop_agent.mcp.diagnostics import ServerLog, describe_error, is_connecti
 from desktop_agent.mcp.lifecycle import SIGN_IN_REMEDY, ServerContext, ServerLifecycle
 from desktop_agent.mcp.limits import MAX_LISTED, MAX_TOOLS, UNUSABLE_TOOLS_KEY
 from desktop_agent.types.errors import AgentError, Sentence, ToolFailed
-from desktop_agent.types.mcp import McpServer, UsageListener
+from desktop_agent.types.mcp import McpServer, ServerCall
 
 if TYPE_CHECKING:
     import mcp_types
@@ -105,9 +105,9 @@ class McpClient:
         name: str,
         arguments: dict[str, Any],
         on_progress: Callable[[str], None] = lambda _: None,
-        on_usage: UsageListener | None = None,
+        server_call: ServerCall | None = None,
     ) -> "mcp_types.CallToolResult":
-        """Call a tool. Never repeated by itself: it may have taken effect. `on_usage`: see ServerConnection.ask."""
+        """Call a tool. Never repeated by itself: it may have taken effect."""
 
         async def report_progress(progress: float, total: float | None, message: str | None) -> None:
             count = f"{progress:g}" + (f" of {total:g}" if total is not None else "")
@@ -118,7 +118,7 @@ class McpClient:
             client.session.validate_tool_result = _skip_validation
             return await client.call_tool(name, arguments, progress_callback=report_progress)
 
-        return await self._ask(call_tool, on_usage)
+        return await self._ask(call_tool, server_call)
 
     async def _with_timeout(self, question: "Callable[[Client], Coroutine[Any, Any, Result]]") -> Result:
         try:
@@ -153,13 +153,13 @@ class McpClient:
         return await self._with_timeout(list_pages)
 
     async def _ask(
-        self, question: "Callable[[Client], Coroutine[Any, Any, Result]]", on_usage: UsageListener | None = None
+        self, question: "Callable[[Client], Coroutine[Any, Any, Result]]", server_call: ServerCall | None = None
     ) -> Result:
         connection = await self.lifecycle.connected()
         self.call_count += 1
         sign_in_demands = self.lifecycle.sign_in_demands
         try:
-            return await connection.ask(question, on_usage)
+            return await connection.ask(question, server_call)
         except AgentError:
             raise
         except Exception as error:

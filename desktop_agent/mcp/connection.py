@@ -15,10 +15,10 @@ from mcp.shared.message import SessionMessage
 from mcp.shared.subscriptions import ToolsListChanged
 
 from desktop_agent.mcp.diagnostics import ConnectionLost, ServerLog, first_error
-from desktop_agent.mcp.elicitation_and_sampling import ServerRequestHandler
+from desktop_agent.mcp.elicitation_and_sampling import ServerRequestHandler, current_call
 from desktop_agent.mcp.limits import OpenRequests
 from desktop_agent.types.errors import AgentError
-from desktop_agent.types.mcp import UsageListener
+from desktop_agent.types.mcp import ServerCall
 
 _log = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -53,8 +53,8 @@ class ServerConnection:
         self._closing = asyncio.Event()
         self._was_closed = False
         self._task: asyncio.Task[None] | None = None
-        # Oldest first, with the listener for the usage of models that answer the server.
-        self._calls: dict[asyncio.Task[Any], UsageListener | None] = {}
+        # Oldest first.
+        self._calls: dict[asyncio.Task[Any], ServerCall] = {}
         self.failure: AgentError | None = None
 
     @property
@@ -88,17 +88,18 @@ class ServerConnection:
             self._ready.exception()
 
     async def ask(
-        self, question: Callable[[Client], Coroutine[Any, Any, Result]], on_usage: UsageListener | None = None
+        self, question: Callable[[Client], Coroutine[Any, Any, Result]], call: ServerCall | None = None
     ) -> Result:
-        """Ask the server. `on_usage` is called with the usage of models that answer the server meanwhile.
+        """Ask the server; `call` says for whom.
 
         A cancelled call is cancelled at the server too; a server that does not take even that is closed. Raises
         ConnectionLost, and what the library raises.
         """
         if not self.is_live:
             raise ConnectionLost
-        task = asyncio.ensure_future(question(self._ready.result()))
-        self._calls[task] = on_usage
+        call = call or ServerCall()
+        task = asyncio.ensure_future(_ask_for(call, question, self._ready.result()))
+        self._calls[task] = call
         self._report_calls()
         try:
             await asyncio.wait([task])
@@ -117,9 +118,7 @@ class ServerConnection:
         return task.result()
 
     def _report_calls(self) -> None:
-        """Older protocols do not say for which call a model is asked: the oldest call with a listener pays."""
-        listeners = [listener for listener in self._calls.values() if listener is not None]
-        self._request_handler.set_active_calls(len(self._calls), *listeners[:1])
+        self._request_handler.set_active_calls(tuple(self._calls.values()))
 
     async def _run(self) -> None:
         try:
@@ -196,6 +195,13 @@ class ServerConnection:
                 async for change in changes:
                     is_tools = isinstance(change, ToolsListChanged)
                     (self._on_tools_changed if is_tools else self._on_catalog_changed)()
+
+
+async def _ask_for(
+    call: ServerCall, question: Callable[[Client], Coroutine[Any, Any, Result]], client: Client
+) -> Result:
+    current_call.set(call)
+    return await question(client)
 
 
 @asynccontextmanager

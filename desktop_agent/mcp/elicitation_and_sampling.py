@@ -7,7 +7,8 @@ itself.
 import asyncio
 import json
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
@@ -38,8 +39,8 @@ from desktop_agent.types.mcp import (
     SamplingAnswer,
     SamplingContent,
     SamplingRequest,
+    ServerCall,
     ServerRequestHandlers,
-    UsageListener,
 )
 from desktop_agent.types.provider_events import Usage
 from desktop_agent.types.tool_calls import ToolSpec
@@ -58,7 +59,9 @@ class _UnsupportedRequest(Exception):
     """It cannot be shown to a person as it is, or no model could be asked it."""
 
 
-def parse_sampling_request(title: str, params: CreateMessageRequestParams) -> SamplingRequest | None:
+def parse_sampling_request(
+    title: str, params: CreateMessageRequestParams, conversation_id: str | None = None
+) -> SamplingRequest | None:
     """Return the request, or None for what nobody could read or answer: pictures, sounds, or too much text."""
     try:
         request = SamplingRequest(
@@ -68,6 +71,7 @@ def parse_sampling_request(title: str, params: CreateMessageRequestParams) -> Sa
             params.max_tokens,
             tools=_parse_tools(params),
             tool_choice=(params.tool_choice.mode if params.tool_choice else None) or "auto",
+            conversation_id=conversation_id,
         )
         return request if request.characters <= MAX_SAMPLING_LENGTH else None
     except (_UnsupportedRequest, RecursionError):
@@ -151,8 +155,34 @@ MAX_OPEN_QUESTIONS = 3
 MAX_REFUSALS = 3
 
 
-def ignore_usage(_usage: Usage) -> None:
-    """Ignore the usage of what belongs to no run."""
+current_call: ContextVar[ServerCall | None] = ContextVar("current_call", default=None)
+"""The call in whose answer the server asks, where the protocol says so. Older ones do not."""
+
+
+class _Askers:
+    """The calls, oldest first, of which one made the server ask."""
+
+    def __init__(self, active: Sequence[ServerCall]) -> None:
+        call = current_call.get()
+        self._calls = active if call is None else tuple(one for one in active if one is call)
+
+    @property
+    def conversation_id(self) -> str | None:
+        ids = {call.conversation_id for call in self._calls}
+        return ids.pop() if len(ids) == 1 else None
+
+    def are_at_work(self, active: Sequence[ServerCall]) -> bool:
+        """Return whether one of them is among the calls that the server works on."""
+        return any(call in active for call in self._calls)
+
+    def count_usage(self, usage: Usage) -> None:
+        """Let the oldest that counts what models use count this."""
+        listeners = (call.on_usage for call in self._calls if call.on_usage is not None)
+        next(listeners, _ignore_usage)(usage)
+
+
+def _ignore_usage(_usage: Usage) -> None:
+    pass
 
 
 class ServerRequestHandler:
@@ -176,31 +206,32 @@ class ServerRequestHandler:
         self._log = log
         self._on_failure = on_failure
         self._may_open = may_open
-        self._open_questions: set[asyncio.Task[Any]] = set()
-        self._calls = 0
+        # With the calls that can have asked.
+        self._open_questions: dict[asyncio.Task[Any], _Askers] = {}
+        self._calls: tuple[ServerCall, ...] = ()
         self._refusals = 0
-        self._usage_listener: UsageListener = ignore_usage
 
     @property
     def can_sample(self) -> bool:
         """Whether a model may answer the server, once the person agrees."""
         return self._handlers().sample is not None
 
-    def set_active_calls(self, count: int, on_usage: UsageListener = ignore_usage) -> None:
-        """Take the number of calls that the server works on. With the last one, open questions are withdrawn.
-
-        `on_usage` is called with what models use that answer the server.
-        """
-        self._calls, self._usage_listener = count, on_usage
-        if count == 0:
+    def set_active_calls(self, calls: Sequence[ServerCall]) -> None:
+        """Take the calls that the server works on, oldest first. Questions that only ended ones asked are withdrawn."""
+        self._calls = tuple(calls)
+        if not calls:
             self._refusals = 0
-            for task in tuple(self._open_questions):
+        for task, askers in tuple(self._open_questions.items()):
+            if not askers.are_at_work(calls):
                 task.cancel()
 
-    @property
-    def _may_ask(self) -> bool:
-        """Whether the person is asked at all: only during their own calls, and not on and on."""
-        return self._calls > 0 and len(self._open_questions) < MAX_OPEN_QUESTIONS and self._refusals < MAX_REFUSALS
+    def _may_ask(self, askers: _Askers) -> bool:
+        """Return whether the person is asked at all: only during their own calls, and not on and on."""
+        return (
+            askers.are_at_work(self._calls)
+            and len(self._open_questions) < MAX_OPEN_QUESTIONS
+            and self._refusals < MAX_REFUSALS
+        )
 
     async def roots(self, context: object) -> ListRootsResult:  # noqa: ARG002 - named by the library
         """Return the workspace, if there is one."""
@@ -209,14 +240,17 @@ class ServerRequestHandler:
 
     async def answer_elicitation(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002 - named by the library
         """Ask the person; declined where nobody is there."""
-        elicit, request = self._handlers().elicit, self._elicitation_request(params)
-        if elicit is None or request is None or not self._may_ask:
+        askers = _Askers(self._calls)
+        elicit, request = self._handlers().elicit, self._elicitation_request(params, askers.conversation_id)
+        if elicit is None or request is None or not self._may_ask(askers):
             return ElicitResult(action="decline")
-        answer = await self._wait_for_answer(elicit(request)) or ElicitationAnswer("cancel")
+        answer = await self._wait_for_answer(elicit(request), askers) or ElicitationAnswer("cancel")
         self._count_refusals(agreed=answer.action == "accept")
         return ElicitResult(action=answer.action, content=answer.content if answer.action == "accept" else None)
 
-    def _elicitation_request(self, params: ElicitRequestParams) -> ElicitationRequest | None:
+    def _elicitation_request(
+        self, params: ElicitRequestParams, conversation_id: str | None
+    ) -> ElicitationRequest | None:
         """Return what the person is asked; None for what is not shown: they must see all that they are asked about."""
         form: dict[str, Any] = getattr(params, "requested_schema", {})
         url: str | None = getattr(params, "url", None)
@@ -224,7 +258,8 @@ class ServerRequestHandler:
             return None
         if len(params.message) > MAX_MESSAGE_LENGTH or len(json.dumps(form, default=str)) > MAX_FORM_LENGTH:
             return None
-        return ElicitationRequest(self._title(), params.message, form, url, url is None or self._may_open(url))
+        may_open = url is None or self._may_open(url)
+        return ElicitationRequest(self._title(), params.message, form, url, may_open, conversation_id)
 
     async def sample(
         self,
@@ -233,14 +268,14 @@ class ServerRequestHandler:
     ) -> CreateMessageResult | CreateMessageResultWithTools | ErrorData:
         """Let a model answer, where the person agrees: text, and calls of the server's own tools."""
         refused = ErrorData(code=INVALID_REQUEST, message="The person did not agree to this.")
-        sample = self._handlers().sample
-        if sample is None or not self._may_ask:
+        sample, askers = self._handlers().sample, _Askers(self._calls)
+        if sample is None or not self._may_ask(askers):
             return refused
-        request = parse_sampling_request(self._title(), params)
+        request = parse_sampling_request(self._title(), params, askers.conversation_id)
         if request is None:
             return ErrorData(code=INVALID_REQUEST, message="Only text is answered here, and not so much of it.")
         try:
-            answer = await self._wait_for_answer(sample(request, self._usage_listener))
+            answer = await self._wait_for_answer(sample(request, askers.count_usage), askers)
         except AgentError as error:
             self._log.add(f"No model could answer the server: {error}", "error")
             template = "No model could answer the server “{server}”: {why}\n{remedy}"
@@ -259,13 +294,13 @@ class ServerRequestHandler:
     def _count_refusals(self, *, agreed: bool) -> None:
         self._refusals = 0 if agreed else self._refusals + 1
 
-    async def _wait_for_answer(self, question: Coroutine[Any, Any, Answer] | Any) -> Answer | None:
+    async def _wait_for_answer(self, question: Coroutine[Any, Any, Answer] | Any, askers: _Askers) -> Answer | None:
         """Return the answer; None where the question was withdrawn."""
         task: asyncio.Task[Answer] = asyncio.ensure_future(question)
-        self._open_questions.add(task)
+        self._open_questions[task] = askers
         try:
             await asyncio.wait([task])
         finally:
-            self._open_questions.discard(task)
+            del self._open_questions[task]
             task.cancel()
         return None if task.cancelled() else task.result()

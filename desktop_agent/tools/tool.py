@@ -89,6 +89,7 @@ class RunningCall:
     the result of an interrupted call. `changed` takes what it did to files, for the person. All may be called from any
     thread. `spent` takes the usage of a model that was asked for the call, from the loop's thread alone: the run counts
     it. `is_read_only`: nobody allowed that it changes anything, so a tool that can is restricted to reading.
+    `conversation_id`: for a specialist's call too, that in which the person asked.
     """
 
     tool_use_id: str
@@ -98,6 +99,7 @@ class RunningCall:
     changed: Callable[[FileChanges], None] = _ignore
     spent: Callable[[Usage], None] = _ignore
     is_read_only: bool = False
+    conversation_id: str | None = None
 
 
 def run_tool_in_thread(

@@ -205,7 +205,8 @@ class ElicitationRequest:
 
     `form` is a JSON Schema of type object whose properties are texts, numbers, booleans or choices. `url`: the person
     is to open this page, and accepts to say so; nothing else goes back. `may_open_url`: it leads into no private
-    network but the server's own, and nobody can listen.
+    network but the server's own, and nobody can listen. `conversation_id`: that whose call the server asks for; None
+    where it is not known.
     """
 
     server: str
@@ -213,6 +214,7 @@ class ElicitationRequest:
     form: JsonObject = field(default_factory=dict[str, object])
     url: str | None = None
     may_open_url: bool = True
+    conversation_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +244,8 @@ class SamplingRequest:
     """An MCP server wants a model to answer. `messages` are roles and contents, in order.
 
     `answering_model` is None until somebody looked, and where no model is chosen. `tool_choice` says whether the model
-    has to call one of the `tools`, or must not; the server runs them, nothing happens here.
+    has to call one of the `tools`, or must not; the server runs them, nothing happens here. `conversation_id`: as in
+    ElicitationRequest.
     """
 
     server: str
@@ -252,6 +255,7 @@ class SamplingRequest:
     answering_model: SamplingModel | None = None
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: Literal["auto", "required", "none"] = "auto"
+    conversation_id: str | None = None
 
     @property
     def characters(self) -> int:
@@ -274,6 +278,20 @@ class SamplingAnswer:
 ElicitHandler = Callable[[ElicitationRequest], Awaitable[ElicitationAnswer]]
 UsageListener = Callable[[Usage], None]
 """Called with what a model used, also for an answer that broke off."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ServerCall:
+    """What a server is asked, until it has answered; no two are equal.
+
+    `conversation_id`: that for which it is asked. `on_usage` is called with the usage of models that answer the server
+    meanwhile.
+    """
+
+    conversation_id: str | None = None
+    on_usage: UsageListener | None = None
+
+
 SampleHandler = Callable[[SamplingRequest, UsageListener], Awaitable[SamplingAnswer | None]]
 ApproveSamplingRequest = Callable[[SamplingRequest], Awaitable[bool]]
 ApproveSamplingAnswer = Callable[[SamplingRequest, SamplingAnswer], Awaitable[bool]]

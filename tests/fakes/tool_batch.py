@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from desktop_agent.agent.model_request import RunSettings
 from desktop_agent.agent.modes import ModeSwitch
 from desktop_agent.agent.run_context import Budget, RunContext
 from desktop_agent.agent.tool_calls.tool_batch import BatchEnd, ToolBatch
@@ -137,7 +138,7 @@ class Desk:
             hooks=hooks or Hooks(),
             **more,
         )
-        self.round = ToolBatch(uses, self.context, self.budget, self.limits, left)
+        self.round = ToolBatch(uses, self.context, self.budget, RunSettings("m", limits=self.limits), left)
 
     async def _open(self, _model: str) -> ScriptedProvider:
         return ScriptedProvider()

@@ -6,6 +6,7 @@ from enum import StrEnum
 from itertools import islice, takewhile
 from typing import Any, Literal
 
+from desktop_agent.agent.model_request import RunSettings
 from desktop_agent.agent.run_context import Budget, RunContext
 from desktop_agent.agent.tool_calls.tool_execution import (
     LIMIT_REACHED,
@@ -23,7 +24,6 @@ from desktop_agent.agent.tool_calls.tool_runner import ToolRunner
 from desktop_agent.types.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.types.engine_events import LimitReached, ToolCallPending
 from desktop_agent.types.errors import Sentence
-from desktop_agent.types.policies import Limits
 from desktop_agent.types.tool_calls import ToolClass
 
 
@@ -132,11 +132,11 @@ class ToolBatch:
         uses: Sequence[ToolUse],
         context: RunContext,
         budget: Budget,
-        limits: Limits,
+        settings: RunSettings,
         recovered: RecoveredCalls | None = None,
     ) -> None:
         calls = [ToolExecution(use, context.tools.get(use.name), use.input) for use in uses]
-        self._batch = BatchContext(calls, context, budget, limits)
+        self._batch = BatchContext(calls, context, budget, settings)
         self._batch.stop = self.stop
         self._recovered = recovered
         self._calls: dict[str, ToolExecution] = {}

@@ -8,6 +8,7 @@ from enum import Enum, auto
 from time import monotonic
 from typing import Any
 
+from desktop_agent.agent.model_request import RunSettings
 from desktop_agent.agent.run_context import (
     LESS_GRACE_PER_LEVEL,
     MAX_PARALLEL_DELEGATES,
@@ -26,7 +27,6 @@ from desktop_agent.types.engine_events import ApprovalRequested, ApprovalResolve
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import Rule
-from desktop_agent.types.policies import Limits
 from desktop_agent.types.provider_events import Usage
 from desktop_agent.types.tool_calls import Effect, FileChanges, Preview, ToolClass, is_same_json
 
@@ -277,11 +277,14 @@ _GRACE_SECONDS = 1.9
 class BatchContext:
     """What the parts of one batch share. `version` counts changes of rules and mode; `is_closed`: nothing starts."""
 
-    def __init__(self, calls: Sequence[ToolExecution], context: RunContext, budget: Budget, limits: Limits) -> None:
+    def __init__(
+        self, calls: Sequence[ToolExecution], context: RunContext, budget: Budget, settings: RunSettings
+    ) -> None:
         self.calls = calls
         self.context = context
         self.budget = budget
-        self.limits = limits
+        self.limits = settings.limits
+        self.conversation_id = settings.conversation_id
         self.grace = _GRACE_SECONDS - LESS_GRACE_PER_LEVEL * budget.depth
         self.supervisor = TaskSupervisor()
         self.clock = WorkClock(budget)

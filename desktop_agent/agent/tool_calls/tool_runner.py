@@ -227,6 +227,7 @@ class ToolRunner:
             set_changes,
             self._batch.add_usage,
             is_read_only=call.permit is not None and call.permit.by == "default",
+            conversation_id=self._batch.conversation_id,
         )
 
     async def _end_tool(

@@ -13,7 +13,7 @@ from desktop_agent.types.blocks import Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import CostUpdated, RunEnd, RunFinished
 from desktop_agent.types.mcp import McpServer, SamplingAnswer, StdioConnection
 from desktop_agent.types.messages import Message
-from desktop_agent.types.policies import Limits
+from desktop_agent.types.policies import Limits, Specialist
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from desktop_agent.types.tool_calls import AllowOnce, ToolSpec
 from tests.desktop_agent.engine.test_mcp_sampling import Person
@@ -144,3 +144,29 @@ async def test_a_server_of_the_newest_protocol_may_offer_tools_to_a_model_too(tm
         assert run.result == "toolUse: tool_use"
         assert [tool.name for tool in person.requests[0].tools] == ["look"]
         assert run.costs[:2] == [1.0, 1.5]
+
+
+async def test_a_server_asks_for_the_conversation_of_the_run(tmp_path):
+    person, blue, done = Person(), Turn(ContentDelta("Blue.")), Turn(ContentDelta("It is blue."))
+    async with running(tmp_path, person, blue, done, words=("samples",)) as (_, run):
+        await run.to_its_end()
+        assert [request.conversation_id for request in person.requests] == [run.session.record.id]
+
+
+async def test_a_specialist_s_call_is_one_of_the_conversation_above_it(tmp_path):
+    person = Person()
+    scout = Specialist(name="scout", description="d", system_prompt="s", tools=("raw__t0",))
+    turns = (
+        Turn(ToolUse(id="1", name="scout", input={"task": "Look."})),
+        Turn(ToolUse(id="2", name="raw__t0", input={})),
+        Turn(ContentDelta("Blue.")),
+        Turn(ContentDelta("It is blue.")),
+        Turn(ContentDelta("Well.")),
+    )
+    async with engine_with(tmp_path / "data", raw("samples"), turns=turns) as engine:
+        engine.consent_handlers = person.people
+        made = engine._setup
+        engine._setup = lambda store: replace(made(store), specialists=lambda: (scout,))
+        run = Run(engine.new_session())
+        await run.to_its_end()
+        assert [request.conversation_id for request in person.requests] == [run.session.record.id]

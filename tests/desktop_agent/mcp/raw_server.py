@@ -7,7 +7,8 @@ from typing import Any
 words = sys.argv[1:]
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 asked: dict[str, int] = {}
-waiting: list[Any] = []
+waiting: dict[str, Any] = {}
+"""The call for which each question is asked."""
 
 
 def send(message: dict[str, Any]) -> None:
@@ -119,25 +120,27 @@ for line in sys.stdin:
     if "result" in message:
         print("told", json.dumps(message["result"]), file=sys.stderr, flush=True)
         if message["id"] == "tools":
+            waiting["q"] = waiting.pop("tools")
             send(sampling("q", *QUESTION, message["result"], answered(message["result"])))
-        if message["id"] == "q":
-            send(
-                {"id": waiting.pop(), "result": {"content": [{"type": "text", "text": json.dumps(message["result"])}]}}
-            )
+        elif message["id"] in waiting:
+            content = [{"type": "text", "text": json.dumps(message["result"])}]
+            send({"id": waiting.pop(message["id"]), "result": {"content": content}})
     if "error" in message:
         failed = {"content": [{"type": "text", "text": message["error"]["message"]}], "isError": True}
-        send({"id": waiting.pop(), "result": failed})
+        send({"id": waiting.pop(message["id"]), "result": failed})
         continue
     if "id" not in message or "result" in message:
         continue
     if method == "tools/call" and "asks" in words:
-        waiting.append(message["id"])
+        question = f"q{message['id']}"
+        waiting[question] = message["id"]
         form = {"type": "object", "properties": {"word": {"type": "string"}}}
-        send({"id": "q", "method": "elicitation/create", "params": {"message": "Which?", "requestedSchema": form}})
+        send({"id": question, "method": "elicitation/create", "params": {"message": "Which?", "requestedSchema": form}})
         continue
     if method == "tools/call" and "samples" in words:
-        waiting.append(message["id"])
-        send(sampling("tools" if "tools" in words else "q", *QUESTION))
+        question = "tools" if "tools" in words else "q"
+        waiting[question] = message["id"]
+        send(sampling(question, *QUESTION))
         continue
     result = result_of(method, message.get("params") or {})
     if result is None:

@@ -22,7 +22,7 @@ from desktop_agent.mcp.elicitation_and_sampling import (
     ServerRequestHandler,
 )
 from desktop_agent.types.errors import Overloaded
-from desktop_agent.types.mcp import ElicitationAnswer, SamplingAnswer, ServerRequestHandlers
+from desktop_agent.types.mcp import ElicitationAnswer, SamplingAnswer, ServerCall, ServerRequestHandlers
 from desktop_agent.types.provider_events import Usage
 
 PICTURE = ImageContent(type="image", data="aGk=", mime_type="image/png")
@@ -66,7 +66,7 @@ class Told:
         made = ServerRequestHandler(
             lambda: "Server", lambda: ServerRequestHandlers(self.elicit, self.sample), None, self.log, self.told.append
         )
-        made.set_active_calls(1)
+        made.set_active_calls([ServerCall()])
         return made
 
 
@@ -130,22 +130,22 @@ FORM = ElicitRequestFormParams(message="m", requested_schema={"type": "object", 
 async def test_nothing_is_asked_while_nothing_was_asked_of_the_server():
     told = Told()
     answering = told.request_handler
-    answering.set_active_calls(0)
+    answering.set_active_calls(())
     assert (await answering.answer_elicitation(None, FORM)).action == "decline"
     assert isinstance(await answering.sample(None, asked(message(text("x")))), ErrorData)
     assert told.requests == []
-    answering.set_active_calls(1)
+    answering.set_active_calls([ServerCall()])
     assert (await answering.answer_elicitation(None, FORM)).action == "accept"
 
 
 async def test_whoever_asked_the_server_first_pays_for_the_model():
     told = Told()
     answering, paid = told.request_handler, []
-    answering.set_active_calls(1, paid.append)
+    answering.set_active_calls([ServerCall(on_usage=paid.append)])
     await answering.sample(None, asked(message(text("x"))))
     assert paid == [Usage(cost=0.5)]
     # Nobody's call: of a resource that is read, for example.
-    answering.set_active_calls(1)
+    answering.set_active_calls([ServerCall()])
     await answering.sample(None, asked(message(text("x"))))
     assert len(paid) == 1
 
@@ -159,8 +159,8 @@ async def test_who_says_no_three_times_is_not_asked_again_in_that_call(action):
         assert (await answering.answer_elicitation(None, FORM)).action in {action, "decline"}
     assert isinstance(await answering.sample(None, asked(message(text("x")))), ErrorData)
     assert len(told.requests) == MAX_REFUSALS
-    answering.set_active_calls(0)
-    answering.set_active_calls(1)
+    answering.set_active_calls(())
+    answering.set_active_calls([ServerCall()])
     told.action = "accept"
     for _ in range(10):
         assert (await answering.answer_elicitation(None, FORM)).action == "accept"

@@ -14,6 +14,7 @@ from desktop_agent.types.mcp import (
     ElicitationRequest,
     HttpConnection,
     McpServer,
+    ServerCall,
     ServerRequestHandlers,
     StdioConnection,
 )
@@ -59,7 +60,7 @@ async def test_a_page_of_a_question(url, public, own, program):
         ServerLog(),
         may_open=found[0].lifecycle._may_open,
     )
-    answering.set_active_calls(1)
+    answering.set_active_calls([ServerCall()])
     await answering.answer_elicitation(
         None, ElicitRequestURLParams(mode="url", message="Open", url=url, elicitation_id="1")
     )
