@@ -19,7 +19,7 @@ from pydantic_core import to_jsonable_python
 
 from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, text_of, transaction
 from desktop_agent.storage.conversation_rows import conversation_number
-from desktop_agent.storage.files import file_error, make_private_folder, sync_folder, write_atomically
+from desktop_agent.storage.files import file_error, find_link_error, make_private_folder, sync_folder, write_atomically
 from desktop_agent.types.blocks import (
     PICTURE_EXTENSIONS,
     Base64Source,
@@ -104,7 +104,8 @@ class BlobFiles:
         try:
             data = path.read_bytes()
         except FileNotFoundError as error:
-            raise _lost_file_error("A saved file is missing from the data folder.", path) from error
+            lost = _lost_file_error("A saved file is missing from the data folder.", path)
+            raise find_link_error(path) or lost from error
         except OSError as error:
             raise file_error(error, path) from error
         if hashlib.sha256(data).hexdigest() != digest:
@@ -180,11 +181,14 @@ class PictureFiles:
         Return whether it is gone. Raises OSError.
         """
         path = self.path_for(digest, media_type)
-        with suppress(FileNotFoundError):
+        try:
             taken_at = path.stat().st_mtime
             if taken_at > left_at - _CLOCK_TICK and time.time() - taken_at < YOUNG_SECONDS:
                 return False
             path.unlink()
+        except FileNotFoundError:
+            if find_link_error(path) is not None:
+                raise
         return True
 
     def _read(self, source: StoredSource) -> bytes:
@@ -192,7 +196,7 @@ class PictureFiles:
         try:
             data = path.read_bytes()
         except FileNotFoundError as error:
-            raise ImageRefused(
+            raise find_link_error(path) or ImageRefused(
                 "A picture of this conversation is missing from the data folder.",
                 "Attach it again.",
                 detail=f"{error.strerror}: {path}",

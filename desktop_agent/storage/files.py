@@ -17,6 +17,9 @@ _NOT_ALLOWED_ERRNOS = {errno.EACCES, errno.EPERM, errno.EROFS}
 def file_error(error: OSError, path: Path) -> StorageFailed:
     """Return the typed error for what the system said about `path`."""
     detail = f"{error.strerror}: {path}"
+    # EEXIST where a folder was to be made in the place of the link.
+    if error.errno in {errno.ENOENT, errno.EEXIST} and (dangling := find_link_error(path)) is not None:
+        return dangling
     if error.errno in NO_ROOM_ERRNOS:
         return disk_full_error(path, detail)
     if error.errno in _NOT_ALLOWED_ERRNOS:
@@ -26,6 +29,17 @@ def file_error(error: OSError, path: Path) -> StorageFailed:
         return StorageFailed(too_long, "Choose a folder with a shorter path.", detail=detail)
     values = {"path": str(path), "reason": error.strerror or type(error).__name__}
     return StorageFailed(Sentence("“{path}” cannot be used: {reason}.", values), detail=detail)
+
+
+def find_link_error(path: Path) -> StorageFailed | None:
+    """Return the error for a link that leads to nothing, where `path` or a folder above it is one."""
+    link = next((link for link in (path, *path.parents) if link.is_symlink() and not os.path.exists(link)), None)
+    if link is None:
+        return None
+    return StorageFailed(
+        Sentence("The link “{path}” leads to nothing: its disk may not be mounted.", {"path": str(link)}),
+        "Mount the disk, or let the link lead to where the files are now.",
+    )
 
 
 def disk_full_error(path: Path, detail: str = "") -> DiskFull:
@@ -88,14 +102,16 @@ def write_atomically(path: Path, data: bytes) -> None:
 def list_folder(folder: Path) -> list[Path]:
     """Return what is in a folder, in no order; nothing where there is no such folder. Raises StorageFailed.
 
-    For where a thing that is not seen is a thing that is lost: `Path.glob` leaves out what it may not read, and from
+    A link that leads to nothing is no missing folder: what it stands for may lie on a disk that is not mounted. For where a thing that is not seen is a thing that is lost: `Path.glob` leaves out what it may not read, and from
     Python 3.13 on also what a disk fails to give.
     """
     try:
         return list(folder.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
+    except NotADirectoryError:
         return []
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and find_link_error(folder) is None:
+            return []
         raise file_error(error, folder) from error
 
 

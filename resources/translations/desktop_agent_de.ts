@@ -6510,6 +6510,10 @@ Neu:
         <translation>Mehr wurde nicht verstanden; nur die ersten Arten davon sind aufgeführt.</translation>
     </message>
     <message>
+        <source>Mount the disk, or let the link lead to where the files are now.</source>
+        <translation>Hängen Sie den Datenträger ein, oder lassen Sie die Verknüpfung dorthin führen, wo die Dateien jetzt liegen.</translation>
+    </message>
+    <message>
         <source>Move a file</source>
         <translation>Datei verschieben</translation>
     </message>
@@ -7348,6 +7352,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>The level of reasoning “{level}” is not taken here; “{sent}” was asked for instead.</source>
         <translation>Die Denkstufe „{level}“ wird hier nicht angenommen; stattdessen wurde um „{sent}“ gebeten.</translation>
+    </message>
+    <message>
+        <source>The link “{path}” leads to nothing: its disk may not be mounted.</source>
+        <translation>Die Verknüpfung „{path}“ führt ins Leere: Vielleicht ist ihr Datenträger nicht eingehängt.</translation>
     </message>
     <message>
         <source>The message says nothing.</source>

@@ -6509,6 +6509,10 @@ New:
         <translation>还有更多内容无法理解；只列出了最先的几种。</translation>
     </message>
     <message>
+        <source>Mount the disk, or let the link lead to where the files are now.</source>
+        <translation>请挂载磁盘，或让链接指向文件现在所在的位置。</translation>
+    </message>
+    <message>
         <source>Move a file</source>
         <translation>移动文件</translation>
     </message>
@@ -7347,6 +7351,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>The level of reasoning “{level}” is not taken here; “{sent}” was asked for instead.</source>
         <translation>这里不接受推理级别“{level}”；改为请求“{sent}”。</translation>
+    </message>
+    <message>
+        <source>The link “{path}” leads to nothing: its disk may not be mounted.</source>
+        <translation>链接“{path}”指向的位置不存在：可能磁盘尚未挂载。</translation>
     </message>
     <message>
         <source>The message says nothing.</source>

@@ -414,6 +414,31 @@ async def test_no_backup_leaves_out_what_the_disk_fails_to_list(
     assert await list_backups(tmp_path / "backups") == ()
 
 
+@pytest.mark.parametrize("link", [PICTURE_FOLDER, f"{PICTURE_FOLDER}/ab", f"{BLOB_FOLDER}/ab", BLOB_FOLDER])
+async def test_no_backup_leaves_out_a_folder_whose_disk_is_not_mounted(
+    store: Store, data: Path, tmp_path: Path, link: str
+) -> None:
+    elsewhere, folder = tmp_path / "disk", data / link
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.rename(elsewhere)
+    folder.symlink_to(elsewhere)
+    elsewhere.rename(tmp_path / "not-mounted")
+    with pytest.raises(StorageFailed, match="leads to nothing") as failed:
+        await write_backup(store, data, tmp_path / "backups")
+    assert str(folder) in str(failed.value)
+    assert await list_backups(tmp_path / "backups") == ()
+    (tmp_path / "not-mounted").rename(elsewhere)
+    assert (await write_backup(store, data, tmp_path / "backups")).counts == COUNTS
+
+
+async def test_backups_on_a_disk_that_is_not_mounted_are_not_called_none(data: Path, store: Store) -> None:
+    (data / BACKUP_FOLDER).symlink_to(data / "nowhere")
+    with pytest.raises(StorageFailed, match="leads to nothing"):
+        await list_backups(data / BACKUP_FOLDER)
+    with pytest.raises(StorageFailed, match="leads to nothing"):
+        await write_backup(store, data, data / BACKUP_FOLDER)
+
+
 async def test_a_disk_that_fails_before_a_restore_copies_anything_is_told_of(
     store: Store, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,3 +76,14 @@ async def test_only_what_is_needed_stays_and_what_is_being_written(tmp_path: Pat
     blobs.remove_all_but({DIGEST})
     assert names_in(tmp_path) == [".writing-now", DIGEST]
     assert not blobs.has(other)
+
+
+async def test_files_on_a_disk_that_is_not_mounted_are_not_called_missing(tmp_path: Path) -> None:
+    blobs = BlobFiles(tmp_path)
+    await blobs.put(DATA)
+    (tmp_path / "saved-files").rename(tmp_path / "disk")
+    (tmp_path / "saved-files").symlink_to(tmp_path / "mounted")
+    with pytest.raises(StorageFailed, match="leads to nothing"):
+        await blobs.get(DIGEST)
+    with pytest.raises(StorageFailed, match="leads to nothing"):
+        await blobs.put(DATA)

@@ -66,3 +66,18 @@ async def test_a_data_folder_that_is_gone_is_not_made_again(tmp_path: Path) -> N
     with pytest.raises(StorageFailed, match="gone"):
         await PictureFiles(tmp_path / "moved away").put(DATA, "image/png", 1, 1)
     assert not (tmp_path / "moved away").exists()
+
+
+async def test_pictures_on_a_disk_that_is_not_mounted_are_not_called_missing(tmp_path: Path) -> None:
+    pictures, disk = PictureFiles(tmp_path), tmp_path / "disk"
+    source = await pictures.put(DATA, "image/png", 3, 4)
+    (tmp_path / "pictures").rename(disk)
+    (tmp_path / "pictures").symlink_to(tmp_path / "mounted")
+    with pytest.raises(StorageFailed, match="leads to nothing"):
+        await pictures.get(source)
+    with pytest.raises(StorageFailed, match="leads to nothing"):
+        await pictures.put(DATA, "image/png", 3, 4)
+    with pytest.raises(FileNotFoundError):
+        pictures.remove_old(source.digest, "image/png")
+    disk.rename(tmp_path / "mounted")
+    assert await pictures.get(source) == DATA
