@@ -328,8 +328,8 @@ class ItemsForm(QWidget, Generic[T, E]):
         raise NotImplementedError
 
     def _update_buttons(self) -> None:
-        """Enable the buttons and show the notes that fit the items and the editor."""
-        self._add.setEnabled(self._editor is None)
+        """Show the buttons and notes that fit the items and the editor, under which Save is the last button."""
+        self._add.setVisible(self._editor is None)
         self._empty_note.setVisible(not self._items and self._editor is None)
 
     def show_items(self, items: Sequence[T]) -> None:

@@ -72,7 +72,7 @@ class RuleListEditor(QWidget):
         self._editor.show()
         self._editor.start_editing()
         self._focus.part = self._editor
-        self._add.setEnabled(False)
+        self._add.hide()
         self.editing_changed.emit(True)
 
     def _replace_rule(self, index: int, rule: Rule) -> None:
@@ -90,7 +90,7 @@ class RuleListEditor(QWidget):
     def _rebuild_rows(self, without: int | None = None) -> None:
         self._editor = None
         self._focus.part = self._add
-        self._add.setEnabled(True)
+        self._add.show()
         self.editing_changed.emit(False)
         clear_layout(self._rows)
         for index, rule in enumerate(self.rules):

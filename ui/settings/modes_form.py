@@ -104,7 +104,8 @@ class ModeSettings(ItemsForm[Mode, ModeEditor]):
 
     def _update_buttons(self) -> None:
         is_full, is_writing = len(self._items) >= MAX_MODES, self._editor is not None
-        self._add.setEnabled(not is_full and not is_writing)
+        self._add.setEnabled(not is_full)
+        self._add.setVisible(not is_writing)
         self._limit_note.setVisible(is_full)
         self._empty_note.setVisible(not self._items and not is_writing)
         for card in self._built_in_cards:

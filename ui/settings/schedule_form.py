@@ -117,15 +117,9 @@ class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
         self._models: tuple[ModelGroup, ...] = ()
         empty = self.tr("Nothing is scheduled. A scheduled prompt is sent by itself: once, or again and again.")
         self._empty_note = label(empty, "muted", wrap=True)
-        vbox(
-            self._empty_note,
-            self._cards,
-            FlowRows((self._add,)),
-            parent=self,
-            spacing=SPACE_S,
-            margins=0,
-            end_stretch=True,
-        )
+        self._foot = FlowRows((self._add,))
+        parts = (self._empty_note, self._cards, self._foot)
+        vbox(*parts, parent=self, spacing=SPACE_S, margins=0, end_stretch=True)
         self._update_buttons()
 
     def show_choices(self, modes: Sequence[Mode]) -> None:
@@ -145,6 +139,10 @@ class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
 
     def _update_editor(self, editor: ScheduleEditor) -> None:
         """Nothing in it depends on the other prompts."""
+
+    def _update_buttons(self) -> None:
+        super()._update_buttons()
+        self._foot.setVisible(self._editor is None)
 
     def _save_item(self, item: object) -> None:
         self._close_editor()

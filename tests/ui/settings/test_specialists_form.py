@@ -262,7 +262,8 @@ def test_what_is_being_written_outlives_what_is_done_to_other_specialists(driver
     driver.click("Edit reviewer")
     assert driver.part(QWidget, "Specialist being written") is not None
     driver.part(QPlainTextEdit, "Instructions").setPlainText("You look.")
-    assert [driver.part(QPushButton, name).isEnabled() for name in ("Edit other", "Add specialist…")] == [False, False]
+    assert not driver.part(QPushButton, "Edit other").isEnabled()
+    assert driver.part(QPushButton, "Add specialist…") is None
     driver.dialog.specialists.edit("other")
     driver.click("Remove other")
     assert driver.said[-1] == (REVIEWER,)
@@ -274,6 +275,7 @@ def test_what_is_being_written_outlives_what_is_done_to_other_specialists(driver
         ("reviewer", "You look."),
     ]
     assert driver.part(QPushButton, "Edit other").isEnabled()
+    assert driver.part(QPushButton, "Add specialist…") is not None
 
 
 def test_a_menu_of_models_that_is_open_stays_while_they_are_listed_again(driver, qt_messages):

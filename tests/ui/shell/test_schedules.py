@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QPushButton, QToolButton
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QPushButton, QScrollArea, QToolButton
 
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.schedules import Cron, ScheduledPrompt
@@ -13,6 +13,7 @@ from tests.fakes.qt_loop import held, until
 from tests.fakes.scripted_provider import Turn
 from ui.settings.schedule_form import ScheduleCard
 from ui.shell.schedule.schedule_dialog import ScheduleDialog
+from ui.style.theme import SPACE_S
 
 DONE = Turn(ContentDelta("Nothing is new."))
 
@@ -28,6 +29,26 @@ def cards(page):
 
 def text_of(screen, page):
     return " ".join(screen.words(page))
+
+
+def test_save_is_the_last_button_and_stays_where_it_is_when_the_end_is_scrolled_to(on_screen):
+    async def work(screen):
+        page = await open_page(screen)
+        screen.press("Add scheduled prompt…")
+        await screen.wait_for(QLineEdit, "Name")
+        assert screen.find(QPushButton, "Add scheduled prompt…") is None
+        save, bar = screen.find(QPushButton, "Save"), page.findChild(QScrollArea).verticalScrollBar()
+        # Once it is laid out.
+        await until(lambda: bar.maximum() > bar.pageStep() // 4)
+        tops = []
+        for place in (0, bar.maximum() // 2, bar.maximum()):
+            bar.setValue(place)
+            tops.append(save.mapTo(page, save.rect().topLeft()).y())
+        assert max(tops) - min(tops) < SPACE_S, tops
+        screen.press("Cancel")
+        await until(lambda: screen.find(QPushButton, "Add scheduled prompt…") is not None)
+
+    on_screen(work)
 
 
 async def add(screen, page, title="News"):

@@ -142,7 +142,7 @@ class McpServersForm(QWidget):
 
     def _update_buttons(self) -> None:
         for control in self._add_buttons:
-            control.setEnabled(self._card_list.panel is None)
+            control.setVisible(self._card_list.panel is None)
         self._empty_note.setVisible(not self._servers and self._card_list.panel is None)
 
     def _create_card(self, server: McpServer) -> McpServerCard:

@@ -224,11 +224,11 @@ def test_two_hundred_tools_cost_what_is_seen(driver, monkeypatch):
 def test_the_card_comes_back_when_editing_is_left(driver):
     driver.click("Edit Files")
     assert driver.part(QPushButton, "Edit Files") is None
-    assert not driver.part(QPushButton, "Import…").isEnabled()
+    assert driver.part(QPushButton, "Import…") is None
     driver.bot.keyClick(driver.part(QLineEdit, "Title"), Qt.Key.Key_Escape)
     assert driver.part(QPushButton, "Edit Files") is driver.form.window().focusWidget()
     assert driver.part(QLineEdit, "Title") is None
-    assert driver.part(QPushButton, "Import…").isEnabled()
+    assert driver.part(QPushButton, "Import…") is not None
 
 
 def test_what_is_being_written_stays_when_another_server_changes(driver):
