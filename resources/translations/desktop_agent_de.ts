@@ -10671,6 +10671,36 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <source>Other assistants</source>
         <translation>Andere Assistenten</translation>
     </message>
+    <message>
+        <source>API key, address, connect</source>
+        <comment>words that find this page</comment>
+        <translation>API-Schlüssel, Adresse, verbinden</translation>
+    </message>
+    <message>
+        <source>permissions, always allow, deny, revoke</source>
+        <comment>words that find this page</comment>
+        <translation>Berechtigungen, Erlaubnis, immer erlauben, ablehnen, widerrufen</translation>
+    </message>
+    <message>
+        <source>permissions, log, tool calls, export</source>
+        <comment>words that find this page</comment>
+        <translation>Berechtigungen, Protokoll, Tool-Aufrufe, exportieren</translation>
+    </message>
+    <message>
+        <source>permissions, copy a mode</source>
+        <comment>words that find this page</comment>
+        <translation>Berechtigungen, einen Modus kopieren</translation>
+    </message>
+    <message>
+        <source>keys</source>
+        <comment>words that find this page</comment>
+        <translation>Tasten, Tastenkürzel</translation>
+    </message>
+    <message>
+        <source>back up, restore, copies, data folder, check, compact</source>
+        <comment>words that find this page</comment>
+        <translation>sichern, Sicherung, wiederherstellen, Kopien, Datenordner, prüfen, verdichten</translation>
+    </message>
 </context>
 <context>
     <name>SettingsSearch</name>

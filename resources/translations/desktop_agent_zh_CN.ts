@@ -10670,6 +10670,36 @@ This replaces what is there ({size} bytes).</source>
         <source>Other assistants</source>
         <translation>其他助手</translation>
     </message>
+    <message>
+        <source>API key, address, connect</source>
+        <comment>words that find this page</comment>
+        <translation>API 密钥、地址、连接</translation>
+    </message>
+    <message>
+        <source>permissions, always allow, deny, revoke</source>
+        <comment>words that find this page</comment>
+        <translation>权限、始终允许、拒绝、撤销</translation>
+    </message>
+    <message>
+        <source>permissions, log, tool calls, export</source>
+        <comment>words that find this page</comment>
+        <translation>权限、日志、工具调用、导出</translation>
+    </message>
+    <message>
+        <source>permissions, copy a mode</source>
+        <comment>words that find this page</comment>
+        <translation>权限、复制模式</translation>
+    </message>
+    <message>
+        <source>keys</source>
+        <comment>words that find this page</comment>
+        <translation>按键、快捷键</translation>
+    </message>
+    <message>
+        <source>back up, restore, copies, data folder, check, compact</source>
+        <comment>words that find this page</comment>
+        <translation>备份、恢复、副本、数据文件夹、检查、压缩</translation>
+    </message>
 </context>
 <context>
     <name>SettingsSearch</name>

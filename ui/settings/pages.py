@@ -14,7 +14,10 @@ CUSTOM_PAGES = frozenset({"providers", "local", "modes", "specialists", "mcp", "
 
 @dataclass(frozen=True, slots=True)
 class SettingEntry:
-    """A field on a page, or with an empty `field` the page itself. `words` is what else it is about."""
+    """A field on a page, or with an empty `field` the page itself. `words` is what else it is about.
+
+    On the page of keyboard shortcuts, the field is the name of an action.
+    """
 
     page: str
     field: str
@@ -51,14 +54,33 @@ def page_title(page: str) -> str:
     return titles.get(page) or translate_preference(page.capitalize())
 
 
+def _page_words(page: str, section: type[BaseModel] | None) -> str:
+    """Return what else finds a page: words for what no field of it is about."""
+    translate = QCoreApplication.translate
+    words = {
+        "providers": translate("SettingsPages", "API key, address, connect", "words that find this page"),
+        "rules": translate("SettingsPages", "permissions, always allow, deny, revoke", "words that find this page"),
+        "decisions": translate("SettingsPages", "permissions, log, tool calls, export", "words that find this page"),
+        "modes": translate("SettingsPages", "permissions, copy a mode", "words that find this page"),
+        "shortcuts": translate("SettingsPages", "keys", "words that find this page"),
+        "storage": translate(
+            "SettingsPages", "back up, restore, copies, data folder, check, compact", "words that find this page"
+        ),
+    }
+    fields = section.model_fields.values() if section is not None and page in CUSTOM_PAGES else ()
+    about = [text for field in fields for text in (field.title, field.description) if text]
+    return " ".join([words.get(page, ""), *map(translate_preference, about)])
+
+
 def setting_entries() -> list[SettingEntry]:
     """Return every page and every field that has a control of its own on one."""
     found: list[SettingEntry] = []
     for page in (*Preferences.model_fields, "rules", "decisions"):
         title = page_title(page)
-        found.append(SettingEntry(page, "", title, title))
-        section = Preferences.model_fields[page].annotation if page in Preferences.model_fields else None
-        if page in CUSTOM_PAGES or not isinstance(section, type) or not issubclass(section, BaseModel):
+        annotation = Preferences.model_fields[page].annotation if page in Preferences.model_fields else None
+        section = annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+        found.append(SettingEntry(page, "", title, title, _page_words(page, section)))
+        if page in CUSTOM_PAGES or section is None:
             continue
         found += [
             SettingEntry(

@@ -90,7 +90,7 @@ class SettingsDialog(QDialog):
         self._scrolls: dict[str, QScrollArea] = {}
         self._rows: list[str] = []
         """The page of each row; of a heading, ""."""
-        self._search = SettingsSearch(themes)
+        self._search = SettingsSearch(themes, self.shortcuts.entries)
         self._list, self._menu, self._side = QListWidget(), ComboBox(), QWidget()
         self._middle = QHBoxLayout()
         self._column = QVBoxLayout(self)
@@ -178,8 +178,11 @@ class SettingsDialog(QDialog):
         self._list.setCurrentRow(self._rows.index(page))
 
     def show_field(self, page: str, field: str) -> None:
-        """Show the page and give the keyboard to the control of one field."""
+        """Show the page and give the keyboard to the control of one field, or of an action among the shortcuts."""
         self.show_page(page)
+        if page == "shortcuts":
+            self.shortcuts.choose(field)
+            return
         row, scroll = self._forms[page].rows[field], self._pages.currentWidget()
         row.initial_focus.setFocus(Qt.FocusReason.ShortcutFocusReason)
         if isinstance(scroll, QScrollArea):

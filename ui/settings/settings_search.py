@@ -1,12 +1,12 @@
 """The search over the list of pages: what is written finds pages and single settings."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QSizePolicy
 
-from ui.settings.pages import setting_entries
+from ui.settings.pages import SettingEntry, setting_entries
 from ui.style.fuzzy_matcher import FuzzyMatcher
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPanel
@@ -21,10 +21,11 @@ class SettingRow(ResultRow):
     field: str = ""
 
 
-def setting_rows(typed: str) -> list[SettingRow]:
-    """Return what these words find, the best first."""
-    matcher = FuzzyMatcher(typed)
-    ranked = [(matcher.rank(entry.title, f"{entry.page_title} {entry.words}"), entry) for entry in setting_entries()]
+def setting_rows(typed: str, more: Sequence[SettingEntry] = ()) -> list[SettingRow]:
+    """Return what these words find, the best first: titles, then what is said of them."""
+    matcher = FuzzyMatcher(typed, by_letters=False)
+    entries = (*setting_entries(), *more)
+    ranked = [(matcher.rank(entry.title, f"{entry.page_title} {entry.words}"), entry) for entry in entries]
     fitting = sorted(((rank, entry) for rank, entry in ranked if rank is not None), key=lambda found: found[0])
     if not fitting:
         return [SettingRow(text=QCoreApplication.translate("SettingsSearch", "Nothing is called that."), is_faded=True)]
@@ -46,8 +47,13 @@ class SettingsSearch(SearchPanel):
     used = Signal(bool)
     """Whether something is written."""
 
-    def __init__(self, themes: ThemeSource) -> None:
-        super().__init__(themes, _find, self.tr("Found settings"))
+    def __init__(self, themes: ThemeSource, more: Callable[[], Sequence[SettingEntry]]) -> None:
+        """`more` returns what else can be found."""
+        super().__init__(
+            themes,
+            lambda typed: setting_rows(typed, more()) if typed.strip() else [],
+            self.tr("Found settings"),
+        )
         self.set_label(self.tr("Search settings"))
         self.field.textChanged.connect(self._on_text)
         self._on_text()
@@ -74,7 +80,3 @@ class SettingsSearch(SearchPanel):
         vertical = QSizePolicy.Policy.Expanding if self.is_used else QSizePolicy.Policy.Maximum
         self.setSizePolicy(QSizePolicy.Policy.Preferred, vertical)
         self.used.emit(self.is_used)
-
-
-def _find(typed: str) -> Sequence[SettingRow]:
-    return setting_rows(typed) if typed.strip() else []

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QModelIndex, Signal
+from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QFrame, QListView, QWidget
 
 from ui.forms.key_field import KeyField, is_bare
+from ui.settings.pages import SettingEntry, page_title
 from ui.style.accessibility import ChoiceList
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, announce, button, label
@@ -83,6 +84,22 @@ class ShortcutSettings(QWidget):
         if now != self._shortcuts:
             self._shortcuts = now
             self._fill()
+
+    def entries(self) -> list[SettingEntry]:
+        """Return the actions for the search of the settings."""
+        title = page_title("shortcuts")
+        return [
+            SettingEntry("shortcuts", known.name, known.title, title, f"{known.words} {native_shortcut(known.keys)}")
+            for known in self._shortcuts.values()
+        ]
+
+    def choose(self, name: str) -> None:
+        """Choose an action among all of them, and give the keyboard to the list."""
+        self._search.clear()
+        self._pressed.show_keys("")
+        self._chosen = name
+        self._fill()
+        self._list.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def key_problem(self, keys: str) -> str:
         """Return why no action can have these keys; "" if one can."""

@@ -1,13 +1,17 @@
 """Find texts by a few letters of their words."""
 
-_STARTS, _BEGINS_WORD, _IN_SYNONYMS, _INSIDE, LETTERS = range(5)
+import unicodedata
+
+_STARTS, _BEGINS_WORD, _INSIDE, _IN_SYNONYMS, LETTERS = range(5)
 
 
 class FuzzyMatcher:
     """A query, split once for many texts."""
 
-    def __init__(self, typed: str) -> None:
+    def __init__(self, typed: str, *, by_letters: bool = True) -> None:
+        """With `by_letters`, letters that follow one another in a text fit too: "fic" in "Find in conversation"."""
         self._words = typed.casefold().split()
+        self._by_letters = by_letters
 
     @property
     def is_empty(self) -> bool:
@@ -27,7 +31,7 @@ class FuzzyMatcher:
         total = 0
         for word in self._words:
             known = (_rank_of(word, folded), _rank_in_synonyms(word, folded_synonyms))
-            ranks = [rank for rank in known if rank is not None]
+            ranks = [rank for rank in known if rank is not None and (self._by_letters or rank != LETTERS)]
             if not ranks:
                 return None
             total += min(ranks)
@@ -36,7 +40,7 @@ class FuzzyMatcher:
 
 def _rank_in_synonyms(word: str, text: str) -> int | None:
     rank = _rank_of(word, text)
-    return None if rank is None or rank == LETTERS else max(rank, _IN_SYNONYMS)
+    return _IN_SYNONYMS if rank in {_STARTS, _BEGINS_WORD} else None
 
 
 def _rank_of(word: str, text: str) -> int | None:
@@ -44,12 +48,17 @@ def _rank_of(word: str, text: str) -> int | None:
         return _STARTS
     index = text.find(word)
     while index > 0:
-        if not text[index - 1].isalnum():
+        if not text[index - 1].isalnum() or _needs_no_space(text[index]):
             return _BEGINS_WORD
         if (next_index := text.find(word, index + 1)) < 0:
             return _INSIDE
         index = next_index
     return LETTERS if _is_subsequence(word, text) else None
+
+
+def _needs_no_space(letter: str) -> bool:
+    """Return whether it is a letter without case: in Chinese, Japanese or Thai a word may begin with any."""
+    return unicodedata.category(letter) == "Lo"
 
 
 def _is_subsequence(word: str, text: str) -> bool:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QLabel,
     QLineEdit,
+    QListView,
     QListWidget,
     QPlainTextEdit,
     QPushButton,
@@ -18,8 +19,10 @@ from PySide6.QtWidgets import (
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS
+from ui.forms.key_field import KeyField
 from ui.forms.model_fields import control_for
 from ui.settings.settings_dialog import CUSTOM_PAGES, SettingsDialog
+from ui.settings.shortcuts_form import Shortcut
 from ui.style.server_fields import Status
 from ui.style.theme import ThemeSource
 
@@ -101,6 +104,40 @@ def test_a_search_finds_pages_and_settings_and_leads_to_the_control(driver):
     driver.bot.keyClick(field, Qt.Key.Key_Escape)
     driver.bot.keyClick(field, Qt.Key.Key_Escape)
     assert not driver.dialog.isVisible()
+
+
+def test_a_search_finds_the_actions_and_leads_to_their_keys(driver):
+    actions = (
+        Shortcut("new", "New conversation", "Ctrl+N", "Ctrl+N"),
+        Shortcut("copy-answer", "Copy last answer", "Ctrl+Alt+C", "Ctrl+Alt+C"),
+    )
+    driver.dialog.shortcuts.show_shortcuts(actions)
+    driver.dialog.activateWindow()
+    field = driver.part(QLineEdit, "Search settings")
+    driver.part(QLineEdit, "Search shortcuts").setText("new")
+    field.setText("copy")
+    assert found(driver)[0] == ("Copy last answer", "Keyboard shortcuts")
+    field.setText("ctrl+alt+c")
+    assert found(driver) == [("Copy last answer", "Keyboard shortcuts")]
+    field.setFocus()
+    driver.bot.keyClick(field, Qt.Key.Key_Return)
+    driver.bot.waitUntil(driver.part(QListView, "Shortcuts").hasFocus)
+    assert "Copy last answer" in driver.words
+    assert driver.part(KeyField, "Keys of “Copy last answer”").isVisible()
+
+
+@pytest.mark.parametrize(
+    ("typed", "titles"),
+    [
+        ("theme", ["Theme"]),
+        ("language", ["Language", "Languages of your messages"]),
+        ("permissions", ["Modes", "Rules", "Decisions"]),
+        ("api", ["Providers and keys"]),
+    ],
+)
+def test_what_a_search_finds_has_the_word_and_titles_come_first(driver, typed, titles):
+    driver.part(QLineEdit, "Search settings").setText(typed)
+    assert [title for title, _ in found(driver)][: len(titles)] == titles
 
 
 def test_in_a_narrow_dialog_what_is_found_is_in_place_of_the_page(driver):

@@ -34,6 +34,7 @@ from ui.style.list_rows import RowRole
         ("Open settings", "Offsets", "set"),
         ("Offsets", "Show everything twice", "set"),
         ("Find in conversation", "Copy conversation as Markdown", "fic"),
+        ("工具与安全", "一般", "安全"),
     ],
 )
 def test_what_fits_better_ranks_higher(better, worse, typed):
@@ -82,6 +83,14 @@ def test_other_words_for_the_same_count_whole_or_by_their_beginning_only():
     assert FuzzyMatcher("ldk").rank("Theme", "light dark") is None
     assert FuzzyMatcher("theme dark").rank("Theme", "light dark") is not None
     assert words.rank("Dark theme") < words.rank("Theme", "dark")
+    assert FuzzyMatcher("ark").rank("Theme", "light dark") is None
+    assert FuzzyMatcher("ark").rank("Darker") < words.rank("Theme", "dark")
+    assert FuzzyMatcher("安全").rank("模式", "工具与安全") is not None
+
+
+def test_letters_that_follow_one_another_count_only_where_they_shall():
+    assert FuzzyMatcher("fic").rank("Find in conversation") is not None
+    assert FuzzyMatcher("fic", by_letters=False).rank("Find in conversation") is None
 
 
 class Typist:
