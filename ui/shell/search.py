@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.search import SearchHit
@@ -12,8 +13,11 @@ from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.side_conversation import ConversationSource
 from ui.shell.banners import Banner, BannerArea
-from ui.shell.find_and_caret import EXPLANATION_MS, TranscriptNavigation
+from ui.shell.find_and_caret import EXPLANATION_MS
 from ui.sidebar.conversation_list import ConversationList
+
+if TYPE_CHECKING:
+    from ui.shell.conversation_page import ConversationPage
 
 
 class MessageOpener(QObject):
@@ -112,27 +116,28 @@ class SearchPresenter(QObject):
         self,
         sidebar: ConversationList,
         library: ConversationLibrary,
-        messages: MessageOpener,
-        navigation: TranscriptNavigation,
+        page: "ConversationPage",
         banners: BannerArea,
         show_page: Callable[[], object],
     ) -> None:
         super().__init__(sidebar)
-        self._messages = messages
-        self._navigation = navigation
+        self._library = library
+        self._page = page
+        self._messages = page.messages
         self._banners = banners
         self._show_page = show_page
         self._words = ""
         sidebar.search_requested.connect(library.search.search)
         sidebar.search_ended.connect(library.search.stop)
+        sidebar.conversation_chosen.connect(self._on_conversation_chosen)
         sidebar.hit_chosen.connect(self.open)
         sidebar.filter_choices_wanted.connect(library.search.read_choices)
         library.search.choices_read.connect(sidebar.set_filter_choices)
         library.search.found.connect(library.found.note_results)
         library.found.shown_changed.connect(sidebar.repeat_search)
         library.search.found.connect(sidebar.show_results)
-        messages.arrived.connect(self._on_arrived)
-        messages.refused.connect(self._on_refused)
+        page.messages.arrived.connect(self._on_arrived)
+        page.messages.refused.connect(self._on_refused)
         sidebar.repeat_search()
 
     @Slot(str, object, str)
@@ -141,10 +146,19 @@ class SearchPresenter(QObject):
         self._words = words
         self._messages.open(conversation_id, hit.message_id)
 
+    @Slot(str)
+    def _on_conversation_chosen(self, conversation_id: str) -> None:
+        """Bring the conversation that is open already before whatever hides it, and give it the keyboard."""
+        if self._library.current is not None and self._library.current.id == conversation_id:
+            self._show_page()
+            can_write = not self._page.composer.isHidden()
+            part = self._page.composer.editor if can_write else self._page.transcript
+            part.setFocus(Qt.FocusReason.OtherFocusReason)
+
     @Slot(OpenConversation, int)
     def _on_arrived(self, _conversation: OpenConversation, row: int) -> None:
         self._show_page()
-        self._navigation.show_message(row, self._words)
+        self._page.navigation.show_message(row, self._words)
 
     @Slot(OpenConversation, object)
     def _on_refused(self, conversation: OpenConversation, sentence: Sentence) -> None:

@@ -125,6 +125,25 @@ def test_a_title_opens_its_conversation_and_esc_brings_the_list_back(on_screen):
     on_screen(work)
 
 
+@pytest.mark.parametrize("is_narrow", [False, True])
+def test_the_title_of_the_open_conversation_brings_it_to_the_front(on_screen, is_narrow):
+    async def work(screen):
+        record = await write(screen, "Harbours", Message.user("Hello"), Message.assistant("Hello"))
+        if is_narrow:
+            screen.window.resize(400, 600)
+        field, results = await search(screen, "harb")
+        QTest.keyClick(field, Qt.Key.Key_Return)
+        await until(lambda: screen.conversation.id == record.id)
+        await until(screen.editor.hasFocus)
+        screen.action("Search conversations").trigger()
+        await until(field.hasFocus)
+        place = results.visualRect(results.rows.index(0)).center()
+        QTest.mouseClick(results.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        await until(lambda: screen.editor.hasFocus() and screen.editor.isVisible())
+
+    on_screen(work)
+
+
 PROMPT, OLD, NEW = Message.user("Which fruit?"), Message.assistant("Plums, I say."), Message.assistant("Pears.")
 
 
