@@ -21,8 +21,8 @@ def install_language(app: QApplication, choice: str) -> str:
     """
     language = language_of(choice)
     app.setProperty(_IN_USE, language)
-    if choice == language or language != SOURCE_LANGUAGE:
-        _use_locale(language)
+    if (locale := locale_of(language, QLocale.system())) is not None:
+        QLocale.setDefault(locale)
     if language == SOURCE_LANGUAGE:
         return language
     from PySide6.QtCore import QLibraryInfo, QTranslator
@@ -66,8 +66,20 @@ def system_language(wanted: list[str]) -> str:
     return SOURCE_LANGUAGE
 
 
-def _use_locale(language: str) -> None:
-    """Write dates and numbers as the language does, and as the system says where it speaks the same language."""
-    locale = QLocale(language)
-    if QLocale.system().language() is not locale.language():
-        QLocale.setDefault(locale)
+def locale_of(language: str, system: QLocale) -> QLocale | None:
+    """Return how to write dates and numbers in a language where the system's region is; None: as the system does."""
+    own = QLocale(language)
+    is_same = (system.language(), system.script()) == (own.language(), own.script())
+    # C is English of no region, and has formats of its own.
+    if is_same or (system.language() is QLocale.Language.C and language == SOURCE_LANGUAGE):
+        return None
+    locale = QLocale(own.language(), own.script(), system.territory())
+    if _has_halves(locale) and not _has_halves(system):
+        # Qt has no English of that region. That of Europe counts 24 hours.
+        return QLocale(own.language(), own.script(), QLocale.Country.Europe)
+    return locale
+
+
+def _has_halves(locale: QLocale) -> bool:
+    """Return whether its clock counts 12 hours twice a day."""
+    return "a" in locale.timeFormat(QLocale.FormatType.ShortFormat).lower()

@@ -4,13 +4,13 @@ from datetime import datetime, timedelta
 from typing import get_args
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QTranslator
+from PySide6.QtCore import QCoreApplication, QDate, QEvent, QLocale, QTime, QTranslator
 
 from desktop_agent.types.errors import AuthenticationFailed, Sentence
 from desktop_agent.types.preferences import LANGUAGE_NAMES, AppearancePreferences
 from tests.frame.translations import compiled
 from ui.bridge.sentence_lists import quoted_names
-from ui.style.languages import LANGUAGES, install_language, system_language
+from ui.style.languages import LANGUAGES, install_language, locale_of, system_language
 from ui.style.text import (
     format_bytes,
     format_count,
@@ -64,6 +64,36 @@ def test_the_preference_has_the_languages_of_the_window():
 )
 def test_the_system_names_languages_in_order(wanted, is_taken):
     assert system_language(wanted) == is_taken
+
+
+@pytest.mark.parametrize(
+    ("language", "system", "time", "day"),
+    [
+        ("en", "de_DE", "14:05", "09/03/2026"),
+        ("en", "de_CH", "14:05", "09.03.2026"),
+        ("en", "ja_JP", "14:05", "2026/03/09"),
+        # Qt has no English of it.
+        ("en", "tr_TR", "14:05", "09/03/2026"),
+        ("en", "es_US", "2:05 PM", "3/9/26"),
+        ("de", "en_US", "14:05", "09.03.26"),
+        ("de", "fr_CH", "14:05", "09.03.26"),
+        ("zh_CN", "zh_TW", "14:05", "2026/3/9"),
+        ("zh_CN", "zh_SG", None, None),
+        ("zh_CN", "de_DE", "14:05", "2026/3/9"),
+        ("en", "en_GB", None, None),
+        ("en", "C", None, None),
+        ("de", "C", "14:05", "09.03.26"),
+    ],
+)
+def test_the_language_decides_words_and_the_systems_region_how_dates_are_written(language, system, time, day):
+    region = QLocale.c() if system == "C" else QLocale(system)
+    locale, short = locale_of(language, region), QLocale.FormatType.ShortFormat
+    if locale is None:
+        assert time is None
+    else:
+        assert locale.language() is QLocale(language).language()
+        assert locale.toString(QTime(14, 5), short).replace("\u202f", " ") == time
+        assert locale.toString(QDate(2026, 3, 9), short) == day
 
 
 def test_chinese_has_its_own_colon_and_brackets(language):
