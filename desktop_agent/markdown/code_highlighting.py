@@ -1,6 +1,7 @@
 """Highlight code with the lexers of Pygments. Only worker processes import this: a text may keep a lexer busy."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import cast
 
 from pygments import lexers
@@ -30,13 +31,17 @@ _KINDS = (
 )
 
 
+# Pygments does not say the types of the options.
+_by_name = cast("Callable[..., Lexer]", lexers.get_lexer_by_name)
+_by_file = cast("Callable[..., Lexer]", lexers.get_lexer_for_filename)
+
+
 def find_lexer(language: str) -> Lexer | None:
-    """Return the lexer of a language by one of its names."""
-    find = cast("Callable[..., Lexer]", lexers.get_lexer_by_name)
-    try:
-        return find(language, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        return None
+    """Return the lexer of a language by one of its names, or by a file name or its suffix, as "main.py" and "yml"."""
+    for find, name in ((_by_name, language), (_by_file, language), (_by_file, f"code.{language}")):
+        with suppress(ClassNotFound):
+            return find(name, stripnl=False, ensurenl=False)
+    return None
 
 
 def word_kind(token_type: _TokenType, kinds: dict[_TokenType, str]) -> str:

@@ -12125,6 +12125,14 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Schreiben Sie unten eine Nachricht. Auch Bilder lassen sich einfügen oder hineinziehen.</translation>
     </message>
     <message>
+        <source>nothing changed</source>
+        <translation>nichts geändert</translation>
+    </message>
+    <message>
+        <source>{0} of {1} done</source>
+        <translation>{0} von {1} erledigt</translation>
+    </message>
+    <message>
         <source>Regenerate with…</source>
         <translation>Neu generieren mit…</translation>
     </message>
@@ -12417,16 +12425,20 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>geändert</translation>
     </message>
     <message>
+        <source>Preparing the arguments…</source>
+        <translation>Die Argumente werden vorbereitet…</translation>
+    </message>
+    <message>
+        <source>command</source>
+        <translation>Befehl</translation>
+    </message>
+    <message>
         <source>arguments</source>
         <translation>Argumente</translation>
     </message>
     <message>
         <source>arguments, edited</source>
         <translation>Argumente, geändert</translation>
-    </message>
-    <message>
-        <source>Preparing the arguments…</source>
-        <translation>Die Argumente werden vorbereitet…</translation>
     </message>
     <message>
         <source>steps</source>
@@ -12455,14 +12467,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>You changed the arguments of this call before it ran.</source>
         <translation>Sie haben die Argumente dieses Aufrufs geändert, bevor er ausgeführt wurde.</translation>
-    </message>
-    <message>
-        <source>nothing changed</source>
-        <translation>nichts geändert</translation>
-    </message>
-    <message>
-        <source>{0} of {1} done</source>
-        <translation>{0} von {1} erledigt</translation>
     </message>
 </context>
 <context>

@@ -12124,6 +12124,14 @@ This replaces what is there ({size} bytes).</source>
         <translation>请在下方写消息。也可以粘贴或拖入图片。</translation>
     </message>
     <message>
+        <source>nothing changed</source>
+        <translation>没有更改</translation>
+    </message>
+    <message>
+        <source>{0} of {1} done</source>
+        <translation>已完成 {0}/{1}</translation>
+    </message>
+    <message>
         <source>Regenerate with…</source>
         <translation>使用其他设置重新生成…</translation>
     </message>
@@ -12416,16 +12424,20 @@ This replaces what is there ({size} bytes).</source>
         <translation>已编辑</translation>
     </message>
     <message>
+        <source>Preparing the arguments…</source>
+        <translation>正在准备参数…</translation>
+    </message>
+    <message>
+        <source>command</source>
+        <translation>命令</translation>
+    </message>
+    <message>
         <source>arguments</source>
         <translation>参数</translation>
     </message>
     <message>
         <source>arguments, edited</source>
         <translation>参数，已编辑</translation>
-    </message>
-    <message>
-        <source>Preparing the arguments…</source>
-        <translation>正在准备参数…</translation>
     </message>
     <message>
         <source>steps</source>
@@ -12454,14 +12466,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>You changed the arguments of this call before it ran.</source>
         <translation>您在此调用运行前修改了它的参数。</translation>
-    </message>
-    <message>
-        <source>nothing changed</source>
-        <translation>没有更改</translation>
-    </message>
-    <message>
-        <source>{0} of {1} done</source>
-        <translation>已完成 {0}/{1}</translation>
     </message>
 </context>
 <context>

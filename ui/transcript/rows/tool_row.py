@@ -1,11 +1,8 @@
 """The row of a tool call: a card with its header, its arguments and its output."""
 
-import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import islice
 from time import monotonic
-from typing import cast
 
 from PySide6.QtCore import QCoreApplication, QRectF
 from PySide6.QtGui import QPainter
@@ -15,7 +12,7 @@ from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.types.blocks import Image, Json, Outcome, Text, ToolResult
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import DENIED_BY_PERSON, DENIED_SAYING, EDITED_BY_PERSON
-from ui.style.text import one_line, replace_hidden, show_hidden, translate_sentence, truncate
+from ui.style.text import one_line, show_hidden, translate_sentence, truncate
 from ui.style.tool_labels import tool_icon, tool_title
 from ui.transcript.blocks.block import Block, MenuAction
 from ui.transcript.blocks.buttons import Button, ButtonRowBlock, Header, HeaderBlock
@@ -29,13 +26,24 @@ from ui.transcript.blocks.code.terminal_output import (
     terminal_text,
 )
 from ui.transcript.blocks.text_block import CallSummaryBlock, TextBlock
+from ui.transcript.rows.call_arguments import (
+    MAX_SUMMARY_LENGTH,
+    arguments_json,
+    arguments_summary,
+    changes_summary,
+    is_large,
+    language_of_file,
+    todos_summary,
+    write_json,
+)
 from ui.transcript.rows.render_context import RenderContext
 from ui.transcript.rows.row import MAX_SPOKEN, Row
 from ui.transcript.style import RenderStyle
 
 _MAX_NAME_LENGTH = 200
 _ASK_TOOL = "ask_user"
-_TODO_TOOL = "update_todos"
+_COMMAND_TOOL = "run_command"
+_READ_TOOL = "read_file"
 
 _TIME_SHOWN_AFTER = 2
 """Seconds after which the running time is shown."""
@@ -105,7 +113,6 @@ def _outcomes() -> dict[Outcome, tuple[str, str, str]]:
     }
 
 
-_MAX_ARGUMENTS_LENGTH = 110
 _OUTPUT_LINES = 12
 _LIVE_LINES = 400
 _MAX_TAIL_COLUMNS = 400
@@ -119,9 +126,6 @@ _FED_AT_ONCE = 16_000
 
 _LARGE_RESULT = 200_000
 """Characters of a result that is prepared in the worker."""
-
-_LARGE_JSON = 20_000
-"""The same for a value that must still be written as JSON, which takes longer."""
 
 
 class ToolRow(Row):
@@ -221,35 +225,38 @@ class ToolRow(Row):
     def _arguments(self) -> list[Block]:
         call = self._call
         if call.state is CallState.WRITING:
-            newest = show_hidden(str(call.arguments)[-_MAX_ARGUMENTS_LENGTH:])
+            newest = show_hidden(str(call.arguments)[-MAX_SUMMARY_LENGTH:])
             return [CallSummaryBlock(newest)] if newest else []
         arguments = self._effective_arguments
         if not self.unfolded:
-            short = _changes_summary(call, arguments) or _todos_summary(call.name, arguments)
-            summary = short or _arguments_summary(arguments)
+            short = changes_summary(call, arguments) or todos_summary(call.name, arguments)
+            summary = short or arguments_summary(arguments)
             if call.effective_input is not None and summary:
                 summary = QCoreApplication.translate("Transcript", "edited") + f" · {summary}"
             return [CallSummaryBlock(summary)] if summary else []
-        title = QCoreApplication.translate("Transcript", "arguments")
-        if call.effective_input is not None:
-            title = QCoreApplication.translate("Transcript", "arguments, edited")
-        if not arguments:
-            return []
-        if (
-            call.state is CallState.ENDED
-            and not _is_large(arguments)
-            and (changes := file_changes(call.name, arguments))
-        ):
-            return [self._change_block(change) for change in changes]
-        callbacks = self._code_callbacks(title)
-
-        def make() -> Block:
-            return CodeBlock(_as_json(arguments), "json", callbacks, title=title)
-
-        if not _is_large(arguments):
-            return [make()]
+        if not is_large(arguments):
+            return self._argument_blocks(arguments)
+        make = partial(self._json_block, arguments)
         words = QCoreApplication.translate("Transcript", "Preparing the arguments…")
         return [self._large_block("arguments", arguments, make) or CallSummaryBlock(words)]
+
+    def _argument_blocks(self, arguments: dict[str, object]) -> list[Block]:
+        """Return the files that the call changes, or its command, and the other arguments as JSON."""
+        if changes := file_changes(self._call.name, arguments):
+            return [self._change_block(change) for change in changes]
+        command = arguments.get("command") if self._call.name == _COMMAND_TOOL else None
+        if not isinstance(command, str):
+            return [self._json_block(arguments)] if arguments else []
+        title = QCoreApplication.translate("Transcript", "command")
+        block = CodeBlock(show_hidden(command), "sh", self._code_callbacks(title), title=title)
+        others = {name: value for name, value in arguments.items() if name != "command"}
+        return [block, self._json_block(others)] if others else [block]
+
+    def _json_block(self, arguments: dict[str, object]) -> Block:
+        title = QCoreApplication.translate("Transcript", "arguments")
+        if self._call.effective_input is not None:
+            title = QCoreApplication.translate("Transcript", "arguments, edited")
+        return CodeBlock(arguments_json(arguments), "json", self._code_callbacks(title), title=title)
 
     def _change_block(self, change: FileChange) -> Block:
         """Return the diff; or the text of a file of which it is known that not every line was added."""
@@ -318,9 +325,15 @@ class ToolRow(Row):
         notify = self.render_context.signals.changed if was_pressed else self.render_context.signals.content_arrived
         notify.emit(self.item.id)
 
-    def _result_block(self, text: str) -> OutputBlock:
-        """Return the whole result; a long one is parsed as terminal output a moment later."""
+    def _result_block(self, text: str) -> CodeBlock:
+        """Return the whole result: of a file in its language, else as output of a terminal.
+
+        Long output is parsed a moment later.
+        """
         title = QCoreApplication.translate("Transcript", "result")
+        if self._call.name == _READ_TOOL and self._call.outcome is Outcome.SUCCEEDED:
+            language = language_of_file(self._effective_arguments)
+            return CodeBlock(strip_commands(text), language, self._code_callbacks(title), title=title)
         if len(text) <= _FED_AT_ONCE:
             return OutputBlock(*terminal_text(text), self._code_callbacks(title), title)
         block = OutputBlock(strip_commands(text), [], self._code_callbacks(title), title)
@@ -351,7 +364,7 @@ class ToolRow(Row):
         """Return name, state, arguments and result; the beginning, when it is long."""
         head = call_header(self._call, self._since, unfolded=self.unfolded)
         result = _result_text(self._call.result, MAX_SPOKEN) if self._call.result else ""
-        summary = _arguments_summary(self._effective_arguments)
+        summary = arguments_summary(self._effective_arguments)
         if self._call.effective_input is not None and summary:
             summary = QCoreApplication.translate("Transcript", "arguments, edited") + f": {summary}"
         parts = [f"{head.title}, {head.state}", summary, result]
@@ -370,7 +383,7 @@ def _result_text(result: ToolResult, max_length: int | None = None) -> str:
             # What the runtime says of the person is before all else.
             parts.append((part.text if parts else _said_to_person(result, part.text))[:max_length])
         elif isinstance(part, Json):
-            parts.append(_json(part.value, max_length, indent=2))
+            parts.append(write_json(part.value, max_length, indent=2))
     return "\n".join(parts)[:max_length]
 
 
@@ -389,42 +402,9 @@ def _said_to_person(result: ToolResult, text: str) -> str:
     return f"{words}{gap}{answer}"
 
 
-def _json(value: object, max_length: int | None = None, *, indent: int | None = None) -> str:
-    """Write a value as JSON, up to about `most` characters."""
-    encoder = json.JSONEncoder(ensure_ascii=False, indent=indent)
-    if max_length is None:
-        return encoder.encode(value)
-    parts: list[str] = []
-    for part in encoder.iterencode(value):
-        parts.append(part)
-        max_length -= len(part)
-        if max_length <= 0:
-            break
-    return "".join(parts)
-
-
 def _is_large_result(result: ToolResult) -> bool:
     texts = sum(len(part.text) for part in result.content if isinstance(part, Text))
-    return texts > _LARGE_RESULT or any(_is_large(part.value) for part in result.content if isinstance(part, Json))
-
-
-def _is_large(value: object) -> bool:
-    """Return whether writing the value as JSON would take long, looking at no more of it than necessary."""
-    room, pending = _LARGE_JSON, [(value, 0)]
-    while pending and room > 0:
-        part, depth = pending.pop()
-        room -= 2 * depth + 4
-        if isinstance(part, str):
-            room -= len(part)
-        elif isinstance(part, dict | list | tuple):
-            inside = cast("Collection[object]", part)
-            if len(inside) > room:
-                return True
-            if isinstance(part, dict):
-                names, inside = cast("dict[str, object]", part).keys(), cast("dict[str, object]", part).values()
-                room -= sum(map(len, names))
-            pending += [(child, depth + 1) for child in inside]
-    return room <= 0
+    return texts > _LARGE_RESULT or any(is_large(part.value) for part in result.content if isinstance(part, Json))
 
 
 def _whole_block(result: ToolResult, callbacks: CodeCallbacks, title: str) -> Block:
@@ -443,55 +423,3 @@ def _last_lines(text: str) -> tuple[str, list[list[StyledWord]]]:
 
 def _cut_lines(text: str, words: list[list[StyledWord]]) -> tuple[str, list[list[StyledWord]]]:
     return "\n".join(line[:_MAX_TAIL_COLUMNS] for line in text.split("\n")), words
-
-
-def _file_changes(name: str, arguments: dict[str, object]) -> tuple[FileChange, ...]:
-    return () if _is_large(arguments) else file_changes(name, arguments)
-
-
-def _changes_summary(call: ToolCallItem, arguments: dict[str, object]) -> str:
-    """Return the files that a call changes, with the numbers of lines that are added and removed; else ""."""
-    changes = _file_changes(call.name, arguments)
-    if not changes:
-        return ""
-    parts = [_change_summary(change, call) for change in changes]
-    if call.changed_nothing:
-        parts.append(QCoreApplication.translate("Transcript", "nothing changed"))
-    return truncate(one_line(" · ".join(parts), _MAX_ARGUMENTS_LENGTH * 3), _MAX_ARGUMENTS_LENGTH)
-
-
-def _change_summary(change: FileChange, call: ToolCallItem) -> str:
-    """Return the path, and what really changed once it is known; a number that is 0 is left out."""
-    is_over = call.state is CallState.ENDED
-    # What others than our own tools changed, and what was in a file that is written anew, only the arguments say.
-    likely = change.counts if not is_over or call.outcome is Outcome.SUCCEEDED else (0, 0)
-    counts = zip("+\N{MINUS SIGN}", call.changed_lines or likely, strict=True)
-    return " ".join((change.path, *(f"{sign}{count}" for sign, count in counts if count)))
-
-
-def _todos_summary(name: str, arguments: dict[str, object]) -> str:
-    """Return how much of a to-do list is done, and what is being done; "" for other calls."""
-    items = arguments.get("items") if name == _TODO_TOOL else None
-    if not isinstance(items, list):
-        return ""
-    todos = [cast("dict[str, object]", item) for item in cast("list[object]", items) if isinstance(item, dict)]
-    done = sum(todo.get("state") == "done" for todo in todos)
-    started = [str(todo.get("text", "")) for todo in todos if todo.get("state") == "started"]
-    words = QCoreApplication.translate("Transcript", "{0} of {1} done").format(done, len(todos))
-    return truncate(one_line(" · ".join((words, *started[:1])), _MAX_ARGUMENTS_LENGTH * 3), _MAX_ARGUMENTS_LENGTH)
-
-
-def _arguments_summary(arguments: dict[str, object]) -> str:
-    """Return the arguments on one line, cut when long."""
-    max_length = _MAX_ARGUMENTS_LENGTH * 3
-    parts = [
-        f"{name}: {value[:max_length] if isinstance(value, str) else _json(value, max_length)}"
-        for name, value in islice(arguments.items(), max_length)
-    ]
-    return truncate(one_line(" · ".join(parts), max_length), _MAX_ARGUMENTS_LENGTH)
-
-
-def _as_json(arguments: dict[str, object]) -> str:
-    """Return pretty JSON with hidden characters as escapes: a copy of it is still the arguments."""
-    plain = json.dumps(arguments, ensure_ascii=False, indent=2)
-    return replace_hidden(plain, lambda character: json.dumps(character)[1:-1])

@@ -30,9 +30,9 @@ class Card:
         qtbot.addWidget(self.view, before_close_func=lambda each: each.close_workers())
         self.view.resize(800, 600)
 
-    def show(self, given, *content, outcome=Outcome.SUCCEEDED):
+    def show(self, given, *content, outcome=Outcome.SUCCEEDED, name="run"):
         self.feed(TurnStarted("t", "m", "model"))
-        self.feed(ToolUse(id="a", name="run", input=given))
+        self.feed(ToolUse(id="a", name=name, input=given))
         self.feed(ToolStarted("a", given))
         if content:
             self.feed(ToolFinished("a", ToolResult(tool_use_id="a", content=content, outcome=outcome)))
@@ -61,7 +61,7 @@ def card(qtbot, tmp_path):
 def written(monkeypatch):
     """The threads in which JSON was written."""
     found = []
-    for name in ("_as_json", "_result_text"):
+    for name in ("arguments_json", "_result_text"):
         write = getattr(tool_row, name)
         monkeypatch.setattr(
             tool_row, name, lambda *each, write=write: found.append(threading.current_thread()) or write(*each)
@@ -97,6 +97,32 @@ def test_small_arguments_are_there_at_once(card):
     card.show({"list": MANY[:20]})
     card.row._toggle()
     assert json.loads(card.block(CodeBlock).text) == {"list": MANY[:20]}
+
+
+@pytest.mark.parametrize("others", [{}, {"timeout_seconds": 5}])
+def test_a_command_is_shown_as_one_types_it(card, others):
+    card.show({"command": "cd src &&\n  ls '\u202e'", **others}, name="run_command")
+    card.row._toggle()
+    command, *arguments = (block for block in card.row.blocks if isinstance(block, CodeBlock))
+    assert (command.text, command.language) == ("cd src &&\n  ls '⟨U+202E⟩'", "sh")
+    assert [json.loads(block.text) for block in arguments] == ([others] if others else [])
+
+
+def test_a_change_of_a_file_is_a_diff_while_it_waits_too(card):
+    card.show({"path": "a", "content": "x\ny\n"}, name="write_file")
+    card.row._toggle()
+    assert (card.block(CodeBlock).text, card.block(CodeBlock).language) == ("+x\n+y", "diff")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "language"), [(Outcome.SUCCEEDED, "py"), (Outcome.FAILED, "")], ids=["read", "failed"]
+)
+def test_a_file_that_was_read_has_its_language(card, outcome, language):
+    card.show({"path": "src/a.py"}, Text(text="\x1b[1mimport os\x1b[0m\n"), outcome=outcome, name="read_file")
+    if not card.row.unfolded:
+        card.row._toggle()
+    result = [block for block in card.row.blocks if isinstance(block, CodeBlock)][-1]
+    assert (result.text, result.language) == ("import os", language)
 
 
 def test_a_large_result_is_made_ready_elsewhere(card, written, qtbot):
@@ -163,80 +189,11 @@ def test_another_conversation_keeps_nothing_of_this_one(card, qtbot):
     assert card.says_so()
 
 
-@pytest.mark.parametrize(
-    ("value", "is_large"),
-    [
-        ("a" * 100, False),
-        ({"a": [1, 2.5, None, True, "b"]}, False),
-        ("a" * 30_000, True),
-        ({"a" * 30_000: 1}, True),
-        ([0] * 30_000, True),
-        ([["a" * 100] * 10] * 30, True),
-    ],
-)
-def test_what_is_large(value, is_large):
-    assert tool_row._is_large(value) is is_large
-
-
-def test_what_is_nested_deeply_is_large():
-    value = 1
-    for _ in range(300):
-        value = {"k": value}
-    assert tool_row._is_large(value)
-
-
-def test_what_is_folded_is_written_as_far_as_it_is_seen(monkeypatch):
-    pieces = []
-    write = json.JSONEncoder.iterencode
-
-    def counted(*each):
-        for piece in write(*each):
-            pieces.append(piece)
-            yield piece
-
-    monkeypatch.setattr(json.JSONEncoder, "iterencode", counted)
-    assert tool_row._arguments_summary({"a": MANY, "b": "c" * 10_000}).startswith('a: [{"a": 0, "b": "漢"}, {"a": 1')
-    assert len(pieces) < 400
-
-
 def test_only_the_beginning_of_a_result_is_told(card):
     item = ToolCallItem("i", "m", "t", "run", {}, state=CallState.ENDED)
     item.result = ToolResult(tool_use_id="t", content=(Text(text="a" * 50_000), Json(value=MANY)))
     row = tool_row.ToolRow(item, card.view._render_context)
     assert MAX_SPOKEN < len(row.spoken_text()) < MAX_SPOKEN + 100
-
-
-def summary_of(name, given, **known):
-    return tool_row._changes_summary(ToolCallItem("i", "m", "t", name, **known), given)
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "summary"),
-    [
-        ("write_file", {"path": "a", "content": "x\ny\n"}, "a +2"),
-        ("edit_file", {"path": "a", "old_text": "x\n", "new_text": "z\ny\n"}, "a +2 \N{MINUS SIGN}1"),
-        ("apply_patch", {"patch": "*** Begin Patch\n*** Delete File: a\n*** End Patch"}, "a"),
-    ],
-)
-def test_no_lines_are_counted_that_are_not_known(name, given, summary):
-    assert summary_of(name, given) == summary
-
-
-@pytest.mark.parametrize(
-    ("outcome", "known", "summary"),
-    [
-        (Outcome.SUCCEEDED, {"lines": (1, 3)}, "a +1 \N{MINUS SIGN}3"),
-        (Outcome.SUCCEEDED, {"lines": (0, 0), "changed_nothing": True}, "a · nothing changed"),
-        (Outcome.SUCCEEDED, {}, "a +2"),
-        (Outcome.FAILED, {"changed_nothing": True}, "a · nothing changed"),
-        (Outcome.DENIED, {}, "a"),
-        (Outcome.CANCELLED, {"lines": (2, 0)}, "a +2"),
-    ],
-)
-def test_a_call_that_is_over_tells_what_it_changed(outcome, known, summary):
-    result = ToolResult(tool_use_id="t", outcome=outcome)
-    ended = {"state": CallState.ENDED, "result": result}
-    assert summary_of("write_file", {"path": "a", "content": "x\ny\n"}, **ended, **known) == summary
 
 
 @pytest.mark.parametrize(
@@ -255,14 +212,6 @@ def test_lines_of_a_file_are_not_shown_as_added_that_were_there_before(card, kno
     row = tool_row.ToolRow(item, card.view._render_context)
     row._toggle()
     assert next(each for each in row.blocks if isinstance(each, CodeBlock)).plain() == text
-
-
-def test_a_folded_list_says_how_far_it_is_and_what_is_being_done():
-    items = [{"text": "Read", "state": "done"}, {"text": "Write the test", "state": "started"}, {"text": "Mend"}]
-    assert tool_row._todos_summary("update_todos", {"items": items}) == "1 of 3 done · Write the test"
-    assert tool_row._todos_summary("update_todos", {"items": [*items[:1], "broken", {"state": None}]}) == "1 of 2 done"
-    assert tool_row._todos_summary("update_todos", {"items": "none"}) == ""
-    assert tool_row._todos_summary("read_file", {"items": items}) == ""
 
 
 def test_its_card_shows_that(card):
