@@ -59,7 +59,7 @@ class BlockNode(AccessibleNode):
         """Return the words after the marker of the list, or what kind of block it is."""
         block = self.block()
         if isinstance(block, CodeBlock):
-            return _code_name(block)
+            return block.label
         if self.role in {_Role.Separator, _Role.Grouping}:
             return block.group_name if block else ""
         if block is None or isinstance(block, TableBlock):
@@ -287,9 +287,3 @@ def _role_of(block: Block) -> QAccessible.Role:
     if block_role is not None:
         return block_role
     return _Role.StaticText if block.spoken_text() else _Role.Grouping
-
-
-def _code_name(block: CodeBlock) -> str:
-    if not block.language:
-        return QCoreApplication.translate("Transcript", "Code")
-    return QCoreApplication.translate("Transcript", "Code: {0}").format(block.language)

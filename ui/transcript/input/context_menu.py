@@ -441,7 +441,7 @@ def _submenu_for(group: AlternativeGroup, message_id: str) -> MenuEntry:
 def _block_name(block: Block) -> str:
     translate = QCoreApplication.translate
     if isinstance(block, CodeBlock):
-        return translate("Transcript", "Code: {0}").format(block.language) if block.language else _code_name()
+        return block.label
     if isinstance(block, TableBlock):
         return translate("Transcript", "Table")
     if isinstance(block, MathBlock):
@@ -449,7 +449,3 @@ def _block_name(block: Block) -> str:
     if isinstance(block, RemoteImageBlock | ThumbnailsBlock):
         return translate("Transcript", "Image")
     return ""
-
-
-def _code_name() -> str:
-    return QCoreApplication.translate("Transcript", "Code")

@@ -229,6 +229,14 @@ class CodeBlock(Block):
         self._buttons = ButtonBar()
         self._copied = _TimedFlag()
 
+    @property
+    def label(self) -> str:
+        """The name for people: with the title, or the language."""
+        words = self._title or self.language
+        if not words:
+            return QCoreApplication.translate("Transcript", "Code")
+        return QCoreApplication.translate("Transcript", "Code: {0}").format(words)
+
     def append(self, text: str) -> None:
         """Append text."""
         first = self._lines.append(text)
