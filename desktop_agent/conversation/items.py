@@ -165,9 +165,9 @@ class ServerStepItem:
 class NoticeItem:
     """An error in place, or a fact about the conversation: "Error" or "Notice".
 
-    `folded` is a longer text behind it, in Markdown, which can be opened. `redos`, where it is about an undo in the
-    message `message_id`: the checkpoints that redo it, and whether each was restored. `times`: how often it happened,
-    one attempt after another.
+    `folded` are the lines of a longer text behind it, in Markdown, which can be opened. `redos`, where it is about an
+    undo in the message `message_id`: the checkpoints that redo it, and whether each was restored. `times`: how often
+    it happened, one attempt after another.
     """
 
     id: str
@@ -176,7 +176,7 @@ class NoticeItem:
     remedy: Sentence | None = None
     action: RemedyAction = RemedyAction.NONE
     detail: str = ""
-    folded: str = ""
+    folded: tuple[Sentence | str, ...] = ()
     message_id: str = ""
     redos: dict[str, bool] = field(default_factory=dict[str, bool])
     times: int = 1

@@ -142,7 +142,7 @@ class Transcript:
                 return [change for result in results for change in self._calls.finish(result, None)]
             case Role.SYSTEM:
                 summary = summary_of(message)
-                return [] if summary is None else self.add_notice(COMPACTED, folded=summary.text)
+                return [] if summary is None else self.add_notice(COMPACTED, folded=tuple(filter(None, [summary.text])))
             case Role.ASSISTANT:
                 return self._add_answer(message)
 
@@ -186,7 +186,7 @@ class Transcript:
         *,
         error: bool = False,
         detail: str = "",
-        folded: str = "",
+        folded: tuple[Sentence | str, ...] = (),
     ) -> list[Change]:
         """Add a notice at the end."""
         level = "error" if error else "notice"
@@ -371,4 +371,6 @@ class Transcript:
 
 def _shows(item: Item, ids: Container[str], summaries: Container[str]) -> bool:
     """Return whether the item shows one of these messages, or one of these summaries."""
-    return item.message_id in ids or (isinstance(item, NoticeItem) and item.folded in summaries)
+    if item.message_id in ids:
+        return True
+    return isinstance(item, NoticeItem) and any(isinstance(line, str) and line in summaries for line in item.folded)

@@ -108,6 +108,15 @@ _MAX_FILES = 50
 _UNDO_HEAD = "The program notes: the person undid what calls of yours had changed."
 _REDO_HEAD = "The program notes: the person redid what had been undone of your calls."
 _READ_AGAIN = "Look at these files again before you rely on what you remember of them."
+_PUT_BACK = Sentence("These files were put back:")
+_NOT_PUT_BACK = Sentence("These files were not put back, and are as they were left or changed since:")
+_TAKEN_BACK = Sentence("This was taken back by tools:")
+UNDONE_STATES = (Sentence("as it was before"), Sentence("removed, as it was not there before"))
+"""What becomes of a file that there was, and of one that there was not."""
+REDONE_STATES = (
+    Sentence("as it was before it was undone"),
+    Sentence("removed, as it was not there before it was undone"),
+)
 
 
 def undo_note(changed: Mapping[str, str], skipped: Iterable[str], undone: Iterable[str]) -> Message | None:
@@ -131,14 +140,12 @@ def _build_note(
     parts = [head]
     if changed:
         entries = [f"{_as_code(path)}: {what}" for path, what in changed.items()]
-        parts.append(_bullet_list("These files were put back:", entries))
+        parts.append(_bullet_list(_PUT_BACK, entries))
     skipped_paths = [_as_code(path) for path in dict.fromkeys(skipped) if path not in changed]
     if skipped_paths:
-        parts.append(
-            _bullet_list("These files were not put back, and are as they were left or changed since:", skipped_paths)
-        )
+        parts.append(_bullet_list(_NOT_PUT_BACK, skipped_paths))
     if reports:
-        parts.append(_bullet_list("This was taken back by tools:", reports))
+        parts.append(_bullet_list(_TAKEN_BACK, reports))
     if changed:
         parts.append(_READ_AGAIN)
     return Message.user("\n\n".join(parts)).model_copy(update={"injected_by": injected_by})
@@ -154,10 +161,32 @@ def last_message_but_undo_notes(history: Sequence[Message]) -> Message | None:
     return next((message for message in reversed(history) if not is_undo_note(message)), None)
 
 
-def _bullet_list(head: str, lines: Sequence[str]) -> str:
+def _details(note: Message) -> tuple[Sentence | str, ...]:
+    """Return the lines of what such a note lists; what it says to the model alone is left out."""
+    text = note.text.removeprefix(_UNDO_HEAD).removeprefix(_REDO_HEAD).removesuffix(_READ_AGAIN)
+    return tuple(map(_read_line, text.strip("\n").split("\n")))
+
+
+def _read_line(line: str) -> Sentence | str:
+    """Return the sentence of a line of a note; what came from elsewhere stays as it is."""
+    for head in (_PUT_BACK, _NOT_PUT_BACK, _TAKEN_BACK):
+        if line == str(head):
+            return head
+    for state in (*UNDONE_STATES, *REDONE_STATES):
+        if line.endswith(f"`: {state}"):
+            return Sentence("{path}: {state}", {"path": line.removesuffix(f": {state}"), "state": state})
+    more = re.fullmatch("- and ([0-9]+) more", line)
+    return _and_more(more[1]) if more else line
+
+
+def _and_more(count: str) -> Sentence:
+    return Sentence("- and {count} more", {"count": count})
+
+
+def _bullet_list(head: Sentence, lines: Sequence[str]) -> str:
     bullets = [f"- {line}" for line in lines[:_MAX_FILES]]
-    more = [f"- and {len(lines) - _MAX_FILES} more"] if len(lines) > _MAX_FILES else []
-    return "\n".join([head, "", *bullets, *more])
+    more = [str(_and_more(f"{len(lines) - _MAX_FILES}"))] if len(lines) > _MAX_FILES else []
+    return "\n".join([str(head), "", *bullets, *more])
 
 
 def _as_code(path: str) -> str:
@@ -165,8 +194,8 @@ def _as_code(path: str) -> str:
 
 
 COMPACTED = Sentence("Older messages were summarised for the model, to make room. You still see all of them.")
-REDONE = Sentence("Changes were redone. The model is told with your next message.")
-UNDONE = Sentence("Changes were undone. The model is told with your next message.")
+REDONE = Sentence("Changes were redone. The model is told before it goes on.")
+UNDONE = Sentence("Changes were undone. The model is told before it goes on.")
 NOT_ANSWERED = Sentence("The question was not answered.")
 _OUTSIDE_CONTENT = (
     "Content from {source} came in. What could send something out or run something is asked about again, also where "
@@ -178,13 +207,13 @@ _TITLES = {"default": Sentence("Default"), "plan": Sentence("Plan"), "accept-edi
 
 @dataclass(frozen=True, slots=True)
 class NoticeText:
-    """The text of a notice. `detail` can be copied, `folded` can be opened."""
+    """The text of a notice. `detail` can be copied, the lines in `folded` can be opened."""
 
     sentence: Sentence
     remedy: Sentence | None = None
     action: RemedyAction = RemedyAction.NONE
     detail: str = ""
-    folded: str = ""
+    folded: tuple[Sentence | str, ...] = ()
 
 
 def merged_notice(note: Message) -> NoticeText:
@@ -202,8 +231,8 @@ def continued_notice(name: str) -> NoticeText:
 
 
 def undo_notice(note: Message) -> NoticeText:
-    """Return the notice of an undo or redo, with the note that the model reads."""
-    return NoticeText(REDONE if note.injected_by == REDO_AUTHOR else UNDONE, folded=note.text)
+    """Return the notice of an undo or redo, with what the note lists that the model reads."""
+    return NoticeText(REDONE if note.injected_by == REDO_AUTHOR else UNDONE, folded=_details(note))
 
 
 def limit_sentence(event: LimitReached) -> Sentence:
@@ -223,7 +252,7 @@ def notice_for(event: Event) -> NoticeText | None:
     """Return the notice for an event, or None where it shows by itself."""
     match event:
         case ContextCompacted():
-            return NoticeText(COMPACTED, folded=event.summary)
+            return NoticeText(COMPACTED, folded=tuple(filter(None, [event.summary])))
         case LimitReached():
             return NoticeText(limit_sentence(event), action=RemedyAction.CONTINUE)
         case ContinuationInjected():

@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
-from desktop_agent.conversation.transcript_notices import redo_note, undo_note
+from desktop_agent.conversation.transcript_notices import REDONE_STATES, UNDONE_STATES, redo_note, undo_note
 from desktop_agent.engine.permission_records import audit_entries
 from desktop_agent.processes.worker_threads import CancelToken, run_in_thread
 from desktop_agent.storage.store import Store
@@ -160,14 +160,10 @@ def _specialist_calls(message: Message, specialists: Collection[str]) -> Iterato
     yield from (call.id for call in message.tool_uses if call.name in specialists)
 
 
-_UNDONE_TEXTS = ("as it was before", "removed, as it was not there before")
-_REDONE_TEXTS = ("as it was before it was undone", "removed, as it was not there before it was undone")
-
-
 def undo_note_for(done: Sequence[RestoreReport], note_id: str) -> Message | None:
     """Return the note about restores in a row, all of them undone or all redone; None where nothing changed."""
     is_redo = any(report.checkpoint.is_redo for report in done)
-    back, removed = _REDONE_TEXTS if is_redo else _UNDONE_TEXTS
+    back, removed = map(str, REDONE_STATES if is_redo else UNDONE_STATES)
     changed: dict[str, str] = {}
     for report in done:
         was = {displayed_path(file.path): file.before for file in report.checkpoint.files}

@@ -5138,6 +5138,10 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>Sentence</name>
     <message>
+        <source>- and {count} more</source>
+        <translation>- und {count} weitere</translation>
+    </message>
+    <message>
         <source>A ModelRequest has its own tools.</source>
         <translation>Ein ModelRequest hat eigene Werkzeuge.</translation>
     </message>
@@ -5510,12 +5514,12 @@ Aufwärts zu: {1}</translation>
         <translation>Ändern Sie den Preis in der Datei selbst.</translation>
     </message>
     <message>
-        <source>Changes were redone. The model is told with your next message.</source>
-        <translation>Änderungen wurden wiederhergestellt. Das Modell erfährt es mit Ihrer nächsten Nachricht.</translation>
+        <source>Changes were redone. The model is told before it goes on.</source>
+        <translation>Änderungen wurden wiederhergestellt. Das Modell erfährt davon, bevor es weiterarbeitet.</translation>
     </message>
     <message>
-        <source>Changes were undone. The model is told with your next message.</source>
-        <translation>Änderungen wurden rückgängig gemacht. Das Modell erfährt es mit Ihrer nächsten Nachricht.</translation>
+        <source>Changes were undone. The model is told before it goes on.</source>
+        <translation>Änderungen wurden rückgängig gemacht. Das Modell erfährt davon, bevor es weiterarbeitet.</translation>
     </message>
     <message>
         <source>Changes “{path}” in one place.
@@ -8094,6 +8098,14 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Diese Dateien konnten nicht zurückgesetzt werden: {paths}</translation>
     </message>
     <message>
+        <source>These files were not put back, and are as they were left or changed since:</source>
+        <translation>Diese Dateien wurden nicht zurückgesetzt und sind so, wie sie hinterlassen oder seitdem geändert wurden:</translation>
+    </message>
+    <message>
+        <source>These files were put back:</source>
+        <translation>Diese Dateien wurden zurückgesetzt:</translation>
+    </message>
+    <message>
         <source>They are no JSON object.</source>
         <translation>Sie sind kein JSON-Objekt.</translation>
     </message>
@@ -8312,6 +8324,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>This was closed before the server answered.</source>
         <translation>Dies wurde geschlossen, bevor der Server geantwortet hat.</translation>
+    </message>
+    <message>
+        <source>This was taken back by tools:</source>
+        <translation>Das haben Werkzeuge zurückgenommen:</translation>
     </message>
     <message>
         <source>Timed out</source>
@@ -8662,6 +8678,14 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>ein anderes Programm (Prozess {pid})</translation>
     </message>
     <message>
+        <source>as it was before</source>
+        <translation>wie sie vorher war</translation>
+    </message>
+    <message>
+        <source>as it was before it was undone</source>
+        <translation>wie sie vor dem Rückgängigmachen war</translation>
+    </message>
+    <message>
         <source>calls of one answer</source>
         <translation>Aufrufe einer Antwort</translation>
     </message>
@@ -8828,6 +8852,14 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>pauses of the server in a row</source>
         <translation>Pausen des Servers nacheinander</translation>
+    </message>
+    <message>
+        <source>removed, as it was not there before</source>
+        <translation>entfernt, da sie vorher nicht da war</translation>
+    </message>
+    <message>
+        <source>removed, as it was not there before it was undone</source>
+        <translation>entfernt, da sie vor dem Rückgängigmachen nicht da war</translation>
     </message>
     <message>
         <source>ruff, checking and formatting</source>
@@ -9056,6 +9088,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>{model} thinks with {least} to {most} tokens; it was given {tokens}.</source>
         <translation>{model} denkt mit {least} bis {most} Token nach; es bekam {tokens}.</translation>
+    </message>
+    <message>
+        <source>{path}: {state}</source>
+        <translation>{path}: {state}</translation>
     </message>
     <message>
         <source>{picture} is sent as {after}: this model does not read {before}.</source>

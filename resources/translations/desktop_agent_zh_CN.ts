@@ -5137,6 +5137,10 @@ Go up to: {1}</source>
 <context>
     <name>Sentence</name>
     <message>
+        <source>- and {count} more</source>
+        <translation>- 以及另外 {count} 个</translation>
+    </message>
+    <message>
         <source>A ModelRequest has its own tools.</source>
         <translation>ModelRequest 自带工具。</translation>
     </message>
@@ -5509,12 +5513,12 @@ Go up to: {1}</source>
         <translation>请在文件中更改价格。</translation>
     </message>
     <message>
-        <source>Changes were redone. The model is told with your next message.</source>
-        <translation>更改已恢复。模型会在您的下一条消息中得知。</translation>
+        <source>Changes were redone. The model is told before it goes on.</source>
+        <translation>更改已重做。模型在继续之前会得知此事。</translation>
     </message>
     <message>
-        <source>Changes were undone. The model is told with your next message.</source>
-        <translation>更改已撤销。模型会在您的下一条消息中得知。</translation>
+        <source>Changes were undone. The model is told before it goes on.</source>
+        <translation>更改已撤销。模型在继续之前会得知此事。</translation>
     </message>
     <message>
         <source>Changes “{path}” in one place.
@@ -8093,6 +8097,14 @@ This replaces what is there ({size} bytes).</source>
         <translation>这些文件无法还原：{paths}</translation>
     </message>
     <message>
+        <source>These files were not put back, and are as they were left or changed since:</source>
+        <translation>以下文件未恢复，仍是留下时或此后更改过的样子：</translation>
+    </message>
+    <message>
+        <source>These files were put back:</source>
+        <translation>以下文件已恢复：</translation>
+    </message>
+    <message>
         <source>They are no JSON object.</source>
         <translation>它们不是 JSON 对象。</translation>
     </message>
@@ -8311,6 +8323,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>This was closed before the server answered.</source>
         <translation>在服务器回答之前，此对象已关闭。</translation>
+    </message>
+    <message>
+        <source>This was taken back by tools:</source>
+        <translation>以下内容已由工具撤回：</translation>
     </message>
     <message>
         <source>Timed out</source>
@@ -8661,6 +8677,14 @@ This replaces what is there ({size} bytes).</source>
         <translation>另一个程序（进程 {pid}）</translation>
     </message>
     <message>
+        <source>as it was before</source>
+        <translation>与之前一样</translation>
+    </message>
+    <message>
+        <source>as it was before it was undone</source>
+        <translation>与撤销之前一样</translation>
+    </message>
+    <message>
         <source>calls of one answer</source>
         <translation>单个回答的调用数</translation>
     </message>
@@ -8827,6 +8851,14 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>pauses of the server in a row</source>
         <translation>服务器连续暂停次数</translation>
+    </message>
+    <message>
+        <source>removed, as it was not there before</source>
+        <translation>已删除，因为之前不存在</translation>
+    </message>
+    <message>
+        <source>removed, as it was not there before it was undone</source>
+        <translation>已删除，因为撤销之前不存在</translation>
     </message>
     <message>
         <source>ruff, checking and formatting</source>
@@ -9055,6 +9087,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>{model} thinks with {least} to {most} tokens; it was given {tokens}.</source>
         <translation>{model} 用 {least} 到 {most} 个 token 推理；已给予 {tokens} 个。</translation>
+    </message>
+    <message>
+        <source>{path}: {state}</source>
+        <translation>{path}：{state}</translation>
     </message>
     <message>
         <source>{picture} is sent as {after}: this model does not read {before}.</source>

@@ -330,7 +330,7 @@ async def test_compaction__everything_stays_on_disk_and_the_person_can_look_behi
         stored = await stage.stored()
         assert stored[:2] == before
         notice = next(item for item in stage.session.transcript if isinstance(item, NoticeItem))
-        assert notice.folded == "They spoke of the sea."
+        assert notice.folded == ("They spoke of the sea.",)
         await stage.session.close()
         check_invariants(stage.session.history, stage.events)
 

@@ -205,7 +205,7 @@ def test_a_summary_is_a_notice_that_opens_live_and_again() -> None:
     for transcript in (live, again):
         (notice,) = transcript
         assert isinstance(notice, NoticeItem)
-        assert (notice.sentence, notice.folded) == (COMPACTED, "In short.")
+        assert (notice.sentence, notice.folded) == (COMPACTED, ("In short.",))
 
 
 def test_a_prompt_of_a_guard_is_not_what_the_person_said_live_and_again() -> None:

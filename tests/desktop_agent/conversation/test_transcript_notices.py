@@ -183,7 +183,7 @@ def test_what_was_said_for_the_person_and_the_summary_are_notices() -> None:
     summary = Message(role=Role.SYSTEM, blocks=(Summary(text="What was done.", first_kept_id="m"),))
     compacted, continued = Transcript([Message.system("hidden"), summary, injected])
     assert isinstance(compacted, NoticeItem)
-    assert (compacted.level, compacted.sentence, compacted.folded) == ("notice", COMPACTED, "What was done.")
+    assert (compacted.level, compacted.sentence, compacted.folded) == ("notice", COMPACTED, ("What was done.",))
     assert isinstance(continued, NoticeItem)
     assert "tests" in str(continued.sentence)
 

@@ -22,6 +22,7 @@ from desktop_agent.types.engine_events import (
     RunStarted,
     ToolFinished,
 )
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.tool_calls import FileChanges
 
@@ -150,7 +151,22 @@ def test_a_note_is_a_line_that_opens_and_asks_for_no_answer() -> None:
     assert last_message_but_undo_notes([answer, note]) is answer
     (line,) = Transcript([note])
     assert isinstance(line, NoticeItem)
-    assert line.folded == note.text
+    # What is said to the model is not said to the person.
+    assert [str(part) for part in line.folded] == [
+        "These files were put back:",
+        "",
+        "- `a`: as it was before",
+        "",
+        "These files were not put back, and are as they were left or changed since:",
+        "",
+        "- `b`",
+        "",
+        "This was taken back by tools:",
+        "",
+        "- Unbooked.",
+    ]
+    assert [number for number, part in enumerate(line.folded) if isinstance(part, Sentence)] == [0, 2, 4, 8]
+    assert str(line.sentence) == "Changes were undone. The model is told before it goes on."
     assert [word in note.text for word in ("`a`: as it was before", "- `b`", "- Unbooked.")] == [True] * 3
     assert note.text.count("`a`") == 1
 
@@ -218,6 +234,6 @@ def test_a_redoing_says_so_and_asks_for_no_answer() -> None:
     note, answer = noted(redo=True), Message(role=Role.ASSISTANT, blocks=(Text(text="done"),))
     (line,) = lines(Transcript([note]))
     assert str(line.sentence).startswith("Changes were redone.")
-    assert line.folded == note.text
+    assert line.folded == (Sentence("These files were put back:"), "", "- `a`: as it was")
     assert last_message_but_undo_notes([answer, note]) is answer
     assert redo_note({}, ["a"]) is None

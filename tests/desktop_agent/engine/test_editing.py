@@ -128,7 +128,7 @@ async def test_older_messages_are_summarised_when_the_person_wants_it(shaky: Sha
     await stage.session.close()
     again = await reopen_session(shaky.store, stage.session.record.id, stage.session._runs._setup)
     assert again.history == stage.session.history
-    assert [item.folded for item in again.transcript if isinstance(item, NoticeItem)] == ["They said hello."]
+    assert [item.folded for item in again.transcript if isinstance(item, NoticeItem)] == [("They said hello.",)]
     await again.close()
 
 

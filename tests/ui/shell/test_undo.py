@@ -133,7 +133,7 @@ def test_the_model_reads_of_it_with_the_next_prompt_and_the_transcript_says_so(o
         assert "`a.txt`: as it was before" in note.text
         line = items(screen, NoticeItem)[-1]
         assert str(line.sentence).startswith("Changes were undone.")
-        assert line.folded == note.text
+        assert [*map(str, line.folded)] == ["These files were put back:", "", "- `a.txt`: as it was before"]
         await screen.say("go on")
         request = screen.provider.requests[-1]
         assert [each.text for each in request.messages if each.role == "user"][-2:] == [note.text, "go on"]

@@ -23,7 +23,7 @@ SUMMARY = "## Goals\n\nPaint the **shed**."
 
 
 def notice(folded=SUMMARY):
-    return NoticeItem("i", "notice", COMPACTED, folded=folded)
+    return NoticeItem("i", "notice", COMPACTED, folded=(folded,) if folded else ())
 
 
 def press(row, name="Show details"):

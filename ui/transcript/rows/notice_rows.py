@@ -8,7 +8,7 @@ from PySide6.QtGui import QPainter
 
 from desktop_agent.conversation.items import NoticeItem, ServerStepItem, ToolCallItem, UnknownItem
 from desktop_agent.types.errors import RemedyAction
-from ui.style.text import one_line, translate_sentence
+from ui.style.text import one_line, translate_sentence, translated
 from ui.style.tool_labels import server_step_title
 from ui.transcript.blocks.buttons import Button, ButtonRowBlock, Header, HeaderBlock
 from ui.transcript.blocks.code.code_block import CodeBlock
@@ -78,7 +78,8 @@ class NoticeRow(Row):
         title = QCoreApplication.translate("Transcript", "Details")
         self.add(HeaderBlock(Header(title, is_open=self.unfolded, control=words), self._toggle), 2)
         if self.unfolded:
-            MarkdownBody(self, len(self.blocks), "muted", SMALL).show(self._notice.folded, finished=True)
+            text = "\n".join(map(translated, self._notice.folded))
+            MarkdownBody(self, len(self.blocks), "muted", SMALL).show(text, finished=True)
 
     def paint_frame(self, painter: QPainter, style: RenderStyle) -> None:
         """Paint the box and its icon."""

@@ -73,7 +73,7 @@ def test_what_grows_is_read_as_it_is_now(qtbot):
 
 def test_a_block_has_the_role_of_what_stands_there_now(qtbot):
     stand = Stand(qtbot, [])
-    notice = NoticeItem("n", "notice", Sentence("Changes were undone."), folded="More of it")
+    notice = NoticeItem("n", "notice", Sentence("Changes were undone."), folded=("More of it",))
     stand.transcript._item_list.items.append(notice)
     stand.view.apply([Added(0)])
     row = tree_of(stand).child(0)
