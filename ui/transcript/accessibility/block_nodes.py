@@ -50,6 +50,10 @@ class BlockNode(AccessibleNode):
         """Return the block, if it still exists."""
         return self.context.block(self._index(), self._number)
 
+    def controls(self) -> Sequence[Control]:
+        """Return the buttons of the block."""
+        return self.context.controls(self._index(), self._number)
+
     def table(self) -> TableBlock | None:
         """Return the block if it is a table."""
         block = self.block()
@@ -101,7 +105,7 @@ class BlockNode(AccessibleNode):
             rows = range(len(block.leaf.cells))
             return [self.child("row", number, partial(TableRowNode, self, number)) for number in rows]
         links = list(links_of(block.line())) if isinstance(block, TextBlock) else []
-        controls = enumerate(block.controls() if block else ())
+        controls = enumerate(self.controls())
         return [
             *(self.child(link.name, 0, partial(LinkNode, self, self, link, 0)) for link in links),
             *(self.child(control.name, at, partial(ButtonNode, self, at, control)) for at, control in controls),
@@ -168,8 +172,7 @@ class ButtonNode(AccessibleNode):
         self._accessible_name = control.accessible_name or control.name
 
     def _control(self) -> Control | None:
-        block = self._block_node.block()
-        controls = block.controls() if block else ()
+        controls = self._block_node.controls()
         control = controls[self._number] if self._number < len(controls) else None
         return control if control and control.name == self.stop_name else None
 

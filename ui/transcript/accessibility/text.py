@@ -1,23 +1,26 @@
 """The accessible text of rows and blocks, with boxes on the screen, and what accessible nodes need of the view."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QAccessibleTextInterface
 
-from ui.transcript.blocks.block import Block
+from ui.transcript.blocks.block import Block, Control
 from ui.transcript.blocks.math.math_block import MathBlock
 from ui.transcript.blocks.table_block import TableBlock
 from ui.transcript.blocks.text_block import RuleBlock, TextBlock
 from ui.transcript.markdown.inline import slice_utf16
 from ui.transcript.markdown.text_units import utf16_length
+from ui.transcript.rows.block_factory import LazySection
 from ui.transcript.rows.row import MAX_SPOKEN, Row, RowSelection
 from ui.transcript.rows.row_factory import make_row
 from ui.transcript.viewport.selection import TextPosition
 from ui.transcript.viewport.viewport import RowViewport
 
+_TEXTS = (TextBlock, TableBlock, MathBlock)
+"""What has no buttons, and takes long to lay out."""
 _KEPT_ROWS = 48
 """Rows off the screen that were made for reading."""
 
@@ -54,7 +57,7 @@ class AccessibilityContext:
         if row is None:
             row = make_row(item, rows.render_context, rows.width)
             for number, block in enumerate(row.blocks):
-                if not isinstance(block, TextBlock | TableBlock | MathBlock):
+                if not isinstance(block, _TEXTS):
                     row.stack.settle_block(number)
             # A growing row is made each time.
             if not row.is_open:
@@ -69,6 +72,17 @@ class AccessibilityContext:
         """Return a block of a row, if it still exists."""
         row = self.row(index)
         return row.blocks[block] if row and block < len(row.blocks) else None
+
+    def controls(self, index: int, number: int) -> Sequence[Control]:
+        """Return the buttons of a block, which is laid out for that: it may have changed off the screen."""
+        row, rows = self.row(index), self.viewport.rows
+        block = self.block(index, number)
+        if row is None or block is None:
+            return ()
+        is_laid = not isinstance(block, (*_TEXTS, LazySection)) and row.stack.settle_block(number)
+        if is_laid and rows.existing_row(index) is row:
+            rows.remeasure_row(index)
+        return block.controls()
 
     def forget(self) -> None:
         """Drop the rows made for reading."""

@@ -3,9 +3,10 @@
 from PySide6.QtGui import QAccessible
 
 from desktop_agent.conversation.items import Added, NoticeItem, Removed, Updated
-from desktop_agent.types.engine_events import TurnStarted
+from desktop_agent.types.blocks import Text, ToolResult, ToolUse
+from desktop_agent.types.engine_events import CheckpointCreated, ToolFinished, TurnStarted
 from desktop_agent.types.errors import Sentence
-from desktop_agent.types.messages import Message
+from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta
 from tests.ui.transcript.input.test_caret import Stand
 from ui.transcript.viewport.prefetch import read_ahead
@@ -109,6 +110,24 @@ def test_a_link_or_a_button_takes_the_keyboard_and_is_announced_also_in_a_table(
         assert interface.state().focused
         assert interface.object() in told
     assert stand.view.hasFocus()
+
+
+def test_buttons_are_offered_of_what_is_not_laid_out(qtbot):
+    call = ToolUse(id="w", name="write_file", input={"path": "a.txt", "content": "x"})
+    more = [Message.user(f"Message {number}") for number in range(60)]
+    stand = Stand(qtbot, [Message(id="m", role=Role.ASSISTANT, blocks=(Text(text="```\nx = 1\n```"), call)), *more])
+    stand.view.scroller.scroll_to_start()
+    stand.view.scroller.scroll_to_end()
+    stand.send(CheckpointCreated("c", "w"), ToolFinished("w", ToolResult(tool_use_id="w")))
+    code, card = stand.rows.row(0), stand.rows.row(1)
+    code.stack.forget_outside(0, 0)
+    assert not any(block.is_laid_out for row in (code, card) for block in row.blocks)
+    buttons = [[child.text(NAME) for child in children(tree_of(stand).child(index).child(0))] for index in (0, 1)]
+    assert buttons == [["Copy code", "Wrap lines", "Save code as…"], ["Undo", "Show details"]]
+    undone = []
+    stand.view.undo_requested.connect(undone.append)
+    tree_of(stand).child(1).child(0).child(0).actionInterface().doAction("Press")
+    assert undone == [stand.transcript[1].id]
 
 
 def test_what_lies_over_the_rows_leads_back_to_the_transcript(qtbot):
