@@ -87,6 +87,14 @@ def test_what_commands_nothing_stays_as_it_is():
     assert strip_commands("\x1b[31ma\rb\x1b[0m") == "ab"
 
 
+@pytest.mark.parametrize("output", ["a\n\nb\n", "a\n\nb\n\n\n", "a\n\nb\r\n  \r\n\t", "a\n\nb"])
+def test_blank_lines_at_the_end_are_not_shown_of_the_last_ones(output):
+    terminal = Terminal()
+    terminal.feed(output)
+    assert terminal.last_lines(4)[0] == "a\n\nb"
+    assert terminal.last_lines(2)[0] == "\nb"
+
+
 def test_only_the_last_lines_are_kept():
     terminal = Terminal()
     terminal.feed("".join(f"{number}\n" for number in range(MAX_LINES + 50)))
