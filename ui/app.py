@@ -23,7 +23,7 @@ from ui.bridge.drafts import ComposerDraft, UnsavedContent
 from ui.bridge.event_loop import FRAME_SECONDS, BackgroundTasks, FrameClock, IdleGarbageCollector
 from ui.bridge.late_imports import import_in_thread
 from ui.bridge.library import ConversationLibrary
-from ui.bridge.mcp.requests import McpCatalog, McpRequests
+from ui.bridge.mcp.requests import McpCatalog, McpRequest
 from ui.bridge.mcp.servers import McpNotices, McpServerSettings
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.organiser import Organiser
@@ -178,13 +178,12 @@ class AppController:
 
     def _create_mcp(self) -> McpPresenter:
         engine, app, themes, window = self._engine, self._startup.app, self._startup.themes, self.window
-        requests = McpRequests(app)
-        engine.consent_handlers = requests.consent_handlers
-        bridge = requests, McpCatalog(engine, self._tasks, app), McpNotices(engine, app)
+        engine.consent_handlers = self.library.requests.consent_handlers
+        bridge = McpCatalog(engine, self._tasks, app), McpNotices(engine, app)
         presenter = McpPresenter(
             themes, bridge, window.page.composer, window.banners, self._tasks, self.library, window
         )
-        RequestNotifier(requests, self.library, self._notifications, self._settings, self._show_request)
+        RequestNotifier(self.library, self._notifications, self._settings, self._show_request)
         return presenter
 
     def _offer_undo(self, sentence: Sentence, undo: Callable[[], object]) -> None:
@@ -375,9 +374,11 @@ class AppController:
         self._startup.raise_window()
         self.window.inbox.open_call(approval_id)
 
-    def _show_request(self, request_id: str) -> None:
+    def _show_request(self, request: McpRequest) -> None:
         self._startup.raise_window()
-        self._mcp.elicitation.show_request(request_id)
+        if request.request.conversation_id is not None:
+            self.window.sidebar.conversation_chosen.emit(request.request.conversation_id)
+        self._mcp.elicitation.show_request(request.id)
 
     def _show_usage(self) -> None:
         self._settings_presenter.show("usage")

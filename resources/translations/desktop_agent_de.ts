@@ -4335,6 +4335,10 @@ Aufwärts zu: {1}</translation>
         <source>The server says</source>
         <translation>Der Server sagt</translation>
     </message>
+    <message>
+        <source>In the conversation “{0}”</source>
+        <translation>In der Unterhaltung „{0}“</translation>
+    </message>
 </context>
 <context>
     <name>RuleCard</name>
@@ -10532,6 +10536,14 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 <context>
     <name>ServerRequestPage</name>
     <message>
+        <source>{0} · {1}</source>
+        <translation>{0} · {1}</translation>
+    </message>
+    <message>
+        <source>In the conversation “{0}”.</source>
+        <translation>In der Unterhaltung „{0}“.</translation>
+    </message>
+    <message>
         <source>“{0}” wants a model to answer</source>
         <translation>„{0}“ möchte, dass ein Modell antwortet</translation>
     </message>
@@ -12642,6 +12654,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Calls that wait for you: {0}</source>
         <translation>Aufrufe, die auf Sie warten: {0}</translation>
+    </message>
+    <message>
+        <source>Questions of MCP servers that wait for you: {0}</source>
+        <translation>Fragen von MCP-Servern, die auf Sie warten: {0}</translation>
     </message>
 </context>
 <context>

@@ -4334,6 +4334,10 @@ Go up to: {1}</source>
         <source>The server says</source>
         <translation>服务器说</translation>
     </message>
+    <message>
+        <source>In the conversation “{0}”</source>
+        <translation>在对话“{0}”中</translation>
+    </message>
 </context>
 <context>
     <name>RuleCard</name>
@@ -10531,6 +10535,14 @@ This replaces what is there ({size} bytes).</source>
 <context>
     <name>ServerRequestPage</name>
     <message>
+        <source>{0} · {1}</source>
+        <translation>{0} · {1}</translation>
+    </message>
+    <message>
+        <source>In the conversation “{0}”.</source>
+        <translation>在对话“{0}”中。</translation>
+    </message>
+    <message>
         <source>“{0}” wants a model to answer</source>
         <translation>“{0}”希望由模型回答</translation>
     </message>
@@ -12641,6 +12653,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Calls that wait for you: {0}</source>
         <translation>等待您处理的调用：{0}</translation>
+    </message>
+    <message>
+        <source>Questions of MCP servers that wait for you: {0}</source>
+        <translation>等待您处理的 MCP 服务器问题：{0}</translation>
     </message>
 </context>
 <context>

@@ -116,7 +116,7 @@ OFFERED = (
 
 def work(desk: Desk, *, offered: bool = False) -> tuple[McpPresenter, McpRequests]:
     """Servers in the window, as the program puts them there."""
-    asking, offers = McpRequests(desk.window), McpCatalog(desk.engine, desk.tasks, desk.window)
+    asking, offers = desk.library.requests, McpCatalog(desk.engine, desk.tasks, desk.window)
     desk.engine.consent_handlers = asking.consent_handlers
     window = desk.window
     if offered:
@@ -124,7 +124,7 @@ def work(desk: Desk, *, offered: bool = False) -> tuple[McpPresenter, McpRequest
         offers.refresh = lambda _: None
     made = McpPresenter(
         window._themes,
-        (asking, offers, McpNotices(desk.engine, window)),
+        (offers, McpNotices(desk.engine, window)),
         window.page.composer,
         window.page.banners,
         desk.tasks,
@@ -185,9 +185,12 @@ async def page(desk: Desk) -> None:
 @scene("server-several")
 async def several(desk: Desk) -> None:
     form = {"type": "object", "properties": {"week": {"type": "integer", "title": "Week", "minimum": 1}}}
+    other = desk.engine.new_session()
+    other.change_record(title="Sum up the week for the mail")
+    desk.library.activity._working[other.record.id] = other
     await asked(
         desk,
-        ElicitationRequest("Project notes", "Which week?", form),
+        ElicitationRequest("Project notes", "Which week?", form, conversation_id=other.record.id),
         ElicitationRequest("Train tickets", "Please pay.", {}, "http://pay.example.org@198.51.100.7/now"),
     )
 

@@ -3,32 +3,29 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
 from desktop_agent.storage.records import ConversationChanges, ListScope
 from desktop_agent.types.engine_events import (
-    ApprovalRequested,
-    ApprovalResolved,
     ConversationTitled,
     Envelope,
     ErrorOccurred,
-    QuestionAnswered,
-    QuestionAsked,
-    RunEnd,
     RunFinished,
     RunStarted,
     TurnStarted,
     UserMessageReturned,
 )
 from desktop_agent.types.errors import ConversationInUse, Sentence, StorageFailed, WrittenElsewhere, WrongUse
+from ui.bridge.activity import ConversationActivity
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.conversation_listing import ConversationListing, Trash
 from ui.bridge.drafts import DraftStore
 from ui.bridge.event_loop import BackgroundTasks, FrameClock
 from ui.bridge.found_histories import FoundConversations, is_found_id
+from ui.bridge.mcp.requests import McpRequests
 from ui.bridge.search import SearchAsYouType
 from ui.bridge.storage import PictureStore
 from ui.bridge.unstored import UnstoredConversations
@@ -37,11 +34,6 @@ from ui.bridge.waiting_calls import WaitingCalls
 if TYPE_CHECKING:
     from desktop_agent.engine.session import Session
     from desktop_agent.engine.session_opening import ConversationFollower
-
-Activity = Literal["working", "waits", "asks", "done", "failed", "idle"]
-"""What a conversation does; `idle` if the person stopped it."""
-
-_ENDS: dict[RunEnd, Activity] = {RunEnd.COMPLETED: "done", RunEnd.LIMIT: "failed", RunEnd.FAILED: "failed"}
 
 
 @dataclass(eq=False)
@@ -132,8 +124,6 @@ class ConversationLibrary(QObject):
 
     opened = Signal(OpenConversation)
     deleted = Signal(str, str)
-    activity = Signal(str, str, str)
-    """Of a conversation, shown or not: its id, its title, and an Activity."""
     restored = Signal(str)
 
     def __init__(
@@ -159,6 +149,8 @@ class ConversationLibrary(QObject):
         # The last choice: an id, or an object that equals nothing else. Results of earlier choices are not shown.
         self._wanted: object = None
         self.waiting = WaitingCalls(engine, tasks, self)
+        self.requests = McpRequests(self)
+        self.activity = ConversationActivity(self.requests, self)
         self.listing = ConversationListing(engine.store, tasks, self)
         self.found = FoundConversations(engine, tasks, self)
         engine.store.on_replaced(lambda _: self._tasks.start(self._show_new_file()))
@@ -308,8 +300,7 @@ class ConversationLibrary(QObject):
         """Handle an event of a conversation that was opened in this window."""
         if not self._is_shown(session) and self._open is None:
             return
-        if (activity := _activity(session, envelope)) is not None:
-            self.activity.emit(session.record.id, session.record.title, activity)
+        self.activity.on_event(session, envelope)
         self.waiting.on_event(session, envelope)
         if envelope.parent_run_id is not None:
             return
@@ -458,23 +449,3 @@ def _why_held(error: StorageFailed) -> Sentence:
         return error.whole
     template = "{who} What it writes is shown here; you can send again when it has ended."
     return Sentence(template, {"who": error.sentence})
-
-
-def _activity(session: "Session", envelope: Envelope) -> Activity | None:
-    """Return how the event changes the activity of its conversation; None if it does not."""
-    match envelope.event:
-        case ApprovalRequested():
-            return "waits"
-        case QuestionAsked():
-            return "asks"
-        case ApprovalResolved(approval_id=resolved_id):
-            others = [approval for approval in session.approvals.open_approvals if approval.approval_id != resolved_id]
-            return None if others else "working"
-        case _ if envelope.parent_run_id is not None:
-            return None
-        case RunStarted() | QuestionAnswered():
-            return "working"
-        case RunFinished(reason=reason):
-            return _ENDS.get(reason, "idle")
-        case _:
-            return None

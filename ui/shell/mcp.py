@@ -14,7 +14,7 @@ from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
-from ui.bridge.mcp.requests import McpCatalog, McpRequests
+from ui.bridge.mcp.requests import McpCatalog, McpRequest, RequestOrigin
 from ui.bridge.mcp.servers import McpNotices
 from ui.composer.attachment_items import AttachmentFetch, PendingResource, PromptSource, ServerPicture
 from ui.composer.completions import (
@@ -29,6 +29,7 @@ from ui.shell.banners import Banner, BannerArea, BannerButton
 from ui.shell.dialog_opening import DialogOpening
 from ui.shell.drafts import to_draft
 from ui.style.controls import IconButton, set_keys_tooltip
+from ui.style.text import title_or_new
 from ui.style.theme import ThemeSource
 
 if TYPE_CHECKING:
@@ -42,23 +43,19 @@ class ElicitationPresenter(QObject):
     Closing it dismisses the request on the screen, so that it is open as long as something waits and was seen.
     """
 
-    def __init__(
-        self,
-        themes: ThemeSource,
-        requests: McpRequests,
-        conversation: Callable[[], OpenConversation | None],
-        window: QWidget,
-    ) -> None:
+    def __init__(self, themes: ThemeSource, library: ConversationLibrary, window: QWidget) -> None:
         super().__init__(window)
         self._themes = themes
-        self._requests = requests
-        self._conversation = conversation
+        self._library = library
+        self._requests = library.requests
         self._window = window
         self._created_dialog: ServerRequestDialog | None = None
         self._opener = AddressOpener(self)
         self._opener.failed.connect(self._show_not_opened)
         self._opening = DialogOpening(self._refresh, self)
-        requests.changed.connect(self._refresh)
+        library.requests.changed.connect(self._refresh)
+        library.activity.changed.connect(self._show_origins)
+        library.opened.connect(self._show_origins)
 
     def show_request(self, request_id: str) -> None:
         """Show the dialog for this request, if it still waits."""
@@ -72,7 +69,7 @@ class ElicitationPresenter(QObject):
             return
         dialog = self._dialog
         dialog.set_requests(waiting)
-        dialog.set_can_stop(self._is_working)
+        self._show_origins()
         # The dialog declined what it cannot show.
         shown = {request.id for request in self._requests.waiting}
         self._opening.update(dialog, shown, dialog.show_request)
@@ -81,10 +78,20 @@ class ElicitationPresenter(QObject):
         if shown and not is_seen and self._window.isVisible():
             self._window.windowHandle().alert(0)
 
-    @property
-    def _is_working(self) -> bool:
-        conversation = self._conversation()
-        return conversation is not None and conversation.working
+    @Slot()
+    def _show_origins(self) -> None:
+        if self._created_dialog is not None:
+            waiting = self._requests.waiting
+            self._created_dialog.set_origins({request.id: self._origin(request) for request in waiting})
+
+    def _origin(self, request: McpRequest) -> RequestOrigin:
+        conversation_id = request.request.conversation_id
+        if conversation_id is None:
+            return RequestOrigin()
+        activity, shown = self._library.activity, self._library.current
+        is_in_view = shown is not None and shown.id == conversation_id
+        title = "" if is_in_view else title_or_new(activity.title(conversation_id))
+        return RequestOrigin(title, can_stop=activity.is_working(conversation_id))
 
     @property
     def _dialog(self) -> "ServerRequestDialog":
@@ -114,10 +121,11 @@ class ElicitationPresenter(QObject):
         if self._created_dialog is not None:
             self._created_dialog.show_open_error(sentence)
 
-    def _stop(self) -> None:
-        conversation = self._conversation()
-        if conversation is not None:
-            conversation.stop()
+    @Slot(str)
+    def _stop(self, request_id: str) -> None:
+        for request in self._requests.waiting:
+            if request.id == request_id and request.request.conversation_id is not None:
+                self._library.activity.stop(request.request.conversation_id)
 
 
 INSERT_SHORTCUT = "Ctrl+Shift+I"
@@ -314,7 +322,7 @@ class McpPresenter(QObject):
     def __init__(
         self,
         themes: ThemeSource,
-        bridge: tuple[McpRequests, McpCatalog, McpNotices],
+        bridge: tuple[McpCatalog, McpNotices],
         composer: Composer,
         banners: BannerArea,
         tasks: BackgroundTasks,
@@ -322,10 +330,10 @@ class McpPresenter(QObject):
         window: QWidget,
     ) -> None:
         super().__init__(window)
-        requests, catalog, notices = bridge
-        self._requests = requests
+        catalog, notices = bridge
+        self._requests = library.requests
         self._banners = banners
-        self.elicitation = ElicitationPresenter(themes, requests, lambda: library.current, window)
+        self.elicitation = ElicitationPresenter(themes, library, window)
         self.catalog = McpCatalogControls(themes, composer, catalog, tasks, library, window)
         self.catalog.settings_requested.connect(self.settings_requested)
         notices.noticed.connect(self._show_notice)

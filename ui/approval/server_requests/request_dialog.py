@@ -1,7 +1,7 @@
 """The dialog for requests of MCP servers to the person: elicitation (form or URL mode) and sampling."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Literal
 
@@ -18,7 +18,7 @@ from ui.approval.server_requests.request_texts import request_texts
 from ui.approval.server_requests.request_views import RequestView, SamplingView, UrlElicitationView
 from ui.approval.untrusted_text import quote_name
 from ui.approval.waiting_list import WaitingItem, WaitingList
-from ui.bridge.mcp.requests import McpRequest, PendingElicitation, PendingSampling
+from ui.bridge.mcp.requests import McpRequest, PendingElicitation, PendingSampling, RequestOrigin
 from ui.style.boxes import vbox
 from ui.style.controls import announce, button, label
 from ui.style.removal import remove_widget
@@ -79,6 +79,9 @@ class ServerRequestPage(QWidget):
         self.server = quote_name(request.request.server)
         texts = request_texts(request)
         self.title, self.short_title = texts.title, texts.short_title
+        self.origin = RequestOrigin()
+        self._place: QLabel = label(kind="strong", wrap=True)
+        self._place.hide()
         self.bar = AnswerBar(themes, input_delay_ms, texts.yes, texts.no)
         self._build_layout(texts.subtitle)
         self.bar.yes_pressed.connect(self._accept)
@@ -93,6 +96,25 @@ class ServerRequestPage(QWidget):
     def is_small(self) -> bool:
         """Return whether there is little to read and to fill in."""
         return self.view.is_small
+
+    @property
+    def description(self) -> str:
+        """Return who asks for what, and in which conversation where that is not in view."""
+        return " ".join(filter(None, (self.title, self._place.text())))
+
+    @property
+    def waiting_item(self) -> WaitingItem:
+        """Return its row in the list of what waits."""
+        place = quote_name(self.origin.title)
+        subtitle = self.tr("{0} · {1}").format(self.short_title, place) if place else self.short_title
+        return WaitingItem(self.asked.id, self.server, subtitle, self.description, self.description)
+
+    def set_origin(self, origin: RequestOrigin) -> None:
+        """Name the conversation that it belongs to."""
+        self.origin = origin
+        place = self.tr("In the conversation “{0}”.").format(quote_name(origin.title)) if origin.title else ""
+        self._place.setText(place)
+        self._place.setVisible(bool(place))
 
     @property
     def initial_focus(self) -> QWidget:
@@ -134,7 +156,7 @@ class ServerRequestPage(QWidget):
             (self.view.initial_focus or box).setFocus(Qt.FocusReason.TabFocusReason)
 
     def _build_layout(self, subtitle: str) -> None:
-        titles = (label(self.title, "heading", wrap=True), label(subtitle, "muted", wrap=True))
+        titles = (label(self.title, "heading", wrap=True), self._place, label(subtitle, "muted", wrap=True))
         layout = vbox(self.view, parent=self, spacing=SPACE_M, margins=0, grow=self.view)
         # Inside, so that it scrolls where room is scarce; the window's title says the same.
         self.view.column.insertLayout(0, vbox(*titles, spacing=SPACE_XS))
@@ -169,7 +191,8 @@ class ServerRequestDialog(GuardedDialog):
     """A request's id, and an ElicitationAnswer or a bool."""
     open_page_requested = Signal(str)
     """A URL to open."""
-    stop_requested = Signal()
+    stop_requested = Signal(str)
+    """A request's id: the run that it belongs to is to stop."""
 
     def __init__(
         self, themes: ThemeSource, parent: QWidget | None = None, input_delay_ms: int = INPUT_DELAY_MS
@@ -181,7 +204,7 @@ class ServerRequestDialog(GuardedDialog):
         self._list = WaitingList(themes, self.tr("Waiting questions"), self.tr("{0} questions are waiting"))
         self._main_layout = QHBoxLayout(self)
         self._stack = QStackedWidget()
-        self._stop = button(self.tr("Stop the agent"), self.stop_requested.emit, "link")
+        self._stop = button(self.tr("Stop the agent"), self._emit_stop, "link")
         self._build_layout()
         self._list.chosen.connect(self._on_selected)
 
@@ -232,9 +255,20 @@ class ServerRequestDialog(GuardedDialog):
             self._on_selected(request_id)
             self._rebuild_list([page.asked for page in self._pages.values()])
 
-    def set_can_stop(self, can_stop: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
-        """Set whether there is a run to stop."""
-        self._stop.setVisible(can_stop)
+    def set_origins(self, origins: Mapping[str, RequestOrigin]) -> None:
+        """Set the conversation of each request, by the request's id."""
+        pages = [page for request_id, page in self._pages.items() if request_id in origins]
+        if all(page.origin == origins[page.asked.id] for page in pages):
+            return
+        for page in pages:
+            page.set_origin(origins[page.asked.id])
+        self._rebuild_list([page.asked for page in pages])
+        if self.current is not None:
+            self._show_page(self.current)
+
+    def _emit_stop(self) -> None:
+        if self.current is not None:
+            self.stop_requested.emit(self.current.asked.id)
 
     def setVisible(self, visible: bool) -> None:  # noqa: FBT001  # Qt's signature
         """Set the size first: Qt centres the dialog over its window. Input is delayed when it appears."""
@@ -309,7 +343,8 @@ class ServerRequestDialog(GuardedDialog):
     def _show_page(self, page: ServerRequestPage) -> None:
         self._stack.setCurrentWidget(page)
         self.setWindowTitle(page.title)
-        self.setAccessibleDescription(page.title)
+        self.setAccessibleDescription(page.description)
+        self._stop.setVisible(page.origin.can_stop)
 
     def _on_selected(self, request_id: str) -> None:
         page = self._pages[request_id]
@@ -319,7 +354,7 @@ class ServerRequestDialog(GuardedDialog):
 
     def _rebuild_list(self, waiting: Sequence[McpRequest]) -> None:
         pages = [self._pages[request.id] for request in waiting]
-        items = [WaitingItem(page.asked.id, page.server, page.short_title, page.title) for page in pages]
+        items = [page.waiting_item for page in pages]
         if len(waiting) > 1 and self._list.isHidden() and self.isVisible():
             self._resize_to(DIALOG_WIDTH + LIST_WIDTH)
         self._list.show_items(items, self.current.asked.id if self.current is not None else None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from desktop_agent.engine.engine import Engine
 from desktop_agent.mcp.catalog import load_catalog
@@ -44,6 +44,16 @@ class PendingSampling:
 
 
 McpRequest = PendingElicitation | PendingSampling
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOrigin:
+    """The conversation that a request belongs to. `title` is "" where it is in view, or not known."""
+
+    title: str = ""
+    can_stop: bool = False
+
+
 _CANCELLED = ElicitationAnswer("cancel")
 
 
@@ -51,6 +61,9 @@ class McpRequests(QObject):
     """The waiting requests, oldest first. Those of a call that ended are withdrawn automatically."""
 
     changed = Signal()
+    began_in = Signal(str)
+    """The id of the conversation whose call a new request comes from, where that is known."""
+    ended_in = Signal(str)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -66,6 +79,10 @@ class McpRequests(QObject):
     def waiting(self) -> tuple[McpRequest, ...]:
         """Oldest first."""
         return tuple(request for request, _ in self._waiting.values())
+
+    def wait_in(self, conversation_id: str) -> bool:
+        """Return whether a request of a call of this conversation waits."""
+        return any(request.request.conversation_id == conversation_id for request in self.waiting)
 
     def answer(self, request_id: str, answer: ElicitationAnswer) -> None:
         """Answer a form or a page; ignored if it no longer waits."""
@@ -88,7 +105,7 @@ class McpRequests(QObject):
         for request, future in waiting.values():
             if not future.done():
                 future.set_result(_CANCELLED if isinstance(request, PendingElicitation) else False)
-        self.changed.emit()
+        self._emit_changed(self.ended_in, *(request for request, _ in waiting.values()))
 
     async def _elicit(self, request: ElicitationRequest) -> ElicitationAnswer:
         return await self._wait_for_answer(lambda id_: PendingElicitation(id_, request), _CANCELLED)
@@ -105,20 +122,26 @@ class McpRequests(QObject):
         request = make(new_id())
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[request.id] = (request, future)
-        self.changed.emit()
+        self._emit_changed(self.began_in, request)
         try:
             return await future
         finally:
             if self._waiting.pop(request.id, None) is not None:
-                self.changed.emit()
+                self._emit_changed(self.ended_in, request)
 
     def _settle(self, request_id: str, answer: object) -> None:
-        _, future = self._waiting.pop(request_id, (None, None))
-        if future is None:
+        request, future = self._waiting.pop(request_id, (None, None))
+        if request is None or future is None:
             return
         if not future.done():
             future.set_result(answer)
+        self._emit_changed(self.ended_in, request)
+
+    def _emit_changed(self, began_or_ended: SignalInstance, *requests: McpRequest) -> None:
         self.changed.emit()
+        for request in requests:
+            if request.request.conversation_id is not None:
+                began_or_ended.emit(request.request.conversation_id)
 
 
 MAX_RESOURCE_CHARACTERS = 200_000

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class ListedSchedule:
     """A scheduled prompt in the list. `next_run` is what the clock on the wall shows then; None where none comes.
 
-    `waits`: a call of its last run waits for the person.
+    `waits`: a call of its last run waits for the person, or a server asks them for it.
     """
 
     prompt: ScheduledPrompt
@@ -54,6 +54,7 @@ class ScheduledPrompts(QObject):
         self._saving = asyncio.Lock()
         """Held from reading a prompt until it is saved."""
         library.waiting.changed.connect(self.refresh)
+        library.requests.changed.connect(self.refresh)
 
     def start(self) -> None:
         """Begin to run what is due. Late: it brings libraries that the start does not need."""
@@ -113,6 +114,7 @@ class ScheduledPrompts(QObject):
 
     async def _refresh(self, scheduler: "Scheduler") -> None:
         waiting = {call.conversation_id for call in self._library.waiting.rows}
+        waiting |= {request.request.conversation_id for request in self._library.requests.waiting}
         rows: list[ListedSchedule] = []
         for stored in await scheduler.schedules():
             slot, last = scheduler.next_slot(stored.prompt), stored.last_run

@@ -1,13 +1,15 @@
 """Badges in the list and desktop notifications about conversations that are not in view.
 
-Calls that wait have notifications of their own: see `call_notifications`.
+Calls that wait and requests of MCP servers have notifications of their own: see `call_notifications` and
+`request_notifications`.
 """
 
 from PySide6.QtCore import QObject, Slot
 
+from ui.bridge.activity import Activity
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.notifications import DesktopNotifications, is_active, on_application_state
-from ui.bridge.library import Activity, ConversationLibrary
+from ui.bridge.library import ConversationLibrary
 from ui.bridge.settings import Settings
 from ui.shell.startup_window import StartupWindow
 from ui.shell.window import MainWindow
@@ -51,7 +53,7 @@ class ActivityNotifier(QObject):
         self._unread = dict.fromkeys(startup.state_file.text(_UNREAD).split())
         for conversation_id in self._unread:
             window.sidebar.set_badge(conversation_id, "unread")
-        library.activity.connect(self._on_activity)
+        library.activity.changed.connect(self._on_activity)
         library.opened.connect(self._on_opened)
         notifications.activated.connect(self._on_activated)
         on_application_state(self._on_application_state)

@@ -40,18 +40,19 @@ class TrayPresenter(QObject):
         self._settings = settings
         self._show_inbox = show_inbox
         self._ask_quickly = ask_quickly
-        self._state = (False, 0)
+        self._state = (False, 0, 0)
         self._icon = QSystemTrayIcon(self)
         self._menu = QMenu(self.tr("Desktop Agent"))
         self._menu.setAccessibleName(self._menu.title())
         self._waiting = self._build_menu()
         self._icon.setContextMenu(self._menu)
         self._icon.activated.connect(self._on_activated)
-        library.activity.connect(self._refresh)
+        library.activity.changed.connect(self._refresh)
         library.waiting.changed.connect(self._refresh)
+        library.requests.changed.connect(self._refresh)
         startup.window.stays_in_tray = self.stays_in_tray
         startup.window.left_in_tray.connect(self._explain)
-        self._show_state(is_working=False, waiting=0)
+        self._show_state(is_working=False, waiting=0, questions=0)
         self._refresh()
         self.show_icon()
 
@@ -65,8 +66,9 @@ class TrayPresenter(QObject):
 
     def close(self) -> None:
         """Remove the icon: the program ends. Runs that end now are not shown any more."""
-        self._library.activity.disconnect(self._refresh)
+        self._library.activity.changed.disconnect(self._refresh)
         self._library.waiting.changed.disconnect(self._refresh)
+        self._library.requests.changed.disconnect(self._refresh)
         self._icon.hide()
         self._menu.deleteLater()
 
@@ -121,18 +123,20 @@ class TrayPresenter(QObject):
 
     @Slot()
     def _refresh(self) -> None:
-        state = self._library.working, self._library.waiting.count
+        state = self._library.working, self._library.waiting.count, len(self._library.requests.waiting)
         if state != self._state:
-            self._show_state(is_working=state[0], waiting=state[1])
+            self._show_state(is_working=state[0], waiting=state[1], questions=state[2])
 
-    def _show_state(self, *, is_working: bool, waiting: int) -> None:
-        self._state = is_working, waiting
-        self._icon.setIcon(tray_icon(is_working=is_working, is_waiting=waiting > 0))
+    def _show_state(self, *, is_working: bool, waiting: int, questions: int) -> None:
+        self._state = is_working, waiting, questions
+        self._icon.setIcon(tray_icon(is_working=is_working, is_waiting=waiting + questions > 0))
         words = [self.tr("Desktop Agent")]
         if is_working:
             words.append(self.tr("The model is working."))
         if waiting:
             words.append(self.tr("Calls that wait for you: {0}").format(waiting))
+        if questions:
+            words.append(self.tr("Questions of MCP servers that wait for you: {0}").format(questions))
         self._icon.setToolTip("\n".join(words))
         name = self.tr("Waiting approvals")
         self._waiting.setText(labelled(name, str(waiting)) if waiting else name)

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QListWidget, QPla
 
 from desktop_agent.types.mcp import ElicitationAnswer, SamplingAnswer
 from tests.ui.approval.server_requests.test_request_dialog import REVIEW, Driver, form, page
-from ui.bridge.mcp.requests import PendingSampling
+from ui.bridge.mcp.requests import PendingSampling, RequestOrigin
 from ui.style.accessibility import install_accessibility
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
@@ -195,7 +195,7 @@ def names_by_tab(qtbot):
 def test_tab_walks_from_the_list_through_what_is_asked_to_the_buttons(qtbot, asked, parts):
     writer = Writer(qtbot, "")
     writer.show(asked, form("2"))
-    writer.dialog.set_can_stop(True)
+    writer.dialog.set_origins({asked.id: RequestOrigin(can_stop=True)})
     writer.dialog.findChild(QListWidget).setFocus()
     found = names_by_tab(qtbot)
     assert [found[0], *found[1 : len(parts) + 1], found[-1]] == ["Waiting questions", *parts, "Stop the agent"]

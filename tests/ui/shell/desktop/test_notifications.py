@@ -67,7 +67,7 @@ def test_behind_another_window_it_is_said_what_happens_unless_that_is_off(on_scr
     monkeypatch.setattr(DesktopNotifications, "show", lambda _self, *words: said.append(words))
 
     async def work(screen):
-        activity = screen.desk.library.activity
+        activity = screen.desk.library.activity.changed
         for happens in ("working", "waits", "asks", "done", "failed"):
             activity.emit("c1", " Tides\n today ", happens)
         assert said == [

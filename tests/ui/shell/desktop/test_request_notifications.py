@@ -1,6 +1,7 @@
 """What servers ask while another program is in front: notifications, and the dialog once the program is in front."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from PySide6.QtGui import QWindow
@@ -9,6 +10,7 @@ from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 from desktop_agent.types.mcp import ElicitationAnswer, ElicitationRequest, SamplingModel, SamplingRequest
 from tests.fakes.notification_server import notification_server
 from tests.fakes.qt_loop import until
+from tests.fakes.scripted_provider import Turn, Wait
 from ui.approval.server_requests.request_dialog import ServerRequestDialog
 from ui.shell import dialog_opening
 from ui.shell.desktop import request_notifications, waiting_notifications
@@ -167,6 +169,38 @@ def test_while_a_conversation_is_not_stored_the_desktop_learns_no_words(on_scree
             await screen.idle()
 
     on_screen(work)
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_what_is_asked_for_a_stored_conversation_names_it_and_no_other(on_screen, bus, front, is_stored):
+    async def work(screen):
+        if not is_stored:
+            screen.desk.library.new(in_memory=True)
+            await screen.idle()
+        screen.write("Plan it.")
+        screen.press("Send")
+        await until(lambda: screen.conversation.working)
+        asking_id = screen.conversation.id
+        screen.desk.library.new(in_memory=is_stored)
+        await screen.idle()
+        unstored_id = screen.conversation.id if is_stored else asking_id
+        with notification_server(bus, *FULL) as server:
+            asking = ask(screen, replace(ASKED, conversation_id=asking_id))
+            await until(lambda: server.shown)
+            words = "The server says: Who travels?\nIn the conversation “Plan it.”"
+            assert server.shown[0][2] == (words if is_stored else "A question waits for your answer.")
+            server.click(server.shown[0][0], "default")
+            shown = await until(lambda: dialog(screen))
+            await until(lambda: screen.conversation.id == asking_id)
+            assert not any(words.startswith("In the conversation") for words in screen.words(shown))
+            screen.desk._mcp.close()
+            await asking
+        screen.conversation.stop()
+        await screen.engine._sessions[asking_id].wait_idle()
+        screen.desk.library.close_unstored(unstored_id)
+        await screen.idle()
+
+    on_screen(work, Turn(Wait(asyncio.Event())))
 
 
 def test_one_server_does_not_fill_the_screen(on_screen, bus, front):
