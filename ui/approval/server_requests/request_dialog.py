@@ -100,7 +100,8 @@ class ServerRequestPage(QWidget):
     @property
     def description(self) -> str:
         """Return who asks for what, and in which conversation where that is not in view."""
-        return " ".join(filter(None, (self.title, self._place.text())))
+        place = self._place.text()
+        return self.tr("{0} · {1}").format(self.title, place) if place else self.title
 
     @property
     def waiting_item(self) -> WaitingItem:
