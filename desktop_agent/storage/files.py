@@ -33,7 +33,7 @@ def file_error(error: OSError, path: Path) -> StorageFailed:
 
 def find_link_error(path: Path) -> StorageFailed | None:
     """Return the error for a link that leads to nothing, where `path` or a folder above it is one."""
-    link = next((link for link in (path, *path.parents) if link.is_symlink() and not os.path.exists(link)), None)
+    link = next((link for link in (path, *path.parents) if link.is_symlink() and not link.exists()), None)
     if link is None:
         return None
     return StorageFailed(
@@ -102,8 +102,9 @@ def write_atomically(path: Path, data: bytes) -> None:
 def list_folder(folder: Path) -> list[Path]:
     """Return what is in a folder, in no order; nothing where there is no such folder. Raises StorageFailed.
 
-    A link that leads to nothing is no missing folder: what it stands for may lie on a disk that is not mounted. For where a thing that is not seen is a thing that is lost: `Path.glob` leaves out what it may not read, and from
-    Python 3.13 on also what a disk fails to give.
+    A link that leads to nothing is no missing folder: what it stands for may lie on a disk that is not mounted. This
+    is for where a thing that is not seen is a thing that is lost: `Path.glob` leaves out what it may not read, and
+    from Python 3.13 on also what a disk fails to give.
     """
     try:
         return list(folder.iterdir())

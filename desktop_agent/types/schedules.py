@@ -87,7 +87,7 @@ class ScheduledPrompt(FrozenModel):
     """A prompt that is sent by itself.
 
     `mode` is the name of the mode that the person set; a run never has a wider one. Without an `endpoint_id` and a
-    `model` those of new conversations count. `workspace` is the project folder, if there is one.
+    `model` those of new conversations count. `workspace` is the folder, if there is one.
     """
 
     id: str = Field(default_factory=new_id)

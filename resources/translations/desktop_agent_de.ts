@@ -2925,6 +2925,10 @@ Aufwärts zu: {1}</translation>
         <translation>Es ist noch kein Modell verbunden.</translation>
     </message>
     <message>
+        <source>No model but the demo is connected yet.</source>
+        <translation>Außer der Demo ist noch kein Modell verbunden.</translation>
+    </message>
+    <message>
         <source>Demo</source>
         <translation>Demo</translation>
     </message>
@@ -4781,8 +4785,8 @@ Aufwärts zu: {1}</translation>
         <translation>Wann</translation>
     </message>
     <message>
-        <source>Project folder</source>
-        <translation>Projektordner</translation>
+        <source>Workspace folder</source>
+        <translation>Arbeitsordner</translation>
     </message>
     <message>
         <source>Browse…</source>
@@ -5018,7 +5022,7 @@ Aufwärts zu: {1}</translation>
         <translation>Beliebiges Schlagwort</translation>
     </message>
     <message>
-        <source>Any working folder</source>
+        <source>Any workspace folder</source>
         <translation>Beliebiger Arbeitsordner</translation>
     </message>
     <message>
@@ -5046,7 +5050,7 @@ Aufwärts zu: {1}</translation>
         <translation>Schlagwort</translation>
     </message>
     <message>
-        <source>Working folder</source>
+        <source>Workspace folder</source>
         <translation>Arbeitsordner</translation>
     </message>
     <message>
@@ -13143,8 +13147,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Nach Modell</translation>
     </message>
     <message>
-        <source>By project</source>
-        <translation>Nach Projekt</translation>
+        <source>By workspace folder</source>
+        <translation>Nach Arbeitsordner</translation>
     </message>
     <message>
         <source>In the chart</source>
@@ -13215,12 +13219,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Token nach Modell</translation>
     </message>
     <message>
-        <source>Cost by project</source>
-        <translation>Kosten nach Projekt</translation>
+        <source>Cost by workspace folder</source>
+        <translation>Kosten nach Arbeitsordner</translation>
     </message>
     <message>
-        <source>Tokens by project</source>
-        <translation>Token nach Projekt</translation>
+        <source>Tokens by workspace folder</source>
+        <translation>Token nach Arbeitsordner</translation>
     </message>
     <message>
         <source>{0}: nothing</source>
@@ -13297,8 +13301,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Modell</translation>
     </message>
     <message>
-        <source>Project</source>
-        <translation>Projekt</translation>
+        <source>Workspace folder</source>
+        <translation>Arbeitsordner</translation>
     </message>
     <message>
         <source>Answers</source>
@@ -13486,8 +13490,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Schlüssel kommen in den Schlüsselbund Ihres Systems, nie in eine Datei.</translation>
     </message>
     <message>
-        <source>Any address that speaks one of these protocols: vLLM, LiteLLM, a gateway at work.</source>
-        <translation>Jede Adresse mit einer dieser Schnittstellen: vLLM, LiteLLM, ein Gateway der Firma.</translation>
+        <source>A server at any address, such as vLLM, LiteLLM or a gateway at work.</source>
+        <translation>Ein Server unter einer beliebigen Adresse, etwa vLLM, LiteLLM oder ein Gateway am Arbeitsplatz.</translation>
     </message>
     <message>
         <source>Just looking? An offline demo, a scripted stand-in and no real model, shows what this program does.</source>

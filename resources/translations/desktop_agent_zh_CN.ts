@@ -2925,6 +2925,10 @@ Go up to: {1}</source>
         <translation>尚未连接模型。</translation>
     </message>
     <message>
+        <source>No model but the demo is connected yet.</source>
+        <translation>除演示外，尚未连接任何模型。</translation>
+    </message>
+    <message>
         <source>Demo</source>
         <translation>演示</translation>
     </message>
@@ -4780,8 +4784,8 @@ Go up to: {1}</source>
         <translation>时间</translation>
     </message>
     <message>
-        <source>Project folder</source>
-        <translation>项目文件夹</translation>
+        <source>Workspace folder</source>
+        <translation>工作文件夹</translation>
     </message>
     <message>
         <source>Browse…</source>
@@ -5017,7 +5021,7 @@ Go up to: {1}</source>
         <translation>任何标签</translation>
     </message>
     <message>
-        <source>Any working folder</source>
+        <source>Any workspace folder</source>
         <translation>任何工作文件夹</translation>
     </message>
     <message>
@@ -5045,7 +5049,7 @@ Go up to: {1}</source>
         <translation>标签</translation>
     </message>
     <message>
-        <source>Working folder</source>
+        <source>Workspace folder</source>
         <translation>工作文件夹</translation>
     </message>
     <message>
@@ -13142,8 +13146,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>按模型</translation>
     </message>
     <message>
-        <source>By project</source>
-        <translation>按项目</translation>
+        <source>By workspace folder</source>
+        <translation>按工作文件夹</translation>
     </message>
     <message>
         <source>In the chart</source>
@@ -13214,12 +13218,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>按模型的 token</translation>
     </message>
     <message>
-        <source>Cost by project</source>
-        <translation>按项目的费用</translation>
+        <source>Cost by workspace folder</source>
+        <translation>按工作文件夹的费用</translation>
     </message>
     <message>
-        <source>Tokens by project</source>
-        <translation>按项目的 token</translation>
+        <source>Tokens by workspace folder</source>
+        <translation>按工作文件夹的 token</translation>
     </message>
     <message>
         <source>{0}: nothing</source>
@@ -13296,8 +13300,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>模型</translation>
     </message>
     <message>
-        <source>Project</source>
-        <translation>项目</translation>
+        <source>Workspace folder</source>
+        <translation>工作文件夹</translation>
     </message>
     <message>
         <source>Answers</source>
@@ -13485,8 +13489,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>密钥存入系统的密钥环，绝不存入文件。</translation>
     </message>
     <message>
-        <source>Any address that speaks one of these protocols: vLLM, LiteLLM, a gateway at work.</source>
-        <translation>使用其中一种协议的任何地址：vLLM、LiteLLM、公司的网关。</translation>
+        <source>A server at any address, such as vLLM, LiteLLM or a gateway at work.</source>
+        <translation>任意地址上的服务器，例如 vLLM、LiteLLM 或单位的网关。</translation>
     </message>
     <message>
         <source>Just looking? An offline demo, a scripted stand-in and no real model, shows what this program does.</source>

@@ -37,7 +37,7 @@ def test_the_program_starts_again_in_another_language(real_display: dict[str, st
         command_by_keys(screen, "Language")
         screen.wait_focus("Language")
         screen.type_text("Deutsch")
-        screen.wait_says("Close Desktop Agent and start it again to see it in this language: Deutsch.")
+        screen.wait_says("Restart now")
         first = started_at(running.process.pid)
         screen.press("Restart now")
         wait_until("another program runs in its place", lambda: started_at(running.process.pid) != first)

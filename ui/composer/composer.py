@@ -13,7 +13,7 @@ from ui.composer.control_bar import ControlBar, SendStopButton
 from ui.composer.message_editor import MessageEditor, is_too_long
 from ui.style.boxes import vbox
 from ui.style.controls import IconButton, announce, label, set_by_name, set_style_property
-from ui.style.text import translate_sentence
+from ui.style.text import translate_sentence, trim_prompt
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 
 if TYPE_CHECKING:
@@ -245,7 +245,8 @@ class Composer(QWidget):
             self._refresh()
             return
         text, attached = self.written()
-        if not (text.strip() or self.attachments.chips) or not all(check(text, attached) for check in self._checks):
+        text = trim_prompt(text)
+        if not (text or self.attachments.chips) or not all(check(text, attached) for check in self._checks):
             return
         self._editor.clear()
         self.attachments.clear()

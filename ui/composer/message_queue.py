@@ -12,7 +12,7 @@ from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, IconButton, announce, button, label
 from ui.style.layouts import ScrollColumn
 from ui.style.removal import remove_widget
-from ui.style.text import native_shortcut
+from ui.style.text import native_shortcut, trim_prompt
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 from ui.style.widgets import SmallTextEdit
 
@@ -287,7 +287,7 @@ class QueuedMessageRow(QFrame):
         text = self.changed_text
         self.end_editing()
         if text is not None:
-            self.text_edited.emit(text)
+            self.text_edited.emit(trim_prompt(text))
 
     def _build_layout(self) -> None:
         self.setProperty("kind", "chip")

@@ -41,12 +41,19 @@ def model_rows(groups: Sequence[ModelGroup], typed: str, current: tuple[str, str
     servers = _without_demo(groups)
     rows = [row for group in servers for row in _rows_of(group, typed.strip(), current)]
     if not servers:
-        rows = [ModelRow(text=QCoreApplication.translate("ModelRows", "No model is connected yet."))]
+        translate = QCoreApplication.translate
+        none = translate("ModelRows", "No model is connected yet.")
+        only_demo = translate("ModelRows", "No model but the demo is connected yet.")
+        rows = [ModelRow(text=only_demo if current[0] == DEMO_ENDPOINT else none)]
     return [*rows, *_demo_rows(typed.strip().casefold(), current)]
 
 
 def _without_demo(groups: Sequence[ModelGroup]) -> list[ModelGroup]:
     return [group for group in groups if group.endpoint.kind != "demo"]
+
+
+def _titles_of(group: ModelGroup) -> set[str]:
+    return {model.title or model.id for model in group.models}
 
 
 def _demo_model() -> ModelInfo:
@@ -234,13 +241,18 @@ class ModelPicker(QToolButton):
 
     def _update_text(self) -> None:
         endpoint_id, model_id = self._current
-        listed = [model for group in self._groups if group.endpoint.id == endpoint_id for model in group.models]
-        known = [_demo_model()] if endpoint_id == DEMO_ENDPOINT else listed
+        group = next((group for group in _without_demo(self._groups) if group.endpoint.id == endpoint_id), None)
+        known = (_demo_model(),) if endpoint_id == DEMO_ENDPOINT else () if group is None else group.models
         title = next((model.title or model.id for model in known if model.id == model_id), model_id)
-        words = title or self.tr("Choose a model")
-        self.setText(escape_mnemonics(truncate(words, MAX_NAME_LENGTH)))
-        self.setAccessibleDescription(words)
-        self.setToolTip(plain_tooltip(with_keys(words, self._keys)))
+        name = shown = whole = title or self.tr("Choose a model")
+        if group is not None and title:
+            server = group.endpoint.title
+            whole = f"{title} · {server}"
+            if any(other is not group and title in _titles_of(other) for other in self._groups):
+                name, shown = whole, f"{truncate(title, MAX_NAME_LENGTH // 2)} · {server}"
+        self.setText(escape_mnemonics(truncate(shown, MAX_NAME_LENGTH)))
+        self.setAccessibleDescription(name)
+        self.setToolTip(plain_tooltip(with_keys(whole, self._keys)))
 
     def _apply_theme(self) -> None:
         # The arrow belongs behind the name, but Qt puts icons in front.

@@ -10,7 +10,7 @@ from ui.settings.card_list import CardEditor
 from ui.settings.schedule_timing import TimingEditor
 from ui.settings.tool_picker import GroupedMenu
 from ui.style.pickers import mode_title
-from ui.style.text import show_hidden
+from ui.style.text import show_hidden, trim_prompt
 
 _PROMPT_LINES = 5
 _MENU_CHARACTERS = 22
@@ -47,6 +47,7 @@ class ScheduleEditor(CardEditor):
         values = self.form.values
         endpoint_id, _, model = str(values.pop("model_key") or "").partition(_SEPARATOR)
         base = {} if self._before is None else dict(self._before)
+        values["prompt"] = trim_prompt(str(values["prompt"]))
         values |= {"endpoint_id": endpoint_id or None, "model": model or None}
         values["workspace"] = values["workspace"] or None
         return ScheduledPrompt.model_validate({**base, **values})
@@ -69,7 +70,7 @@ class ScheduleEditor(CardEditor):
         return "" if title else self.tr("A scheduled prompt needs a name. Write one.")
 
     def _prompt_error(self, prompt: str) -> str:
-        return "" if prompt else self.tr("There is nothing to send yet. Write the prompt.")
+        return "" if prompt.strip() else self.tr("There is nothing to send yet. Write the prompt.")
 
     def _timing_error(self, _timing: object) -> str:
         return self._timing.problem
@@ -86,8 +87,8 @@ class ScheduleEditor(CardEditor):
             focus=timing.first_wrong,
         )
         add("timing", self.tr("When"), when, self._timing_error)
-        folder = folder_line(self.tr("Project folder"), self.tr("Browse…"))
-        add("workspace", self.tr("Project folder"), folder, is_optional=True)
+        folder = folder_line(self.tr("Workspace folder"), self.tr("Browse…"))
+        add("workspace", self.tr("Workspace folder"), folder, is_optional=True)
         add("model_key", self.tr("Model"), Control(widget=model, read=model.currentData, show=lambda _: None))
         choices = [(mode.name, show_hidden(mode_title(mode))) for mode in modes]
         mode_menu = menu(choices, characters=_MENU_CHARACTERS, missing=self.tr("{0} (removed)"))

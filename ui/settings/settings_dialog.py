@@ -196,12 +196,12 @@ class SettingsDialog(QDialog):
             self._change_preference(section, name, typed_value(type(values), name, row.value))
 
     def _show_language_note(self) -> None:
-        """Say that the window has to be opened anew for another language: choosing one changes nothing in sight."""
+        """Offer the restart that another language needs, or ask for it: choosing one changes nothing in sight."""
         row = self._forms["appearance"].rows["language"]
         language = language_of(row.value)
         words = self.tr("Close Desktop Agent and start it again to see it in this language: {0}.")
         is_other = language != language_in_use()
-        row.show_note(words.format(LANGUAGE_NAMES[language]) if is_other else "")
+        row.show_note(words.format(LANGUAGE_NAMES[language]) if is_other and not self._can_restart else "")
         self._restart.setVisible(is_other and self._can_restart)
 
     def _change_preference(self, section: str, name: str, value: Any) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
@@ -13,11 +12,9 @@ from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.side_conversation import ConversationSource
 from ui.shell.banners import Banner, BannerArea
-from ui.shell.find_and_caret import EXPLANATION_MS
+from ui.shell.find_and_caret import EXPLANATION_MS, TranscriptNavigation
+from ui.shell.layout import PageFrame
 from ui.sidebar.conversation_list import ConversationList
-
-if TYPE_CHECKING:
-    from ui.shell.conversation_page import ConversationPage
 
 
 class MessageOpener(QObject):
@@ -116,14 +113,17 @@ class SearchPresenter(QObject):
         self,
         sidebar: ConversationList,
         library: ConversationLibrary,
-        page: "ConversationPage",
+        messages: MessageOpener,
+        navigation: TranscriptNavigation,
         banners: BannerArea,
+        frame: PageFrame,
         show_page: Callable[[], object],
     ) -> None:
         super().__init__(sidebar)
         self._library = library
-        self._page = page
-        self._messages = page.messages
+        self._messages = messages
+        self._navigation = navigation
+        self._frame = frame
         self._banners = banners
         self._show_page = show_page
         self._words = ""
@@ -136,8 +136,8 @@ class SearchPresenter(QObject):
         library.search.found.connect(library.found.note_results)
         library.found.shown_changed.connect(sidebar.repeat_search)
         library.search.found.connect(sidebar.show_results)
-        page.messages.arrived.connect(self._on_arrived)
-        page.messages.refused.connect(self._on_refused)
+        messages.arrived.connect(self._on_arrived)
+        messages.refused.connect(self._on_refused)
         sidebar.repeat_search()
 
     @Slot(str, object, str)
@@ -151,14 +151,15 @@ class SearchPresenter(QObject):
         """Bring the conversation that is open already before whatever hides it, and give it the keyboard."""
         if self._library.current is not None and self._library.current.id == conversation_id:
             self._show_page()
-            can_write = not self._page.composer.isHidden()
-            part = self._page.composer.editor if can_write else self._page.transcript
-            part.setFocus(Qt.FocusReason.OtherFocusReason)
+            if self._frame.composer.isHidden():
+                self._navigation.focus_transcript()
+            else:
+                self._frame.composer.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     @Slot(OpenConversation, int)
     def _on_arrived(self, _conversation: OpenConversation, row: int) -> None:
         self._show_page()
-        self._page.navigation.show_message(row, self._words)
+        self._navigation.show_message(row, self._words)
 
     @Slot(OpenConversation, object)
     def _on_refused(self, conversation: OpenConversation, sentence: Sentence) -> None:

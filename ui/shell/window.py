@@ -202,7 +202,9 @@ class MainWindow(QMainWindow):
         self.inbox = InboxPresenter(self._themes, library, self.sidebar, approvals, self)
         self.unstored = UnstoredPresenter(self._themes, library, self.frame, self.sidebar, self.banners, self)
         self._connect(library)
-        self.search = SearchPresenter(self.sidebar, library, page, self.banners, self.show_conversation_page)
+        self.search = SearchPresenter(
+            self.sidebar, library, page.messages, page.navigation, self.banners, self.frame, self.show_conversation_page
+        )
         for shortcut in self._early_keys:
             # At once: the same keys of `WindowActions` would be ambiguous.
             shortcut.setEnabled(False)

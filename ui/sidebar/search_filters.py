@@ -227,7 +227,7 @@ class SearchFilters(QWidget):
         models = [(None, self.tr("Any model")), *((model, model) for model in self._choices.models)]
         paths = ((id_, _SEPARATOR.join(path)) for id_, path in self._choices.folders)
         tags = [(None, self.tr("Any tag")), *((tag, tag) for tag in self._choices.tags)]
-        workspaces = [(None, self.tr("Any working folder")), *((path, path) for path in self._choices.workspaces)]
+        workspaces = [(None, self.tr("Any workspace folder")), *((path, path) for path in self._choices.workspaces)]
         self._add_choice(self.tr("Date"), self._dates(), "days")
         self._add_choice(self.tr("Model"), models, "model")
         if self._choices.folders:
@@ -237,7 +237,7 @@ class SearchFilters(QWidget):
             self._add_choice(self.tr("Program"), programs, "program")
         if self._choices.tags:
             self._add_choice(self.tr("Tag"), tags, "tag")
-        self._add_choice(self.tr("Working folder"), workspaces, "workspace")
+        self._add_choice(self.tr("Workspace folder"), workspaces, "workspace")
         self._add_choice(self.tr("Said by"), self._speakers(), "role")
         self._menu.addSeparator()
         for name in ("has_image", "has_tool_call", "in_files"):

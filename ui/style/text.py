@@ -140,6 +140,17 @@ def plain_tooltip(text: str) -> str:
     return f"<qt>{lines}</qt>" if text else ""
 
 
+_BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
+
+
+def trim_prompt(text: str) -> str:
+    """Return what is sent of a prompt: without blank lines at its beginning, and white space at its end.
+
+    The indentation of the first line stays: it may be code.
+    """
+    return _BLANK_LINES.sub("", text).rstrip()
+
+
 def format_number(number: float, decimals: int = 0) -> str:
     """Return a number as the locale groups its digits: 1,234 or 1.234."""
     locale = QLocale()

@@ -118,6 +118,26 @@ def test_enter_sends_and_empties(driver):
     assert driver.composer.draft() == ("", [])
 
 
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ("Hello\n", "Hello"),
+        ("\n \n\t\nHello\n\nthere \n \n", "Hello\n\nthere"),
+        ("    indented = 1\n    more = 2\n", "    indented = 1\n    more = 2"),
+    ],
+)
+@pytest.mark.parametrize("later", [False, True])
+def test_blank_lines_around_a_prompt_are_not_sent(driver, written, sent, later):
+    queued = []
+    driver.composer.queue_requested.connect(lambda text, attached: queued.append((text, attached)))
+    driver.composer.editor.setPlainText(written)
+    driver.composer.send(later=later)
+    assert (queued if later else driver.sent) == [(sent, [])]
+    driver.composer.editor.setPlainText("\n \n")
+    driver.composer.send(later=later)
+    assert len(queued + driver.sent) == 1
+
+
 def test_nothing_is_not_sent(driver):
     driver.key(Qt.Key.Key_Return)
     driver.type("  ")
@@ -141,7 +161,7 @@ def test_enter_and_shift_enter_can_be_swapped(driver):
     driver.key(Qt.Key.Key_Return)
     assert driver.sent == []
     driver.key(Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    assert driver.sent == [("a\n", [])]
+    assert driver.sent == [("a", [])]
 
 
 def test_the_button_sends(driver):
@@ -240,7 +260,7 @@ def test_a_huge_text_becomes_an_attachment_and_nothing_is_lost(driver):
     assert driver.editor.toPlainText() == "Look: "
     assert driver.composer.draft() == ("Look: ", [PastedText(huge)])
     driver.key(Qt.Key.Key_Return)
-    assert driver.sent == [("Look: ", [PastedText(huge)])]
+    assert driver.sent == [("Look:", [PastedText(huge)])]
     assert driver.chips == {}
 
 

@@ -86,6 +86,19 @@ def test_the_picker_is_named_and_shows_the_model(driver):
     assert driver.picker.accessibleName() == "Model"
 
 
+def test_the_picker_tells_the_server_of_a_model_that_two_have(driver):
+    driver.picker.set_models([*GROUPS, Group(LOCAL_SERVERS[1], (ModelInfo("llama:8b"),))])
+    driver.picker.set_current("ollama", "qwen-vl")
+    assert (driver.picker.text(), driver.picker.accessibleDescription()) == ("qwen-vl", "qwen-vl")
+    assert "qwen-vl · Ollama" in driver.picker.toolTip()
+    texts = set()
+    for server in LOCAL_SERVERS[:2]:
+        driver.picker.set_current(server.id, "llama:8b")
+        assert driver.picker.accessibleDescription() == f"llama:8b · {server.title}"
+        texts.add(driver.picker.text())
+    assert texts == {f"llama:8b · {server.title}" for server in LOCAL_SERVERS[:2]}
+
+
 def test_models_stand_under_their_servers(driver):
     driver.open()
     assert driver.rows == [
@@ -213,6 +226,7 @@ def test_a_list_without_any_server_says_so():
     [row] = model_rows([], "any", ("", ""))
     assert row.text == "No model is connected yet."
     assert not row.is_choosable
+    assert model_rows([], "", (DEMO_ENDPOINT, DEMO_MODEL))[0].text == "No model but the demo is connected yet."
 
 
 def test_the_demo_is_found_once_and_has_one_model():

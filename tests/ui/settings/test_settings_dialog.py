@@ -563,6 +563,7 @@ def test_another_language_says_that_it_needs_a_new_start(qtbot):
     restart = next(each for each in driver.dialog.findChildren(QPushButton) if each.text() == "Restart now")
     assert not restart.isVisible()
     driver.dialog.offer_restart(is_possible=True)
+    assert note not in driver.words, "the button says it"
     with qtbot.waitSignal(driver.dialog.restart_requested):
         qtbot.mouseClick(restart, Qt.MouseButton.LeftButton)
     box.setCurrentIndex(box.findData("en"))

@@ -55,12 +55,14 @@ async def add(screen, page, title="News"):
     screen.press("Add scheduled prompt…")
     name = await screen.wait_for(QLineEdit, "Name")
     QTest.keyClicks(name, title)
-    screen.find(QPlainTextEdit, "Prompt").setPlainText("What is new?")
+    screen.find(QPlainTextEdit, "Prompt").setPlainText("\nWhat is new?\n\n")
     assert "Every weekday" not in text_of(screen, page)
     assert "The next runs:" in text_of(screen, page)
     screen.press("Save")
     await until(lambda: len(cards(page)) == 1)
     await until(lambda: screen.find(QPushButton, f"Run {title} now"))
+    (stored,) = await screen.engine.store.schedules.all()
+    assert stored.prompt.prompt == "What is new?"
 
 
 def test_a_prompt_is_written_run_paused_changed_and_deleted(on_screen):

@@ -61,7 +61,7 @@ def chips(driver):
 
 def test_a_filter_is_chosen_from_the_menu_and_removed_by_its_chip(driver):
     ways = menu(driver)
-    ways["Working folder > /home/ada/boat"].trigger()
+    ways["Workspace folder > /home/ada/boat"].trigger()
     assert driver.asked[-1] == SearchQuery(workspace="/home/ada/boat")
     menu(driver)["Model > aurora"].trigger()
     menu(driver)["Has an image"].trigger()

@@ -78,7 +78,7 @@ class UsageSettings(QWidget):
             self.tr("Grouped by"),
             (self.tr("By day"), "day"),
             (self.tr("By model"), "model"),
-            (self.tr("By project"), "project"),
+            (self.tr("By workspace folder"), "project"),
         )
         self._measure = _choices(self.tr("In the chart"), (self.tr("Cost"), "cost"), (self.tr("Tokens"), "tokens"))
         self._export = button(self.tr("Export as CSV…"), self.export_requested.emit)
@@ -214,8 +214,8 @@ class UsageSettings(QWidget):
             ("day", False): self.tr("Tokens by day"),
             ("model", True): self.tr("Cost by model"),
             ("model", False): self.tr("Tokens by model"),
-            ("project", True): self.tr("Cost by project"),
-            ("project", False): self.tr("Tokens by project"),
+            ("project", True): self.tr("Cost by workspace folder"),
+            ("project", False): self.tr("Tokens by workspace folder"),
         }
         return titles[self._report.grouping, self._shows_cost]
 

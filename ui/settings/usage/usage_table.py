@@ -76,7 +76,7 @@ class UsageTableModel(QAbstractTableModel):
                 return None
 
     def _titles(self) -> tuple[str, ...]:
-        first = {"day": self.tr("Day"), "model": self.tr("Model"), "project": self.tr("Project")}
+        first = {"day": self.tr("Day"), "model": self.tr("Model"), "project": self.tr("Workspace folder")}
         return (
             first[self._grouping],
             self.tr("Answers"),

@@ -34,7 +34,7 @@ def cache_text(figures: UsageFigures) -> str:
 
 
 def row_title(grouping: UsageGrouping, key: str, today: date) -> str:
-    """Return what a row is called. A project is called as its folder; the whole path is for a tooltip."""
+    """Return what a row is called. A workspace folder is called by its name; the whole path is for a tooltip."""
     if grouping == "day":
         day = parse_day(key)
         return key if day is None else format_day(day, today)
