@@ -245,13 +245,12 @@ class Composer(QWidget):
             self._refresh()
             return
         text, attached = self.written()
-        text = trim_prompt(text)
-        if not (text or self.attachments.chips) or not all(check(text, attached) for check in self._checks):
+        if not (text.strip() or self.attachments.chips) or not all(check(text, attached) for check in self._checks):
             return
         self._editor.clear()
         self.attachments.clear()
         self.clear_problems()
-        (self.queue_requested if later else self.send_requested).emit(text, attached)
+        (self.queue_requested if later else self.send_requested).emit(trim_prompt(text), attached)
 
     def _send_when_ready(self) -> None:
         if self._pending_send is None or self.attachments.is_preparing:
