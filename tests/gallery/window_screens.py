@@ -233,6 +233,16 @@ async def welcome_narrow(desk: Desk) -> None:
     await welcome_servers(desk)
 
 
+@scene("welcome-any-address-narrow", 360, 760, connected=False, listed=False)
+async def welcome_any_address_narrow(desk: Desk) -> None:
+    desk.window.show_welcome()
+    bar = desk.window._welcome.welcome.verticalScrollBar()
+    # Once with the page, and once with the servers that were looked for.
+    for _ in range(2):
+        await asyncio.sleep(0.5)
+        bar.setValue(bar.maximum())
+
+
 @scene("banners")
 async def banners(desk: Desk) -> None:
     await desk.show_stored(Message.user("Hello"), said("Hello. What shall we do today?"), title="A short word")

@@ -126,7 +126,7 @@ class FlowRows(WrappingRows):
 
     def sizeHint(self) -> QSize:
         shown = self._shown()
-        width = sum(item.sizeHint().width() for item in shown) + self._gap * max(len(shown) - 1, 0)
+        width = sum(_whole_width(item) for item in shown) + self._gap * max(len(shown) - 1, 0)
         return QSize(width, self._height_of(shown))
 
     def minimumSizeHint(self) -> QSize:
@@ -187,6 +187,15 @@ def break_words(button: QPushButton, room: int) -> None:
         else:
             lines.append(word)
     button.setText("\n".join(lines))
+
+
+def _whole_width(item: QWidget) -> int:
+    """Return the width that it wants; that of a button whose text is broken into lines now is the one for all of it."""
+    width = item.sizeHint().width()
+    if isinstance(item, QPushButton) and "\n" in item.text():
+        text, advance = item.text(), item.fontMetrics().horizontalAdvance
+        width += advance(text.replace("\n", " ")) - max(map(advance, text.split("\n")))
+    return width
 
 
 def _minimum_width(item: QWidget) -> int:

@@ -146,9 +146,10 @@ class CustomRow(QFrame):
         self._line = hbox(spacing=SPACE_S)
         self._line.addWidget(self._address, 3)
         self._line.addWidget(self._key, 2)
-        self._line.addWidget(self._connect)
         self._second = self._second_line()
-        parts = (self._line, self._second, self._mirrors, self.state_line, self._for_session)
+        # Last: what the server speaks is part of what is sent.
+        foot = hbox(self._connect, start_stretch=True)
+        parts = (self._line, self._second, self._mirrors, foot, self.state_line, self._for_session)
         vbox(*parts, parent=self, spacing=SPACE_S, margins=0)
         self._mirrors.hide()
 

@@ -216,7 +216,7 @@ class WelcomePage(QScrollArea):
         self.session_key_submitted.emit(endpoint_id, key)
 
     def _custom_part(self) -> QVBoxLayout:
-        words = self.tr("Any address that speaks one of these protocols: vLLM, LiteLLM, a gateway at work.")
+        words = self.tr("A server at any address, such as vLLM, LiteLLM or a gateway at work.")
         return vbox(label(words, "muted", wrap=True), self._custom, spacing=SPACE_S)
 
     def _demo_card(self) -> QFrame:

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QLineEdit, QPushButton, QVBoxLayout, QWidget
 from desktop_agent.types.tool_calls import Effect
 from tests.ui.approval.test_approval_dialog import call
 from ui.approval.call_summary import CallHeader
+from ui.style.boxes import hbox
 from ui.style.controls import label
 from ui.style.layouts import FlowRows
 from ui.style.style_sheet import apply_theme
@@ -128,6 +129,18 @@ def test_a_button_breaks_its_words_where_the_row_is_too_narrow(page, qtbot):
         qtbot.waitUntil(lambda: button.height() == button.sizeHint().height() <= rows.height())
     rows.setFixedWidth(600)
     qtbot.waitUntil(lambda: button.text() == words)
+
+
+def test_a_button_that_grows_gets_the_width_for_all_its_words(page, qtbot):
+    button = QPushButton("Try")
+    rows = FlowRows([button])
+    words = label("word " * 100, wrap=True)
+    page.layout().addLayout(hbox(words, rows, grow=words))
+    page.show()
+    for text in ("Try the demo now", "Try it", "Try the demo"):
+        button.setText(text)
+        qtbot.waitUntil(lambda: button.width() == rows.width() == rows.sizeHint().width())
+        assert button.text() == text
 
 
 def test_the_last_one_can_be_apart_at_the_other_edge(page):
