@@ -45,7 +45,7 @@ _HOST = re.compile(r"(?://|@)([^\s/@:?#]+)")
 def explain_line(line: str) -> tuple[tuple[CommandPart, ...], bool]:
     """Return the commands of a line in order, and whether it is sure to run nothing else. Raises nothing."""
     parsed = parse_line(line)
-    parts = [part for command in parsed.written for part in _command_parts(command, 0)]
+    parts = [part for command in parsed.top_level for part in _command_parts(command, 0)]
     parts += [_redirection_part(redirection) for redirection in parsed.redirections]
     if parsed.sets_variables:
         parts.append(CommandPart(_SETS, (Risk.UNCLEAR,)))
@@ -58,7 +58,7 @@ _SETS = "NAME=…"
 def _command_parts(command: Command, depth: int) -> Iterator[CommandPart]:
     risks, lookalikes = _risks(command), tuple(_lookalikes(command))
     yield CommandPart(" ".join(command.sources), (*risks, Risk.LOOKALIKE) if lookalikes else risks, depth, lookalikes)
-    for start in command.starts:
+    for start in command.started:
         yield from _command_parts(start, depth + 1)
 
 
@@ -80,7 +80,7 @@ def _with_lookalikes(part: CommandPart) -> CommandPart:
 
 def _lookalikes(command: Command) -> Iterator[Lookalike]:
     """Yield the lookalikes in the command's own words; those of a command that it starts are reported there."""
-    own_words = command.starts_at if command.starts else len(command.words)
+    own_words = command.own_word_count if command.started else len(command.words)
     reaches_hosts = Risk.NETWORK in _risks(command)
     for position, (word, source) in enumerate(zip(command.words[:own_words], command.sources[:own_words], strict=True)):
         text = source if word is None else word

@@ -16,12 +16,12 @@ from desktop_agent.permissions.shell.read_only_commands import (
     stays_in_workspace,
 )
 from desktop_agent.permissions.shell.wrappers import (
+    CLEAR_BY_NAME,
     OPAQUE,
+    PACKAGE_RUNNERS,
     READ_NO_FILES,
-    SAY_ALL,
-    START_AT_ONCE,
     START_NOTHING,
-    START_WHAT_FOLLOWS,
+    STARTING_SUBCOMMANDS,
     WRAPPERS,
     program_name,
 )
@@ -57,7 +57,7 @@ def find_nested_commands(command: Command, is_meant: Callable[[str], bool]) -> I
     In `sh -c` and its like they are all that stand there, else those whose first word `is_meant`.
     """
     name = program_name(command.words[0] or "")
-    if command.starts or len(command.words) < 2 or _starts_nothing(name, command):
+    if command.started or len(command.words) < 2 or _starts_nothing(name, command):
         return
     sure = _certain_starts(name, command.words)
     for index in range(1, len(command.words)):
@@ -65,7 +65,11 @@ def find_nested_commands(command: Command, is_meant: Callable[[str], bool]) -> I
         if word is not None and is_meant(word):
             yield command.words[index:], index in sure
         yield from _commands_in_text(word or command.sources[index], is_meant)
-        if word is not None and command.words[index - 1] in _LINE_FOLLOWS and (name in OPAQUE or name in START_AT_ONCE):
+        if (
+            word is not None
+            and command.words[index - 1] in _LINE_FOLLOWS
+            and (name in OPAQUE or name in PACKAGE_RUNNERS)
+        ):
             yield from ((nested.words, True) for nested in parse_line(word).commands)
 
 
@@ -80,7 +84,7 @@ def _certain_starts(name: str, words: _Words) -> Sequence[int]:
     """Return the indexes of words at which a started command surely begins."""
     if name in OPAQUE or name in WRAPPERS:
         return range(1, len(words))
-    start = 1 if name in START_AT_ONCE else 2 if words[1] in START_WHAT_FOLLOWS else len(words)
+    start = 1 if name in PACKAGE_RUNNERS else 2 if words[1] in STARTING_SUBCOMMANDS else len(words)
     if start < len(words) and words[start] == "--":
         start += 1
     return (start,)
@@ -213,7 +217,7 @@ def commands_to_allow(subject: CommandSubject, workspace: str | None = None) -> 
 
     Going to the folder that they run in needs no rule, nor does a read-only command of a sandboxed line.
     """
-    commands = parse_line(subject.line).written[1 if subject.goes_there else 0 :]
+    commands = parse_line(subject.line).top_level[1 if subject.goes_there else 0 :]
     if not subject.is_sandboxed or loop_leaves_workspace(subject.line, workspace):
         return commands
     # Of a line that is read-only as a whole, all: rules about it hold as ever.
@@ -342,7 +346,7 @@ def _matches_host(pattern: str, host: str) -> bool:
 def changes_environment(command: Command, seen: int) -> bool:
     """Return whether words after the first `seen` change what a started program finds: `env LD_PRELOAD=x ls`."""
     wrapper = WRAPPERS.get(program_name(command.words[0] or ""))
-    return wrapper is not None and wrapper.assignments and command.starts_at > seen
+    return wrapper is not None and wrapper.assignments and command.own_word_count > seen
 
 
 def is_command_covered(command: Command, patterns: Sequence[CommandPattern], workspace: str | None = None) -> bool:
@@ -352,16 +356,15 @@ def is_command_covered(command: Command, patterns: Sequence[CommandPattern], wor
         for pattern in patterns
         if matches_words(pattern, command) and _is_conclusive(pattern, command, workspace)
     ]
-    if not command.starts:
+    if not command.started:
         return bool(matching)
     if any(match.exact for match in matching):
         return True
     # Words that go on into what is started allow that with it: `sudo apt` is about apt.
-    reaching = [match.words[command.starts_at :] for match in matching if len(match.words) > command.starts_at]
-    if reaching:
-        patterns = (*patterns, *(CommandPattern(words=match) for match in reaching))
-    are_starts_covered = all(is_command_covered(start, patterns, workspace) for start in command.starts)
-    return are_starts_covered and (command.is_transparent or bool(matching))
+    inner_words = (match.words[command.own_word_count :] for match in matching)
+    patterns = (*patterns, *(CommandPattern(words=words) for words in inner_words if words))
+    is_rest_covered = all(is_command_covered(start, patterns, workspace) for start in command.started)
+    return is_rest_covered and (command.is_transparent or bool(matching))
 
 
 def reads_outside_workspace(command: Command, workspace: str | None) -> bool:
@@ -371,9 +374,9 @@ def reads_outside_workspace(command: Command, workspace: str | None) -> bool:
 
 def _may_read_files(command: Command) -> bool:
     """Return whether the command is, or may start, a program that rules name for all that it may read."""
-    starts = not (START_WHAT_FOLLOWS | {"-m"}).isdisjoint(command.words[1:2])
+    starts = not (STARTING_SUBCOMMANDS | {"-m"}).isdisjoint(command.words[1:2])
     programs = (*command.words[:1], *(command.words[2:3] if starts else ()))
-    return not (SAY_ALL - READ_NO_FILES).isdisjoint(known_name(program or "") for program in programs)
+    return not (CLEAR_BY_NAME - READ_NO_FILES).isdisjoint(known_name(program or "") for program in programs)
 
 
 def _has_wildcards(command: Command) -> bool:

@@ -21,10 +21,10 @@ from desktop_agent.permissions.shell.parser import Command
 from desktop_agent.permissions.shell.safe_options import program_options, subcommand_options
 from desktop_agent.permissions.shell.syntax import word_set
 from desktop_agent.permissions.shell.wrappers import (
+    CLEAR_BY_NAME,
     DO_ANYTHING,
-    SAY_ALL,
     SHELLS,
-    START_WHAT_FOLLOWS,
+    STARTING_SUBCOMMANDS,
     WRAPPERS,
     program_name,
     unwrap,
@@ -307,12 +307,12 @@ def _command_patterns(
 
 def _has_changed_environment(command: Command) -> bool:
     """Return whether it changes the environment of what it starts, as `env X=1 ls` does."""
-    return changes_environment(command, 1) or any(map(_has_changed_environment, command.starts))
+    return changes_environment(command, 1) or any(map(_has_changed_environment, command.started))
 
 
 def _without_wrappers(command: Command) -> Command:
-    while command.is_transparent and len(command.starts) == 1:
-        command = command.starts[0]
+    while command.is_transparent and len(command.started) == 1:
+        command = command.started[0]
     return command
 
 
@@ -326,7 +326,7 @@ def _first_words(command: Command, workspace: str | None) -> tuple[str, ...]:
 
 def _naming_words(command: Command) -> tuple[str, ...]:
     name = command.words[0]
-    if name is None or command.starts or unwrap(command.words) is not None:
+    if name is None or command.started or unwrap(command.words) is not None:
         return ()
     module = (command.words[2:3] or ("",))[0] or ""
     if _is_python(name) and command.words[1:2] == ("-m",) and module in _CLEAR_MODULES:
@@ -337,8 +337,8 @@ def _naming_words(command: Command) -> tuple[str, ...]:
     words_of_subcommand = subcommand(command.words)
     if words_of_subcommand is None:
         # No beginning says what an unknown program does.
-        return (name,) if known_name(name) in SAY_ALL else ()
-    if not words_of_subcommand or words_of_subcommand[0] not in START_WHAT_FOLLOWS:
+        return (name,) if known_name(name) in CLEAR_BY_NAME else ()
+    if not words_of_subcommand or words_of_subcommand[0] not in STARTING_SUBCOMMANDS:
         return (name, *words_of_subcommand) if words_of_subcommand else ()
     what = command.words[1 + len(words_of_subcommand)] if len(command.words) > 1 + len(words_of_subcommand) else None
     is_script = words_of_subcommand[0] == "run" and known_name(name) in _RUN_SCRIPTS

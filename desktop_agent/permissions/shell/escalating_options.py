@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from desktop_agent.permissions.shell.safe_options import NO_WORDS, SafeOptions, program_options, subcommand_options
-from desktop_agent.permissions.shell.wrappers import FIND_STARTS, SAY_ALL, program_name
+from desktop_agent.permissions.shell.wrappers import CLEAR_BY_NAME, FIND_STARTS, program_name
 
 _Word = tuple[str | None, str]
 
@@ -119,7 +119,7 @@ def _known_options(words: Sequence[str | None], seen: int) -> tuple[SafeOptions 
         return (NO_WORDS if known is None or is_another else known), seen if is_another else after
     # It starts another program, which may do anything with more words than its name, unless it is known.
     started = known_name(words[after] or "") if len(words) > after else ""
-    return program_options().get(started, None if started in SAY_ALL else NO_WORDS), after + 1
+    return program_options().get(started, None if started in CLEAR_BY_NAME else NO_WORDS), after + 1
 
 
 def _not_started(pairs: Sequence[_Word]) -> Iterator[_Word]:

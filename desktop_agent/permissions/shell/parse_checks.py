@@ -1,7 +1,8 @@
 """Check that a shell line was surely parsed as the shell reads it.
 
-The grammar's reader is more lenient than a shell: it takes for one thing what the shell takes for two, or skips what it
-cannot use. Each check here is a place where the two were seen to differ, or where shells differ from each other.
+The parser (tree-sitter-bash) is more lenient than a shell: it takes for one thing what the shell takes for two, or
+skips what it cannot use. Each check here is a place where the two were seen to differ, or where shells differ from
+each other. The name of a check says what the node surely is where it returns True.
 """
 
 import re
@@ -21,7 +22,7 @@ from desktop_agent.permissions.shell.syntax import (
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# What touches is one word to the shell; the reader now and then makes two of it.
+# What touches is one word to the shell; the parser now and then makes two of it.
 _WORD_PARTS = WORDS | {"command_name"}
 _BEFORE_WORD_PART = _WORD_PARTS | {"file_redirect", "herestring_redirect"}
 _JOINING = frozenset({"concatenation", "string", "heredoc_body", "regex"})
@@ -37,8 +38,8 @@ _ON_ONE_LINE = word_set("command declaration_command unset_command file_redirect
 _BEFORE = b" \t\n;&|()"
 _AFTER = b" \t\n;&|()<>"
 _REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
-_STANDS_BEFORE = frozenset({b"", *(bytes([each]) for each in _BEFORE)})
-_STANDS_BEHIND = frozenset({b"", *(bytes([each]) for each in _AFTER)})
+_SEPARATORS_BEFORE = frozenset({b"", *(bytes([char]) for char in _BEFORE)})
+_SEPARATORS_AFTER = frozenset({b"", *(bytes([char]) for char in _AFTER)})
 _STRAY_IN_WORD = re.compile(r"(?<!\\)(?:\\\\)*[\s;&|()<>]|\\\n")
 _SET = re.compile(r"\w+\+?=")
 _PLAIN_DELIMITER = re.compile(r"('?)([A-Za-z0-9_]+)\1")
@@ -52,7 +53,7 @@ _PLAIN_EXPANSION = re.compile(
 )
 # A name in a sum may hold a subscript, and that may run a command.
 _PLAIN_SUM = re.compile(r"\$\(\([0-9 +*/%-]+\)\)", re.ASCII)
-# The shell takes a line end behind `\\` away before it reads anything else, and so may join what the reader parts.
+# The shell takes a line end behind `\\` away before it reads anything else, and so may join what the parser parts.
 _CONTINUATION = re.compile(rb"\\\n")
 _BLANKS = frozenset({b" ", b"\t"})
 # Behind a dash, which closes the stream, bash begins another word.
@@ -61,7 +62,7 @@ _STREAM_OR_FILE = re.compile(r"[\w./+][\w./+-]*|-")
 _STARTS_EXPANSION = re.compile(r"\$[\w({@*#?!$-]|`")
 _ESCAPE = re.compile(r"\\.", re.DOTALL)
 _DECLARING = word_set("declare typeset export readonly local unset unsetenv")
-# Between brackets only words are plain: `[ x && rm y ]` runs rm, although the reader takes it for one test.
+# Between brackets only words are plain: `[ x && rm y ]` runs rm, although the parser takes it for one test.
 _NO_PLAIN_TEST = re.compile(r"[&|;<>()`\n]")
 
 
@@ -81,7 +82,7 @@ def is_unambiguous(root: "Node", source: bytes) -> bool:
         return False
     # Behind `}` a redirection names a variable to set, and a subscript of that may run a command.
     touches = (source[max(node.start_byte - 1, 0) : node.start_byte] for node in nodes if node.type in _REDIRECTIONS)
-    return _STANDS_BEFORE.issuperset(touches) and all(_is_unambiguous_node(node, source) for node in nodes)
+    return _SEPARATORS_BEFORE.issuperset(touches) and all(_is_unambiguous_node(node, source) for node in nodes)
 
 
 def _joins_lines(nodes: list["Node"], source: bytes) -> bool:
@@ -113,7 +114,7 @@ def _is_plain_leaf(leaf: "Node", source: bytes) -> bool:
     if text != leaf.type and text.strip():
         return False
     if text == "``":
-        # The end of one substitution and the beginning of the next; the reader takes it for an empty one inside.
+        # The end of one substitution and the beginning of the next; the parser takes it for an empty one inside.
         return False
     if text == "$" and (leaf.parent is None or leaf.parent.type != "simple_expansion"):
         # `$"x"` is x to bash and $x to the plain shell.
@@ -141,7 +142,7 @@ def _is_unambiguous_node(node: "Node", source: bytes) -> bool:
         _has_gaps_between_words(node)
         and _is_within_one_word(node, source)
         and _is_on_one_line(node, source)
-        and _is_as_a_shell_has_it(node, source)
+        and _passes_check_of_its_type(node, source)
     )
 
 
@@ -166,26 +167,26 @@ def _is_on_one_line(node: "Node", source: bytes) -> bool:
     return all(b"\n" not in gap.replace(b"\\\n", b"") for gap in gaps)
 
 
-def _is_as_a_shell_has_it(node: "Node", source: bytes) -> bool:
+def _passes_check_of_its_type(node: "Node", source: bytes) -> bool:
     check = _CHECKS.get(node.type)
     if check is not None:
         return check(node, source)
     return _is_plain_text(node.type, node_text(node, source))
 
 
-def _has_words_alone(node: "Node", source: bytes) -> bool:
+def _is_plain_command(node: "Node", source: bytes) -> bool:
     """Check for `a == b`, which gives `==` to the program, and `_=a b`, which runs b."""
     name = node.child_by_field_name("name")
     sets = name is not None and _SET.match(node_text(name, source)) is not None
     return not sets and all(child.is_named for child in node.children)
 
 
-def _is_a_group(node: "Node", source: bytes) -> bool:
+def _is_plain_group(node: "Node", source: bytes) -> bool:
     """Check for two brackets, which begin a sum to bash, and a group in a group to the plain shell."""
     return not node_text(node, source).startswith("((")
 
 
-def _is_a_word(node: "Node", source: bytes) -> bool:
+def _is_plain_word(node: "Node", source: bytes) -> bool:
     """Check for `2>`, which is a stream, and for a backslash at the end, which belongs to what comes next."""
     text = node_text(node, source)
     if text.isdigit():
@@ -193,18 +194,18 @@ def _is_a_word(node: "Node", source: bytes) -> bool:
     return not text.endswith("\\")
 
 
-def _is_set_to_text(node: "Node", source: bytes) -> bool:
+def _is_plain_assignment(node: "Node", source: bytes) -> bool:
     """Check that no word touches the assignment; `x+=1` is a program to the plain shell."""
-    is_touched = source[node.end_byte : node.end_byte + 1] not in _STANDS_BEHIND
-    return not is_touched and all(child.type != "+=" for child in node.children) and _names_text(node, source)
+    is_touched = source[node.end_byte : node.end_byte + 1] not in _SEPARATORS_AFTER
+    return not is_touched and all(child.type != "+=" for child in node.children) and _sets_inert_variable(node, source)
 
 
-def _names_text(node: "Node", source: bytes) -> bool:
+def _sets_inert_variable(node: "Node", source: bytes) -> bool:
     names = (node_text(child, source) for child in node.named_children if child.type == "variable_name")
     return is_inert_variable(next(names, None))
 
 
-def _is_a_variable(node: "Node", source: bytes) -> bool:
+def _is_plain_variable(node: "Node", source: bytes) -> bool:
     """Check the name. A number is the name of a word that a function was given: it can be read, and not set."""
     text = node_text(node, source)
     is_read = node.parent is not None and node.parent.type in {"simple_expansion", "expansion"}
@@ -215,19 +216,19 @@ def _is_in_expansion(node: "Node", _: bytes) -> bool:
     return node.parent is not None and node.parent.type == "expansion"
 
 
-def _is_for_all_shells(node: "Node", source: bytes) -> bool:
+def _is_portable(node: "Node", source: bytes) -> bool:
     """Check for `function` and `select`, which are programs to the plain shell."""
     return node.children[0].type not in {"function", "select"} and (
-        node.type != "for_statement" or _names_text(node, source)
+        node.type != "for_statement" or _sets_inert_variable(node, source)
     )
 
 
-def _has_seen_expansions(node: "Node", source: bytes) -> bool:
+def _is_plain_string(node: "Node", source: bytes) -> bool:
     """Return whether nothing is left in a string that a shell would expand."""
     return _STARTS_EXPANSION.search(_literal_text(node, source)) is None
 
 
-def _has_one_level(node: "Node", source: bytes) -> bool:
+def _is_plain_substitution(node: "Node", source: bytes) -> bool:
     """Return whether nothing is nested between backticks: the shell takes one layer of backslashes away before it
     reads.
 
@@ -281,7 +282,7 @@ def _is_plain_text(kind: str, text: str) -> bool:
             # With more digits it is a word to the plain shell.
             return len(text) == 1 and text.isdecimal()
         case "command_name":
-            # `! ! a` denies twice; the reader takes the second for a program.
+            # `! ! a` denies twice; the parser takes the second for a program.
             return text not in RESERVED
         case _:
             return True
@@ -304,7 +305,7 @@ def _is_plain_test(node: "Node", source: bytes) -> bool:
     return _NO_PLAIN_TEST.search(_unquoted_text(node, source)) is None
 
 
-def _is_a_pattern(node: "Node", source: bytes) -> bool:
+def _is_plain_pattern(node: "Node", source: bytes) -> bool:
     """Return whether it stands between double brackets, or is cut off a value."""
     return _is_in_expansion(node, source) or _is_in_double_brackets(node, source)
 
@@ -327,7 +328,7 @@ def _is_comment(node: "Node", source: bytes) -> bool:
     return not before or (before[-1:] in b" \t\n;&|(" and before[-2:-1] != b"\\")
 
 
-def _has_certain_end(node: "Node", source: bytes) -> bool:
+def _is_certain_heredoc(node: "Node", source: bytes) -> bool:
     parts = {child.type: node_text(child, source) for child in node.named_children}
     start = _PLAIN_DELIMITER.fullmatch(parts.get("heredoc_start", ""))
     if not _WITHIN_ONE_WORD.isdisjoint(parts):
@@ -339,30 +340,30 @@ def _has_certain_end(node: "Node", source: bytes) -> bool:
         # The shell looks for a line that is nothing but the delimiter.
         return False
     body = parts["heredoc_body"]
-    # The reader overlooks some of what is run in there.
+    # The parser overlooks some of what is run in there.
     if not start[1] and ("`" in body or "$(" in body or "${" in body):
         return False
     return start[2] not in (line.lstrip("\t") for line in body.rstrip("\n").split("\n"))
 
 
 _CHECKS: dict[str, Callable[["Node", bytes], bool]] = {
-    "command": _has_words_alone,
+    "command": _is_plain_command,
     "test_command": _is_plain_test,
-    "regex": _is_a_pattern,
+    "regex": _is_plain_pattern,
     "comment": _is_comment,
-    "heredoc_redirect": _has_certain_end,
+    "heredoc_redirect": _is_certain_heredoc,
     "file_redirect": _has_certain_redirections,
-    "variable_assignment": _is_set_to_text,
-    "for_statement": _is_for_all_shells,
-    "function_definition": _is_for_all_shells,
-    "string": _has_seen_expansions,
-    "command_substitution": _has_one_level,
-    "compound_statement": _is_a_group,
-    "subshell": _is_a_group,
+    "variable_assignment": _is_plain_assignment,
+    "for_statement": _is_portable,
+    "function_definition": _is_portable,
+    "string": _is_plain_string,
+    "command_substitution": _is_plain_substitution,
+    "compound_statement": _is_plain_group,
+    "subshell": _is_plain_group,
     "subscript": _is_in_expansion,
-    "variable_name": _is_a_variable,
-    "word": _is_a_word,
-    "number": _is_a_word,
+    "variable_name": _is_plain_variable,
+    "word": _is_plain_word,
+    "number": _is_plain_word,
 }
 
 

@@ -38,7 +38,7 @@ _MAX_WRAPPER_DEPTH = 8
 _MAX_STRINGS = 20
 _MAX_BRACKETS = 1_500
 _MAX_TREE_DEPTH = 100
-# Tabs and line ends apart, no control character; and no space that only some readers take for one.
+# Tabs and line ends apart, no control character; and no space that only some programs take for one.
 _STRANGE_CHARACTERS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
 )
@@ -59,27 +59,27 @@ _LEADING_CD = re.compile(
 class Command:
     """One simple command, of at least one word: None where it holds an expansion. `sources` are the words as written.
 
-    `starts` are the commands that it starts in turn (`sudo rm x` starts `rm x`); `starts_at` is how many of its own
-    words stand before theirs. It `is_transparent` if starting them is all that it does.
+    `started` are the commands that it starts in turn (`sudo rm x` starts `rm x`), and `own_word_count` is how many of
+    its words come before theirs. It `is_transparent` if starting them is all that it does.
     """
 
     words: tuple[str | None, ...]
     sources: tuple[str, ...]
-    starts: tuple["Command", ...] = ()
-    starts_at: int = 0
+    started: tuple["Command", ...] = ()
+    own_word_count: int = 0
     is_transparent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedLine:
-    """A shell line taken apart; `written` are the commands that it names itself, in order.
+    """A parsed shell line; `top_level` are the commands that stand in it, in order, without those that they start.
 
     Without `understood` it may run more than that. `redirections` are those from and to files. `sets_variables`: it
     changes what later commands find in their environment. `goes_to` is the folder that its first command changes to,
     where all others run; `changes_folder`: some of it, apart from that, runs in another folder.
     """
 
-    written: tuple[Command, ...] = ()
+    top_level: tuple[Command, ...] = ()
     understood: bool = False
     redirections: tuple[Redirection, ...] = ()
     sets_variables: bool = False
@@ -89,7 +89,7 @@ class ParsedLine:
     @property
     def commands(self) -> tuple[Command, ...]:
         """All commands, also those that others start."""
-        return tuple(_with_all_started(self.written))
+        return tuple(_with_all_started(self.top_level))
 
     @property
     def is_plain(self) -> bool:
@@ -99,30 +99,30 @@ class ParsedLine:
 
 def parse_line(line: str) -> ParsedLine:
     """Parse a line. Raises nothing: what cannot be read is not understood."""
-    # One that is too long is not even remembered.
+    # A line that is too long is not even cached.
     return _parse(line, 0) if len(line) <= MAX_LINE_LENGTH else ParsedLine()
 
 
 @lru_cache(maxsize=128)
 def _parse(line: str, depth: int) -> ParsedLine:
-    # The grammar's reader takes time by the square of unfinished texts, and of brackets, in a line.
-    is_long_to_read = line.count("<<") > _MAX_STRINGS or sum(map(line.count, "([]")) > _MAX_BRACKETS
-    if is_long_to_read or depth > _MAX_SCRIPT_DEPTH:
+    # The parser's time grows with the square of unfinished texts, and of brackets, in a line.
+    is_slow_to_parse = line.count("<<") > _MAX_STRINGS or sum(map(line.count, "([]")) > _MAX_BRACKETS
+    if is_slow_to_parse or depth > _MAX_SCRIPT_DEPTH:
         return ParsedLine()
     source = line.encode("utf-8", "surrogatepass")
     root = _parser().parse(source).root_node
-    reading = _LineReader(source, depth)
-    reading.read(root)
+    reader = _LineReader(source, depth)
+    reader.read(root)
     # What is nested too deep to be read is not checked either.
-    understood = reading.understood and not _STRANGE_CHARACTERS.search(line) and is_unambiguous(root, source)
-    goes_to = _first_folder(line, root) if len(reading.commands) > 1 else None
+    understood = reader.understood and not _STRANGE_CHARACTERS.search(line) and is_unambiguous(root, source)
+    goes_to = _first_folder(line, root) if len(reader.commands) > 1 else None
     return ParsedLine(
-        tuple(reading.commands),
+        tuple(reader.commands),
         understood,
-        tuple(reading.redirections),
-        reading.sets_variables,
+        tuple(reader.redirections),
+        reader.sets_variables,
         goes_to,
-        reading.moving > (goes_to is not None),
+        reader.folder_changes > (goes_to is not None),
     )
 
 
@@ -143,7 +143,7 @@ class _LineReader:
         self.redirections: list[Redirection] = []
         self.understood = True
         self.sets_variables = False
-        self.moving = 0
+        self.folder_changes = 0
         self._source = source
         self._depth = depth
 
@@ -185,36 +185,31 @@ class _LineReader:
             return command
         if not is_plain_builtin(command.words, command.sources, declares=declares):
             self.understood = False
-        self.moving += changes_folder(command.words)
+        self.folder_changes += changes_folder(command.words)
         if not all(name is not None and is_private_variable(name) for name in variables_set_by(command.words)):
             self.sets_variables = True
         inner = unwrap(command.words)
-        # With a folder before its name it may be a program of the workspace, and starts what that likes.
-        is_own = "/" not in command.words[0]
         match inner:
             case UnknownStart():
                 self.understood = False
+                return command
             case StartedScript():
                 line = _parse(inner.text, self._depth + 1)
                 self.understood = self.understood and line.understood
                 self.sets_variables = self.sets_variables or line.sets_variables
-                self.moving += line.changes_folder or line.goes_to is not None
+                self.folder_changes += line.changes_folder or line.goes_to is not None
                 self.redirections.extend(line.redirections)
-                count = len(command.words)
-                return replace(
-                    command, starts=line.written, starts_at=count, is_transparent=inner.is_transparent and is_own
-                )
+                started, own_word_count = line.top_level, len(command.words)
             case StartedCommand():
                 sources = command.sources[inner.at : inner.at + len(inner.words)]
                 sources += ("…",) * (len(inner.words) - len(sources))
-                carried = self._with_started_commands(Command(inner.words, sources), level + 1)
-                carries = (*command.starts, carried)
-                return replace(
-                    command, starts=carries, starts_at=inner.at, is_transparent=inner.is_transparent and is_own
-                )
+                started = (self._with_started_commands(Command(inner.words, sources), level + 1),)
+                own_word_count = inner.at
             case None:
-                pass
-        return command
+                return command
+        # With a folder before its name it may be a program of the workspace, and starts what that likes.
+        is_transparent = inner.is_transparent and "/" not in command.words[0]
+        return replace(command, started=started, own_word_count=own_word_count, is_transparent=is_transparent)
 
     def _redirect(self, node: "Node") -> None:
         redirection = file_redirection(node, self._source)
@@ -228,7 +223,7 @@ _NOT_WORDS = {"variable_assignment", "file_redirect", "herestring_redirect", "he
 def _with_all_started(commands: tuple[Command, ...]) -> Iterator[Command]:
     for command in commands:
         yield command
-        yield from _with_all_started(command.starts)
+        yield from _with_all_started(command.started)
 
 
 @cache

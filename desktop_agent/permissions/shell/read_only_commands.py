@@ -265,13 +265,13 @@ def is_read_only_line(subject: CommandSubject, workspace: str | None) -> bool:
     sandbox or with the network: then it may reach what it should not.
     """
     line = parse_line(subject.line)
-    if not subject.is_sandboxed or not line.understood or not line.written or line.sets_variables:
+    if not subject.is_sandboxed or not line.understood or not line.top_level or line.sets_variables:
         return False
     if any(redirection.writes or leaves_workspace(redirection.source, workspace) for redirection in line.redirections):
         return False
     if loop_leaves_workspace(subject.line, workspace):
         return False
-    return all(is_read_only_command(command, workspace) for command in line.written)
+    return all(is_read_only_command(command, workspace) for command in line.top_level)
 
 
 def loop_leaves_workspace(line: str, workspace: str | None) -> bool:
@@ -285,9 +285,9 @@ def is_read_only_command(command: Command, workspace: str | None) -> bool:
     # With a folder before its name it may be a program of the workspace.
     if name != program_name(name):
         return False
-    if command.starts:
+    if command.started:
         is_inside = stays_in_workspace(command, workspace) and _starts_read_only(command)
-        return is_inside and all(is_read_only_command(start, workspace) for start in command.starts)
+        return is_inside and all(is_read_only_command(start, workspace) for start in command.started)
     return stays_in_workspace(command, workspace) and _has_read_only_options(command, name)
 
 
@@ -312,9 +312,9 @@ def is_read_only_anywhere(command: Command, workspace: str | None) -> bool:
 
     Stricter than `is_read_only_command`, which relies on the line being restricted to reading.
     """
-    if command.starts:
+    if command.started:
         return is_read_only_command(command, workspace) and all(
-            is_read_only_anywhere(start, workspace) for start in command.starts
+            is_read_only_anywhere(start, workspace) for start in command.started
         )
     table, name = _table(), command.words[0] or ""
     # Plugins that a line writes are programs of its own.
@@ -341,7 +341,7 @@ def leaves_workspace(word: str, workspace: str | None) -> bool:
 
 def _starts_read_only(command: Command) -> bool:
     name = program_name(command.words[0] or "")
-    own_words = command.words[1 : command.starts_at]
+    own_words = command.words[1 : command.own_word_count]
     # An assignment changes what is started.
     if any("=" in (word or "=") for word in own_words if not (word or "").startswith("-")):
         return False
@@ -352,8 +352,8 @@ def _starts_read_only(command: Command) -> bool:
 
 def stays_in_workspace(command: Command, workspace: str | None) -> bool:
     """Return whether none of a command's own words may name something outside of the workspace but system software."""
-    if command.starts:
-        own_words = (own_word or "$" for own_word in command.words[1 : command.starts_at])
+    if command.started:
+        own_words = (own_word or "$" for own_word in command.words[1 : command.own_word_count])
         return not any(leaves_workspace(own_word, workspace) for own_word in own_words)
     name = program_name(command.words[0] or "")
     # Where an option has the text, the first word is a file.

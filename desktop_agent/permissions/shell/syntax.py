@@ -116,7 +116,7 @@ def _heredoc_value(node: "Node", source: bytes) -> str | None:
     is_raw = kinds == ["<<", "heredoc_start", "heredoc_body", "heredoc_end"] and node_text(start, source)[0] in "'\""
     if not is_raw:
         return None
-    # The reader's body begins behind the empty lines and spaces that it begins with.
+    # The parser's body begins after the empty lines and spaces that it begins with.
     begin = source.index(b"\n", start.end_byte) + 1
     return source[begin : body.end_byte].decode("utf-8", "replace").rstrip("\n")
 

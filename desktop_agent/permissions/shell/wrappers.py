@@ -300,9 +300,9 @@ _SPECIAL: dict[str, Callable[[Sequence[str | None]], Unwrapped | None]] = {
 
 DO_ANYTHING = OPAQUE | word_set(_KINDS["do_anything"])
 # Words after a program's name that are followed by what it starts.
-START_WHAT_FOLLOWS = word_set("run exec x dlx")
+STARTING_SUBCOMMANDS = word_set("run exec x dlx")
 # These start what they are given first.
-START_AT_ONCE = word_set("npx uvx bunx pnpx")
+PACKAGE_RUNNERS = word_set("npx uvx bunx pnpx")
 START_NOTHING = word_set(_KINDS["start_nothing"])
 READ_NO_FILES = word_set(_KINDS["read_no_files"])
-SAY_ALL = START_NOTHING | word_set(_KINDS["say_all"])
+CLEAR_BY_NAME = START_NOTHING | word_set(_KINDS["clear_by_name"])

@@ -9,7 +9,7 @@ from desktop_agent.permissions.rule_matching import CallFacts, find_allowing_rul
 from desktop_agent.permissions.rule_proposals import propose_rules
 from desktop_agent.permissions.shell.safe_options import program_options
 from desktop_agent.permissions.shell.syntax import word_set
-from desktop_agent.permissions.shell.wrappers import SAY_ALL, START_NOTHING
+from desktop_agent.permissions.shell.wrappers import CLEAR_BY_NAME, START_NOTHING
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.permissions import CommandSubject, Rule
 from desktop_agent.types.tool_calls import Effect
@@ -57,4 +57,4 @@ def test_every_line_is_covered_by_what_is_offered_for_it(tool: AnyTool) -> None:
 
 
 def test_of_every_program_that_a_rule_names_alone_the_options_are_known() -> None:
-    assert SAY_ALL - START_NOTHING - program_options().keys() == SHOW_WHAT_THEY_READ
+    assert CLEAR_BY_NAME - START_NOTHING - program_options().keys() == SHOW_WHAT_THEY_READ

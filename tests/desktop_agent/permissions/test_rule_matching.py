@@ -506,7 +506,7 @@ def test_a_line_is_transparent_where_it_says_what_it_does(line: str, covered: bo
     ],
 )
 def test_a_reader_of_files_may_be_given_one_outside_of_the_workspace(line: str, reads: bool) -> None:
-    (command,) = parse_line(line).written
+    (command,) = parse_line(line).top_level
     assert reads_outside_workspace(command, "/ws") is reads
 
 

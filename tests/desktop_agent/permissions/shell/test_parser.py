@@ -132,7 +132,7 @@ Started = list[tuple[tuple[str | None, ...], tuple[str, ...]]]
 
 
 @pytest.mark.parametrize(
-    ("line", "starts", "starts_at", "is_transparent"),
+    ("line", "started", "own_word_count", "is_transparent"),
     [
         ("ls -l", [], 0, False),
         ("env nice ls", [(("nice", "ls"), ("nice", "ls"))], 1, True),
@@ -150,15 +150,15 @@ Started = list[tuple[tuple[str | None, ...], tuple[str, ...]]]
     ],
 )
 def test_what_a_command_starts_is_known_and_where_its_own_words_end(
-    line: str, starts: Started, starts_at: int, is_transparent: bool
+    line: str, started: Started, own_word_count: int, is_transparent: bool
 ) -> None:
-    (found,) = parse_line(line).written
-    assert [(each.words, each.sources) for each in found.starts] == starts
-    assert (found.starts_at, found.is_transparent) == (starts_at, is_transparent)
+    (found,) = parse_line(line).top_level
+    assert [(each.words, each.sources) for each in found.started] == started
+    assert (found.own_word_count, found.is_transparent) == (own_word_count, is_transparent)
 
 
 def test_what_is_tested_is_no_word_but_may_be_anything() -> None:
-    (found,) = parse_line("[ -f x ]").written
+    (found,) = parse_line("[ -f x ]").top_level
     assert (found.words, found.sources) == (("[", N), ("[", "…"))
 
 

@@ -262,7 +262,7 @@ NOT_BESIDE = [
 
 @pytest.mark.parametrize("line", [*BESIDE, *NOT_BESIDE])
 def test_beside_a_command_that_may_write_only_plain_tools_are_read_only(line: str) -> None:
-    (command,) = parse_line(line).written
+    (command,) = parse_line(line).top_level
     assert is_read_only_anywhere(command, WORKSPACE) is (line in BESIDE)
 
 

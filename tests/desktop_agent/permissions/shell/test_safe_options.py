@@ -131,7 +131,7 @@ STARTS = [
 @pytest.mark.parametrize("line", STARTS)
 def test_words_for_which_git_starts_another_program_are_asked_about(line: str, repository: Repository) -> None:
     assert repository.started_by(*shlex.split(line)[1:]) != [], "the trap does not show what it is there for"
-    (command,) = parse_line(line).written
+    (command,) = parse_line(line).top_level
     assert has_escalating_words(command.words, command.sources, 2)
 
 
