@@ -164,9 +164,9 @@ class AgentLoop:
                 await self._boundary.before_turn(provider)
                 # Hooks and a summary may have taken their time.
                 provider = await self._context.open_provider(self._settings.model)
-            which = self._budget.exceeded_limit
-            if which is not None:
-                return self._stop_at_limit(which)
+            exceeded = self._budget.exceeded_limit
+            if exceeded is not None:
+                return self._stop_at_limit(exceeded)
             try:
                 answer = await self._ask_model(provider)
             except AnswerTooLong:
@@ -210,10 +210,10 @@ class AgentLoop:
                 tool_class = self._context.tools.class_of(use.name)
                 self._recorder.emit(ToolCallPending(use.id, use.name, use.input, tool_class))
             return RunEnd.AWAITING_RESULTS
-        used_up = self._budget.exceeded_shared_limit
-        if used_up is not None:
+        exceeded = self._budget.exceeded_shared_limit
+        if exceeded is not None:
             # The answer itself reached it: its calls are closed, not run.
-            return self._stop_at_limit(used_up)
+            return self._stop_at_limit(exceeded)
         if not await self._run_batch(len(answer.tool_uses)):
             return RunEnd.CANCELLED
         if not self._context.tools:
@@ -238,13 +238,13 @@ class AgentLoop:
         self._answer = answer
         self._recorder.emit(TurnStarted(turn_id, answer.message_id, self._settings.model))
         addenda = self._boundary.instruction_addenda(turn_id)
-        question = ModelCall(provider, self._context, self._settings, addenda)
+        model_call = ModelCall(provider, self._context, self._settings, addenda)
         try:
-            await self._call_model(question, answer, provider)
+            await self._call_model(model_call, answer, provider)
         finally:
             self._budget.add_usage(answer.total_usage)
             self._context.count_answer(provider, answer)
-            self._budget.add_characters(question.characters)
+            self._budget.add_characters(model_call.characters)
         if self._is_stopped():
             # A server that ignored the limit: what came is kept, as an incomplete answer.
             raise asyncio.CancelledError
@@ -253,14 +253,14 @@ class AgentLoop:
         state = MessageState.INTERRUPTED if answer.stop_reason in _INTERRUPTED_ENDS else MessageState.COMPLETE
         return await self._commit_answer(answer, state)
 
-    async def _call_model(self, question: ModelCall, answer: AnswerBuilder, provider: Provider) -> None:
+    async def _call_model(self, model_call: ModelCall, answer: AnswerBuilder, provider: Provider) -> None:
         """Call the model; a history that is too long for it is compacted once."""
         try:
-            await question.run(answer)
+            await model_call.run(answer)
         except ContextLengthExceeded:
             if answer.has_content or not await self._boundary.compact(provider):
                 raise
-            await question.run(answer)
+            await model_call.run(answer)
 
     def _begin_turn(self) -> str:
         self._budget.count_turn()
@@ -284,31 +284,31 @@ class AgentLoop:
     async def _finish_recovered_calls(self) -> RunEnd | None:
         if self._batch is None:
             return None
-        used_up = self._budget.exceeded_shared_limit
-        if used_up is not None:
-            return self._stop_at_limit(used_up)
+        exceeded = self._budget.exceeded_shared_limit
+        if exceeded is not None:
+            return self._stop_at_limit(exceeded)
         return None if await self._run_batch(self._batch.count) else RunEnd.CANCELLED
 
     async def _run_batch(self, count: int) -> bool:
         """Answer every call; return False when the person denied one and stopped."""
         self._budget.count_tool_batch()
-        calls = self._batch
-        end = BatchEnd.STOPPED if calls is None else await calls.run()
-        if calls is None or calls is not self._batch:
+        batch = self._batch
+        end = BatchEnd.STOPPED if batch is None else await batch.run()
+        if batch is None or batch is not self._batch:
             # A tool outlived the grace after Stop; its calls were answered meanwhile.
             return False
-        await self._commit_results(calls.close(Outcome.CANCELLED))
+        await self._commit_results(batch.close(Outcome.CANCELLED))
         self._recorder.emit(ToolResultsReceived(count))
         return end is BatchEnd.ANSWERED
 
     def _batch_for(self, answer: Message, recovered: RecoveredCalls | None = None) -> ToolBatch:
-        calls = ToolBatch(answer.tool_uses, self._context, self._budget, self._settings, recovered)
+        batch = ToolBatch(answer.tool_uses, self._context, self._budget, self._settings, recovered)
         if self._is_stopped():
-            calls.stop()
-        return calls
+            batch.stop()
+        return batch
 
-    def _stop_at_limit(self, which: Sentence) -> RunEnd:
-        self._recorder.emit(LimitReached.of(which))
+    def _stop_at_limit(self, limit: Sentence) -> RunEnd:
+        self._recorder.emit(LimitReached.of(limit))
         return RunEnd.LIMIT
 
     def stop(self) -> None:

@@ -54,20 +54,20 @@ class Run:
         self._work: asyncio.Task[RunEnd] | None = None
         # Why it failed, if it did.
         self.error: AgentError | None = None
-        self._turns = AgentLoop(context, settings, self._budget, self._stop_requested.is_set)
+        self._loop = AgentLoop(context, settings, self._budget, self._stop_requested.is_set)
 
     @property
     def turn_id(self) -> str | None:
-        return self._turns.turn_id
+        return self._loop.turn_id
 
     @property
     def answer_text(self) -> str:
-        return self._turns.answer_text
+        return self._loop.answer_text
 
     @property
     def only_waits(self) -> bool:
         """Return whether nothing is under way but calls that wait for the person."""
-        return self._turns.only_waits and not self._sub_runs
+        return self._loop.only_waits and not self._sub_runs
 
     def interrupt(self, target: Interrupt | None = None) -> bool:
         """Stop one call, or the run: its connection closes, tools are signalled, nothing new starts. Idempotent.
@@ -76,12 +76,12 @@ class Run:
         """
         target = target or StopSession()
         if isinstance(target, StopTool):
-            return self._turns.stop_call(target.tool_use_id) or any(
+            return self._loop.stop_call(target.tool_use_id) or any(
                 sub_run.interrupt(target) for sub_run in tuple(self._sub_runs)
             )
         self._is_stopped = self._is_stopped or self._work is None or not self._work.done()
         self._stop_requested.set()
-        self._turns.stop()
+        self._loop.stop()
         # Not only through the cancelled calls: everything below stops in the same moment.
         for sub_run in tuple(self._sub_runs):
             sub_run.interrupt(target)
@@ -102,12 +102,12 @@ class Run:
         end = RunEnd.FAILED
         try:
             if recovered is not None:
-                self._turns.adopt_recovered_calls(recovered)
+                self._loop.adopt_recovered_calls(recovered)
             self._work = asyncio.create_task(self._guarded(prompt, recovered))
             if self._stop_requested.is_set():
                 self._work.cancel()
             end = await self._outcome(self._work)
-            await _run_to_end(self._turns.close(end, prompt))
+            await _run_to_end(self._loop.close(end, prompt))
         except Exception as error:  # noqa: BLE001 - whatever fails in closing, nobody may wait for an end in vain
             _log_failure(error)
         self._recorder.emit(RunFinished(end))
@@ -144,7 +144,7 @@ class Run:
     async def _guarded(self, prompt: Message | None, recovered: RecoveredCalls | None) -> RunEnd:
         """Run the turns; whatever fails in them becomes an event, so that the session stays usable."""
         try:
-            return await (self._turns.compact() if self._only_compacts else self._turns.run(prompt, recovered))
+            return await (self._loop.compact() if self._only_compacts else self._loop.run(prompt, recovered))
         except AgentError as error:
             if self._stop_requested.is_set():
                 # Stopping is what made it fail.
