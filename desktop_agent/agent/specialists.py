@@ -35,36 +35,38 @@ from desktop_agent.types.tool_calls import Effect, ToolClass
 
 
 @dataclass(eq=False)
-class _Ticket:
-    changes: bool
-    done: asyncio.Event = field(default_factory=asyncio.Event)
+class _Holder:
+    """Who holds the lock, or waits for it."""
+
+    is_writer: bool
+    released: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class SpecialistTurns:
-    """Schedules specialists in order: those that only read work together, one that may change something works alone."""
+class ReadWriteLock:
+    """Readers hold it together, a writer holds it alone; whoever comes first goes first."""
 
     def __init__(self) -> None:
-        self._tickets: list[_Ticket] = []
+        self._holders: list[_Holder] = []
 
     @asynccontextmanager
-    async def turn(self, *, changes: bool) -> AsyncGenerator[None]:
-        """Wait for those before that must not overlap with this one, then work."""
-        before = [ticket for ticket in self._tickets if changes or ticket.changes]
-        mine = _Ticket(changes)
-        self._tickets.append(mine)
+    async def hold(self, *, is_writer: bool) -> AsyncGenerator[None]:
+        """Wait for those before that must not overlap with this one, then hold the lock inside the block."""
+        before = [holder for holder in self._holders if is_writer or holder.is_writer]
+        mine = _Holder(is_writer)
+        self._holders.append(mine)
         try:
-            for ticket in before:
-                await ticket.done.wait()
+            for holder in before:
+                await holder.released.wait()
             yield
         finally:
-            self._tickets.remove(mine)
-            mine.done.set()
+            self._holders.remove(mine)
+            mine.released.set()
 
 
 _MAX_CALLS = 40
 # Characters of arguments, and of the result text of a call that failed.
 _MAX_ARGUMENTS = 160
-_MAX_SAID = 1_500
+_MAX_FAILURE_TEXT = 1_500
 _NO_CALLS = "It had called no tool."
 _OUTCOME_TEXTS = {
     Outcome.SUCCEEDED: "done",
@@ -103,7 +105,7 @@ class CallSummary:
                 call.state = _OUTCOME_TEXTS[event.outcome]
                 if event.outcome in (Outcome.CANCELLED, Outcome.TIMED_OUT):
                     call.failure_text = " ".join(part.text for part in event.result.content if isinstance(part, Text))[
-                        :_MAX_SAID
+                        :_MAX_FAILURE_TEXT
                     ]
             case _:
                 return False
@@ -246,13 +248,16 @@ def specialist_tools(
     `track` lets interrupts reach a run while it works. `stop` ends the calling run: a person who denies a call of a
     specialist and stops wants all of it to stop.
     """
-    delegation = _SpecialistTool(context, settings, budget, make_run, track, stop, SpecialistTurns())
+    delegation = _SpecialistTool(context, settings, budget, make_run, track, stop, ReadWriteLock())
     return tuple(delegation.tool(specialist) for specialist in context.specialists)
 
 
 @dataclass(frozen=True)
 class _SpecialistTool:
-    """The delegation of one run to its specialists."""
+    """The delegation of one run to its specialists.
+
+    `lock`: those that only read work together, one that may change something works alone.
+    """
 
     context: RunContext
     settings: RunSettings
@@ -260,7 +265,7 @@ class _SpecialistTool:
     create_run: CreateRun
     track: TrackRun
     stop: Callable[[], object]
-    order: SpecialistTurns
+    lock: ReadWriteLock
 
     def tool(self, specialist: Specialist) -> AnyTool:
         """Return the specialist as a tool. Its actions are gated call by call, so calling it is harmless by itself."""
@@ -287,8 +292,8 @@ class _SpecialistTool:
             )
             raise ToolFailed(sentence, "Do it yourself.")
         mode, tools = self._mode_for(specialist), self._tools_for(specialist)
-        changes = any(tool.tool_class is ToolClass.MUTATING for tool in tools)
-        async with self.order.turn(changes=changes):
+        is_writer = any(tool.tool_class is ToolClass.MUTATING for tool in tools)
+        async with self.lock.hold(is_writer=is_writer):
             recorder = SpecialistRecorder(self.context.recorder.nested(), call.tool_use_id, call.so_far)
             context = self._context_for(specialist, recorder, mode, tools)
             budget = self.budget.nested(specialist.limits, specialist.share)

@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from desktop_agent.agent.specialists import SpecialistTurns
+from desktop_agent.agent.specialists import ReadWriteLock
 
 
 class Site:
     """Workers that note who is at work when they begin, and work until they are let go."""
 
     def __init__(self) -> None:
-        self.order = SpecialistTurns()
+        self.lock = ReadWriteLock()
         self.at_work: list[str] = []
         self.seen: dict[str, list[str]] = {}
         self.go: dict[str, asyncio.Event] = {}
@@ -25,7 +25,7 @@ class Site:
         await self.rest()
 
     async def _work(self, name: str) -> None:
-        async with self.order.turn(changes=name.isupper()):
+        async with self.lock.hold(is_writer=name.isupper()):
             self.at_work.append(name)
             self.seen[name] = list(self.at_work)
             await self.go[name].wait()
