@@ -45,7 +45,7 @@ class SessionPolicyStore(PolicyStore):
             workspace=record.workspace,
             own_folders=own_folders,
         )
-        self.policy.keep_in(self, untrusted_content)
+        self.policy.set_store(self, untrusted_content)
         self._journal_queue = writer.rule_queue
         self._rule_book = rule_book
         self._on_untrusted_change = on_untrusted_change
@@ -96,11 +96,11 @@ class SessionPolicyStore(PolicyStore):
 
     def add_shared_rule(self, rule: Rule) -> None:
         """Add a rule that another conversation has stored."""
-        self.policy.place(rule)
+        self.policy.add_shared(rule)
 
     def remove_shared_rule(self, rule_id: str) -> None:
         """Remove a rule that somebody else deleted, unless this one's write of it still waits."""
-        self.policy.drop(rule_id)
+        self.policy.remove_shared(rule_id)
         if rule_id in self._added:
             self._added.discard(rule_id)
             self._journal_queue.delete_rule(rule_id)

@@ -357,14 +357,14 @@ class ApprovalBroker:
             raise WrongUse("This is no decision.", "Answer with one that allows or denies.")
         approval = self._open.get(approval_id)
         if approval is None:
-            return self._too_late(approval_id)
+            return self.report(approval_id)
         return self._close(approval, approval.decided(decision))
 
     def resolve_by_rule(self, approval_id: str, *, allow: bool, why: str = "") -> AnswerReport:
         """Let a changed rule or mode decide instead of the person, never over a decision that was made."""
         approval = self._open.get(approval_id)
         if approval is None:
-            return self._too_late(approval_id)
+            return self.report(approval_id)
         return self._close(approval, approval.settled(allow=allow, why=why))
 
     def withdraw(self, approval_id: str) -> Approval | None:
@@ -374,7 +374,8 @@ class ApprovalBroker:
             self._close(approval, approval.withdrawn())
         return approval
 
-    def _too_late(self, approval_id: str) -> AnswerReport:
+    def report(self, approval_id: str) -> AnswerReport:
+        """Report on an approval that does not wait: an answer to it comes too late."""
         stands = self._ended.get(approval_id)
         if stands is None:
             return AnswerReport(approval_id, AnswerStatus.UNKNOWN)

@@ -206,7 +206,7 @@ class PermissionPolicy:
         self._store = PolicyStore()
         self._listeners: list[Listener] = []
 
-    def keep_in(self, store: PolicyStore, untrusted_content: UntrustedContent) -> None:
+    def set_store(self, store: PolicyStore, untrusted_content: UntrustedContent) -> None:
         """Store changes from now on. `untrusted_content` was stored before."""
         self._store, self._untrusted_content = store, untrusted_content
 
@@ -273,14 +273,14 @@ class PermissionPolicy:
             self._parent.add(rule)
             return
         self._store.refuse_when_closed()
-        self.place(rule)
+        self.add_shared(rule)
         # A listener that was notified just now may have added another or revoked this one.
         placed = next((known for known in self._rules if known.id == rule.id), None)
         if placed is not None:
             self._store.rule_added(placed)
 
-    def place(self, rule: Rule) -> None:
-        """Add a rule that somebody else has stored."""
+    def add_shared(self, rule: Rule) -> None:
+        """Add a rule that is stored already, also by another conversation."""
         self._rules = (
             *(known for known in self._rules if known.id != rule.id),
             _with_workspace(rule, self._conversation_id, self._workspace),
@@ -290,19 +290,19 @@ class PermissionPolicy:
     def revoke(self, rule_id: str) -> Rule | None:
         """Remove a rule and return it; None when there is none of this id."""
         self._store.refuse_when_closed()
-        revoked = self.drop(rule_id)
+        revoked = self.remove_shared(rule_id)
         if revoked is not None:
             self._store.rule_revoked(rule_id)
             return revoked
         return self._parent.revoke(rule_id) if self._parent is not None else None
 
-    def drop(self, rule_id: str) -> Rule | None:
-        """Remove and return a rule that somebody else has deleted; None when there is none of this id here."""
-        dropped = next((rule for rule in self._rules if rule.id == rule_id), None)
-        if dropped is not None:
+    def remove_shared(self, rule_id: str) -> Rule | None:
+        """Remove and return a rule without deleting it from the store; None when there is none of this id here."""
+        removed = next((rule for rule in self._rules if rule.id == rule_id), None)
+        if removed is not None:
             self._rules = tuple(rule for rule in self._rules if rule.id != rule_id)
             self._notify()
-        return dropped
+        return removed
 
     def set_workspace(self, workspace: str | None) -> None:
         """Change the folder of the conversation: in another one, other rules hold."""
@@ -480,10 +480,10 @@ async def _brings_untrusted(tool: AnyTool, checked: object) -> bool:
 
 async def _call_subjects(tool: AnyTool, checked: object, workspace: str | None) -> tuple[Subject, ...] | None:
     """Return what the call is about; None when the tool fails to say."""
-    say = tool.subjects
-    if say is None:
+    subjects_of = tool.subjects
+    if subjects_of is None:
         return ()
-    subjects = await call_foreign(lambda: say(checked))
+    subjects = await call_foreign(lambda: subjects_of(checked))
     if not isinstance(subjects, Fault):
         return await resolve_line_folders(subjects, workspace)
     # A fault in a tool makes its call doubtful; the gate still decides.

@@ -58,8 +58,8 @@ class ToolScheduler:
         for group in parallel_groups(calls):
             await self._run_group(group)
             if self._deferred:
-                put_off, self._deferred = sorted(self._deferred, key=group.index), []
-                await self._run_in_order(put_off)
+                deferred, self._deferred = sorted(self._deferred, key=group.index), []
+                await self._run_in_order(deferred)
 
     async def _run_group(self, group: Sequence[ToolExecution]) -> None:
         self._group, self._group_version = group, self._batch.version
@@ -112,7 +112,7 @@ _NOT_STARTED: dict[Outcome, str] = {
     Outcome.LIMIT: LIMIT_REACHED,
 }
 _DUPLICATE_ID = "Not run: an earlier call of the same answer has the same id. Call again."
-_TOO_MANY = "Not run: at most {most:,} calls of one answer are. Call again with fewer at once."
+_TOO_MANY = "Not run: at most {most:,} calls of one answer are run. Call again with fewer at once."
 # After so many announcements the event loop runs other tasks.
 _YIELD_EVERY = 100
 

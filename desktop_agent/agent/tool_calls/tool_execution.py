@@ -66,8 +66,8 @@ _BEGUN = frozenset({CallStatus.RUNNING, CallStatus.FINISHING, CallStatus.STOPPIN
 class ToolExecution:
     """The state of one tool call. `input` is what would run: after the hooks, and as the person edited it.
 
-    `digest` is that of the input, where computed. `asks` are reasons to ask a person, whatever rules and mode allow.
-    `person_permit` is the person's permit; `is_bound_to_preview`: it covers no more than the preview that was shown.
+    `digest` is that of the input, where computed. `ask_reasons` are why a person is asked whatever rules and mode
+    allow. `person_permit` is the person's permit; `is_bound_to_preview`: it covers no more than the preview that was shown.
     `is_edited`: a person changed the arguments. `started_as` is the kind with which it was started; `started_at` and
     `ended_at` are when its tool began and ended. `output_tail` is the end of its live output, `reported_progress` what
     its tool says it has done so far, `changes` what it did to files. `fallback_result` is the result should Stop come
@@ -86,7 +86,7 @@ class ToolExecution:
     # Gates.
     verdict: Verdict | None = None
     evaluated_version: int = -1
-    asks: list[Sentence] = field(default_factory=list[Sentence])
+    ask_reasons: list[Sentence] = field(default_factory=list[Sentence])
     repeat_count: int = 0
     repeated_use: ToolUse | None = None
     # Approval.
@@ -248,11 +248,11 @@ class WorkClock:
         self._update()
 
     def _update(self) -> None:
-        stands_still = self._waiting > 0 and self._working == 0
-        if stands_still and self._pause is None:
+        is_idle = self._waiting > 0 and self._working == 0
+        if is_idle and self._pause is None:
             self._pause = ExitStack()
             self._pause.enter_context(self._budget.paused())
-        elif not stands_still and self._pause is not None:
+        elif not is_idle and self._pause is not None:
             pause, self._pause = self._pause, None
             pause.close()
 
@@ -385,7 +385,7 @@ def timeout_text(call: ToolExecution, seconds: float) -> str:
 
 
 def _with_report(reason: str, call: ToolExecution) -> str:
-    """Put what it had done last: of a long text a card shows the end."""
+    """Put the report of what it did at the end: of a long text a card shows the end."""
     done = " ".join([_effect_text(call), *([_ABANDONED] if call.is_running else [])])
     output = strip_terminal_sequences(call.output_tail)
     if not output.strip():

@@ -93,7 +93,7 @@ class ToolGate:
             return False
         call.set_arguments(arguments, request.digest)
         if request.reason:
-            call.asks.append(Sentence("{why}", {"why": request.reason}))
+            call.ask_reasons.append(Sentence("{why}", {"why": request.reason}))
         return True
 
     async def _apply_recovered_decision(self, call: ToolExecution, decided: ApprovalResolved) -> bool:
@@ -141,7 +141,7 @@ class ToolGate:
             if ruling.edited:
                 call.set_arguments(ruling.input)
             if ruling.verdict == "ask":
-                call.asks.append(Sentence("{why}", {"why": ruling.reason}) if ruling.reason else _HOOK_ASKS)
+                call.ask_reasons.append(Sentence("{why}", {"why": ruling.reason}) if ruling.reason else _HOOK_ASKS)
 
     async def _is_denied_before_hooks(self, call: ToolExecution) -> bool:
         """Answer a call that no hook is asked about: a forbidden name, no such tool, or wrong arguments."""
@@ -158,7 +158,7 @@ class ToolGate:
         """Return the verdict by registry, rules and mode as of now, never laxer than hooks or a doom loop demand."""
         version = self._batch.version
         verdict = await self._policy_verdict(call)
-        reasons = list(call.asks)
+        reasons = list(call.ask_reasons)
         if (repeated := reason_to_ask(call.repeat_count)) is not None:
             reasons.append(repeated)
         if reasons and not isinstance(verdict, Denied):
@@ -204,11 +204,11 @@ class ToolGate:
         return replace(own, reasons=(_NOT_JUDGED, *own.reasons))
 
     def is_offered(self, call: ToolExecution) -> bool:
-        """Return whether the name still stands for the tool that was evaluated."""
+        """Return whether the registry still has, under this name, the tool that was evaluated."""
         return call.tool is not None and self._batch.context.tools.get(call.use.name) == call.tool
 
     def _refresh_tool(self, call: ToolExecution) -> Denied | None:
-        """Take over the current version of the tool. A tool with another identity was never asked for: deny."""
+        """Replace the call's tool by its current version. Return a denial where it is gone, or is another tool."""
         if call.tool is None or self.is_offered(call):
             return None
         tool = self._batch.context.tools.get(call.use.name)
@@ -234,17 +234,17 @@ class ToolGate:
 
     async def preview(self, call: ToolExecution, tool: AnyTool) -> Preview | None:
         """Return what the call would do; a preview that fails says why instead of hiding the call."""
-        make = tool.preview
-        if make is None:
+        preview_of = tool.preview
+        if preview_of is None:
             return None
 
-        async def look() -> Preview | None:
+        async def make_preview() -> Preview | None:
             try:
-                return explain_preview(await make(await checked_arguments(call, tool)))
+                return explain_preview(await preview_of(await checked_arguments(call, tool)))
             except ToolFailed as error:
                 return TextPreview(error.sentence)
 
-        preview = await self._batch.supervisor.run(look, TOOL_QUERY_TIMEOUT)
+        preview = await self._batch.supervisor.run(make_preview, TOOL_QUERY_TIMEOUT)
         if not isinstance(preview, Fault):
             return preview
         _log.error("the preview of tool %s failed: %s", tool.name, preview.trace)
@@ -350,8 +350,7 @@ class ApprovalFlow:
         broker.withdraw(approval.approval_id)
         if call.approval_task is not None:
             call.approval_task.cancel()
-        # It has ended one way or the other; asking once more changes nothing and tells how.
-        resolution = broker.resolve_by_rule(approval.approval_id, allow=False).stands
+        resolution = broker.report(approval.approval_id).stands
         if resolution is not None:
             self._on_resolved(call, approval, resolution)
 

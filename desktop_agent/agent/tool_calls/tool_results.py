@@ -24,7 +24,7 @@ from desktop_agent.types.tool_calls import EDITED_BY_PERSON, is_same_json
 
 # Pictures are not cut, so they are bounded for themselves: characters of base64 in one result.
 MAX_PICTURE_CHARACTERS = 64_000_000
-# Levels of nesting that are taken in: half of what every reader and writer down to the disk can carry.
+# Levels of nesting: half of what every reader and writer down to the disk can handle.
 MAX_RESULT_DEPTH = 100
 
 _MAX_VALUE_IN_NOTE = 1_000

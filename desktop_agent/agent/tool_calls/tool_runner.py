@@ -121,14 +121,14 @@ class ToolRunner:
         paths: tuple[str, ...] = ()
         if changes is not None:
 
-            async def look() -> tuple[str, ...]:
+            async def changed_paths() -> tuple[str, ...]:
                 return tuple(await changes(await checked_arguments(call, tool)))
 
-            changed = await batch.supervisor.run(look, TOOL_QUERY_TIMEOUT)
-            if isinstance(changed, Fault):
-                batch.answer(call, Outcome.FAILED, f"{_NO_CHECKPOINT} {changed.description}")
+            result = await batch.supervisor.run(changed_paths, TOOL_QUERY_TIMEOUT)
+            if isinstance(result, Fault):
+                batch.answer(call, Outcome.FAILED, f"{_NO_CHECKPOINT} {result.description}")
                 return None
-            paths = changed
+            paths = result
         arguments = None if tool.undo is None else call.input
         try:
             checkpoint = await checkpointer.create_checkpoint(
@@ -290,10 +290,10 @@ class ToolRunner:
         if brings is None or call.started_at is None:
             return
 
-        async def look() -> UntrustedSource | None:
+        async def find_source() -> UntrustedSource | None:
             return brings(await checked_arguments(call, tool))
 
-        source = await self._batch.supervisor.run(look, TOOL_QUERY_TIMEOUT)
+        source = await self._batch.supervisor.run(find_source, TOOL_QUERY_TIMEOUT)
         if isinstance(source, Fault):
             _log.error("tool %s cannot say where its result comes from: %s", tool.name, source.trace)
             source = UntrustedSource("web", tool.name)
@@ -374,17 +374,17 @@ def _text_parts(text: str) -> tuple[ResultPart, ...]:
     return (Text(text=text),)
 
 
-# Characters of a tool's own report.
+# Characters of what a tool reports with `RunningCall.so_far`.
 _MAX_REPORT = 10_000
 # What one piece counts at least, so that a flood of empty ones ends too.
 _MIN_PIECE_COST = 16
 MAX_OUTPUT_TAIL = 4_000
-"""Characters of the end of what was told that stay known, for a call that is broken off."""
+"""Characters kept of the end of the live output, for the result of a call that is interrupted."""
 _OUTPUT_CUT = "[more output is not shown]"
 
 
 class LiveOutput:
-    """Takes in a tool's live output. Nothing is emitted before its start, after its end, or after Stop."""
+    """Emits a tool's live output, no more than a result may have; nothing before its start, after its end or Stop."""
 
     def __init__(self, batch: BatchContext, call: ToolExecution) -> None:
         self._batch = batch
@@ -403,8 +403,8 @@ class LiveOutput:
 
     def _emit(self, text: str) -> None:
         call = self._call
-        is_heard = call.is_running and call.status is CallStatus.RUNNING and not self._batch.is_closed
-        if not is_heard or self._left <= 0:
+        is_accepted = call.is_running and call.status is CallStatus.RUNNING and not self._batch.is_closed
+        if not is_accepted or self._left <= 0:
             return
         accepted = text[: self._left]
         self._left -= max(len(text), _MIN_PIECE_COST)
