@@ -228,7 +228,7 @@ def _forecast_files(folder: str, checkpoints: Sequence[Checkpoint], sign: Cancel
 
 
 def _file_forecast(folder: str, path: str, plain: ForecastState, willing: ForecastState) -> FileRestorePlan:
-    reason = plain.left if plain.then != willing.then else willing.left or plain.left
+    reason = plain.skipped if plain.then != willing.then else willing.skipped or plain.skipped
     why = reason.why if reason else _link_warning(path, willing)
     return FileRestorePlan(folder, path, plain.now, plain.then, willing.then, why, plain.stamp)
 

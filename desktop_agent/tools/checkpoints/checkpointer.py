@@ -102,10 +102,10 @@ class RedoSaver:
         files = await run_in_thread(
             lambda token: tuple(file for file in doubtful if self._is_changed(file, done, token))
         )
-        noted = saved.model_copy(update={"files": files, "new_folders": folders})
-        if noted != saved:
-            await self.save_checkpoint(noted)
-        return noted
+        updated = saved.model_copy(update={"files": files, "new_folders": folders})
+        if updated != saved:
+            await self.save_checkpoint(updated)
+        return updated
 
     def _unchanged_snapshot(self, step: RestoreStep, token: CancelToken) -> FileSnapshot:
         snapshot = take_snapshot(self.workspace, step.place, token, with_data=True)
@@ -142,13 +142,13 @@ class CheckpointRestore:
         checkpoint: Checkpoint,
         read: Callable[[str], Awaitable[bytes]],
         consent: ReplaceConsent,
-        saving: RedoSaver,
+        redo_saver: RedoSaver,
     ) -> None:
         self._workspace = workspace
         self._checkpoint = checkpoint
         self._read = read
         self._consent = consent
-        self._saving = saving
+        self._redo_saver = redo_saver
         self.saved: Checkpoint | None = None
         self.restored_steps: list[RestoreStep] = []
         self.skipped: list[SkippedFile] = []
@@ -161,16 +161,16 @@ class CheckpointRestore:
         Raises StorageFailed when nothing was done, or when `saved` could not be written.
         """
         await run_in_thread(lambda _token: remove_leftovers(self._workspace, self._checkpoint))
-        self.saved, steps, refused = await self._saving.save(self._checkpoint, await self._plan_steps())
+        self.saved, steps, refused = await self._redo_saver.save(self._checkpoint, await self._plan_steps())
         for step, error in refused:
-            await self._refused(step, error)
-        blocked = await self._clear(steps)
-        await self._fill([step for step in steps if step not in blocked])
+            await self._skip(step, error)
+        ended = await self._clear(steps)
+        await self._fill([step for step in steps if step not in ended])
         if self.saved is not None:
             folders = self.saved.new_folders
-            there = await run_in_thread(lambda _token: existing_folders(self._workspace, folders))
+            existing = await run_in_thread(lambda _token: existing_folders(self._workspace, folders))
             done = [step.file.path for step in self.restored_steps]
-            self.saved = await self._saving.finish(self.saved, done, self._as_before, there)
+            self.saved = await self._redo_saver.finish(self.saved, done, self._as_before, existing)
         return await run_in_thread(self._updated_checkpoint)
 
     async def _plan_steps(self) -> list[RestoreStep]:
@@ -189,19 +189,19 @@ class CheckpointRestore:
         return plan_step(self._workspace, file, token, self._consent)
 
     async def _clear(self, steps: list[RestoreStep]) -> list[RestoreStep]:
-        """Remove what was not there, the innermost first; return the steps that are done with that."""
+        """Remove what was not there, the innermost first; return the steps that end with that, done or failed."""
         in_the_way = {step.file.path: step for step in steps if not step.wants_file}
-        over: list[RestoreStep] = []
+        ended: list[RestoreStep] = []
         for path in sorted({*in_the_way, *self._new_folders()}, key=_depth, reverse=True):
             step = in_the_way.get(path)
             if step is None:
                 await run_in_thread(partial(self._remove_new_folder, path))
             elif not await self._attempt(step, run_in_thread(partial(self._clear_one, step))):
-                over.append(step)
+                ended.append(step)
             elif not step.wants_folder:
-                over.append(step)
+                ended.append(step)
                 self.restored_steps.append(step)
-        return over
+        return ended
 
     def _clear_one(self, step: RestoreStep, _token: CancelToken) -> None:
         clear_path(self._workspace, step)
@@ -233,11 +233,11 @@ class CheckpointRestore:
         try:
             await action
         except (ToolFailed, StorageFailed) as error:
-            await self._refused(step, error)
+            await self._skip(step, error)
             return False
         return True
 
-    async def _refused(self, step: RestoreStep, error: ToolFailed | StorageFailed) -> None:
+    async def _skip(self, step: RestoreStep, error: ToolFailed | StorageFailed) -> None:
         # Another program may have restored it meanwhile.
         changed = isinstance(error, ChangedSinceSnapshot) or isinstance(error.__cause__, FileNotFoundError)
         if changed and await run_in_thread(partial(self._plan_step, step.file)) is None:
@@ -375,7 +375,9 @@ class Checkpointer:
             message_id=message_id,
             workspace=self._folder,
             created_at=now(),
-            files=() if workspace is None else tuple([await self._saved(workspace, place, before) for place in places]),
+            files=()
+            if workspace is None
+            else tuple([await self._save_file(workspace, place, before) for place in places]),
             new_folders=()
             if workspace is None
             else await run_in_thread(lambda _token: missing_folders(workspace, places)),
@@ -392,7 +394,7 @@ class Checkpointer:
         `succeeded` None: whether it took effect is not known. Raises StorageFailed; it is then not known how the call
         left them.
         """
-        return await finish(self._after(checkpoint, succeeded=succeeded))
+        return await finish(self._complete(checkpoint, succeeded=succeeded))
 
     async def restore(
         self, checkpoint: Checkpoint, *, even_if_changed: ReplaceConsent = False, note_id: str = ""
@@ -406,26 +408,26 @@ class Checkpointer:
         if checkpoint.workspace != self._folder:
             raise WrongUse("This checkpoint belongs to another folder.")
         if self._workspace is None:
-            noted = checkpoint.model_copy(update={"restored": not checkpoint.needs_undo})
-            await self._note(checkpoint, noted)
-            return RestoreReport(noted)
-        saving = RedoSaver(self._workspace, self._blobs.put, self._save_checkpoint, note_id)
-        restoring = CheckpointRestore(self._workspace, checkpoint, self._blobs.get, even_if_changed, saving)
-        noted = await restoring.run()
-        await self._note(checkpoint, noted)
-        paths = tuple(str(step.place) for step in restoring.restored_steps)
-        saved = restoring.saved if restoring.saved is not None and restoring.saved.files else None
-        return RestoreReport(noted, paths, tuple(restoring.skipped), saved=saved)
+            updated = checkpoint.model_copy(update={"restored": not checkpoint.needs_undo})
+            await self._save_if_changed(checkpoint, updated)
+            return RestoreReport(updated)
+        redo_saver = RedoSaver(self._workspace, self._blobs.put, self._save_checkpoint, note_id)
+        restore = CheckpointRestore(self._workspace, checkpoint, self._blobs.get, even_if_changed, redo_saver)
+        updated = await restore.run()
+        await self._save_if_changed(checkpoint, updated)
+        paths = tuple(str(step.place) for step in restore.restored_steps)
+        saved = restore.saved if restore.saved is not None and restore.saved.files else None
+        return RestoreReport(updated, paths, tuple(restore.skipped), saved=saved)
 
     @property
     def _folder(self) -> str:
         return "" if self._workspace is None else str(self._workspace.folder)
 
-    async def _note(self, before: Checkpoint, noted: Checkpoint) -> None:
-        if noted != before:
-            await self._save_checkpoint(noted)
+    async def _save_if_changed(self, before: Checkpoint, updated: Checkpoint) -> None:
+        if updated != before:
+            await self._save_checkpoint(updated)
 
-    async def _saved(self, workspace: Workspace, place: WorkspacePath, before: dict[str, bytes]) -> SavedFile:
+    async def _save_file(self, workspace: Workspace, place: WorkspacePath, before: dict[str, bytes]) -> SavedFile:
         snapshot = await run_in_thread(lambda token: take_snapshot(workspace, place, token, with_data=True))
         if snapshot.data is not None:
             await self._blobs.put(snapshot.data)
@@ -434,8 +436,8 @@ class Checkpointer:
             before[saved_path(place)] = data
         return saved_file(saved_path(place), snapshot)
 
-    async def _after(self, checkpoint: Checkpoint, *, succeeded: bool | None) -> Checkpoint:
-        noted, workspace = checkpoint.model_copy(update={"succeeded": succeeded}), self._workspace
+    async def _complete(self, checkpoint: Checkpoint, *, succeeded: bool | None) -> Checkpoint:
+        updated, workspace = checkpoint.model_copy(update={"succeeded": succeeded}), self._workspace
         before = self._before.pop(checkpoint.id, {})
         if workspace is not None:
             files = [
@@ -443,9 +445,9 @@ class Checkpointer:
                 for file in checkpoint.files
             ]
             folders = await run_in_thread(lambda _token: existing_folders(workspace, checkpoint.new_folders))
-            noted = noted.model_copy(update={"files": tuple(files), "new_folders": folders})
-        await self._save_checkpoint(noted)
-        return noted
+            updated = updated.model_copy(update={"files": tuple(files), "new_folders": folders})
+        await self._save_checkpoint(updated)
+        return updated
 
 
 def _locate_all(workspace: Workspace, paths: Iterable[str]) -> tuple[WorkspacePath, ...]:

@@ -62,7 +62,7 @@ def file_stamp(status: os.stat_result | None) -> FileStamp | None:
 def take_snapshot(
     workspace: Workspace, place: WorkspacePath, token: CancelToken, *, with_data: bool = False
 ) -> FileSnapshot:
-    """Read a file, at most SAVED_LIMIT bytes. Raises ToolFailed for what the disk refuses."""
+    """Read a file, at most MAX_SAVED_BYTES. Raises ToolFailed for what the disk refuses."""
     for _ in range(_ATTEMPTS):
         token.raise_if_cancelled()
         try:
@@ -292,14 +292,14 @@ _MISSING, _FOLDER = FileState(), FileState(unread="folder")
 
 @dataclass(slots=True)
 class ForecastState:
-    """The forecast for one file: as it is, as it would be, and the first reason why it would not be all that it was.
+    """The forecast for one file: as it is `now`, and as it would be `then`.
 
-    `stamp` and `link_count` as in FileSnapshot.
+    `skipped` is the first reason why it would not be all that it was. `stamp` and `link_count` as in FileSnapshot.
     """
 
     now: FileState
     then: FileState
-    left: SkippedFile | None = None
+    skipped: SkippedFile | None = None
     stamp: FileStamp | None = None
     link_count: int = 1
 
@@ -345,7 +345,7 @@ class RestorePreview:
         snapshot = FileSnapshot(forecast.then, None if forecast.then == _MISSING else ())
         planned = plan_step_for(file, snapshot, self._consent)
         if isinstance(planned, SkippedFile):
-            forecast.left = forecast.left or planned
+            forecast.skipped = forecast.skipped or planned
             return None
         return planned
 
@@ -359,7 +359,7 @@ class RestorePreview:
         forecast = self.forecasts[step.file.path]
         if forecast.then.unread == "folder" and not step.wants_folder and self._is_not_empty(step.file.path):
             path = str(step.place)
-            forecast.left = forecast.left or SkippedFile(path, Sentence(_NOT_EMPTY, {"path": path}), _EMPTY_FIRST)
+            forecast.skipped = forecast.skipped or SkippedFile(path, Sentence(_NOT_EMPTY, {"path": path}), _EMPTY_FIRST)
             return
         forecast.then = step.file.before
         self._removed.discard(step.file.path)
