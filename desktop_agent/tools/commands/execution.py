@@ -149,7 +149,7 @@ def refusal_texts() -> dict[str, Any]:
 
 @cache
 def refusal_hints() -> tuple[_RefusalHint, ...]:
-    """Return what to tell the model about each kind of refusal, in the order in which they are told."""
+    """Return the hints for the model about each kind of refusal, in their order in the result."""
     return tuple(
         _RefusalHint(
             tuple(pattern if isinstance(pattern, str) else tuple(pattern) for pattern in hint["patterns"]),
@@ -162,7 +162,7 @@ def refusal_hints() -> tuple[_RefusalHint, ...]:
 
 
 def explain_refusals(output: str, sandbox: str, workspace: str, *, network: bool, is_read_only: bool = False) -> str:
-    """Return sentences for the model, empty where nothing in the output tells. `sandbox` is the name of the sandbox."""
+    """Return sentences for the model, empty where the output shows no refusal. `sandbox` is the sandbox's name."""
     # It may lie among temporary files.
     text = "\n" + output.replace(workspace, "")
     lowered = text.lower()
@@ -248,7 +248,7 @@ def prepare_command(
 async def run_line(prepared: PreparedCommand, seconds: int, call: RunningCall) -> str:
     """Run it; return its output and how it ended. Raises ToolFailed for one that takes longer than `seconds`."""
     received: list[str] = []
-    ended_with_it: list[int] = []
+    ended_counts: list[int] = []
 
     def on_output(text: str) -> None:
         received.append(text)
@@ -263,12 +263,12 @@ async def run_line(prepared: PreparedCommand, seconds: int, call: RunningCall) -
                 env=prepared.environment,
                 on_output=on_output,
                 output_limit=_MAX_READ,
-                ending=Termination(is_supervised=prepared.sandbox.is_supervised, on_ended=ended_with_it.append),
+                ending=Termination(is_supervised=prepared.sandbox.is_supervised, on_ended=ended_counts.append),
                 pass_fds=() if prepared.network is None else (prepared.network.channel,),
             )
     except TimeoutError:
         output = shorten_output(strip_terminal_sequences("".join(received)))
-        done = (await _describe_effects(prepared, ended_with_it, call), *await _explain(prepared, output))
+        done = (await _describe_effects(prepared, ended_counts, call), *await _explain(prepared, output))
         values = {"seconds": f"{seconds}", "output": output or "[nothing]", "done": " ".join(filter(None, done))}
         raise ToolFailed(
             Sentence(
@@ -281,8 +281,8 @@ async def run_line(prepared: PreparedCommand, seconds: int, call: RunningCall) -
             else "Give it more time with timeout_seconds, or let it do less at once.",
         ) from None
     except asyncio.CancelledError:
-        call.so_far(f"{_describe_ended(prepared, ended_with_it)}{_CHANGES_UNKNOWN}")
-        call.so_far(await _describe_effects(prepared, ended_with_it, call))
+        call.so_far(f"{_describe_ended(prepared, ended_counts)}{_CHANGES_UNKNOWN}")
+        call.so_far(await _describe_effects(prepared, ended_counts, call))
         raise
     after = await _recheck_workspace(prepared, call, files=prepared.before.is_small)
     output = shorten_output(strip_terminal_sequences(finished.output))
@@ -327,7 +327,7 @@ async def _describe_effects(prepared: PreparedCommand, ended_counts: list[int], 
 async def _recheck_workspace(prepared: PreparedCommand, call: RunningCall, *, files: bool) -> SideEffects:
     after = await run_in_thread(lambda token: prepared.before.compare(token.raise_if_cancelled, files=files))
     if after.changes is not None:
-        call.changed(after.changes.saved)
+        call.changed(after.changes.file_changes)
     return after
 
 

@@ -127,7 +127,7 @@ class RunCommandInput(BaseModel):
 
 
 class CommandCalls(Protocol[_Params_contra]):
-    """What the calls of a tool that runs commands do in one workspace."""
+    """What a tool that runs commands does with its calls, in one workspace; each shell has one."""
 
     @property
     def workspace(self) -> Workspace: ...

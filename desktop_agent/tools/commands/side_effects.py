@@ -122,8 +122,8 @@ class WorkspaceChanges:
     is_cut: bool = False
 
     @property
-    def saved(self) -> FileChanges:
-        """The part of it that is stored with the call."""
+    def file_changes(self) -> FileChanges:
+        """The changes as they are stored with the call, at most MAX_SAVED paths of a kind."""
         lists = [tuple(map(printable_path, paths[:MAX_SAVED])) for paths in (self.created, self.changed, self.deleted)]
         count = len(self.created) + len(self.changed) + len(self.deleted)
         return FileChanges(*lists, count=count, is_cut=self.is_cut)
@@ -216,7 +216,7 @@ INCOMPLETE_PROTECTION = Sentence(
     "of some may not be kept from commands, and nobody tells when they are changed."
 )
 MAX_CHEAP_ENTRIES = 20_000
-"""Entries."""
+"""Entries of a workspace that is surveyed again after each command."""
 
 
 @dataclass(frozen=True, slots=True)

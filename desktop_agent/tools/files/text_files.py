@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Literal
 
+from desktop_agent.processes.foreign_code import normalize_newlines
 from desktop_agent.types.errors import Sentence, ToolFailed
 
 Newline = Literal["\n", "\r\n", "\r"]
@@ -90,11 +91,6 @@ def encode_text(text: str, like: TextFormat | None) -> tuple[bytes, TextFormat]:
         used = TextFormat(newline=text_format.newline)
         # A lone surrogate is half a character and has no bytes in any encoding.
         return text.encode("utf-8", "replace"), used
-
-
-def normalize_newlines(text: str) -> str:
-    r"""Write every line end as \n."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _newline_of(text: str) -> Newline | None:

@@ -150,7 +150,7 @@ def test_at_most_twenty_are_named_and_the_rest_is_counted() -> None:
 
 
 def test_what_is_kept_with_the_call_is_bounded() -> None:
-    kept = WorkspaceChanges(created=tuple(map(str, range(150))), deleted=("x\ny",), is_cut=True).saved
+    kept = WorkspaceChanges(created=tuple(map(str, range(150))), deleted=("x\ny",), is_cut=True).file_changes
     assert (len(kept.created), kept.deleted, kept.count, kept.is_cut) == (100, ("x�y",), 151, True)
 
 
