@@ -278,7 +278,7 @@ class AgentLoop:
             await self._recorder.commit(message)
         finally:
             # Stopped while it is being written, it is in the history all the same.
-            self._boundary.answered()
+            self._boundary.on_answer_committed()
         return message
 
     async def _finish_recovered_calls(self) -> RunEnd | None:
@@ -328,7 +328,7 @@ class AgentLoop:
     async def close(self, end: RunEnd, prompt: Message | None = None) -> None:
         """Commit what is still open: the prompt, what was streamed, and a result of every open call."""
         if prompt is not None:
-            await self._boundary.keep_prompt(prompt)
+            await self._boundary.settle_prompt(prompt)
         answer, self._answer = self._answer, None
         if answer is not None and answer.has_content:
             await self._commit_answer(answer, MessageState.INTERRUPTED)

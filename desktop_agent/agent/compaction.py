@@ -71,19 +71,19 @@ def split_history(sent: Sequence[Message], window: int | None, weigh: Callable[[
         whole = tail[prompt + 1] if latest > prompt else tail[0]
         room = min((window or tail[0]) * _KEPT_SHARE_OF_WINDOW, whole * _KEPT_SHARE_OF_HISTORY)
         begin = _earliest_fitting(latest, starts, tail, room)
-        places = [index for index in range(begin) if index != prompt and _may_be_summarised(sent[index])]
+        older = [index for index in range(begin) if index != prompt and _may_be_summarised(sent[index])]
         least = (window or tail[0]) * _MIN_SHARE if begin > prompt else 0
-        if sum(weights[index] for index in places) > least:
-            older = tuple(message for message in sent[:begin] if message.role is not Role.SYSTEM)
-            return HistorySplit(older, tuple(sent[begin:]), sent[prompt] if prompt < begin else None)
+        if sum(weights[index] for index in older) > least:
+            messages = tuple(message for message in sent[:begin] if message.role is not Role.SYSTEM)
+            return HistorySplit(messages, tuple(sent[begin:]), sent[prompt] if prompt < begin else None)
     return None
 
 
 def _group_starts(sent: Sequence[Message]) -> list[int]:
     """Return where the groups begin. Instructions are left out: they stay wherever they are."""
     groups = group_messages(sent)
-    places = accumulate((len(group) for group in groups), initial=0)
-    return [index for index, group in zip(places, groups, strict=False) if group[0].role is not Role.SYSTEM]
+    starts = accumulate((len(group) for group in groups), initial=0)
+    return [index for index, group in zip(starts, groups, strict=False) if group[0].role is not Role.SYSTEM]
 
 
 def _earliest_fitting(begin: int, starts: Sequence[int], tail: Sequence[int], room: float) -> int:

@@ -71,7 +71,7 @@ async def run_pre_tool_hooks(
     `history`, if given, replaces that of the moment.
     """
 
-    async def edited(before: PreToolUse, edit: HookEdit) -> PreToolUse | str:
+    async def apply_edit(before: PreToolUse, edit: HookEdit) -> PreToolUse | str:
         arguments = edit.input
         if arguments is None:
             return _NO_VERDICT
@@ -81,7 +81,7 @@ async def run_pre_tool_hooks(
             return f"A hook changed the arguments. {error}"
         return replace(before, input=valid)
 
-    changed, refusals = await _run_all(hooks.pre_tool_use, moment, edited, history, time_limit)
+    changed, refusals = await _run_all(hooks.pre_tool_use, moment, apply_edit, history, time_limit)
     is_edited = changed is not moment
     denials = [verdict for verdict in refusals if isinstance(verdict, HookDeny)]
     if denials:
@@ -102,12 +102,12 @@ async def run_post_tool_hooks(
     succeeded counts as failed. `history`, if given, replaces that of the moment.
     """
 
-    async def edited(before: PostToolUse, edit: HookEdit) -> PostToolUse | str:
+    async def apply_edit(before: PostToolUse, edit: HookEdit) -> PostToolUse | str:
         if edit.result is None:
             return _NO_VERDICT
         return replace(before, result=before.result.model_copy(update={"content": edit.result.content}))
 
-    changed, refusals = await _run_all(hooks.post_tool_use, moment, edited, history, time_limit)
+    changed, refusals = await _run_all(hooks.post_tool_use, moment, apply_edit, history, time_limit)
     result = changed.result
     if not refusals:
         return result
@@ -122,13 +122,13 @@ async def run_prompt_hooks(hooks: Hooks, moment: UserPromptSubmit, *, time_limit
     The prompt of a denial is the one that was sent.
     """
 
-    async def edited(before: UserPromptSubmit, edit: HookEdit) -> UserPromptSubmit | str:
+    async def apply_edit(before: UserPromptSubmit, edit: HookEdit) -> UserPromptSubmit | str:
         blocks = () if edit.prompt is None else edit.prompt.blocks
         if not blocks or not all(isinstance(block, Text | Image) for block in blocks):
             return _NO_VERDICT
         return replace(before, prompt=before.prompt.model_copy(update={"blocks": blocks}))
 
-    changed, refusals = await _run_all(hooks.user_prompt_submit, moment, edited, None, time_limit)
+    changed, refusals = await _run_all(hooks.user_prompt_submit, moment, apply_edit, None, time_limit)
     if refusals:
         reason = _join_reasons(refusals) or "A hook refused this prompt."
         return PromptRuling(allowed=False, reason=reason, prompt=moment.prompt)
@@ -138,20 +138,20 @@ async def run_prompt_hooks(hooks: Hooks, moment: UserPromptSubmit, *, time_limit
 async def _run_all(
     hooks: Sequence[Callable[[Moment], Awaitable[HookVerdict | None]]],
     moment: Moment,
-    edited: Callable[[Moment, HookEdit], Awaitable[Moment | str]],
+    apply_edit: Callable[[Moment, HookEdit], Awaitable[Moment | str]],
     history: HistoryCopy | None,
     time_limit: float,
 ) -> tuple[Moment, list[HookAsk | HookDeny]]:
     """Ask all hooks in order; return the moment with their edits, and what they ask or deny.
 
-    `edited` applies an edit, or returns why it cannot be.
+    `apply_edit` returns the edited moment, or why the edit cannot be applied.
     """
     history = history or HistoryCopy(moment.history)
     refusals: list[HookAsk | HookDeny] = []
     for hook in hooks:
         verdict = await _ask_hook(hook, moment, history, time_limit)
         if isinstance(verdict, HookEdit):
-            changed = await edited(moment, verdict)
+            changed = await apply_edit(moment, verdict)
             if isinstance(changed, str):
                 refusals.append(HookDeny(changed))
             else:

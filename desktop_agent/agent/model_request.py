@@ -40,16 +40,16 @@ class PictureSupport:
 
 
 async def prepare_pictures(
-    messages: Sequence[Message], pictures: PictureSupport, places: Mapping[int, int] | None = None
+    messages: Sequence[Message], pictures: PictureSupport, counts: Mapping[int, int] | None = None
 ) -> tuple[list[Message], list[Sentence]]:
     """Return the messages with stored pictures replaced by their bytes, and the reasons for changes, each once.
 
-    `places` is the result of `count_pictures` for these messages, where known. Pictures that the model cannot read
+    `counts` is the result of `count_pictures` for these messages, where known. Pictures that the model cannot read
     become text, so that a conversation can go on with any model. Raises ImagesNotSupported where such a picture is in
     the newest prompt.
     """
     prepared = list(messages)
-    counts = count_pictures(prepared) if places is None else places
+    counts = count_pictures(prepared) if counts is None else counts
     if not counts:
         return prepared, []
     work = _PictureWork(pictures, sum(counts.values()))
@@ -272,8 +272,8 @@ async def build_request(
     `addenda` are added to the instructions. `prepared` caches from one request to the next. Raises
     ImagesNotSupported.
     """
-    read, places = (prepared or PreparedHistory()).read(history)
-    messages, adjustments = await prepare_pictures(read, pictures, places)
+    read, counts = (prepared or PreparedHistory()).read(history)
+    messages, adjustments = await prepare_pictures(read, pictures, counts)
     request = ModelRequest(
         model=settings.model,
         messages=tuple(messages),

@@ -55,7 +55,7 @@ class ModeSwitch:
         self._removed_mode = removed
         self._on_removed = on_removed
         self._refuse_when_closed = refuse_when_closed
-        self._offered = list_modes
+        self._list_modes = list_modes
         self._known_names = frozenset(self._modes_by_name)
         if len(self._known_names) < len(self.modes):
             raise WrongUse("Two modes have the same name.", "Give each mode a name of its own.")
@@ -67,7 +67,7 @@ class ModeSwitch:
         """Return the switch for an agent that this one starts, with the same modes to choose from."""
         below = ModeSwitch(
             permission_policy,
-            self._offered,
+            self._list_modes,
             emit,
             self._removed_mode if permission_policy.mode == self.current else None,
         )
@@ -80,7 +80,7 @@ class ModeSwitch:
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        return tuple(self._offered())
+        return tuple(self._list_modes())
 
     @property
     def removed_mode(self) -> Mode | None:
@@ -148,12 +148,12 @@ class ModeSwitch:
         if self._request is not None and self._request.to_mode not in modes:
             self.cancel_request()
         is_lost = was_known and self._removed_mode is None and current.name not in modes
-        now = fallback_mode(current) if is_lost else self._current_definition(current, modes)
-        if now.name != current.name:
-            self._change(now, "person")
-        elif now != current:
-            self._permission_policy.set_mode(now)
-        if is_lost and now.name == current.name:
+        mode = fallback_mode(current) if is_lost else self._current_definition(current, modes)
+        if mode.name != current.name:
+            self._change(mode, "person")
+        elif mode != current:
+            self._permission_policy.set_mode(mode)
+        if is_lost and mode.name == current.name:
             self._removed_mode = current
         for switch in tuple(self._nested_switches):
             switch.refresh_modes()
@@ -166,8 +166,8 @@ class ModeSwitch:
             return modes.get(current.name, current)
         if modes.get(current.name) != self._removed_mode:
             return current
-        back, self._removed_mode = self._removed_mode, None
-        return back
+        restored, self._removed_mode = self._removed_mode, None
+        return restored
 
     def at_turn_boundary(self) -> None:
         """Announce what the agent asked for, and apply what was announced at the boundary before."""
@@ -184,7 +184,7 @@ class ModeSwitch:
 
     @property
     def _modes_by_name(self) -> dict[str, Mode]:
-        return {mode.name: mode for mode in self._offered()}
+        return {mode.name: mode for mode in self._list_modes()}
 
     def _change(self, mode: Mode, authority: Authority) -> None:
         before, self._removed_mode = self.current, None

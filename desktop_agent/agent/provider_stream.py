@@ -49,7 +49,7 @@ class AnswerTooLong(AgentError):
 
 
 class NotJson(ValueError):
-    """A value that nothing can keep."""
+    """A value that cannot be stored as JSON."""
 
 
 class AnswerSize:
@@ -178,7 +178,7 @@ SLICE_SECONDS = 0.008
 MAX_SLICE_SECONDS = 0.05
 # The timeout for closing a stream, in seconds: less than a run waits after Stop, however deep it is.
 CLOSE_TIMEOUT = 1.0
-# So many words behind the last one are passed over.
+# At most so many events after Done are read, and dropped.
 _MAX_LATE_EVENTS = 100
 
 _EVENT_TYPES = frozenset(get_args(ProviderEvent))
@@ -273,7 +273,8 @@ def _within_limit(pieces: Sequence[Event], excess: int) -> Sequence[Event]:
 
 
 class _Slices:
-    """Pauses in a flood: what has piled up comes without any waiting; the screen and Stop must have their turn."""
+    """Yields to other tasks during a flood: events that have piled up come without any wait, and the screen and Stop
+    need the event loop."""
 
     def __init__(self) -> None:
         self.until = monotonic() + SLICE_SECONDS

@@ -19,7 +19,7 @@ ANSWER_LIMIT = 20_000
 
 class Question:
     """One question. `several`: more than one choice may be taken; `free_text`: an answer in their own words is
-    allowed. `asked` is the event that tells of it.
+    allowed. `asked` is the event that announces it.
     """
 
     def __init__(self, question: str, choices: tuple[str, ...], *, several: bool, free_text: bool) -> None:

@@ -1,4 +1,4 @@
-"""Whether a failed request is retried, and after how long; and what to tell where the wait is too long."""
+"""Whether a failed request is retried, and after how long; and the remedy where that is too long to wait."""
 
 import random
 from dataclasses import dataclass

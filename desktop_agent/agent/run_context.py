@@ -58,8 +58,8 @@ class Recorder(Protocol):
         ...
 
 
-# What a turn of a run below piles up however little is said in it, in characters: else runs that only start runs below
-# them would have as many turns as their limits multiplied.
+# Characters that each turn of a nested run counts at least: else runs that only start other runs would have as many
+# turns as the product of their limits.
 _TURN_CHARACTERS = 1_000
 
 
@@ -89,7 +89,7 @@ class Budget:
     def __init__(self, limits: Limits, parent: "Budget | None" = None, used: PriorUse = NO_PRIOR_USE) -> None:
         self.limits = limits
         self.cost = used.cost
-        # How many runs stand above this one.
+        # How many runs are above this one.
         self.depth: int = 0 if parent is None else parent.depth + 1
         self._parent = parent
         self._turns = used.turns
@@ -260,7 +260,7 @@ async def _no_wait() -> None:
 
 
 def _count_nothing(_provider: Provider, _answer: AnswerBuilder) -> None:
-    """Nobody sums up what models use."""
+    """Count nothing: nobody sums up what models use."""
 
 
 @dataclass(frozen=True)

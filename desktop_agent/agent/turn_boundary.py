@@ -42,7 +42,7 @@ class TurnBoundary:
     async def admit_prompt(self, prompt: Message) -> bool:
         """Commit the run's own prompt if the hooks allow it; else return it to the person with the reason.
 
-        Stop does not break off the hooks: see `keep_prompt`.
+        Stop does not break off the hooks: see `settle_prompt`.
         """
         self._hook_task = asyncio.create_task(self._run_prompt_hooks(prompt))
         ruling = await asyncio.shield(self._hook_task)
@@ -53,8 +53,8 @@ class TurnBoundary:
         await self._commit_prompt(ruling.prompt)
         return True
 
-    async def keep_prompt(self, prompt: Message) -> None:
-        """Commit the prompt of a run that ends: it was sent, so it is in the history, whenever Stop came.
+    async def settle_prompt(self, prompt: Message) -> None:
+        """Commit the prompt of a run that ends, if it is not yet: whenever Stop came, what was sent is in the history.
 
         Hooks that still run get the grace to decide. A prompt that they deny, or do not decide about, reaches no
         model: its session returns it to the person.
@@ -96,8 +96,8 @@ class TurnBoundary:
         texts = (*(policy.text for policy in self._applied), modes.addendum)
         return tuple(text for text in texts if text)
 
-    def answered(self) -> None:
-        """Note that the answer is in the history: policies for this turn alone are used up."""
+    def on_answer_committed(self) -> None:
+        """Mark the policies of this turn as used: its answer is in the history."""
         applied, self._applied = self._applied, ()
         self._context.policies.mark_used(applied)
 

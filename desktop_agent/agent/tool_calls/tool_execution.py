@@ -67,11 +67,11 @@ class ToolExecution:
     """The state of one tool call. `input` is what would run: after the hooks, and as the person edited it.
 
     `digest` is that of the input, where computed. `ask_reasons` are why a person is asked whatever rules and mode
-    allow. `person_permit` is the person's permit; `is_bound_to_preview`: it covers no more than the preview that was shown.
-    `is_edited`: a person changed the arguments. `started_as` is the kind with which it was started; `started_at` and
-    `ended_at` are when its tool began and ended. `output_tail` is the end of its live output, `reported_progress` what
-    its tool says it has done so far, `changes` what it did to files. `fallback_result` is the result should Stop come
-    before the hooks.
+    allow. `person_permit` is the person's permit; `is_bound_to_preview`: it covers no more than the preview that was
+    shown. `is_edited`: a person changed the arguments. `started_as` is the kind with which it was started; `started_at`
+    and `ended_at` are when its tool began and ended. `output_tail` is the end of its live output, `reported_progress`
+    what its tool says it has done so far, `changes` what it did to files. `fallback_result` is the result should Stop
+    come before the hooks.
     """
 
     use: ToolUse
