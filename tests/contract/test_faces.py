@@ -25,7 +25,7 @@ from desktop_agent import (
     collect_text,
     query,
 )
-from desktop_agent.tools.builtin_tools import calculate
+from desktop_agent.tools.calculator import calculate
 from desktop_agent.types.blocks import Json, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.engine_events import RunEnd, ToolFinished, ToolStarted
 from desktop_agent.types.errors import (

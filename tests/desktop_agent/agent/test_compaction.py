@@ -24,7 +24,7 @@ from desktop_agent.conversation.history import compacted_view
 from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.permissions.policy import PermissionPolicy
 from desktop_agent.providers.catalogue.catalogue import ESTIMATE_MARGIN, estimate_token_count
-from desktop_agent.tools.builtin_tools import calculate
+from desktop_agent.tools.calculator import calculate
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.types.blocks import Summary, ToolUse
 from desktop_agent.types.errors import ConnectionFailed, InvalidRequest

@@ -12,7 +12,7 @@ from desktop_agent.api.chat_loop import (
     ToolCallsRequested,
 )
 from desktop_agent.api.provider import Provider
-from desktop_agent.tools.builtin_tools import calculate
+from desktop_agent.tools.calculator import calculate
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import ErrorOccurred, RunEnd, ToolResultsReceived
 from desktop_agent.types.errors import AuthenticationFailed, Truncated, WrongUse

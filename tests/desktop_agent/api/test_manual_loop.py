@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from desktop_agent.api.client import Client
-from desktop_agent.tools.builtin_tools import calculate
+from desktop_agent.tools.calculator import calculate
 from desktop_agent.types.blocks import Block, Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import Envelope, RunEnd, RunFinished
 from desktop_agent.types.errors import DuplicateToolResult, StaleToolCall, Truncated, UnknownToolCall, WrongUse

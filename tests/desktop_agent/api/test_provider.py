@@ -10,7 +10,7 @@ from PIL import Image as Pictures
 
 from desktop_agent.api.provider import Provider
 from desktop_agent.api.responses import collect_text
-from desktop_agent.tools.builtin_tools import calculate
+from desktop_agent.tools.calculator import calculate
 from desktop_agent.types.errors import (
     AuthenticationFailed,
     CachingNotSupported,

@@ -29,7 +29,7 @@ async def test_blocks_from_every_dialect(dialect: Dialect) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_tools_run_in_every_dialect(dialect: Dialect) -> None:
-    from desktop_agent.tools.builtin_tools import calculate
+    from desktop_agent.tools.calculator import calculate
 
     async with demo() as served:
         options = served.options(dialect, tools=(calculate(),), auto_execute_tools=True)

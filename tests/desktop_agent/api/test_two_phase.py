@@ -7,7 +7,7 @@ import pytest
 
 from desktop_agent.api.chat_loop import AgentResponse, NeedsToolExecution, StreamingResponse, TwoPhaseAgent
 from desktop_agent.api.responses import collect_text
-from desktop_agent.tools.builtin_tools import calculate
+from desktop_agent.tools.calculator import calculate
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import ErrorOccurred, RunEnd, RunFinished
 from desktop_agent.types.errors import AuthenticationFailed, SpecialistHasNoTools, Truncated, WrongUse

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desktop_agent.tools.builtin_tools import FUNCTIONS, calculate, evaluate
+from desktop_agent.tools.calculator import FUNCTIONS, calculate, evaluate
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.types.errors import ToolFailed, ToolInputInvalid
 from desktop_agent.types.tool_calls import ToolClass

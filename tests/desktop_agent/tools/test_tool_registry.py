@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from desktop_agent.tools.builtin_tools import builtin_tools, calculate
+from desktop_agent.tools.builtin_tools import builtin_tools
+from desktop_agent.tools.calculator import calculate
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool, ToolRegistry
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import Text
