@@ -29,7 +29,7 @@ PARTS = {
     "desktop_agent/conversation/picture_preparation.py",
     "desktop_agent/conversation/transcript_calls.py",
     "desktop_agent/conversation/transcript_notices.py",
-    "ui/bridge/rule_text.py",
+    "ui/bridge/permissions.py",
 }
 REMEDY_BY_HAND = re.compile(r"\{\w*\.?_?(?:what|sentence|error)\w*\} \{[\w.]*remedy\}")
 

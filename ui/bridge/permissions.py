@@ -367,3 +367,17 @@ class PermissionRules(QObject):
             rule.last_used_at,
             rule.expires_at,
         )
+
+
+_EVERY_TOOL = Sentence("every tool")
+
+
+def rule_sentence(rule: Rule) -> Sentence:
+    """Return what the rule matches, in the words of the approval dialog."""
+    # Late: it brings the parser of shell commands.
+    from desktop_agent.permissions.rule_proposals import describe_rule
+
+    words = describe_rule(rule)
+    if rule.tool == "*" and "tool" in words.values:
+        return replace(words, values={**words.values, "tool": _EVERY_TOOL})
+    return words

@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from desktop_agent.types.permissions import BREADTHS, Mode, Rule
-from ui.bridge.rule_text import rule_sentence
+from ui.bridge.permissions import rule_sentence
 from ui.bridge.settings import ToolGroup
 from ui.forms.controls import Control, radio_buttons, text_area, text_line
 from ui.settings.card_list import CardEditor

@@ -21,7 +21,7 @@ from desktop_agent.types.permissions import (
     RuleEffect,
     RuleScope,
 )
-from ui.bridge.rule_text import rule_sentence
+from ui.bridge.permissions import rule_sentence
 from ui.bridge.settings import ToolGroup
 from ui.settings.card_list import EditorFrame
 from ui.settings.tool_picker import ToolMenu

@@ -11,7 +11,7 @@ from desktop_agent.types.preferences import McpPreferences, Preferences
 from tests.fakes.mcp_client import own_server
 from tests.fakes.qt_loop import Heard
 from ui.bridge.event_loop import BackgroundTasks
-from ui.bridge.rule_text import rule_sentence
+from ui.bridge.permissions import rule_sentence
 from ui.bridge.settings import AvailableTools
 
 
