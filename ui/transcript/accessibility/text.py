@@ -81,7 +81,8 @@ class AccessibilityContext:
             return ()
         is_laid = not isinstance(block, (*_TEXTS, LazySection)) and row.stack.settle_block(number)
         if is_laid and rows.existing_row(index) is row:
-            rows.remeasure_row(index)
+            # What is in view keeps its place.
+            row.render_context.signals.content_arrived.emit(row.item.id)
         return block.controls()
 
     def forget(self) -> None:
