@@ -86,7 +86,7 @@ def asked(screen: Screen, server: NotificationServer, model: Model) -> Iterator[
         wait_until("it is notified", lambda: len(server.calls) > before)
         number, title, text, _ = server.calls[-1]
         assert title == "Boats"
-        assert text == f"A call waits for your approval:\nWrite a file: {json.dumps(ARGUMENTS)}"
+        assert text == "A call waits for your approval:\nWrite a file: a.txt · content: Hello"
         assert server.offered == ["Show", "Deny", "Allow once"]
         yield number
 

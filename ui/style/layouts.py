@@ -86,13 +86,13 @@ class WrappingRows(QWidget):
         raise NotImplementedError
 
     def _height_of(self, row: Sequence[QWidget]) -> int:
-        return max((item.sizeHint().height() for item in row), default=0)
+        return max((_height_of_item(item) for item in row), default=0)
 
     def _put(self, item: QWidget, start: int, width: int, top: int, height: int) -> None:
         """Place an item in the middle of a row of this height, `at` pixels from the leading edge."""
         # Not QStyle.visualRect: its first use makes Python types of all of QStyle, before the first paint.
         left = self.width() - start - width if self.isRightToLeft() else start
-        own_height = item.sizeHint().height()
+        own_height = _height_of_item(item)
         item.setGeometry(left, top + (height - own_height) // 2, width, own_height)
 
 
@@ -187,6 +187,10 @@ def break_words(button: QPushButton, room: int) -> None:
         else:
             lines.append(word)
     button.setText("\n".join(lines))
+
+
+def _height_of_item(item: QWidget) -> int:
+    return max(item.sizeHint().height(), item.minimumHeight())
 
 
 def _whole_width(item: QWidget) -> int:

@@ -283,12 +283,13 @@ class ServerRequestDialog(GuardedDialog):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._arrange_list(self.width())
+        self._arrange_list(self.size())
 
-    def _arrange_list(self, width: int) -> None:
+    def _arrange_list(self, size: QSize) -> None:
         zoom = self._themes.zoom
-        is_above = width < NARROW_WIDTH * zoom // 100
-        height = 4 * self.fontMetrics().height()
+        is_above = size.width() < NARROW_WIDTH * zoom // 100
+        # Large text leaves little for the question itself.
+        height = min(4 * self.fontMetrics().height(), size.height() // 5)
         self._list.arrange(self._main_layout, LIST_WIDTH * zoom // 100, height, is_above=is_above)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -310,7 +311,7 @@ class ServerRequestDialog(GuardedDialog):
         window, screen = self.parentWidget(), self.screen().availableGeometry()
         size = wanted.boundedTo(QSize((window or screen).width(), screen.height() - TITLE_BAR_HEIGHT))
         # Before Qt asks for the minimum width.
-        self._arrange_list(size.width())
+        self._arrange_list(size)
         self.resize(size)
 
     def show_open_error(self, sentence: Sentence) -> None:
