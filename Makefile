@@ -109,7 +109,7 @@ wheels: setup-test
 	@$(BIN)/python packaging/wheels.py
 
 # Opens the window and runs the quick tests on other releases of Debian, with their Pythons: ARGS='SUITE... --folder F'.
-systems: setup-test
+systems: setup-test setup-package
 	@$(BIN)/python packaging/systems.py $(ARGS)
 
 # make lock UPGRADE=--upgrade takes the newest versions that pyproject.toml allows.

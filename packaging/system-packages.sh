@@ -12,10 +12,10 @@ run="libglib2.0-0 libgl1 libegl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libfre
 # and time zones.
 test="$run xvfb openbox xdotool xclip x11-utils dbus at-spi2-core python3-pyatspi gnome-keyring dunst bubblewrap curl fuse3
       xz-utils fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji tzdata"
-# What PyInstaller reads libraries with, what packs the result and shows it, and what judges its certificates, its
-# desktop entry, its page of the manual and its recipes.
-package="$run binutils rpm xz-utils xvfb openbox x11-utils openssl desktop-file-utils appstream mandoc nsis shellcheck
-         yamllint"
+# What PyInstaller reads libraries with, what packs the result and shows it, what makes roots of other releases to try it
+# in, and what judges its certificates, its desktop entry, its page of the manual and its recipes.
+package="$run binutils rpm xz-utils mmdebstrap xvfb openbox x11-utils openssl desktop-file-utils appstream mandoc nsis
+         shellcheck yamllint"
 
 case "${1:-}" in
     run) wanted=$run ;;
