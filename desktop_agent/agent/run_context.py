@@ -260,7 +260,7 @@ async def _no_wait() -> None:
 
 
 def _count_nothing(_provider: Provider, _answer: AnswerBuilder) -> None:
-    """Count nothing: nobody sums up what models use."""
+    """Ignore the usage: no budget counts it."""
 
 
 @dataclass(frozen=True)

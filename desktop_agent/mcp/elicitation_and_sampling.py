@@ -159,8 +159,8 @@ current_call: ContextVar[ServerCall | None] = ContextVar("current_call", default
 """The call in whose answer the server asks, where the protocol says so. Older ones do not."""
 
 
-class _Askers:
-    """The calls, oldest first, of which one made the server ask."""
+class _AskingCalls:
+    """The calls, oldest first, one of which the server asks for."""
 
     def __init__(self, active: Sequence[ServerCall]) -> None:
         call = current_call.get()
@@ -176,7 +176,7 @@ class _Askers:
         return any(call in active for call in self._calls)
 
     def count_usage(self, usage: Usage) -> None:
-        """Let the oldest that counts what models use count this."""
+        """Report the usage of a model to the oldest of them that has a listener."""
         listeners = (call.on_usage for call in self._calls if call.on_usage is not None)
         next(listeners, _ignore_usage)(usage)
 
@@ -207,7 +207,7 @@ class ServerRequestHandler:
         self._on_failure = on_failure
         self._may_open = may_open
         # With the calls that can have asked.
-        self._open_questions: dict[asyncio.Task[Any], _Askers] = {}
+        self._open_questions: dict[asyncio.Task[Any], _AskingCalls] = {}
         self._calls: tuple[ServerCall, ...] = ()
         self._refusals = 0
 
@@ -221,14 +221,14 @@ class ServerRequestHandler:
         self._calls = tuple(calls)
         if not calls:
             self._refusals = 0
-        for task, askers in tuple(self._open_questions.items()):
-            if not askers.are_at_work(calls):
+        for task, asking_calls in tuple(self._open_questions.items()):
+            if not asking_calls.are_at_work(calls):
                 task.cancel()
 
-    def _may_ask(self, askers: _Askers) -> bool:
+    def _may_ask(self, asking_calls: _AskingCalls) -> bool:
         """Return whether the person is asked at all: only during their own calls, and not on and on."""
         return (
-            askers.are_at_work(self._calls)
+            asking_calls.are_at_work(self._calls)
             and len(self._open_questions) < MAX_OPEN_QUESTIONS
             and self._refusals < MAX_REFUSALS
         )
@@ -240,11 +240,11 @@ class ServerRequestHandler:
 
     async def answer_elicitation(self, context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002 - named by the library
         """Ask the person; declined where nobody is there."""
-        askers = _Askers(self._calls)
-        elicit, request = self._handlers().elicit, self._elicitation_request(params, askers.conversation_id)
-        if elicit is None or request is None or not self._may_ask(askers):
+        asking_calls = _AskingCalls(self._calls)
+        elicit, request = self._handlers().elicit, self._elicitation_request(params, asking_calls.conversation_id)
+        if elicit is None or request is None or not self._may_ask(asking_calls):
             return ElicitResult(action="decline")
-        answer = await self._wait_for_answer(elicit(request), askers) or ElicitationAnswer("cancel")
+        answer = await self._wait_for_answer(elicit(request), asking_calls) or ElicitationAnswer("cancel")
         self._count_refusals(agreed=answer.action == "accept")
         return ElicitResult(action=answer.action, content=answer.content if answer.action == "accept" else None)
 
@@ -268,14 +268,14 @@ class ServerRequestHandler:
     ) -> CreateMessageResult | CreateMessageResultWithTools | ErrorData:
         """Let a model answer, where the person agrees: text, and calls of the server's own tools."""
         refused = ErrorData(code=INVALID_REQUEST, message="The person did not agree to this.")
-        sample, askers = self._handlers().sample, _Askers(self._calls)
-        if sample is None or not self._may_ask(askers):
+        sample, asking_calls = self._handlers().sample, _AskingCalls(self._calls)
+        if sample is None or not self._may_ask(asking_calls):
             return refused
-        request = parse_sampling_request(self._title(), params, askers.conversation_id)
+        request = parse_sampling_request(self._title(), params, asking_calls.conversation_id)
         if request is None:
             return ErrorData(code=INVALID_REQUEST, message="Only text is answered here, and not so much of it.")
         try:
-            answer = await self._wait_for_answer(sample(request, askers.count_usage), askers)
+            answer = await self._wait_for_answer(sample(request, asking_calls.count_usage), asking_calls)
         except AgentError as error:
             self._log.add(f"No model could answer the server: {error}", "error")
             template = "No model could answer the server “{server}”: {why}\n{remedy}"
@@ -294,10 +294,12 @@ class ServerRequestHandler:
     def _count_refusals(self, *, agreed: bool) -> None:
         self._refusals = 0 if agreed else self._refusals + 1
 
-    async def _wait_for_answer(self, question: Coroutine[Any, Any, Answer] | Any, askers: _Askers) -> Answer | None:
+    async def _wait_for_answer(
+        self, question: Coroutine[Any, Any, Answer] | Any, asking_calls: _AskingCalls
+    ) -> Answer | None:
         """Return the answer; None where the question was withdrawn."""
         task: asyncio.Task[Answer] = asyncio.ensure_future(question)
-        self._open_questions[task] = askers
+        self._open_questions[task] = asking_calls
         try:
             await asyncio.wait([task])
         finally:

@@ -328,7 +328,7 @@ class ItemsForm(QWidget, Generic[T, E]):
         raise NotImplementedError
 
     def _update_buttons(self) -> None:
-        """Show the buttons and notes that fit the items and the editor, under which Save is the last button."""
+        """Show “Add…” and the note of an empty list, but not below an open editor: its Save is the last button."""
         self._add.setVisible(self._editor is None)
         self._empty_note.setVisible(not self._items and self._editor is None)
 

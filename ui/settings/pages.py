@@ -55,7 +55,7 @@ def page_title(page: str) -> str:
 
 
 def _page_words(page: str, section: type[BaseModel] | None) -> str:
-    """Return what else finds a page: words for what no field of it is about."""
+    """Return more words that find a page in the search: for what its fields do not name."""
     translate = QCoreApplication.translate
     words = {
         "providers": translate("SettingsPages", "API key, address, connect", "words that find this page"),

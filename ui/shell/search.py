@@ -107,7 +107,7 @@ class MessageOpener(QObject):
 
 
 class SearchPresenter(QObject):
-    """Connects the sidebar with the search; `show_page` brings the conversation before whatever hides it."""
+    """Connects the sidebar with the search; `show_page` shows the conversation where something else hides it."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class SearchPresenter(QObject):
 
     @Slot(str)
     def _on_conversation_chosen(self, conversation_id: str) -> None:
-        """Bring the conversation that is open already before whatever hides it, and give it the keyboard."""
+        """Show the open conversation where another page or the sidebar hides it, and give it the keyboard."""
         if self._library.current is not None and self._library.current.id == conversation_id:
             self._show_page()
             if self._frame.composer.isHidden():

@@ -356,7 +356,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def show_conversation_page(self) -> None:
-        """Bring the conversation before whatever hides it."""
+        """Show the conversation where another page or the sidebar hides it."""
         if self._welcome is not None:
             self._welcome.cancel_pending()
         if self._library.current is not None:

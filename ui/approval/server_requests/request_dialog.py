@@ -193,7 +193,7 @@ class ServerRequestDialog(GuardedDialog):
     open_page_requested = Signal(str)
     """A URL to open."""
     stop_requested = Signal(str)
-    """A request's id: the run that it belongs to is to stop."""
+    """The id of a request whose run the person wants to stop."""
 
     def __init__(
         self, themes: ThemeSource, parent: QWidget | None = None, input_delay_ms: int = INPUT_DELAY_MS

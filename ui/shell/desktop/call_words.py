@@ -47,7 +47,7 @@ def describe_call(call: PendingApproval) -> CallWords:
 
 
 def _parts(call: PendingApproval) -> list[str] | None:
-    """Return what the call is about, and each further argument with its name; None where that may not say it whole."""
+    """Return the main argument, then each other one with its name; None where words might not tell the call whole."""
     arguments = call.arguments
     texts = {name: value for name, value in arguments.items() if isinstance(value, str)}
     length = sum(len(name) + len(value) for name, value in texts.items())

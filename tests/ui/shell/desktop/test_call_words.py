@@ -121,7 +121,7 @@ RISKY = CommandPart("rm -rf build", (Risk.DELETES,))
         command("make", parts=(CommandPart("make", lookalikes=(Lookalike("make", "а", "a"),)),)),
         command("make", understood=False),
         command("make", parts=()),
-        command("pip download x", hosts=("pypi.org",)),
+        command("pip download x", hosts=("index.example.org",)),
         command("make && make install"),
         command("cat <a"),
         command("make tеst"),
