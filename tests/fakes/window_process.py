@@ -26,7 +26,7 @@ EXPECTED = re.compile(
     r"|^QAccessible(Table|List|Tree)::(child|cellAt|indexFromLogical): [Ii]nvalid index.*$|^$"
 )
 
-_NOT_YET = ("No such object", "nothing showing", "no application")
+_NOT_YET = ("nothing showing", "no application")
 NO_TITLES = {"chat": {"titles": "local"}}
 """Preferences with which no model is asked for a title."""
 GLANCES: dict[str, Any] = {"screen": [], "words": "", "focused": [], "texts": [], "find": None}
@@ -42,8 +42,8 @@ def wait_until(what: str, true: Callable[[], Any], seconds: float = PATIENCE) ->
             return answer
         if looked_at > until:
             pytest.fail(f"not within {seconds:.0f} s: {what}")
-        # The program answers each look: half of the time is its own.
-        time.sleep(max(0.02, time.monotonic() - looked_at))
+        # The program answers each look: most of the time is its own.
+        time.sleep(max(0.05, 2 * (time.monotonic() - looked_at)))
 
 
 class Screen(Reader):

@@ -1,6 +1,7 @@
 """Looks at a window the way a screen reader does: over AT-SPI, from another process.
 
-pyatspi belongs to the system's Python (Debian's python3-pyatspi), so a small reader runs there and answers in JSON.
+The bindings of AT-SPI and GLib belong to the system's Python (Debian's python3-pyatspi), so a small reader runs there
+and answers in JSON.
 """
 
 import json

@@ -4,106 +4,216 @@ focus NAME | bus | serve.
 
 `serve` takes such words as one JSON array a line on standard input, and answers each with a line: {"answer": …} or
 {"error": …}. It spares the start of a Python for each question.
+
+AT-SPI is spoken over D-Bus itself: its library asks one question after the other and waits for each answer, which
+costs the program four times as much as answering many at once.
 """
 
 import json
 import sys
 import time
 
-import pyatspi
-from gi.repository import Atspi, GLib
+import gi
+
+gi.require_version("Atspi", "2.0")
+from gi.repository import Atspi, Gio, GLib  # noqa: E402 - the version is to be said first
 
 PATIENCE = 30_000  # milliseconds for one answer of the program
 _MENU_DEPTH = 3  # below the application, a window and its menu bar
+_MOST = 500  # children of one node that are looked at
+_REGISTRY = ("org.a11y.atspi.Registry", "/org/a11y/atspi/accessible/root")
+_DAEMON = ("org.freedesktop.DBus", "/org/freedesktop/DBus")
+# What Qt says of a widget that is no more, and of one that is just going.
+_GONE = ("No such object", "was not found in object")
+_NOTHING = "/org/a11y/atspi/null"
+_ON_SCREEN = int(Atspi.CoordType.SCREEN)
+
+
+def accessibility_bus():
+    session = Gio.bus_get_sync(Gio.BusType.SESSION)
+    place = ("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress")
+    address = session.call_sync(*place, None, None, Gio.DBusCallFlags.NONE, PATIENCE, None).unpack()[0]
+    kind = Gio.DBusConnectionFlags
+    return Gio.DBusConnection.new_for_address_sync(
+        address, kind.AUTHENTICATION_CLIENT | kind.MESSAGE_BUS_CONNECTION, None, None
+    )
+
+
+BUS = accessibility_bus()
+
+
+def ask_all(questions):
+    """Ask (node, interface, method, arguments) all at once.
+
+    Returns an answer for each, None where the node went, as rows do while text streams.
+    """
+    answers, errors, open_questions = {}, [], len(questions)
+
+    def take(connection, result, index):
+        nonlocal open_questions
+        open_questions -= 1
+        try:
+            answer = connection.call_finish(result).unpack()
+        except GLib.GError as error:
+            if not any(words in str(error) for words in _GONE):
+                errors.append(error)
+        else:
+            # Methods have one result at most, or, like a state, are meant as a whole.
+            answers[index] = answer[0] if answer else True
+
+    for index, ((name, path), interface, method, arguments) in enumerate(questions):
+        said = (name, path, interface, method, arguments, None, Gio.DBusCallFlags.NONE, PATIENCE, None)
+        BUS.call(*said, take, index)
+    while open_questions:
+        GLib.MainContext.default().iteration(may_block=True)
+    if errors:
+        raise errors[0]
+    return [answers.get(index) for index in range(len(questions))]
+
+
+def of_all(nodes, method, arguments=None, interface="Accessible"):
+    """What each node answers, without those that went."""
+    answers = ask_all([(node, f"org.a11y.atspi.{interface}", method, arguments) for node in nodes])
+    return {node: answer for node, answer in zip(nodes, answers, strict=True) if answer is not None}
+
+
+def property_of_all(nodes, name, interface="Accessible"):
+    """What this property of each node is, without those that went."""
+    said = GLib.Variant("(ss)", (f"org.a11y.atspi.{interface}", name))
+    answers = ask_all([(node, "org.freedesktop.DBus.Properties", "Get", said) for node in nodes])
+    return {node: answer for node, answer in zip(nodes, answers, strict=True) if answer is not None}
+
+
+def those_with(interface, nodes):
+    """The nodes that have this interface."""
+    return [node for node, names in of_all(nodes, "GetInterfaces").items() if f"org.a11y.atspi.{interface}" in names]
+
+
+def process_of(name):
+    """The id of the process behind this name of the bus."""
+    return ask_all([(_DAEMON, _DAEMON[0], "GetConnectionUnixProcessID", GLib.Variant("(s)", (name,)))])[0]
+
+
+def applications():
+    return [tuple(child) for child in of_all([_REGISTRY], "GetChildren").get(_REGISTRY, ())]
 
 
 def application(name):
-    for child in pyatspi.Registry.getDesktop(0):
+    if name.isdigit():
         # The bus itself knows the process: another program on it that does not answer holds up nobody.
-        if child is not None and (name == str(child.get_process_id()) or (not name.isdigit() and name == child.name)):
-            return child
-    return None
+        return next((child for child in applications() if str(process_of(child[0])) == name), None)
+    return next((child for child, said in property_of_all(applications(), "Name").items() if said == name), None)
 
 
-def walk(node, depth=0):
+def children_of(counts):
+    """The first children of each node, by how many it has."""
+    found = of_all([node for node, count in counts.items() if 0 < count <= _MOST], "GetChildren")
+    for node in [node for node, count in counts.items() if count > _MOST]:
+        numbers = [GLib.Variant("(i)", (index,)) for index in range(_MOST)]
+        found[node] = ask_all([(node, "org.a11y.atspi.Accessible", "GetChildAtIndex", number) for number in numbers])
+    return {
+        node: [tuple(child) for child in children if child and child[1] != _NOTHING] for node, children in found.items()
+    }
+
+
+def walk(root, *, is_hidden_too=False):
+    """The node and all that is showing below it with their depths, depth first; it is asked for level by level."""
+    below, level = {}, [root]
+    while level:
+        found = children_of(property_of_all(level, "ChildCount"))
+        every = [child for children in found.values() for child in children]
+        seen = every if is_hidden_too else with_state(every, Atspi.StateType.SHOWING)
+        below |= {node: [child for child in children if child in seen] for node, children in found.items()}
+        level = list(dict.fromkeys(child for node in found for child in below[node] if child not in below))
+    return dict(in_order(root, below, 0))
+
+
+def in_order(node, below, depth):
     yield node, depth
-    for index in range(min(node.childCount, 500)):
-        child = node.getChildAtIndex(index)
-        if child is not None:
-            yield from walk(child, depth + 1)
+    for child in below.get(node, ()):
+        yield from in_order(child, below, depth + 1)
 
 
-def walk_showing(node, depth=0):
-    """Without what is hidden and all that is in it; each property is a question to the other process."""
-    yield node, depth
-    for index in range(if_there(lambda: min(node.childCount, 500)) or 0):
-        child = if_there(lambda at=index: node.getChildAtIndex(at))
-        if child is not None and if_there(lambda one=child: one.getState().contains(pyatspi.STATE_SHOWING)):
-            yield from walk_showing(child, depth + 1)
+def with_state(nodes, state):
+    """Those that have this state."""
+    return {node for node, bits in of_all(nodes, "GetState").items() if has(bits, state)}
 
 
-def by_name(root):
-    """All that is showing, in the order in which a name is looked up: the menus of the menu bar last.
+def has(bits, state):
+    """Whether a state is set; they are the bits of two words."""
+    return bool(bits[int(state) // 32] >> int(state) % 32 & 1)
+
+
+def by_name(nodes):
+    """The nodes of a walk in the order in which a name is looked up: the menus of the menu bar last.
 
     They are the first thing of the window, and some have the name of something else.
     """
-    menus = []
-    for node, depth in walk_showing(root):
-        # Roles are asked for where the bar may be: each is a question to the other process.
-        if depth <= _MENU_DEPTH and role_of(node) == "menu item":
-            menus.append((node, depth))
-        else:
-            yield node, depth
-    yield from menus
+    # Roles are asked for where the bar may be.
+    roles = roles_of([node for node, depth in nodes.items() if depth <= _MENU_DEPTH])
+    return sorted(nodes, key=lambda node: roles.get(node) == "menu item")
 
 
-def if_there(ask):
-    """The answer, or None where what is asked went while the tree is walked, as rows do while text streams."""
-    try:
-        return ask()
-    except GLib.GError as error:
-        if "No such object" not in str(error):
-            raise
-        return None
+def roles_of(nodes):
+    """The names of their roles as older versions of at-spi2-core have them."""
+    names = {node: Atspi.role_get_name(Atspi.Role(role)) for node, role in of_all(nodes, "GetRole").items()}
+    return {node: "push button" if name == "button" else name for node, name in names.items()}
 
 
-def text_of(node):
-    """Asked for by itself: the list of all interfaces takes ten times as long."""
-    return if_there(lambda: node.queryText().getText(0, -1) if node.get_text_iface() else None)
+def texts_of(nodes):
+    """The text of each that has one."""
+    return of_all(those_with("Text", nodes), "GetText", GLib.Variant("(ii)", (0, -1)), "Text")
 
 
-def name_of(node):
-    """The accessible name; None where the node went."""
-    return if_there(lambda: node.name)
-
-
-def role_of(node):
-    """The name of its role as older versions of at-spi2-core have it; None where the node went."""
-    role = if_there(node.getRoleName)
-    return "push button" if role == "button" else role
-
-
-def described(node, depth):
-    box = node.queryComponent().getExtents(pyatspi.DESKTOP_COORDS) if node.get_component_iface() else None
-    text = text_of(node)
-    actions = node.queryAction() if node.get_action_iface() else None
+def actions_of(nodes):
+    """The names of the actions of each that has some: Qt's labels have the interface, and none."""
+    counts = property_of_all(those_with("Action", nodes), "NActions", "Action")
     return {
-        "name": node.name,
-        "role": role_of(node),
-        "states": [pyatspi.stateToString(state) for state in node.getState().getStates()],
-        "text": text,
-        "actions": [actions.getName(index) for index in range(actions.nActions)] if actions else [],
-        "box": [box.x, box.y, box.width, box.height] if box else None,
-        "depth": depth,
+        node: ask_all([(node, "org.a11y.atspi.Action", "GetName", GLib.Variant("(i)", (at,))) for at in range(count)])
+        for node, count in counts.items()
+        if count
     }
+
+
+def boxes_of(nodes):
+    return of_all(those_with("Component", nodes), "GetExtents", GLib.Variant("(u)", (_ON_SCREEN,)), "Component")
+
+
+def described(nodes):
+    """What is to be known of each of these, by their depths; without those that went."""
+    names, roles, states = property_of_all(nodes, "Name"), roles_of(nodes), of_all(nodes, "GetState")
+    texts, actions, boxes = texts_of(nodes), actions_of(nodes), boxes_of(nodes)
+    return [
+        {
+            "name": names[node],
+            "role": roles[node],
+            "states": [state_name(number) for number in range(64) if has(states[node], number)],
+            "text": texts.get(node),
+            "actions": actions.get(node, []),
+            "box": boxes.get(node),
+            "depth": depth,
+        }
+        for node, depth in nodes.items()
+        if node in names and node in roles and node in states
+    ]
+
+
+def state_name(number):
+    return Atspi.StateType(number).value_nick.replace("-", " ")
+
+
+def named(nodes, name):
+    """Those of a walk that have this name, in the order in which a name is looked up."""
+    return [node for node, said in property_of_all(by_name(nodes), "Name").items() if name == said]
 
 
 def find(root, name, role):
     """The first showing node of this name and this role, where they are not empty; None without one."""
-    for node, depth in by_name(root):
-        if name in {"", name_of(node)} and role in {"", role_of(node)}:
-            return described(node, depth)
-    return None
+    every = walk(root)
+    nodes = named(every, name) if name else by_name(every)
+    if role:
+        nodes = [node for node, said in roles_of(nodes).items() if said == role]
+    return next(iter(described({node: every[node] for node in nodes[:1]})), None)
 
 
 def showing(root, name, interface, description=""):
@@ -111,41 +221,40 @@ def showing(root, name, interface, description=""):
 
     With a description only one that has it.
     """
-    for node, _ in by_name(root):
-        # Qt's labels have the interface of actions and no action.
-        if (
-            name_of(node) == name
-            and description in {"", if_there(lambda one=node: one.description)}
-            and interface in pyatspi.listInterfaces(node)
-            and (interface != "Action" or node.queryAction().nActions)
-        ):
-            return node
+    able = those_with(interface, named(walk(root), name))
+    if interface == "Action":
+        able = list(actions_of(able))
+    if description:
+        able = [node for node, said in property_of_all(able, "Description").items() if said == description]
+    if able:
+        return able[0]
     about = f" about {description!r}" if description else ""
     raise SystemExit(f"nothing showing is called {name!r}{about} and has {interface}")
 
 
 def words(root):
-    """Names and texts of all that is showing; a look at `screen` costs the program three times as much."""
-    parts = []
-    for node, _ in walk_showing(root):
-        parts.append(f"{name_of(node) or ''}\n{text_of(node) or ''}")
-    return "\n".join(parts)
+    """Names and texts of all that is showing; a look at `screen` costs the program twice as much."""
+    nodes = walk(root)
+    names, every = property_of_all(nodes, "Name"), texts_of(nodes)
+    return "\n".join(f"{names.get(node, '')}\n{every.get(node, '')}" for node in nodes)
 
 
 def texts(root, name):
     """The texts of all showing nodes of this name; only they are asked for more than their name."""
-    found = [text_of(node) for node, _ in walk_showing(root) if name_of(node) == name]
-    return [text for text in found if text is not None]
+    names = property_of_all(walk(root), "Name")
+    return list(texts_of([node for node, said in names.items() if said == name]).values())
 
 
 def focused(root):
     """The names of all that is showing and has the keyboard, or is the current row of a list."""
-    return [node.name for node, _ in walk_showing(root) if node.getState().contains(pyatspi.STATE_FOCUSED)]
+    nodes = walk(root)
+    current = with_state(nodes, Atspi.StateType.FOCUSED)
+    return list(property_of_all([node for node in nodes if node in current], "Name").values())
 
 
 LOOKS = {
-    "tree": lambda root: [described(node, depth) for node, depth in walk(root)],
-    "screen": lambda root: [described(node, depth) for node, depth in walk_showing(root)],
+    "tree": lambda root: described(walk(root, is_hidden_too=True)),
+    "screen": lambda root: described(walk(root)),
     "words": words,
     "focused": focused,
     "find": find,
@@ -157,14 +266,13 @@ NOTHING = {"tree": [], "screen": [], "words": "", "focused": [], "find": None, "
 
 def on_bus():
     """For whoever reads a failure: each application that is registered, and whether it answers."""
-    desktop = pyatspi.Registry.getDesktop(0)
     lines = []
-    for index in range(desktop.childCount):
+    for child in applications():
         try:
-            child = desktop.getChildAtIndex(index)
-            lines.append(f"{child.name!r}, process {child.get_process_id()}, {child.childCount} windows")
-        except (GLib.GError, AttributeError) as error:
-            lines.append(f"application {index} does not answer: {error}")
+            name, count = property_of_all([child], "Name").get(child), property_of_all([child], "ChildCount").get(child)
+            lines.append(f"{name!r}, process {process_of(child[0])}, {count} windows")
+        except GLib.GError as error:
+            lines.append(f"{child} does not answer: {error}")
     return "\n".join(lines)
 
 
@@ -179,29 +287,22 @@ def main(app_name, what, *arguments):
     if what in LOOKS:
         return LOOKS[what](root, *arguments)
     if what == "press":
-        actions = showing(root, arguments[0], "Action", *arguments[1:]).queryAction()
+        node = showing(root, arguments[0], "Action", *arguments[1:])
         pressed_at = time.monotonic()
-        try:
-            actions.doAction(0)
-        except GLib.GError as error:
-            # A button that closes its dialog may be gone before it can answer.
-            if "No such object" not in str(error):
-                raise
+        # A button that closes its dialog may be gone before it can answer.
+        of_all([node], "DoAction", GLib.Variant("(i)", (0,)), "Action")
         return pressed_at
     if what == "write":
-        return showing(root, arguments[0], "EditableText").queryEditableText().setTextContents(arguments[1])
-    return showing(root, arguments[0], "Component").queryComponent().grabFocus()
+        text = GLib.Variant("(s)", (arguments[1],))
+        return of_all([showing(root, arguments[0], "EditableText")], "SetTextContents", text, "EditableText") != {}
+    return of_all([showing(root, arguments[0], "Component")], "GrabFocus", None, "Component") != {}
 
 
 def serve(app_name):
-    # The usual 0.8 s is less than what a busy machine may take.
-    Atspi.set_timeout(PATIENCE, PATIENCE)
-    # What is remembered is only renewed by a main loop, and there is none here.
-    pyatspi.Registry.getDesktop(0).set_cache_mask(Atspi.Cache.NONE)
     for line in sys.stdin:
         try:
             said = {"answer": main(app_name, *json.loads(line))}
-        except (SystemExit, GLib.GError, LookupError, NotImplementedError, RuntimeError) as error:
+        except (SystemExit, GLib.GError, LookupError, RuntimeError) as error:
             said = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(said), flush=True)
 
