@@ -27,6 +27,8 @@ class Screen:
     def __init__(self, app, engine, provider, folder):
         self.engine = engine
         self.provider = provider
+        # As in a new process: under the sheet of the last window each widget would be styled again and again.
+        app.setStyleSheet("")
         self.front = StartupWindow(app, ThemeSource(), folder)
         self.front.show()
         self.before()
