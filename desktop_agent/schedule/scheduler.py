@@ -326,5 +326,8 @@ def _set_mode(session: "Session", name: str) -> None:
     Raises WrongUse where the person removed it: another one might be wider.
     """
     mode = next((known for known in session.modes.modes if known.name == name), None)
-    if mode is None or session.is_new or not mode.is_wider_than(session.modes.current):
+    current = session.modes.current
+    # Of two modes each may let something run that the other does not.
+    is_narrower = mode is not None and mode.is_wider_than(current) and not current.is_wider_than(mode)
+    if session.is_new or not is_narrower:
         session.modes.set_by_person(name)

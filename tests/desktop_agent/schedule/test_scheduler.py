@@ -18,6 +18,8 @@ from desktop_agent.schedule.timing import Clock
 from desktop_agent.storage.file_lock import Holder
 from desktop_agent.types.errors import AgentError, WrongUse
 from desktop_agent.types.messages import Message, Role
+from desktop_agent.types.permissions import CommandPattern, Mode, Rule, RuleEffect
+from desktop_agent.types.preferences import ModePreferences
 from desktop_agent.types.providers import Endpoint
 from desktop_agent.types.schedules import Cron, Interval, Once, RunResult, ScheduledPrompt, ScheduledRun
 from desktop_agent.types.tool_calls import AllowOnce
@@ -164,6 +166,23 @@ async def test_runs_go_on_in_one_conversation_where_that_is_chosen_and_in_no_wid
                 await session.flush()
         assert await there.prompts() == ["What is new?"] * 2
         assert len(await there.engine.store.list_conversations()) == 1
+
+
+async def test_a_mode_that_lets_something_else_run_unasked_does_not_stay(tmp_path: Path) -> None:
+    rule = Rule(effect=RuleEffect.ALLOW, tool="run_command", pattern=CommandPattern(words=("pytest",)))
+    own = Mode(name="tests", title="Tests", rules=(rule,))
+    async with Loopback(ANSWER) as server, world(tmp_path, server.url) as there:
+        preferences = there.engine.preferences
+        await there.engine.change_preferences(preferences.model_copy(update={"modes": ModePreferences(defined=(own,))}))
+        await there.scheduler.save(daily(target="same", mode="tests"))
+        for day in range(2):
+            await there.set_time(START + timedelta(days=day, minutes=1))
+            await there.until(lambda wanted=day + 1: len(there.hands.ends) == wanted)
+            session = there.hands.sessions[-1]
+            assert session.modes.current == own
+            if not session.is_closed:
+                session.modes.set_by_person("accept-edits")
+                await session.flush()
 
 
 async def test_what_was_missed_runs_once_or_is_skipped(tmp_path: Path) -> None:
