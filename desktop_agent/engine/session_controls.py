@@ -325,5 +325,5 @@ def _unique_policies(policies: Iterable[PromptPolicy]) -> tuple[PromptPolicy, ..
 def _undelivered(queue: Iterable[QueuedMessage], history: Iterable[Message]) -> tuple[QueuedMessage, ...]:
     """Drop queued messages that were delivered just before the end, and what is no prompt."""
     known = {message.id for message in history}
-    waiting = {entry.id: entry for entry in queue if entry.id not in known}
-    return tuple(entry for entry in waiting.values() if entry.message.role is Role.USER and entry.message.blocks)
+    waiting = {entry.id: entry for entry in queue if entry.id not in known}.values()
+    return tuple(each for each in waiting if each.message.role is Role.USER and not each.message.says_nothing)

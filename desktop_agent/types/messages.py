@@ -102,6 +102,11 @@ class Message(FrozenModel):
         """The calls, in order."""
         return tuple(block for block in self.blocks if isinstance(block, ToolUse))
 
+    @property
+    def says_nothing(self) -> bool:
+        """Whether it holds no more than blank text."""
+        return all(isinstance(block, Text) and not block.text.strip() for block in self.blocks)
+
     @classmethod
     def user(cls, text: str) -> Self:
         """Return a prompt."""

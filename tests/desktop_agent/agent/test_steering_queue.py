@@ -16,6 +16,7 @@ from tests.frame.examples import examples
 
 WHENS = st.sampled_from(("soon", "idle"))
 PLACES = st.integers(0, 7)
+TEXTS = st.text(min_size=1, max_size=5).filter(str.strip)
 
 
 class Steered(RuleBasedStateMachine):
@@ -35,7 +36,7 @@ class Steered(RuleBasedStateMachine):
     def pick(self, place: int) -> int:
         return place % len(self.model)
 
-    @rule(text=st.text(min_size=1, max_size=5), when=WHENS)
+    @rule(text=TEXTS, when=WHENS)
     def add(self, text: str, when: When) -> None:
         message = Message.user(text)
         self.queue.add(message, when)
@@ -50,7 +51,7 @@ class Steered(RuleBasedStateMachine):
             self.queue.add(Message.user("again").model_copy(update={"id": message_id}), when)
 
     @precondition(lambda self: self.model)
-    @rule(place=PLACES, text=st.text(min_size=1, max_size=5))
+    @rule(place=PLACES, text=TEXTS)
     def edit(self, place: int, text: str) -> None:
         index = self.pick(place)
         message_id, _, when = self.model[index]
@@ -161,3 +162,15 @@ def test_a_place_that_is_none_loses_no_message(place: Any) -> None:
     with pytest.raises(TypeError):
         queue.move(message.id, place)
     assert [entry.message for entry in queue.entries] == [message]
+
+
+@pytest.mark.parametrize("blocks", [(), (Text(text=" \n"),), (Text(text=""), Text(text="\t"))])
+def test_what_says_nothing_does_not_wait(blocks: tuple[Text, ...]) -> None:
+    queue = SteeringQueue()
+    with pytest.raises(WrongUse, match="says nothing"):
+        queue.add(Message.user_with_blocks(blocks))
+    waits = Message.user("wait")
+    queue.add(waits)
+    with pytest.raises(WrongUse, match="says nothing"):
+        queue.edit(waits.id, blocks)
+    assert [entry.message for entry in queue.entries] == [waits]

@@ -358,6 +358,16 @@ def test_a_dash_reads_standard_input(ask: Asker, monkeypatch: pytest.MonkeyPatch
     assert sent(server)[0]["messages"][0]["content"] == text
 
 
+@pytest.mark.parametrize("prompt", ["", " \n", "-"])
+def test_a_prompt_that_says_nothing_is_not_sent(ask: Asker, monkeypatch: pytest.MonkeyPatch, prompt: str) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=BytesIO(b"\n")))
+    with serving(Loopback(says("ok"))) as server:
+        asked = ask(prompt, server=server)
+    assert asked.code == 2
+    assert "says nothing" in asked.err
+    assert server.requests == []
+
+
 def test_an_argument_that_is_no_text_is_sent_as_well_as_can_be(ask: Asker) -> None:
     with serving(Loopback(says("ok"))) as server:
         assert ask("caf\udce9", server=server).code == 0
