@@ -14,10 +14,10 @@ from desktop_agent.providers.dialects.openai_chat.messages import (
     part_text,
     result_text,
 )
-from desktop_agent.providers.dialects.openai_responses.output_items import PROVIDER
+from desktop_agent.providers.dialects.openai_responses.output_items import OUTPUT_ORDER, PROVIDER
 from desktop_agent.providers.dialects.request_building import NO_RESULT, PrefixDigest, results_after
 from desktop_agent.providers.dialects.server_families import ServerQuirks
-from desktop_agent.providers.transport.json_codec import dumps, is_object
+from desktop_agent.providers.transport.json_codec import array_in, dumps, is_object, text_in
 from desktop_agent.types.blocks import Block, Image, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.providers import ModelRequest
@@ -156,6 +156,8 @@ class _HistoryEncoder:
     def _assistant(self, message: Message, results: dict[str, ToolResult]) -> None:
         """Write the answer's items in order, then one output per call, in call order."""
         is_own = self._is_own(message)
+        if is_own:
+            message = _in_output_order(message)
         kept = self._kept_reasoning(message) if is_own else frozenset[int]()
         is_whole = True  # nothing is missing before the next item
         start = len(self._items)
@@ -269,6 +271,38 @@ class _HistoryEncoder:
 
     def _call_id(self, call: ToolUse) -> str:
         return CallIds(self._recipient.quirks.call_ids).of(call)
+
+
+def _in_output_order(message: Message) -> Message:
+    """Return the answer with its blocks in the order of its items: reasoning goes back before what followed it."""
+    order = array_in(message.stop_details or {}, OUTPUT_ORDER)
+    if not order:
+        return message
+    places = {item_id: place for place, item_id in enumerate(order) if isinstance(item_id, str)}
+    placed: list[tuple[int, Block]] = []
+    place = -1
+    for block in message.blocks:
+        # A block of no known item stays behind the one before it.
+        place = places.get(_item_id(block), place)
+        placed.append((place, block))
+    placed.sort(key=lambda entry: entry[0])
+    return message.model_copy(update={"blocks": tuple(block for _, block in placed)})
+
+
+def _item_id(block: Block) -> str:
+    """Return the id of the item that a block is, or is part of."""
+    match block:
+        case Text():
+            state: Any = block.metadata
+        case Thinking():
+            state = block.metadata.get("item")
+        case ToolUse():
+            return block.id
+        case ServerStep() | Unknown():
+            state = block.raw
+        case _:
+            state = None
+    return text_in(state, "id") if is_object(state) else ""
 
 
 def _call_item(call: ToolUse, *, is_own: bool) -> dict[str, Any]:

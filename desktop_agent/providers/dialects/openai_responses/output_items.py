@@ -67,6 +67,8 @@ def _lines(values: list[Any], between: str = "\n") -> str:
 CALLS = frozenset({"function_call", "custom_tool_call"})
 MAX_PARTS = 1024
 """The parts of one item that get numbers of their own."""
+OUTPUT_ORDER = "output_order"
+"""In an answer's details: the ids of its items in their order, where they came in another one."""
 
 
 class ItemReader(Protocol):

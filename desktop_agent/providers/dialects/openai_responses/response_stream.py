@@ -12,6 +12,7 @@ from desktop_agent.providers.dialects.openai_chat import response_stream as chat
 from desktop_agent.providers.dialects.openai_responses.output_items import (
     CALLS,
     MAX_PARTS,
+    OUTPUT_ORDER,
     ItemReader,
     MessageReader,
     item_reader_for,
@@ -61,6 +62,8 @@ class Slots:
         self._all: list[Slot] = []
         self._by_id: dict[tuple[str, str], list[Slot]] = {}
         self._by_index: dict[tuple[str, int], Slot] = {}
+        self._open_count = 0
+        self._is_in_order = True
 
     @property
     def is_empty(self) -> bool:
@@ -127,6 +130,9 @@ class Slots:
         number = _order_number(count if index is None else index, count)
         slot = Slot(count, number, kind, item_reader_for(kind, dict(item), number, self._builder))
         self._with_call_id(slot, item)
+        is_next = not self._all or number > self._all[-1].number
+        self._is_in_order = self._is_in_order and is_next and not self._open_count
+        self._open_count += 1
         self._all.append(slot)
         if index is not None:
             self._by_index[_kind_group(kind), index] = slot
@@ -140,6 +146,20 @@ class Slots:
             slots = self._by_id.setdefault((_kind_group(slot.kind), item_id), [])
             if slot not in slots:
                 slots.append(slot)
+
+    def finish(self, slot: Slot, item: dict[str, Any] | None) -> None:
+        """Note that an item is done; `item` is its final form, if it came."""
+        slot.end = slot.end or item
+        slot.is_done = True
+        self._open_count -= 1
+
+    @property
+    def output_order(self) -> list[str]:
+        """Return the ids of all items in the order of the output; none where they came one after another."""
+        if self._is_in_order:
+            return []
+        slots = sorted(self._all, key=lambda slot: slot.number)
+        return [item_id for slot in slots for item_id in sorted({*slot.ids, *ids_of(slot.end or {})})]
 
     def unfinished(self) -> list[Slot]:
         """Return what is not done, in the order of the output."""
@@ -299,6 +319,8 @@ class ResponsesReader(BaseFrameReader):
             self._finish_items([], was_cut=False)
         reason, raw = self._reason()
         details = {name: self._ending[name] for name in _REPORTED_FIELDS if self._ending.get(name)}
+        if order := self._slots.output_order:
+            details[OUTPUT_ORDER] = order
         self._builder.end(reason, raw, repair_json(self._redact_key(details)) if details else None)
 
     def _read(self, name: str, data: Any) -> None:
@@ -367,7 +389,7 @@ class ResponsesReader(BaseFrameReader):
             slot.kind = str(item["type"])
             slot.reader = item_reader_for(slot.kind, item, slot.number, self._builder)
         slot.reader.finish(item, cut=event == _ITEM_CUT)
-        slot.is_done = True
+        self._slots.finish(slot, item)
         self._builder.end_item(slot.number)
         if isinstance(slot.reader, MessageReader):
             self._refused = self._refused or slot.reader.refused

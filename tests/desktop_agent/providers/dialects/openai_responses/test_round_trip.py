@@ -1,6 +1,7 @@
 """What a server said goes back as it said it, and no history, however it came about, makes items that it refuses."""
 
 import json
+import random
 from typing import Any
 
 from hypothesis import given, settings
@@ -126,7 +127,10 @@ def pieces_of(index: int, item: Item) -> list[Item]:
 
 
 def answered(items: list[Item], *, streamed: bool) -> Message:
-    events = [each for index, item in enumerate(items) for each in pieces_of(index, item)] if streamed else []
+    return folded(items, [each for index, item in enumerate(items) for each in pieces_of(index, item)] * streamed)
+
+
+def folded(items: list[Item], events: list[Item]) -> Message:
     builder = AnswerBuilder("m1", "model")
     builder.feed(AnswerStarted(Origin(provider=PROVIDER, account=ACCOUNT)), now())
     for each in Folded(stream(*events, completed(*items))).events:
@@ -143,6 +147,21 @@ def written(*messages: Message, binds: bool = True) -> EncodedHistory:
 @given(outputs(), st.booleans())
 def test_an_answer_goes_back_as_it_came(items: list[Item], streamed: bool) -> None:
     message = answered(items, streamed=streamed)
+    kept = Message.model_validate_json(message.model_dump_json())
+    sent = [item for item in written(kept).items if item["type"] != "function_call_output"]
+    assert sent == items
+
+
+@settings(max_examples=examples(80), deadline=None)
+@given(outputs(), st.randoms(use_true_random=False))
+def test_items_that_were_written_side_by_side_go_back_in_the_order_of_the_output(
+    items: list[Item], chance: random.Random
+) -> None:
+    left = [pieces_of(index, item) for index, item in enumerate(items)]
+    events: list[Item] = []
+    while left := [pieces for pieces in left if pieces]:
+        events.append(chance.choice(left).pop(0))
+    message = folded(items, events)
     kept = Message.model_validate_json(message.model_dump_json())
     sent = [item for item in written(kept).items if item["type"] != "function_call_output"]
     assert sent == items
