@@ -170,7 +170,12 @@ def _edit_lines(lines: list[str], vendor: str, model: str, price: JsonObject) ->
     end = next((index for index in range(heading + 1, len(lines)) if _TABLE_HEADING.match(lines[index])), len(lines))
     body = lines[heading + 1 : end]
     at = next((number for number, line in enumerate(body) if _PRICE_LINE.match(line)), None)
-    body = [*entry, *body] if at is None else [*body[:at], *entry, *body[at + 1 :]]
+    if at is None:
+        body = [*entry, *body]
+    else:
+        # Nothing in a price is text, so that a sign in it could be no comment.
+        _, sign, comment = body[at].partition("#")
+        body = [*body[:at], *(f"{line} {sign}{comment}".rstrip() for line in entry), *body[at + 1 :]]
     edited = lines[heading : heading + 1] if any(line.strip() for line in body) else []
     return _join_lines([*lines[:heading], *edited, *body, *lines[end:]])
 

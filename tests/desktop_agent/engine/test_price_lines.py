@@ -44,6 +44,12 @@ def test_one_number_changes_and_everything_else_stays() -> None:
     assert text == OWN.replace("output = 15", "output = 20.5")
 
 
+def test_a_comment_behind_the_price_stays() -> None:
+    own = OWN.replace("long = { input = 6 } }", "long = { input = 6 } } # by contract")
+    text = set_price_in_text(own, "openai", "gpt-9", Price(output=20.5))
+    assert text == own.replace("output = 15", "output = 20.5")
+
+
 def test_a_price_joins_an_entry_that_had_none() -> None:
     text = set_price_in_text(OWN, "stranger", "plain", Price(input=2))
     assert prices(text)["stranger/plain"] == {"input": 2}
