@@ -4,7 +4,7 @@ A dialect identifies fragments and calls these methods; `take_events` returns th
 the order of fragments, never on how bytes were cut.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from desktop_agent.providers.text_builder import TextBuilder, ThinkTags
@@ -66,6 +66,7 @@ class PartBuilder:
         # For the stored ids of an answer; its text is never changed.
         self.redact_key: Callable[[str], str] = lambda text: text
         self.end_details: dict[str, Any] = {}  # for the end, besides those of the dialect
+        self.tool_names: Mapping[str, str] = {}  # the tools' own names by those of the wire, where they differ
         self._out: list[ProviderEvent] = []
         self.main = TextBuilder(self, self._out.append)
         self._parts: dict[int, TextBuilder] = {}
@@ -147,6 +148,7 @@ class PartBuilder:
         if self.calls.is_empty_fragment(**fields):
             return
         self.main.close()
+        fragment["name"] = self.tool_names.get(fields["name"] or "", fields["name"])
         self._out.extend(self.calls.add_fragment(**fragment))
 
     def attach_call_state(self, call_id: str | None, **metadata: Any) -> None:

@@ -6,7 +6,7 @@ incapable.
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -24,6 +24,7 @@ from desktop_agent.types.providers import (
     ReasoningDisabled,
     ReasoningEffort,
 )
+from desktop_agent.types.tool_calls import ToolSpec
 
 EFFORTS: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -230,6 +231,23 @@ NO_RESULT = "No result: the call was interrupted before it ended."
 """The result that a model gets for a call without a result."""
 # What Google's servers take in place of an unknown signature (thought-signatures, FAQ).
 NO_SIGNATURE = "skip_thought_signature_validator"
+
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+def wire_name(name: str) -> str:
+    """Return a tool's name in letters that servers accept: unchanged if valid, else with a digest."""
+    if _NAME.fullmatch(name):
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{_NOT_IN_NAMES.sub('_', name)[:55]}_{digest}"
+
+
+def names_by_wire_name(tools: Iterable[ToolSpec], encode: Callable[[str], str] = wire_name) -> dict[str, str]:
+    """Map the wire's names to those of the tools, where they differ."""
+    return {encode(tool.name): tool.name for tool in tools if encode(tool.name) != tool.name}
 
 
 def results_after(messages: tuple[Message, ...], index: int) -> dict[str, ToolResult]:

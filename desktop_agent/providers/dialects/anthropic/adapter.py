@@ -12,6 +12,7 @@ from desktop_agent.providers.catalogue.catalogue import Catalogue, estimate_toke
 from desktop_agent.providers.dialects.anthropic.model_listing import fetch_models, picture_limits_for
 from desktop_agent.providers.dialects.anthropic.request import RequestBody, build_body
 from desktop_agent.providers.dialects.anthropic.response_stream import PROVIDER, FrameReader, UsageCounter
+from desktop_agent.providers.dialects.request_building import names_by_wire_name
 from desktop_agent.providers.dialects.response_stream import EVENT_STREAM, OpenedStream, send_request, sum_known
 from desktop_agent.providers.dialects.server_adapter import ServerAdapter
 from desktop_agent.providers.dialects.server_families import api_root, join_url
@@ -123,7 +124,8 @@ class Anthropic(ServerAdapter):
     async def _open(self, request: ModelRequest) -> OpenedStream:
         answer, body, more = await self._ask(request)
         builder = self._part_builder(PROVIDER)
-        reader = FrameReader(builder, answer.headers, self._redact_key, body.names)
+        builder.tool_names = names_by_wire_name(request.tools)
+        reader = FrameReader(builder, answer.headers, self._redact_key)
         is_long = request.config.caching.lifetime == "long"
         adjustments = (*body.adjustments, *more)
         return self._opened_stream(

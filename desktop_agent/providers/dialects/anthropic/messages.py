@@ -13,18 +13,16 @@ from typing import Any
 
 from desktop_agent.providers.dialects.anthropic.model_listing import PictureEncoder
 from desktop_agent.providers.dialects.anthropic.response_stream import PROVIDER
-from desktop_agent.providers.dialects.request_building import NO_RESULT, PrefixDigest, first_results
+from desktop_agent.providers.dialects.request_building import NO_RESULT, PrefixDigest, first_results, wire_name
 from desktop_agent.providers.transport.json_codec import dumps, is_object, object_in, text_in
 from desktop_agent.types.blocks import Block, Image, Json, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.provider_events import StopReason
 from desktop_agent.types.providers import Capabilities, ModelRequest
-from desktop_agent.types.tool_calls import ToolSpec
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _SPEAKERS = (Role.USER, Role.ASSISTANT)
-_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 @dataclass(slots=True)
@@ -183,19 +181,6 @@ class CallIds:
             return call.id
         seed = f"{call.id}\n{times}".encode("utf-8", "surrogatepass")
         return "toolu_" + hashlib.sha256(seed).hexdigest()[:24]
-
-
-def wire_name(name: str) -> str:
-    """Return a tool's name in letters that the API accepts: unchanged if valid, else with a digest."""
-    if _NAME.fullmatch(name):
-        return name
-    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{_NOT_IN_NAMES.sub('_', name)[:55]}_{digest}"
-
-
-def names_by_wire_name(tools: Iterable[ToolSpec]) -> dict[str, str]:
-    """Map the wire's names to those of the tools, where they differ."""
-    return {wire_name(tool.name): tool.name for tool in tools if wire_name(tool.name) != tool.name}
 
 
 CONTINUE_PROMPT = "Continue."

@@ -8,19 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from desktop_agent.providers.dialects.anthropic.messages import (
-    EncodedHistory,
-    HistoryEncoder,
-    names_by_wire_name,
-    wire_name,
-)
+from desktop_agent.providers.dialects.anthropic.messages import EncodedHistory, HistoryEncoder
 from desktop_agent.providers.dialects.anthropic.model_listing import (
     ThinkingAbility,
     ThinkingOptions,
     resolve_conflicts,
     thinking_options,
 )
-from desktop_agent.providers.dialects.request_building import PrefixDigest
+from desktop_agent.providers.dialects.request_building import PrefixDigest, wire_name
 from desktop_agent.providers.transport.json_codec import is_array, is_object, object_in
 from desktop_agent.types.errors import CapabilityMissing, Sentence, ToolCallingNotSupported
 from desktop_agent.types.messages import now
@@ -72,14 +67,12 @@ _BARE_LOOP = Sentence("Reasoning starts with the next question: it cannot be swi
 class RequestBody:
     """The body and what belongs to it.
 
-    `prefix` is the digest of all that the model reads. `names`: from the wire's names of tools to their own.
-    `carries_older`: it contains thinking of earlier turns.
+    `prefix` is the digest of all that the model reads. `carries_older`: it contains thinking of earlier turns.
     """
 
     fields: dict[str, Any]
     prefix: str
     adjustments: tuple[Sentence, ...]
-    names: dict[str, str]
     betas: tuple[str, ...] = ()
     carries_older: bool = False
 
@@ -138,7 +131,6 @@ def build_body(request: ModelRequest, known: Capabilities, account: str, *, olde
         fields=_with_extra_options(fields, extra),
         prefix=digest.value,
         adjustments=(*written.adjustments, *cut, *setting.adjustments, *freed, *_dropped_options(config)),
-        names=names_by_wire_name(request.tools),
         betas=_betas(config.extra_options.get("betas")),
         carries_older=written.carries_older,
     )

@@ -158,13 +158,12 @@ class _BlockReader:
     both empty if there is none; `take` receives its pieces.
     """
 
-    def __init__(self, builder: PartBuilder, names: Mapping[str, str]) -> None:
+    def __init__(self, builder: PartBuilder) -> None:
         self.index = -1
         self.delta = ""
         self.field = ""
         self.take: Callable[[str], None] = builder.text
         self._builder = builder
-        self._names = names
         self._started = 0
         self._open: dict[int, _OpenBlock] = {}
 
@@ -204,7 +203,7 @@ class _BlockReader:
         elif kind == "tool_use":
             call_id, name = text_in(raw, "id"), text_in(raw, "name")
             self.delta, self.field, self.take = "input_json_delta", "partial_json", self._add_input
-            self._builder.add_call_fragment(index=index, id=call_id, name=self._names.get(name, name), arguments="")
+            self._builder.add_call_fragment(index=index, id=call_id, name=name, arguments="")
             extras = {key: value for key, value in raw.items() if key not in _OF_A_CALL and value is not None}
             if extras:
                 self._builder.calls.attach_metadata(call_id, extras)
@@ -296,7 +295,7 @@ class _BlockReader:
 
 
 class FrameReader(BaseFrameReader):
-    """Reads the frames of one answer; `names` are the tools' own names by those of the wire, where they differ."""
+    """Reads the frames of one answer."""
 
     end_mark = "message_stop"
 
@@ -305,11 +304,10 @@ class FrameReader(BaseFrameReader):
         builder: PartBuilder,
         headers: Mapping[str, str],
         redact_key: Callable[[Any], Any] = lambda data: data,
-        names: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(builder, headers, redact_key)
         self._usage = UsageCounter()
-        self._blocks = _BlockReader(builder, names or {})
+        self._blocks = _BlockReader(builder)
         self._reason: str | None = None
         self._details: dict[str, Any] = {}
 

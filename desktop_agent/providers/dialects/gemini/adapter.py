@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from pydantic import SecretStr
 
 from desktop_agent.providers.catalogue.catalogue import Catalogue, estimate_token_count
-from desktop_agent.providers.dialects.gemini.messages import PICTURE_LIMITS
+from desktop_agent.providers.dialects.gemini.messages import PICTURE_LIMITS, wire_name
 from desktop_agent.providers.dialects.gemini.request import (
     RequestBody,
     bare_model_name,
@@ -27,7 +27,7 @@ from desktop_agent.providers.dialects.gemini.request import (
 )
 from desktop_agent.providers.dialects.gemini.response_parts import PROVIDER
 from desktop_agent.providers.dialects.gemini.response_stream import FrameReader
-from desktop_agent.providers.dialects.request_building import PrefixDigest
+from desktop_agent.providers.dialects.request_building import PrefixDigest, names_by_wire_name
 from desktop_agent.providers.dialects.response_stream import OpenedStream
 from desktop_agent.providers.dialects.server_adapter import ServerAdapter
 from desktop_agent.providers.dialects.server_families import api_root
@@ -341,6 +341,7 @@ class Gemini(ServerAdapter):
         body = self._body(request)
         answer = await self._ask_with_cache(request, body)
         builder = self._part_builder(PROVIDER)
+        builder.tool_names = names_by_wire_name(request.tools, wire_name)
         reader = FrameReader(builder, answer.headers, self._redact_key)
         return self._opened_stream(request, answer, builder, reader, body.adjustments)
 

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
+from desktop_agent.providers.dialects import request_building
 from desktop_agent.providers.dialects.gemini.response_parts import PROVIDER
 from desktop_agent.providers.dialects.request_building import NO_RESULT, NO_SIGNATURE, results_after
 from desktop_agent.providers.transport.json_codec import dumps, is_object
@@ -77,10 +78,8 @@ TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 
 
 def wire_name(name: str) -> str:
-    """Return a call's name as the API takes it; another model may have called a tool with an invalid name."""
-    if TOOL_NAME.fullmatch(name):
-        return name
-    return "_" + re.sub(r"[^A-Za-z0-9_.:-]", "_", name)[:127]
+    """Return a tool's name as the API takes it: unchanged if valid."""
+    return name if TOOL_NAME.fullmatch(name) else f"_{request_building.wire_name(name)}"
 
 
 def response_parts(

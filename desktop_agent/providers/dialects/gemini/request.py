@@ -10,11 +10,11 @@ from typing import Any, Literal
 from desktop_agent.providers.data_tables import load_table
 from desktop_agent.providers.dialects.gemini.messages import (
     MAX_INLINE_BYTES,
-    TOOL_NAME,
     EncodedHistory,
     Recipient,
     encode_history,
     last_question_index,
+    wire_name,
 )
 from desktop_agent.providers.dialects.request_building import (
     EFFORTS,
@@ -201,7 +201,9 @@ def build_body(request: ModelRequest, account: str, known: Capabilities) -> Requ
         fields["continuationToken"] = written.continuation
     adjustments = (*thinking.adjustments, *cut, *_dropped_options(request, known), *_unsigned_note(written, model))
     return RequestBody(
-        _with_extra_options(fields, request.config.extra_options), adjustments, last_question_index(written.items)
+        _with_extra_options(fields, request.config.extra_options),
+        adjustments,
+        last_question_index(written.items),
     )
 
 
@@ -216,12 +218,6 @@ def _check(request: ModelRequest, known: Capabilities) -> None:
     check_capabilities(request, known)
     if request.config.response_format is not None and known.structured_output is False:
         raise CapabilityMissing(f"{model} cannot be bound to JSON.", "Choose another model, or ask in words.")
-    for tool in request.tools:
-        if not TOOL_NAME.fullmatch(tool.name):
-            raise WrongUse(
-                f"Gemini takes no tool named “{tool.name[:200]}”.",
-                "Use at most 128 letters, digits, _ . : or -, beginning with a letter or _.",
-            )
     if len(request.config.stop_sequences) > MAX_STOP_SEQUENCES:
         raise WrongUse(f"Gemini takes at most {MAX_STOP_SEQUENCES} stop sequences.", "Remove some of them.")
     images = [image for message in request.messages for image in images_of(message.blocks)]
@@ -260,7 +256,7 @@ def _tools(request: ModelRequest, known: Capabilities) -> JsonObject:
         case "required" if known.forced_tools is not False:
             choice = {"mode": "ANY"}
         case "named" if known.forced_tools is not False:
-            choice = {"mode": "ANY", "allowedFunctionNames": [request.tool_choice.name]}
+            choice = {"mode": "ANY", "allowedFunctionNames": [wire_name(request.tool_choice.name or "")]}
         case _:
             return fields
     return {**fields, "toolConfig": {"functionCallingConfig": choice}}
@@ -269,7 +265,7 @@ def _tools(request: ModelRequest, known: Capabilities) -> JsonObject:
 def _function(tool: ToolSpec) -> JsonObject:
     schema = {name: value for name, value in tool.input_schema.items() if name != "$schema"}
     described = {"description": tool.description} if tool.description else {}
-    return {"name": tool.name, **described, "parametersJsonSchema": schema}
+    return {"name": wire_name(tool.name), **described, "parametersJsonSchema": schema}
 
 
 def _dropped_options(request: ModelRequest, known: Capabilities) -> list[Sentence]:

@@ -16,8 +16,10 @@ from desktop_agent.providers.dialects.openai_server import OpenAIServer, droppab
 from desktop_agent.providers.dialects.request_building import (
     answer_limit,
     check_capabilities,
+    names_by_wire_name,
     openai_model_facts,
     tool_fields,
+    wire_name,
 )
 from desktop_agent.providers.dialects.response_stream import OpenedStream
 from desktop_agent.providers.dialects.server_families import ServerQuirks, join_url
@@ -46,6 +48,7 @@ class OpenAIChat(OpenAIServer):
         answer, body = await self._ask(request, Recipient(quirks, self._account(request.model)))
         provider, has_tags = quirks.thinking_provider, quirks.think_tags
         builder = self._part_builder(provider, has_think_tags=has_tags, keeps_arguments=True)
+        builder.tool_names = names_by_wire_name(request.tools)
         reader = FrameReader(builder, answer.headers, self._redact_key)
         return self._opened_stream(request, answer, builder, reader, body.adjustments)
 
@@ -275,7 +278,7 @@ def _stream_options(quirks: ServerQuirks) -> dict[str, Any]:
 
 
 def _tools(request: ModelRequest, quirks: ServerQuirks, known: Capabilities, notes: list[Sentence]) -> dict[str, Any]:
-    named = {"type": "function", "function": {"name": request.tool_choice.name}}
+    named = {"type": "function", "function": {"name": wire_name(request.tool_choice.name or "")}}
     choices = {"none": "none", "required": quirks.required_word, "named": named}
     tools = [_tool(spec) for spec in request.tools]
     return tool_fields(request, known, notes, tools, choices, takes_choice=quirks.tool_choice)
@@ -284,7 +287,7 @@ def _tools(request: ModelRequest, quirks: ServerQuirks, known: Capabilities, not
 def _tool(spec: ToolSpec) -> dict[str, Any]:
     # Mistral refuses "$schema", which no server needs.
     schema = {name: value for name, value in spec.input_schema.items() if name != "$schema"}
-    function: dict[str, Any] = {"name": spec.name, "parameters": schema}
+    function: dict[str, Any] = {"name": wire_name(spec.name), "parameters": schema}
     if spec.description:
         function["description"] = spec.description
     return {"type": "function", "function": function}

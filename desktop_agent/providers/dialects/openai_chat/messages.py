@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from desktop_agent.providers.dialects.request_building import NO_RESULT, NO_SIGNATURE, results_after
+from desktop_agent.providers.dialects.request_building import NO_RESULT, NO_SIGNATURE, results_after, wire_name
 from desktop_agent.providers.dialects.server_families import ServerQuirks
 from desktop_agent.providers.transport.json_codec import dumps, is_object
 from desktop_agent.types.blocks import (
@@ -212,7 +212,10 @@ class _HistoryEncoder:
                 {
                     "id": ids.of(call),
                     "type": "function",
-                    "function": {"name": call.name, "arguments": arguments_text(call, quirks.thinking_provider)},
+                    "function": {
+                        "name": wire_name(call.name),
+                        "arguments": arguments_text(call, quirks.thinking_provider),
+                    },
                 }
                 for call in calls
             ]

@@ -21,8 +21,10 @@ from desktop_agent.providers.dialects.request_building import (
     choose_effort,
     choose_openai_effort,
     choose_xai_effort,
+    names_by_wire_name,
     openai_model_facts,
     tool_fields,
+    wire_name,
 )
 from desktop_agent.providers.dialects.response_stream import OpenedStream
 from desktop_agent.providers.dialects.server_families import ServerQuirks, join_url
@@ -68,6 +70,7 @@ class OpenAIResponses(OpenAIServer):
     async def _open(self, request: ModelRequest) -> OpenedStream:
         answer, body, adjustments = await self._ask(request)
         builder = self._part_builder(PROVIDER, has_think_tags=self._quirks.think_tags, keeps_arguments=True)
+        builder.tool_names = names_by_wire_name(request.tools)
         reader = ResponsesReader(builder, answer.headers, self._redact_key)
         is_long = "ttl" in body.fields.get("prompt_cache_options", ())
         return self._opened_stream(
@@ -295,7 +298,7 @@ def _sampling(request: ModelRequest, setting: ReasoningOptions, adjustments: lis
 
 
 def _tools(request: ModelRequest, known: Capabilities, quirks: ServerQuirks, notes: list[Sentence]) -> dict[str, Any]:
-    named = {"type": "function", "name": request.tool_choice.name}
+    named = {"type": "function", "name": wire_name(request.tool_choice.name or "")}
     choices = {"none": "none", "required": "required", "named": named}
     tools = [_tool(spec) for spec in request.tools]
     return tool_fields(request, known, notes, tools, choices, takes_choice=quirks.tool_choice)
@@ -304,7 +307,7 @@ def _tools(request: ModelRequest, known: Capabilities, quirks: ServerQuirks, not
 def _tool(spec: ToolSpec) -> dict[str, Any]:
     # Without `strict` both OpenAI and llama.cpp assume true, and few schemas are made for that.
     schema = {name: value for name, value in spec.input_schema.items() if name != "$schema"}
-    tool: dict[str, Any] = {"type": "function", "name": spec.name, "parameters": schema, "strict": False}
+    tool: dict[str, Any] = {"type": "function", "name": wire_name(spec.name), "parameters": schema, "strict": False}
     return {**tool, "description": spec.description} if spec.description else tool
 
 

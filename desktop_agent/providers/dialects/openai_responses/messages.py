@@ -15,7 +15,7 @@ from desktop_agent.providers.dialects.openai_chat.messages import (
     result_text,
 )
 from desktop_agent.providers.dialects.openai_responses.output_items import OUTPUT_ORDER, PROVIDER
-from desktop_agent.providers.dialects.request_building import NO_RESULT, PrefixDigest, results_after
+from desktop_agent.providers.dialects.request_building import NO_RESULT, PrefixDigest, results_after, wire_name
 from desktop_agent.providers.dialects.server_families import ServerQuirks
 from desktop_agent.providers.transport.json_codec import array_in, dumps, is_object, text_in
 from desktop_agent.types.blocks import Block, Image, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
@@ -253,7 +253,7 @@ class _HistoryEncoder:
         item = {**_call_item(call, is_own=is_own)}
         if not with_id:
             item.pop("id", None)
-        item |= {"call_id": self._call_id(call), "name": call.name}
+        item |= {"call_id": self._call_id(call), "name": wire_name(call.name)}
         if item["type"] == "custom_tool_call":
             return {**item, "input": call.input.get("input", "")}
         return {**item, "arguments": arguments_text(call, PROVIDER)}

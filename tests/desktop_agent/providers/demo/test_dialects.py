@@ -3,6 +3,7 @@
 import base64
 import io
 import math
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,11 +14,12 @@ from PIL import Image
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.demo import scripted_model
 from desktop_agent.providers.demo.http import Request
+from desktop_agent.providers.demo.script import Call, ReceivedRequest, Script
 from desktop_agent.providers.provider import Provider, make_provider
 from desktop_agent.providers.transport.http_client import HttpClient
-from desktop_agent.types.blocks import JsonObject, Text, Thinking, ToolResult
+from desktop_agent.types.blocks import JsonObject, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.errors import ProviderError
-from desktop_agent.types.messages import Message, MessageState, now
+from desktop_agent.types.messages import Message, MessageState, Role, now
 from desktop_agent.types.provider_events import StopReason
 from desktop_agent.types.providers import (
     Dialect,
@@ -198,6 +200,47 @@ async def test_another_dialects_history_is_taken(talk: Talk) -> None:
         await http.aclose()
         talk.history = list(elsewhere.history)
         assert (await talk.ask(Message.user("And the weather?"))).text == scripted_model.SHORT
+
+
+@all_dialects
+@pytest.mark.parametrize("name", ["default_api.look/x", "7look", "schön", "x" * 200])
+async def test_a_call_of_what_no_server_can_name_is_taken(talk: Talk, name: str) -> None:
+    """Models call what was never offered, and servers that check names check those of the history."""
+    call = ToolUse(id="c1", name=name, input={})
+    result = ToolResult(tool_use_id="c1", content=(Text(text="There is no such tool."),), outcome=Outcome.FAILED)
+    talk.history += [
+        Message.user("Look."),
+        Message(role=Role.ASSISTANT, blocks=(call,), model="another"),
+        Message.tool_results([result]),
+        Message.assistant("It is not there."),
+    ]
+    assert (await talk.ask(Message.user("And the weather?"))).text == scripted_model.SHORT
+    named = set(re.findall(r'"name": ?"([^"]*)"', talk.sent[-1].body.decode())) - {tool.name for tool in TOOLS}
+    valid = r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}" if talk.provider.dialect == "gemini" else r"[a-zA-Z0-9_-]{1,64}"
+    assert len(named) == 1
+    assert re.fullmatch(valid, named.pop())
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_a_tool_is_called_by_its_own_name_whatever_servers_take(dialect: Dialect) -> None:
+    offered: list[str] = []
+
+    def call_it(question: ReceivedRequest) -> Script:
+        offered.extend(question.tools or ())
+        return tuple(Call(name, {}) for name in offered)
+
+    server, http = strict_server.strict_server(speed=math.inf, play=call_it), HttpClient()
+    endpoint = strict_server.demo_endpoint(await server.start(), dialect)
+    talk = Talk(make_provider(dialect, endpoint.base_url, None, http), server, [])
+    names = ["read_file", "prüfe/alles", "x" * 70]
+    talk.request = replace(talk.request, tools=tuple(ToolSpec(name, "Does it.", SCHEMA) for name in names))
+    answer = await talk.ask(Message.user("go"))
+    assert [call.name for call in answer.tool_uses] == names
+    assert offered[0] == "read_file"
+    assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", name) for name in offered)
+    await talk.provider.aclose()
+    await http.aclose()
+    await server.aclose()
 
 
 @all_dialects

@@ -151,7 +151,6 @@ def test_names_of_tools_that_do_not_fit() -> None:
     names = [each["name"] for each in found["tools"]]
     assert len(set(names)) == 2
     assert found["messages"][1]["content"][0]["name"] == names[0]
-    assert made(asked(tools=(one, two))).names == dict(zip(names, ("a.b", "a:b"), strict=True))
 
 
 def test_blank_text_is_never_sent() -> None:

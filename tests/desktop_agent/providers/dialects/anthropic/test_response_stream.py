@@ -55,13 +55,14 @@ def end(reason: str | None = "end_turn", usage: Json | None = None, **delta: Any
     return [{"type": "message_delta", "delta": report, "usage": usage or {"output_tokens": 7}}, STOP]
 
 
-def reader_for(builder: PartBuilder, **more: Any) -> FrameReader:
-    return FrameReader(builder, {}, **more)
+def reader_for(builder: PartBuilder) -> FrameReader:
+    return FrameReader(builder, {})
 
 
-def events_of(*frames: Json, **more: Any) -> list[Any]:
+def events_of(*frames: Json, names: dict[str, str] | None = None) -> list[Any]:
     builder = PartBuilder("anthropic", call_id=counted_ids())
-    reader = reader_for(builder, **more)
+    builder.tool_names = names or {}
+    reader = reader_for(builder)
     for name, data in SseDecoder().feed(wire(*frames)):
         reader.read((name, data))
     assert reader.recognised

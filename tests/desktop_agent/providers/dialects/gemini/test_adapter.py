@@ -32,6 +32,7 @@ from desktop_agent.types.errors import (
 from desktop_agent.types.messages import Message, MessageState
 from desktop_agent.types.provider_events import AnswerStarted, ContentDelta, StopReason, UsageUpdate
 from desktop_agent.types.providers import ModelRequest, ProviderConfig, ReasoningDisabled, Timeouts
+from desktop_agent.types.tool_calls import ToolSpec
 from tests.desktop_agent.providers.dialects.gemini.stream import MODEL, NOON, USAGE, chunk, sse
 from tests.desktop_agent.providers.dialects.gemini.test_request import TOOL
 from tests.desktop_agent.providers.sdk_types import judge_bytes
@@ -67,6 +68,17 @@ def question(*messages: Message, model: str = MODEL, **more: Any) -> ModelReques
 def refused(status: int, word: str = "", *details: Any) -> Reply:
     error = {"code": status, "message": f"no {status}", "status": word, "details": list(details)}
     return Reply(json.dumps({"error": error}).encode(), status, JSON)
+
+
+async def test_a_tool_is_called_by_its_own_name_although_the_api_knows_it_by_another(http: HttpClient) -> None:
+    """Names of MCP servers may begin with a digit."""
+    tool = ToolSpec("21st__look", "Looks.", {"type": "object"})
+    body = sse(chunk({"functionCall": {"name": "_21st__look", "args": {}}}, finish="STOP"))
+    async with Loopback(Reply(body), judged=True) as server:
+        events = await ask(gemini(server, http), question(tools=(tool,)))
+    (declared,) = server.requests[0].json["tools"][0]["functionDeclarations"]
+    assert declared["name"] == "_21st__look"
+    assert [event["name"] for event in events if event["type"] == "tool_use"] == ["21st__look"]
 
 
 async def test_one_answer(http: HttpClient) -> None:

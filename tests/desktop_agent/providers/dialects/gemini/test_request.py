@@ -1,6 +1,7 @@
 """Whole bodies."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -133,15 +134,20 @@ def test_extra_options_win_and_reach_into_the_generation() -> None:
     assert kept == {"thinkingConfig": {"includeThoughts": False, "thinkingLevel": "LOW"}}
 
 
-@pytest.mark.parametrize("name", ["", "1f", "my tool", "ü", "x" * 129, "-a", "f\n"])
-def test_names_of_tools_that_the_api_refuses(name: str) -> None:
-    with pytest.raises(WrongUse):
-        made(request(tools=(ToolSpec(name, "", {}),)))
+def test_names_of_tools_that_the_api_refuses_are_written_in_others() -> None:
+    refused = ["", "1f", "my tool", "my/tool", "ü", "x" * 129, "-a", "f\n"]
+    body = made(request(tools=tuple(ToolSpec(name, "", {}) for name in refused)))
+    declared = [each["name"] for each in body.fields["tools"][0]["functionDeclarations"]]
+    assert len(set(declared)) == len(refused)
+    assert all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}", name) for name in declared)
+    chosen = made(request(tools=(ToolSpec("1f", "", {}),), tool_choice=ToolChoice("named", "1f")))
+    assert chosen.fields["toolConfig"]["functionCallingConfig"]["allowedFunctionNames"] == ["_1f"]
 
 
 def test_names_of_tools_that_it_takes() -> None:
     for name in ("f", "_1", "mcp:server.tool-x", "x" * 128):
-        made(request(tools=(ToolSpec(name, "d", {"type": "object"}),)))
+        body = made(request(tools=(ToolSpec(name, "d", {"type": "object"}),)))
+        assert body.fields["tools"][0]["functionDeclarations"][0]["name"] == name
 
 
 def test_what_is_said_differently_is_told() -> None:
