@@ -359,12 +359,14 @@ def stays_in_workspace(command: Command, workspace: str | None) -> bool:
     # Where an option has the text, the first word is a file.
     has_text = any(_HAS_TEXT.match(source) for source in command.sources[1:])
     is_text = name in _table().text_first and not has_text
+    are_options_over = False
     for word, source in zip(command.words[1:], command.sources[1:], strict=True):
         if word is None and ("$'" in source or _STRANGE_EXPANSION.search(source)):
             return False
-        if is_text and not source.startswith("-"):
+        if is_text and (are_options_over or not source.startswith("-")):
             is_text = False
             continue
+        are_options_over = are_options_over or source == "--"
         if leaves_workspace(_QUOTES.sub("", source) if word is None else _SIGNS.sub(" ", word), workspace):
             return False
     return True

@@ -28,6 +28,8 @@ git stash list
 git remote -v
 git ls-files | wc -l
 grep -rn "/api/quote" src | head -20
+grep -rn -- "-/api/quote" src
+grep -rn -- /api/quote src
 grep -rn TODO --include='*.py' . 2>/dev/null || true
 rg -n "def area" src
 find . -name '*.js' -not -path '*/node_modules/*' | xargs grep -n formatPrice
@@ -177,6 +179,7 @@ cat /usr/../etc/passwd
 grep -f/etc/passwd x
 grep --file=/etc/passwd x
 grep x -r /home
+grep -r -- -x /home
 cat "$HOME/.ssh/id"
 cat $OTHER
 cat ${HOME}/x
