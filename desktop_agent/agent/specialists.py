@@ -15,6 +15,7 @@ from desktop_agent.agent.prompt_policies import PromptPolicies
 from desktop_agent.agent.run_context import Budget, Recorder, RunContext
 from desktop_agent.agent.steering_queue import SteeringQueue
 from desktop_agent.permissions.policy import ToolNamePolicy
+from desktop_agent.tools.checkpoints.checkpointer import Checkpointer
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool, ToolSubset
 from desktop_agent.types.blocks import JsonObject, Outcome, Text
 from desktop_agent.types.engine_events import (
@@ -295,7 +296,9 @@ class _SpecialistTool:
         is_writer = any(tool.tool_class is ToolClass.MUTATING for tool in tools)
         async with self.lock.hold(is_writer=is_writer):
             recorder = SpecialistRecorder(self.context.recorder.nested(), call.tool_use_id, call.so_far)
-            context = self._context_for(specialist, recorder, mode, tools)
+            context = replace(
+                self._context_for(specialist, recorder, mode, tools), checkpointer=self._checkpointer_for(call)
+            )
             budget = self.budget.nested(specialist.limits, specialist.share)
             run = self.create_run(context, self._settings_for(specialist, budget), budget)
             with self.track(run):
@@ -337,6 +340,14 @@ class _SpecialistTool:
             prepared_history=PreparedHistory(),
             agent_path=(*context.agent_path, specialist.name),
         )
+
+    def _checkpointer_for(self, call: RunningCall) -> Checkpointer | None:
+        checkpointer, id_ = self.context.checkpointer, call.tool_use_id
+        if checkpointer is None:
+            return None
+        history = reversed(self.context.recorder.history())
+        message = next((message for message in history if any(use.id == id_ for use in message.tool_uses)), None)
+        return checkpointer if message is None else checkpointer.nested(message.id, id_)
 
     def _mode_for(self, specialist: Specialist) -> Mode | None:
         """Return its own mode; None: it follows its caller. Raises ToolFailed for an unknown mode."""

@@ -323,15 +323,20 @@ class Checkpoints:
         if message_id not in ids:
             raise WrongUse("There is no such message in this conversation.", "Choose one that is shown.")
         position = ids.index(message_id)
-        # Messages of specialists and of other branches are not in the history: time tells.
+
+        def is_later(checkpoint: Checkpoint) -> bool:
+            message_id = checkpoint.caller_message_id or checkpoint.message_id
+            # Messages of other branches are not in the history: time tells.
+            return (
+                checkpoint.created_at >= history[position].created_at
+                if message_id not in ids
+                else message_id in ids[position:]
+            )
+
         return [
             checkpoint
             for checkpoint in reversed(checkpoints)
-            if not (checkpoint.is_redo or checkpoint.restored)
-            and (
-                checkpoint.message_id in ids[position:]
-                or (checkpoint.message_id not in ids and checkpoint.created_at >= history[position].created_at)
-            )
+            if not (checkpoint.is_redo or checkpoint.restored) and is_later(checkpoint)
         ]
 
     async def _restore_all(

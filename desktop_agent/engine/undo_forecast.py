@@ -124,8 +124,8 @@ def match_saved_calls(
     """Return one entry for each checkpoint whose call is known, where the call changed something, or may have; and for
     each call of the history that changed nothing.
 
-    Messages of specialists are in no history. Checkpoints made during one call of a specialist belong to that; where
-    several worked side by side, the call is unknown.
+    Messages of specialists are in no history. What a specialist did belongs to the call that it worked for. Where an
+    earlier version did not note that, time tells; of several that worked side by side, the call is unknown then.
     """
     ids = {message.id for message in history}
     times = [message.created_at for message in history]
@@ -135,6 +135,10 @@ def match_saved_calls(
             continue
         if checkpoint.message_id in ids:
             saved.append(_saved_call(checkpoint, checkpoint.message_id, checkpoint.tool_use_id))
+            continue
+        if checkpoint.caller_message_id:
+            if checkpoint.caller_message_id in ids:
+                saved.append(_saved_call(checkpoint, checkpoint.caller_message_id, checkpoint.caller_tool_use_id))
             continue
         position = bisect_right(times, checkpoint.created_at) - 1
         calls = list(_specialist_calls(history[position], specialists)) if position >= 0 else []

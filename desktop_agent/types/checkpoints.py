@@ -49,6 +49,10 @@ class Checkpoint(FrozenModel):
     True once undoing begins, and `undo_said` is the tool's report once it has ended: between the two nobody knows what
     it did.
 
+    Where a specialist made the call, its message is in no history: `caller_message_id` and `caller_tool_use_id` are the
+    call of the conversation's own agent that it worked for. Both are empty for that agent's own calls, and where an
+    earlier version saved the checkpoint.
+
     A checkpoint that was saved while the checkpoint `undoes` was restored belongs to the same call, and has its time.
     `is_redo`: restoring it brings back what was undone; a checkpoint saved at that undoes again. `note_id` is the
     message that tells the model about the restore.
@@ -71,6 +75,8 @@ class Checkpoint(FrozenModel):
     undoes: str | None = None
     is_redo: bool = False
     note_id: str = ""
+    caller_message_id: str = ""
+    caller_tool_use_id: str = ""
 
     @property
     def needs_undo(self) -> bool:

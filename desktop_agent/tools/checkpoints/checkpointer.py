@@ -84,6 +84,8 @@ class RedoSaver:
             new_folders=await run_in_thread(
                 lambda _token: missing_folders(self.workspace, [step.place for step in allowed])
             ),
+            caller_message_id=checkpoint.caller_message_id,
+            caller_tool_use_id=checkpoint.caller_tool_use_id,
             undoes=checkpoint.id,
             is_redo=not checkpoint.is_redo,
             note_id=self.note_id,
@@ -341,13 +343,20 @@ class Checkpointer:
         blobs: BlobStore,
         save_checkpoint: Callable[[Checkpoint], Awaitable[None]],
         conversation_id: str,
+        caller: tuple[str, str] = ("", ""),
     ) -> None:
         self._workspace = workspace
         self._blobs = blobs
         self._save_checkpoint = save_checkpoint
         self._conversation_id = conversation_id
+        self._caller = caller
         self._before: dict[str, dict[str, bytes]] = {}
         """By checkpoint, until its call has ended: the files that are small enough to have their lines counted."""
+
+    def nested(self, message_id: str, tool_use_id: str) -> "Checkpointer":
+        """Return a checkpointer for what works for this call; of nested calls the outermost counts."""
+        caller = self._caller if any(self._caller) else (message_id, tool_use_id)
+        return Checkpointer(self._workspace, self._blobs, self._save_checkpoint, self._conversation_id, caller)
 
     async def create_checkpoint(
         self,
@@ -383,6 +392,8 @@ class Checkpointer:
             else await run_in_thread(lambda _token: missing_folders(workspace, places)),
             tool=tool,
             input=arguments,
+            caller_message_id=self._caller[0],
+            caller_tool_use_id=self._caller[1],
         )
         await self._save_checkpoint(checkpoint)
         self._before[checkpoint.id] = before

@@ -48,9 +48,11 @@ class Desk:
         self.messages.append(Message.user("go on"))
         return self.messages[-1]
 
-    async def write(self, name: str, text: str, message_id: str = "") -> Checkpoint:
-        """What a call does that writes a file."""
+    async def write(self, name: str, text: str, message_id: str = "", caller: Message | None = None) -> Checkpoint:
+        """What a call does that writes a file; `caller`: of a specialist, and who called that."""
         keeper = self.checkpoints.checkpointer(Workspace(self.folder))
+        if caller is not None:
+            keeper = keeper.nested(caller.id, "its call").nested("of a specialist", "below")
         checkpoint = await keeper.create_checkpoint("call", message_id or self.messages[-1].id, (name,))
         assert checkpoint is not None
         (self.folder / name).write_text(text)
@@ -113,6 +115,19 @@ async def test_calls_of_specialists_and_other_branches_count_by_time(desk: Desk)
     await desk.write("after", "1", message_id="of a specialist")
     await desk.checkpoints.restore_since(since.id)
     assert desk.texts() == {"before": "1"}
+
+
+async def test_a_clock_that_was_set_back_changes_nothing_for_what_a_specialist_did(desk: Desk) -> None:
+    before = desk.messages[-1]
+    late = Message.user("go on")
+    since = late.model_copy(update={"created_at": late.created_at + timedelta(days=1)})
+    desk.messages.append(since)
+    await desk.write("before", "1", message_id="of a specialist", caller=before)
+    await desk.write("after", "1", message_id="of a specialist", caller=since)
+    await desk.checkpoints.restore_since(since.id)
+    assert desk.texts() == {"before": "1"}
+    (redo,) = [checkpoint for checkpoint in await desk.checkpoints._all() if checkpoint.is_redo]
+    assert redo.caller_message_id == since.id
 
 
 async def test_a_clock_that_was_set_back_changes_nothing_for_the_messages_in_view(desk: Desk) -> None:

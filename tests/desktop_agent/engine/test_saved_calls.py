@@ -48,6 +48,16 @@ def test_side_by_side_nobody_knows_whose_it_was() -> None:
     assert match_saved_calls([checkpoint(1, "below")], history, ["helper", "other"]) == []
 
 
+def test_what_a_specialist_noted_counts_whatever_the_clock_says() -> None:
+    answer, others = at(0, asks("helper", "other")), asks("helper")
+    notes = {"caller_message_id": answer.id, "caller_tool_use_id": "id of other"}
+    below = checkpoint(-5, "below").model_copy(update=notes)
+    elsewhere = checkpoint(1, "below").model_copy(update={**notes, "caller_message_id": "of another branch"})
+    assert match_saved_calls([below, elsewhere], [answer, at(1, others)], ["helper", "other"]) == [
+        CheckpointedCall(answer.id, "id of other", below.id)
+    ]
+
+
 def test_of_what_changed_nothing_the_own_call_alone_is_told() -> None:
     answer = at(0, asks("write_file", "helper"))
     same = SavedFile(path="a", before=FileState(), after=FileState(), lines=(0, 0))

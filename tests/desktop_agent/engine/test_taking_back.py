@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import pytest
 
-from desktop_agent.conversation.items import NoticeItem
+from desktop_agent.conversation.items import NoticeItem, ToolCallItem
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
 from desktop_agent.storage.opening import DATABASE_NAME
@@ -16,6 +16,8 @@ from desktop_agent.types.engine_events import ApprovalRequested, CheckpointResto
 from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
+from desktop_agent.types.policies import Specialist
+from desktop_agent.types.preferences import SpecialistPreferences
 from desktop_agent.types.tool_calls import AllowOnce, Deny
 from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.fakes.session import LIMIT, results_of
@@ -217,3 +219,28 @@ class TestFiles:
             wait.until.set()
             await session.wait_idle()
             assert (office.text(), office.text("other.txt")) == ("three", "new")
+
+
+async def test_each_of_two_specialists_is_undone_at_its_own_call(tmp_path: Path) -> None:
+    helper, other = (
+        Specialist(name=name, description="Writes.", system_prompt="You write.", tools=("write_file",))
+        for name in ("helper", "other")
+    )
+    asks = [ToolUse(id=f"ask {one.name}", name=one.name, input={"task": "Write."}) for one in (helper, other)]
+    turns = (Turn(*asks), Turn(write("1", "a", "a.txt")), Turn(), Turn(write("1", "b", "b.txt")), Turn(), Turn())
+    async with Office(tmp_path, *turns) as office:
+        both = SpecialistPreferences(defined=(helper, other))
+        await office.engine.change_preferences(office.engine.preferences.model_copy(update={"specialists": both}))
+        session = office.new_session()
+        session.modes.set_by_person("accept-edits")
+        await say(session)
+        id_ = session.record.id
+        await session.close()
+        session = await office.engine.session(id_)
+        assert session.checkpoints is not None
+        await session.checkpoints.publish_saved_calls()
+        cards = {item.tool_use_id: item for item in session.transcript if isinstance(item, ToolCallItem)}
+        first, second = (cards[ask.id].checkpoints for ask in asks)
+        assert (len(first), len(second)) == (1, 1)
+        await session.checkpoints.restore(*first)
+        assert (office.text("a.txt"), office.text("b.txt")) == (None, "b")
