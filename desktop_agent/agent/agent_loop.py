@@ -160,7 +160,8 @@ class AgentLoop:
         while True:
             # Anew for each turn: its server may have been removed meanwhile, or given another key.
             provider = await self._context.open_provider(self._settings.model)
-            if self._budget.exceeded_limit is None:
+            # Nothing comes between an answer that the server only paused and the rest of it.
+            if self._budget.exceeded_limit is None and not self._pauses:
                 await self._boundary.before_turn(provider)
                 # Hooks and a summary may have taken their time.
                 provider = await self._context.open_provider(self._settings.model)
@@ -278,7 +279,8 @@ class AgentLoop:
             await self._recorder.commit(message)
         finally:
             # Stopped while it is being written, it is in the history all the same.
-            self._boundary.on_answer_committed()
+            if message.stop_reason not in _UNFINISHED or message.tool_uses:
+                self._boundary.on_answer_committed()
         return message
 
     async def _finish_recovered_calls(self) -> RunEnd | None:

@@ -415,3 +415,29 @@ async def test_where_a_limit_was_reached_no_summary_is_paid_for() -> None:
     )
     assert await desk.execute() is RunEnd.LIMIT
     assert len(desk.provider.requests) == 1
+
+
+@pytest.mark.parametrize("reason", [StopReason.PAUSE_TURN, StopReason.CONTINUATION])
+async def test_nothing_comes_between_an_answer_that_pauses_and_the_rest_of_it(reason: StopReason) -> None:
+    queue, policies = SteeringQueue(), PromptPolicies()
+    policies.install("once", "Be quick.", scope="next_turn")
+    gone, arrived = asyncio.Event(), asyncio.Event()
+    desk = Desk(
+        Turn(ContentDelta("half"), Wait(gone, arrived), MessageDelta(reason), Done()),
+        Turn(ContentDelta(" and half")),
+        Turn(ContentDelta("answer")),
+        queue=queue,
+        policies=policies,
+    )
+    running = desk.start()
+    await arrived.wait()
+    queue.add(Message.user("steer"))
+    desk.modes.request_by_agent("plan")
+    gone.set()
+    assert await running is RunEnd.COMPLETED
+    texts = [message.text for message in desk.memory.messages]
+    assert texts == ["go", "half", " and half", "steer", "answer"]
+    first, second, third = (request.config.system_prompt for request in desk.provider.requests)
+    assert first == second == "Be quick."
+    assert third is None
+    assert len(desk.memory.of(ModeChangeRequested)) == 1
