@@ -8474,10 +8474,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Verwenden Sie eine http- oder https-Adresse, oder hängen Sie die Datei selbst an.</translation>
     </message>
     <message>
-        <source>Use at most 128 letters, digits, _ . : or -, beginning with a letter or _.</source>
-        <translation>Verwenden Sie höchstens 128 Buchstaben, Ziffern, _ . : oder -, beginnend mit einem Buchstaben oder _.</translation>
-    </message>
-    <message>
         <source>Use functions, and types that are defined where the function&apos;s module can see them.</source>
         <translation>Verwenden Sie Funktionen und Typen, die dort definiert sind, wo das Modul der Funktion sie sehen kann.</translation>
     </message>
@@ -11845,16 +11841,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Tabelle</translation>
     </message>
     <message>
+        <source>Tool call: {0}</source>
+        <translation>Werkzeugaufruf: {0}</translation>
+    </message>
+    <message>
         <source>Code</source>
         <translation>Code</translation>
     </message>
     <message>
         <source>Code: {0}</source>
         <translation>Code: {0}</translation>
-    </message>
-    <message>
-        <source>Tool call: {0}</source>
-        <translation>Werkzeugaufruf: {0}</translation>
     </message>
     <message>
         <source>Copied</source>

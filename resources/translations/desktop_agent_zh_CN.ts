@@ -8473,10 +8473,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>请使用 http 或 https 地址，或附加文件本身。</translation>
     </message>
     <message>
-        <source>Use at most 128 letters, digits, _ . : or -, beginning with a letter or _.</source>
-        <translation>请使用最多 128 个字母、数字、_ . : 或 -，并以字母或 _ 开头。</translation>
-    </message>
-    <message>
         <source>Use functions, and types that are defined where the function&apos;s module can see them.</source>
         <translation>请使用在函数所在模块可见之处定义的函数和类型。</translation>
     </message>
@@ -11844,16 +11840,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>表格</translation>
     </message>
     <message>
+        <source>Tool call: {0}</source>
+        <translation>工具调用：{0}</translation>
+    </message>
+    <message>
         <source>Code</source>
         <translation>代码</translation>
     </message>
     <message>
         <source>Code: {0}</source>
         <translation>代码：{0}</translation>
-    </message>
-    <message>
-        <source>Tool call: {0}</source>
-        <translation>工具调用：{0}</translation>
     </message>
     <message>
         <source>Copied</source>
