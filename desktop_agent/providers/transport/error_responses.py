@@ -351,11 +351,18 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         value = headers.get(name, "").strip()
         if re.fullmatch(r"\d+(\.\d+)?", value):
             return float(value) * scale
+    moment = _http_date(headers.get("retry-after", ""))
+    if moment is None:
+        return None
+    # By the server's own clock: this machine's may be wrong.
+    present = _http_date(headers.get("date", "")) or datetime.now(UTC)
+    return max(0.0, (moment - present).total_seconds())
+
+
+def _http_date(text: str) -> datetime | None:
     try:
-        moment = parsedate_to_datetime(headers.get("retry-after", ""))
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+        moment = parsedate_to_datetime(text)
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):  # no date, or one beyond all years
         return None
 

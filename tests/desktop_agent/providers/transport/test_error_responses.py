@@ -108,6 +108,9 @@ def test_messages_are_bounded() -> None:
         ({"retry-after": "121"}, 121.0),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "-5"}, None),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT", "date": "Wed, 21 Oct 2015 07:27:50 GMT"}, 10.0),
+        ({"retry-after": "Wed, 21 Oct 2115 07:28:00 GMT", "date": "Wed, 21 Oct 2115 07:29:00 GMT"}, 0.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT", "date": "today"}, 0.0),
         ({}, None),
     ],
 )
