@@ -261,7 +261,10 @@ class Checkpoints:
         """Forecast `restore_since`, with the calls since then that cannot be undone. Raises as that does."""
         later = self._since(message_id, await self._all())
         forecast = await forecast_restore(later, self._tool_undo.reason_not_undone)
-        began = next(message.created_at for message in self._history() if message.id == message_id)
+        history = self._history()
+        position = next(index for index, message in enumerate(history) if message.id == message_id)
+        # The clock may have been set back since: then one call too many is named rather than one too few.
+        began = min(message.created_at for message in history[position:])
         names = self._specialists()
         irreversible = await irreversible_calls_since(
             self._store, self._conversation_id, began, self._tool_undo.tools, names

@@ -17,10 +17,18 @@ from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.checkpoints.snapshots import remove_interrupted_leftovers
 from desktop_agent.tools.workspace import Workspace
+from desktop_agent.types.blocks import ToolResult
 from desktop_agent.types.checkpoints import Checkpoint
-from desktop_agent.types.engine_events import CheckpointRestored
+from desktop_agent.types.engine_events import (
+    CheckpointRestored,
+    Envelope,
+    ToolCallPending,
+    ToolFinished,
+    ToolStarted,
+)
 from desktop_agent.types.errors import WrongUse
-from desktop_agent.types.messages import Message
+from desktop_agent.types.messages import Message, now
+from desktop_agent.types.tool_calls import ToolClass
 
 
 class Desk:
@@ -138,6 +146,19 @@ async def test_a_clock_that_was_set_back_changes_nothing_for_the_messages_in_vie
     await desk.write("after", "1")
     await desk.checkpoints.restore_since(since.id)
     assert desk.texts() == {"before": "1"}
+
+
+async def test_a_clock_that_was_set_back_hides_no_call_that_cannot_be_undone(desk: Desk, store: Store) -> None:
+    late = Message.user("go on")
+    since = late.model_copy(update={"created_at": late.created_at + timedelta(days=1)})
+    desk.messages += [since, Message.assistant("I run it.")]
+    ends = ToolFinished("1", ToolResult(tool_use_id="1"), 1.0)
+    events = [ToolCallPending("1", "run_command", {"command": "make"}, ToolClass.MUTATING), ToolStarted("1", {}), ends]
+    rows = [Envelope(number, "run", None, "turn", now(), event) for number, event in enumerate(events, 1)]
+    (record,) = await store.list_conversations()
+    await store.append_journal(record.id, rows)
+    plan = await desk.checkpoints.preview_since(since.id)
+    assert [calls.tool for calls in plan.irreversible] == ["run_command"]
 
 
 async def test_what_is_not_there_is_wrong_use(desk: Desk) -> None:
