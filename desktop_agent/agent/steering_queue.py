@@ -112,5 +112,5 @@ class SteeringQueue:
 def _validate_prompt(message: Message) -> None:
     if message.role is not Role.USER:
         raise WrongUse("Only a prompt can wait.", "Send a message of the person.")
-    if message.says_nothing:
+    if message.is_blank:
         raise WrongUse("The message says nothing.", "Write something, or delete it.")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 DATA_DIR_VARIABLE = "DESKTOP_AGENT_DATA_DIR"
 COMMAND_LINE_ENDPOINT = "command-line"
+COMMANDS = ("ask", "check", "conversations", "usage")
+"""The first words of the command line that open no window."""
 _MAX_TIMEOUT_SECONDS = 86_400
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(?!\Z)")
 
@@ -121,6 +123,8 @@ def _parse_target(parser: argparse.ArgumentParser, target: str) -> str:
     if _SCHEME.match(target):
         return target
     if not os.path.lexists(target):
+        if target in COMMANDS:
+            parser.error(f"“{target}” is a command, and comes before all options: desktop-agent {target} …")
         parser.error(f"“{target}” is neither a command nor a file that is there")
     return str(Path(target).absolute())
 

@@ -493,6 +493,6 @@ def to_prompt(prompt: object) -> Message:
         raise WrongUse("Only a message of the user can be asked.", "Make it with Message.user(…), or give a string.")
     if any(not isinstance(block, Text | Image) for block in message.blocks):
         raise WrongUse("A prompt holds text and pictures, nothing else.", "Give results with add_tool_result().")
-    if message.says_nothing:
+    if message.is_blank:
         raise WrongUse("The prompt says nothing.", "Write something.")
     return message

@@ -326,4 +326,4 @@ def _undelivered(queue: Iterable[QueuedMessage], history: Iterable[Message]) -> 
     """Drop queued messages that were delivered just before the end, and what is no prompt."""
     known = {message.id for message in history}
     waiting = {entry.id: entry for entry in queue if entry.id not in known}.values()
-    return tuple(each for each in waiting if each.message.role is Role.USER and not each.message.says_nothing)
+    return tuple(each for each in waiting if each.message.role is Role.USER and not each.message.is_blank)

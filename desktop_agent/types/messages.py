@@ -103,7 +103,7 @@ class Message(FrozenModel):
         return tuple(block for block in self.blocks if isinstance(block, ToolUse))
 
     @property
-    def says_nothing(self) -> bool:
+    def is_blank(self) -> bool:
         """Whether it holds no more than blank text."""
         return all(isinstance(block, Text) and not block.text.strip() for block in self.blocks)
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from desktop_agent.__main__ import HEADLESS, main
 from desktop_agent.agent import provider_stream
 from desktop_agent.storage.records import ConversationState
 from desktop_agent.storage.store import Store
@@ -177,8 +178,6 @@ def test_wrong_use_ends_with_2_and_a_sentence(ask: Asker, words: list[str]) -> N
 
 
 def test_without_a_command_it_says_how(ask: Asker, capsys: pytest.CaptureFixture[str]) -> None:
-    from desktop_agent.__main__ import main
-
     assert main([]) == 2
     assert "ask" in capsys.readouterr().err
 
@@ -356,6 +355,14 @@ def test_a_dash_reads_standard_input(ask: Asker, monkeypatch: pytest.MonkeyPatch
     with serving(Loopback(says("ok"))) as server:
         assert ask("-", server=server).code == 0
     assert sent(server)[0]["messages"][0]["content"] == text
+
+
+@pytest.mark.parametrize("command", [words[0] for words in HEADLESS])
+def test_a_command_behind_an_option_says_where_it_belongs(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--data-dir", "elsewhere", command, "hi"])
+    assert ended.value.code == 2
+    assert f"“{command}” is a command, and comes before all options" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("prompt", ["", " \n", "-"])
