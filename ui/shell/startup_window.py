@@ -23,7 +23,7 @@ from ui.bridge.single_instance import StartRequest
 from ui.composer.message_editor import MessageEditor
 from ui.shell.window import MainWindow, WindowStateFile, load_appearance, load_enter_sends, load_language
 from ui.style.languages import install_language
-from ui.style.style_sheet import ThemeApplier, apply_palette_and_font, create_application
+from ui.style.style_sheet import ThemeApplier, create_application
 from ui.style.theme import ColourSchemeFollower, ThemeSource
 
 NO_DISPLAY = (
@@ -123,10 +123,10 @@ class StartupWindow(QObject):
         choice, zoom, reading = load_appearance(self.state_file)
         themes.set_reading_style(reading)
         self.scheme.guess(choice, zoom)
-        apply_palette_and_font(app, themes)
+        style = ThemeApplier(app, themes, self)
         self.window = MainWindow(themes)
         # After the window is built: under a sheet, each part would be styled anew whenever it gets another parent.
-        self._style = ThemeApplier(app, themes, self)
+        style.apply()
         # Before the preferences are read, Enter must not send what was meant to continue in a new line.
         self.window.frame.composer.set_enter_sends(load_enter_sends(self.state_file))
         self.is_ended = False

@@ -5,13 +5,13 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, QSize, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QApplication, QFrame, QLineEdit, QPushButton, QWidget
 
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, IconButton, announce, set_keys_tooltip
-from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, themed_icon
+from ui.style.theme import ICON_SIZE, SPACE_S, SPACE_XS, ThemeSource, themed_icon
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QAction
@@ -58,6 +58,20 @@ class _ResultAnnouncer(QObject):
         announce(self._search, self._search.accessibleDescription())
 
 
+class _NewButton(QPushButton):
+    def __init__(self, themes: ThemeSource, words: str) -> None:
+        super().__init__(" " + words)
+        self._themes = themes
+        self.setAccessibleName(words)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+
+    def _apply_theme(self) -> None:
+        side = round(ICON_SIZE * self._themes.zoom / 100)
+        self.setIcon(themed_icon("compose", self._themes.theme, side))
+        self.setIconSize(QSize(side, side))
+
+
 class ConversationList(QFrame):
     """Emits what the person wants to do with conversations. A frame draws its background by itself."""
 
@@ -85,7 +99,7 @@ class ConversationList(QFrame):
         self._themes = themes
         self._current = ""
         self._section: FoundSection | None = None
-        self._new = QPushButton(" " + self.tr("New conversation"))
+        self._new = _NewButton(themes, self.tr("New conversation"))
         self._search = _SearchField(themes, self.tr("Search"))
         self._new_unstored = IconButton(themes, "unstored", self.tr("New conversation that is not stored"))
         top = hbox(self._new, self._new_unstored, spacing=SPACE_XS, grow=self._new)
@@ -286,7 +300,6 @@ class ConversationList(QFrame):
             self._opens_best = query is not None
 
     def _apply_theme(self) -> None:
-        self._new.setIcon(themed_icon("compose", self._themes.theme))
         self._column.setSpacing(self._themes.space(SPACE_S))
         for view in vars(self).keys() & {"_list", "_results"}:
             vars(self)[view].doItemsLayout()
@@ -294,7 +307,6 @@ class ConversationList(QFrame):
     def _build(self) -> None:
         self.setProperty("kind", "sidebar")
         self.setProperty("rowWidgets", True)
-        self._new.setAccessibleName(self.tr("New conversation"))
         self._search.setAccessibleName(self.tr("Search conversations"))
         self._column.addSpacing(SPACE_XS)
         self._column.addStretch(1)

@@ -62,6 +62,8 @@ class SidebarFooter(QWidget):
 
 _NARROW_MARGIN = 10
 """Pixels beside the icon of a button that has no room for its word."""
+_ICON_ALONE = " "
+"""The text where there is room for none: the icon stays at the leading edge."""
 
 
 def _show_keys(button: QToolButton, action: QAction) -> None:
@@ -79,8 +81,9 @@ class _TextButton(QToolButton):
         super().__init__()
         self._themes = themes
         self._icon = icon_name, colour
-        self._words = [""]
+        self._words = [_ICON_ALONE]
         self._hint = QSize()
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setAccessibleName(name)
         self.setProperty("kind", "quiet")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -92,12 +95,16 @@ class _TextButton(QToolButton):
         """Show the first of these texts that there is room for."""
         # With a space: Qt leaves less between icon and text than the other controls here.
         self._words = [f" {escape_mnemonics(text)}" for text in words]
-        self._show_text(self._words[0])
+        self._measure()
+
+    def _measure(self) -> None:
+        self.setText(self._words[0])
+        self.updateGeometry()
         self._fit()
 
     def sizeHint(self) -> QSize:
         """Return the size with the longest text, also while it is not shown."""
-        if self.toolButtonStyle() is not Qt.ToolButtonStyle.ToolButtonIconOnly and self.text() == self._words[0]:
+        if self.text() == self._words[0]:
             self._hint = super().sizeHint()
         return self._hint
 
@@ -112,19 +119,15 @@ class _TextButton(QToolButton):
     def _fit(self) -> None:
         advance = self.fontMetrics().horizontalAdvance
         beside = self.sizeHint().width() - advance(self._words[0])
-        self._show_text(next((text for text in self._words if beside + advance(text) <= self.width()), ""))
-
-    def _show_text(self, text: str) -> None:
-        beside, alone = Qt.ToolButtonStyle.ToolButtonTextBesideIcon, Qt.ToolButtonStyle.ToolButtonIconOnly
-        # The text stays where there is no room for any: it says what the button is.
-        self.setText(text or self._words[0])
-        self.setToolButtonStyle(beside if text else alone)
+        fitting = (text for text in self._words if beside + advance(text) <= self.width())
+        self.setText(next(fitting, _ICON_ALONE))
 
     def _apply_theme(self) -> None:
         theme, side = self._themes.theme, round(ICON_SIZE * self._themes.zoom / 100)
         name, colour = self._icon
         self.setIcon(icon(name, theme.warning if colour == "warning" else theme.text, theme.muted, side))
         self.setIconSize(QSize(side, side))
+        self._measure()
 
 
 class WaitingButton(_TextButton):

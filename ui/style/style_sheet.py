@@ -112,16 +112,20 @@ def create_application(arguments: Sequence[str]) -> QApplication:
 
 
 class ThemeApplier(QObject):
-    """Applies each change of a theme source to the application."""
+    """Applies each change of a theme source to the application; at first palette and font alone, until `apply`.
+
+    Create it before the first widget: a new sheet takes away the fonts that widgets set for the same change before.
+    """
 
     def __init__(self, app: QApplication, source: ThemeSource, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._app = app
         self._source = source
-        source.changed.connect(self._apply)
-        self._apply()
+        source.changed.connect(self.apply)
+        apply_palette_and_font(app, source)
 
-    def _apply(self) -> None:
+    def apply(self) -> None:
+        """Apply the theme as it is now, with the sheet."""
         apply_theme(self._app, self._source)
 
 

@@ -31,6 +31,7 @@ class Window(QMainWindow):
         self.paintings = 0
         self.painted_at = 0.0
         self._style = ThemeApplier(application(), self.themes, self)
+        self._style.apply()
         self.resize(*SIZE)
         self.setCentralWidget(QWidget())
         self.show()

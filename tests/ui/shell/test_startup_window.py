@@ -19,7 +19,7 @@ from tests.ui.shell.conftest import no_pause
 from ui.__main__ import _load
 from ui.shell.startup_errors import show_startup_error
 from ui.shell.startup_window import StartupWindow, run_until_painted
-from ui.style.theme import DARK, LIGHT, ThemeSource
+from ui.style.theme import DARK, ICON_SIZE, LIGHT, ThemeSource, body_font
 
 __all__ = ["in_loop", "no_pause", "on_screen"]
 
@@ -276,3 +276,14 @@ def test_the_tab_key_goes_through_what_was_added_later_where_it_is_seen(on_scree
         assert [name for name in names if name in wanted] == wanted
 
     on_screen(work)
+
+
+def test_a_zoom_reaches_what_stands_in_the_window_already(front):
+    run_until_painted(front)
+    editor = front.window.frame.composer.editor
+    new = next(each for each in front.window.findChildren(QPushButton) if each.accessibleName() == "New conversation")
+    for zoom in (200, 50, 100):
+        front.themes.use(front.themes.theme, zoom)
+        assert editor.font() == body_font(front.themes.theme, zoom, 1.05)
+        assert editor.document().defaultFont() == editor.font()
+        assert new.iconSize().width() == round(ICON_SIZE * zoom / 100)

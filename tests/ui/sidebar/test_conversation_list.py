@@ -11,8 +11,9 @@ from desktop_agent.types.search import ConversationHits, SearchHit, SearchPlace,
 from ui.sidebar import conversation_list
 from ui.sidebar.conversation_list import ConversationList
 from ui.sidebar.conversation_model import ConversationModel
+from ui.sidebar.footer import SidebarFooter
 from ui.style.list_rows import RowRole
-from ui.style.style_sheet import style_sheet
+from ui.style.style_sheet import ThemeApplier, style_sheet
 from ui.style.theme import ThemeSource
 
 NOON = datetime(2026, 5, 20, 12, 0).astimezone()
@@ -279,6 +280,26 @@ def test_where_what_waits_has_no_room_for_its_words_the_number_alone_is_beside_i
     foot.bot.waitUntil(lambda: button.text() == " 3")
     foot.footer.setFixedWidth(400)
     foot.bot.waitUntil(lambda: button.text() == " Waiting approvals (3)")
+
+
+def test_the_word_of_settings_comes_back_when_a_zoom_that_left_it_no_room_is_over(qapp, qtbot):
+    themes = ThemeSource()
+    style = ThemeApplier(qapp, themes)
+    style.apply()
+    footer = SidebarFooter(themes, *(QAction(text) for text in (BOTTOM[1], BOTTOM[0], *BOTTOM[2:])))
+    qtbot.addWidget(footer)
+    footer.setFixedWidth(280)
+    footer.show()
+    button = footer.tab_stops[1]
+    try:
+        for zoom, text in ((100, " Settings"), (200, " "), (100, " Settings")):
+            themes.use(themes.theme, zoom)
+            qtbot.waitUntil(lambda text=text: button.text() == text)
+            # So the icon stays at the leading edge.
+            assert button.toolButtonStyle() is Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+    finally:
+        qapp.setStyleSheet("")
+        style.deleteLater()
 
 
 def test_a_title_is_edited_in_place(driver):

@@ -288,6 +288,7 @@ def test_the_list_of_a_choice_is_a_list_with_rows_of_the_sheet(qtbot):
 @pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
 def test_what_completes_a_field_can_be_read_also_where_qt_makes_the_field(qapp, theme):
     style = ThemeApplier(qapp, ThemeSource(theme))
+    style.apply()
     try:
         # As in Qt's file dialog: nobody has given the list a property for the sheet.
         completer = QCompleter(["alpha", "album"])
