@@ -12169,8 +12169,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Was kann ich für Sie tun?</translation>
     </message>
     <message>
-        <source>Write a message below. You can paste or drop pictures too.</source>
-        <translation>Schreiben Sie unten eine Nachricht. Auch Bilder lassen sich einfügen oder hineinziehen.</translation>
+        <source>Write a message below. You can paste or drop pictures and files.</source>
+        <translation>Schreiben Sie unten eine Nachricht. Auch Bilder und Dateien lassen sich einfügen oder hineinziehen.</translation>
     </message>
     <message>
         <source>nothing changed</source>
@@ -14097,6 +14097,13 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Choose the workspace folder</source>
         <translation>Arbeitsordner auswählen</translation>
+    </message>
+</context>
+<context>
+    <name>_FileDrops</name>
+    <message>
+        <source>Drop to attach</source>
+        <translation>Zum Anhängen loslassen</translation>
     </message>
 </context>
 <context>

@@ -12168,8 +12168,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>有什么可以帮您？</translation>
     </message>
     <message>
-        <source>Write a message below. You can paste or drop pictures too.</source>
-        <translation>请在下方写消息。也可以粘贴或拖入图片。</translation>
+        <source>Write a message below. You can paste or drop pictures and files.</source>
+        <translation>请在下方写消息。也可以粘贴或拖入图片和文件。</translation>
     </message>
     <message>
         <source>nothing changed</source>
@@ -14096,6 +14096,13 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Choose the workspace folder</source>
         <translation>选择工作文件夹</translation>
+    </message>
+</context>
+<context>
+    <name>_FileDrops</name>
+    <message>
+        <source>Drop to attach</source>
+        <translation>松开即可添加附件</translation>
     </message>
 </context>
 <context>

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QBrush, QImage, QKeyEvent, QPainter, QPainterPath, QPixmap
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QScrollArea, QWidget
 
 from ui.composer.attachment_items import (
     AttachmentFetch,
@@ -147,9 +147,11 @@ class AttachmentEntry:
 
 
 class AttachmentRow(QScrollArea):
-    """The row of chips. Removing one moves the focus to the next."""
+    """The row of chips. Removing the one with the focus moves it to the next."""
 
     changed = Signal()
+    focus_left = Signal()
+    """The last one was removed while it had the focus."""
     lost = Signal()
     """An attachment was removed, or could not be fetched whole."""
     problem = Signal(object, object)
@@ -248,10 +250,14 @@ class AttachmentRow(QScrollArea):
 
     def _remove_entry(self, entry: AttachmentEntry) -> None:
         index = self._entries.index(entry)
+        focus = QApplication.focusWidget()
+        had_focus = focus is not None and (focus is entry.chip or entry.chip.isAncestorOf(focus))
         self._discard_entry(entry)
         self.lost.emit()
-        if self._entries:
+        if had_focus and self._entries:
             self._entries[min(index, len(self._entries) - 1)].chip.setFocus()
+        elif had_focus:
+            self.focus_left.emit()
         self.changed.emit()
 
     def _discard_entry(self, entry: AttachmentEntry) -> None:

@@ -294,7 +294,7 @@ class Composer(QWidget):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        self._editor.insertFromMimeData(event.mimeData())
+        self._editor.insert_dropped(event.mimeData())
         event.acceptProposedAction()
 
     def _attach_pasted(self, picture: "bytes | QImage") -> None:
@@ -338,11 +338,11 @@ class Composer(QWidget):
         editor.files_inserted.connect(self.attach_files)
         editor.picture_inserted.connect(self._attach_pasted)
         editor.long_text_inserted.connect(self._attach_text)
-        editor.textChanged.connect(self._on_changed)
+        for slot in (self._on_changed, self.clear_problems, self._cancel_pending_send):
+            editor.textChanged.connect(slot)
         editor.focus_changed.connect(lambda: self.frame.mark_focus(focused=editor.hasFocus()))
-        editor.textChanged.connect(self.clear_problems)
-        editor.textChanged.connect(self._cancel_pending_send)
         self.attach_button.clicked.connect(self.choose_files)
+        self.attachments.focus_left.connect(editor.setFocus)
         self._send_or_stop.send_pressed.connect(self.send)
         self._send_or_stop.queue_pressed.connect(lambda: self.send(later=True))
         self._send_or_stop.stop_requested.connect(self.stop_requested)

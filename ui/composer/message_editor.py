@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QMimeData, Signal
-from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QResizeEvent, QTextLayout
+from PySide6.QtGui import QContextMenuEvent, QDropEvent, QFocusEvent, QKeyEvent, QResizeEvent, QTextLayout
 from PySide6.QtWidgets import QPlainTextEdit
 
 from ui.style.controls import set_by_name
@@ -41,7 +41,7 @@ class MessageEditor(QPlainTextEdit):
     """To the previous (-1) or next (1) message in the transcript."""
     focus_changed = Signal()
     files_inserted = Signal(list)
-    """Paths of picture files."""
+    """Paths of files."""
     picture_inserted = Signal(object)
     """Bytes or a QImage."""
     long_text_inserted = Signal(str)
@@ -93,7 +93,7 @@ class MessageEditor(QPlainTextEdit):
         return source.hasImage() or source.hasUrls() or super().canInsertFromMimeData(source)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
-        """Insert pasted or dropped content. A text too long for the editor is emitted instead."""
+        """Insert pasted or dropped content. Files and a text too long for the editor are emitted instead."""
         files = [Path(url.toLocalFile()) for url in source.urls() if url.isLocalFile()]
         if files and len(files) == len(source.urls()):
             self._insert_files(files)
@@ -107,6 +107,20 @@ class MessageEditor(QPlainTextEdit):
         picture = picture_from_mime(source)
         if picture is not None:
             self.picture_inserted.emit(picture)
+
+    def dropEvent(self, e: QDropEvent) -> None:
+        super().dropEvent(e)
+        self._take_keyboard()
+
+    def insert_dropped(self, data: QMimeData) -> None:
+        """Insert what was dropped elsewhere, and take the keyboard."""
+        self.insertFromMimeData(data)
+        self._take_keyboard()
+
+    def _take_keyboard(self) -> None:
+        # From the program that something was dragged from: one writes about it next.
+        self.activateWindow()
+        self.setFocus()
 
     def insert_text(self, text: str) -> None:
         """Insert at the cursor, or emit `long_text_inserted` where it is too long."""
@@ -140,14 +154,11 @@ class MessageEditor(QPlainTextEdit):
         self.contextMenuEvent(QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, point, place))
 
     def _insert_files(self, files: list[Path]) -> None:
-        from ui.composer.attachment_items import looks_like_picture
-
-        pictures = [path for path in files if looks_like_picture(path)]
-        others = [str(path) for path in files if not looks_like_picture(path)]
-        if others:
-            self.insert_text("\n".join(others))
-        if pictures:
-            self.files_inserted.emit(pictures)
+        folders = [path for path in files if path.is_dir()]
+        if folders:
+            self.insert_text("\n".join(map(str, folders)))
+        if len(files) > len(folders):
+            self.files_inserted.emit([path for path in files if path not in folders])
 
     def _on_enter(self, modifiers: "Qt.KeyboardModifier") -> None:
         from PySide6.QtCore import Qt

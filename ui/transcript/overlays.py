@@ -33,7 +33,7 @@ def paint_empty_hint(viewport: QWidget, style: RenderStyle, *, by_tab: bool) -> 
 def lay_out_empty_hint(room: QRect, style: RenderStyle) -> list[tuple[str, QRect, QFont, str]]:
     """Return the lines of the hint that fit into `room`: text, place, font and the name of a colour."""
     greeting = QCoreApplication.translate("Transcript", "What can I do for you?")
-    hint = QCoreApplication.translate("Transcript", "Write a message below. You can paste or drop pictures too.")
+    hint = QCoreApplication.translate("Transcript", "Write a message below. You can paste or drop pictures and files.")
     gap, used = style.px(12), 0
     fitting: list[tuple[str, QRect, QFont, str]] = []
     for text, font, color in ((greeting, style.heading(2), "text"), (hint, style.body, "muted")):

@@ -8,7 +8,7 @@ from PIL import Image
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QPlainTextEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QPlainTextEdit, QPushButton, QToolButton, QWidget
 from shiboken6 import delete
 
 from desktop_agent.conversation.picture_preparation import import_picture_async
@@ -27,6 +27,7 @@ from ui.composer.attachment_items import (
 )
 from ui.composer.composer import Composer
 from ui.composer.message_editor import MAX_TEXT_LENGTH
+from ui.style.boxes import vbox
 from ui.style.theme import ThemeSource
 
 
@@ -305,8 +306,38 @@ def test_pasted_files_are_attached_by_their_bytes(driver, run, tmp_path):
         await driver.ready()
 
     run(steps())
-    assert list(driver.chips) == ["Attached image: one.png"]
-    assert driver.editor.toPlainText() == str(tmp_path / "notes.txt")
+    assert list(driver.chips) == ["Attached image: one.png", "Attached file: notes.txt"]
+    assert driver.editor.toPlainText() == ""
+
+
+def test_of_a_pasted_folder_the_path_is_written(driver, run, tmp_path):
+    async def steps():
+        driver.paste(with_files(tmp_path))
+        await driver.ready()
+
+    run(steps())
+    assert driver.chips == {}
+    assert driver.editor.toPlainText() == str(tmp_path)
+
+
+def test_who_removes_the_last_attachment_goes_on_writing(driver, run):
+    async def steps():
+        for _ in range(2):
+            driver.editor.picture_inserted.emit(png())
+        await driver.ready()
+
+    window = QWidget()
+    vbox(QPushButton("New conversation"), driver.composer, parent=window)
+    window.show()
+    run(steps())
+    first, second = driver.composer.attachments.chips
+    driver.bot.mouseClick(first.remove_button, Qt.MouseButton.LeftButton)
+    assert second.hasFocus()
+    driver.bot.mouseClick(second.remove_button, Qt.MouseButton.LeftButton)
+    assert driver.composer.attachments.chips == []
+    assert driver.editor.hasFocus()
+    # The test's own widgets outlive the window.
+    driver.composer.setParent(None)
 
 
 def test_a_picture_can_be_dropped_anywhere(driver, run, tmp_path):

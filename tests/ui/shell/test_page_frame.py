@@ -1,7 +1,9 @@
 """The frame of a conversation, before there is one."""
 
 import pytest
-from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QWidget
 
 from desktop_agent.conversation.history import ConversationUsage
 from desktop_agent.types.errors import Sentence
@@ -23,6 +25,40 @@ def test_what_is_wrong_with_a_picture_is_said_before_there_is_a_conversation(qtb
     words = "\n".join(each.text() for each in frame.composer.findChildren(QLabel) if each.isVisible())
     assert "The picture is damaged." in words
     assert "Take another." in words
+
+
+def test_files_of_other_programs_can_be_dropped_beside_the_composer(qtbot, tmp_path):
+    frame = PageFrame(ThemeSource())
+    qtbot.addWidget(frame)
+    frame.resize(600, 500)
+    frame.show()
+    qtbot.waitUntil(lambda: frame.composer.mapTo(frame, QPoint(0, 0)).y() > 300)
+    [hint] = [each for each in frame.findChildren(QLabel) if each.text() == "Drop to attach"]
+    attached = []
+    frame.composer.editor.files_inserted.disconnect()
+    frame.composer.editor.files_inserted.connect(attached.append)
+    data = QMimeData()
+    data.setText("a word")
+    assert not drag(QDragEnterEvent, frame, data).isAccepted()
+    data.setUrls([QUrl.fromLocalFile(str(tmp_path / "notes.txt"))])
+    for _ in range(2):
+        assert drag(QDragEnterEvent, frame, data).isAccepted()
+        assert hint.isVisible()
+        assert hint.geometry().bottom() < frame.composer.mapTo(frame, QPoint(0, 0)).y()
+        QApplication.sendEvent(frame, QDragLeaveEvent())
+        assert not hint.isVisible()
+    drag(QDragEnterEvent, frame, data)
+    assert drag(QDropEvent, frame, data).isAccepted()
+    assert not hint.isVisible()
+    assert attached == [[tmp_path / "notes.txt"]]
+    assert frame.window().focusWidget() is frame.composer.editor
+
+
+def drag(kind, frame, data):
+    at = QPointF(50, 50) if kind is QDropEvent else QPoint(50, 50)
+    event = kind(at, Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(frame, event)
+    return event
 
 
 def test_what_is_said_is_scrolled_into_view_until_one_goes_on_writing(qtbot):
