@@ -10749,6 +10749,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <comment>words that find this page</comment>
         <translation>sichern, Sicherung, wiederherstellen, Kopien, Datenordner, prüfen, verdichten</translation>
     </message>
+    <message>
+        <source>budgets, cost, price, limit, chart</source>
+        <comment>words that find this page</comment>
+        <translation>Budgets, Kosten, Preis, Grenze, Diagramm</translation>
+    </message>
+    <message>
+        <source>English, German, Chinese</source>
+        <comment>words that find this setting</comment>
+        <translation>Englisch, Deutsch, Chinesisch</translation>
+    </message>
 </context>
 <context>
     <name>SettingsSearch</name>

@@ -10748,6 +10748,16 @@ This replaces what is there ({size} bytes).</source>
         <comment>words that find this page</comment>
         <translation>备份、恢复、副本、数据文件夹、检查、压缩</translation>
     </message>
+    <message>
+        <source>budgets, cost, price, limit, chart</source>
+        <comment>words that find this page</comment>
+        <translation>预算, 费用, 价格, 上限, 图表</translation>
+    </message>
+    <message>
+        <source>English, German, Chinese</source>
+        <comment>words that find this setting</comment>
+        <translation>英语, 德语, 中文</translation>
+    </message>
 </context>
 <context>
     <name>SettingsSearch</name>

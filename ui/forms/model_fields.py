@@ -61,14 +61,26 @@ def translate_preference(text: str) -> str:
     return QCoreApplication.translate("Preferences", text)
 
 
+def words_in_control(field: FieldInfo) -> list[str]:
+    """Return what a control says before anything is entered: the choices, or what no value means."""
+    optional_number = _hint(field, OptionalNumber)
+    if optional_number is not None:
+        return [translate_preference(optional_number.empty_text)]
+    return [words for _, words in _choices(field)]
+
+
+def _choices(field: FieldInfo) -> list[tuple[str, str]]:
+    names = getattr(_hint(field, ChoiceNames), "names", {})
+    choices = map(str, get_args(field.annotation)) if get_origin(field.annotation) is Literal else ()
+    return [(choice, names.get(choice) or translate_preference(choice.capitalize())) for choice in choices]
+
+
 def control_for(field: FieldInfo) -> Control[QWidget]:
     """Create the control for a field. Raises TypeError for unknown types."""
     kind = field.annotation
     optional_number = _hint(field, OptionalNumber)
     if get_origin(kind) is Literal:
-        names = getattr(_hint(field, ChoiceNames), "names", {})
-        choices = [str(arg) for arg in get_args(kind)]
-        return _narrow(menu([(arg, names.get(arg) or translate_preference(arg.capitalize())) for arg in choices]))
+        return _narrow(menu(_choices(field)))
     if kind is bool:
         return check_box(translate_preference(field.title or ""), is_wrapped=False)
     if kind is int or kind is float:

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.types.preferences import Preferences
-from ui.forms.model_fields import translate_preference
+from ui.forms.model_fields import translate_preference, words_in_control
 
 CUSTOM_PAGES = frozenset({"providers", "local", "modes", "specialists", "mcp", "histories", "shortcuts"})
 """Sections that need more than a control for each field."""
@@ -66,10 +67,21 @@ def _page_words(page: str, section: type[BaseModel] | None) -> str:
         "storage": translate(
             "SettingsPages", "back up, restore, copies, data folder, check, compact", "words that find this page"
         ),
+        "usage": translate("SettingsPages", "budgets, cost, price, limit, chart", "words that find this page"),
     }
     fields = section.model_fields.values() if section is not None and page in CUSTOM_PAGES else ()
     about = [text for field in fields for text in (field.title, field.description) if text]
     return " ".join([words.get(page, ""), *map(translate_preference, about)])
+
+
+def _field_words(name: str, field: FieldInfo) -> str:
+    """Return more words that find a setting in the search: what it says of itself, and what can be chosen."""
+    words = [translate_preference(field.description or ""), *words_in_control(field)]
+    if name == "language":
+        names = QCoreApplication.translate("SettingsPages", "English, German, Chinese", "words that find this setting")
+        # In English too, for whoever cannot read the language that is shown.
+        words += [names, "Language"]
+    return " ".join(words)
 
 
 def setting_entries() -> list[SettingEntry]:
@@ -88,7 +100,7 @@ def setting_entries() -> list[SettingEntry]:
                 name,
                 translate_preference(field.title or name),
                 title,
-                translate_preference(field.description or ""),
+                _field_words(name, field),
             )
             for name, field in section.model_fields.items()
         ]

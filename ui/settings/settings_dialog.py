@@ -122,6 +122,12 @@ class SettingsDialog(QDialog):
         super().resizeEvent(event)
         self._update_layout()
 
+    def done(self, result: int) -> None:
+        """Close; the next time all pages are in sight again, and what is typed goes into no setting."""
+        super().done(result)
+        self._search.field.clear()
+        (self._menu if self._list.isHidden() else self._list).setFocus()
+
     def set_preferences(self, preferences: Preferences) -> None:
         """Show what is another preference than before, without a signal: in other fields somebody may be typing."""
         before, self._preferences = self._preferences, preferences

@@ -62,7 +62,7 @@ class _FileDrops(QLabel):
 
     def _on_enter(self, event: QDragEnterEvent) -> None:
         page, data = self._page, event.mimeData()
-        if event.source() is None and self._composer.isVisible() and (data.hasUrls() or data.hasImage()):
+        if not event.source() and self._composer.isVisible() and (data.hasUrls() or data.hasImage()):
             event.acceptProposedAction()
             top = self._composer.mapTo(page, QPoint(0, 0)).y()
             # Where an earlier message is edited, the composer is in the midst of the transcript.

@@ -133,11 +133,29 @@ def test_a_search_finds_the_actions_and_leads_to_their_keys(driver):
         ("language", ["Language", "Languages of your messages"]),
         ("permissions", ["Modes", "Rules", "Decisions"]),
         ("api", ["Providers and keys"]),
+        ("deutsch", ["Language"]),
+        ("german", ["Language"]),
+        ("compact", ["Density", "Storage"]),
+        ("budget", ["Specialists", "Usage", "Dollars for a day"]),
     ],
 )
 def test_what_a_search_finds_has_the_word_and_titles_come_first(driver, typed, titles):
     driver.part(QLineEdit, "Search settings").setText(typed)
     assert [title for title, _ in found(driver)][: len(titles)] == titles
+
+
+@pytest.mark.parametrize("width", [820, 360])
+def test_a_dialog_that_is_opened_again_shows_all_pages_and_types_into_no_setting(driver, width):
+    driver.dialog.resize(width, 700)
+    field = driver.part(QLineEdit, "Search settings")
+    field.setText("tokens for a day")
+    driver.dialog.show_field("usage", "tokens_per_day")
+    driver.dialog.reject()
+    driver.dialog.show()
+    pages = driver.part(QListWidget, "Sections") if width > 700 else driver.part(QComboBox, "Section")
+    assert (field.text(), pages.isVisible()) == ("", True)
+    assert driver.dialog.focusWidget() is pages
+    assert driver.dialog._rows[driver.part(QListWidget, "Sections").currentRow()] == "usage"
 
 
 def test_in_a_narrow_dialog_what_is_found_is_in_place_of_the_page(driver):
