@@ -9740,6 +9740,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Archivierte Unterhaltungen: {count}.</translation>
     </message>
     <message>
+        <source>Archived “{title}”.</source>
+        <translation>„{title}“ ist archiviert.</translation>
+    </message>
+    <message>
         <source>Ask the agent to read it in parts by a tool of the server.</source>
         <translation>Bitten Sie den Agenten, es mit einem Werkzeug des Servers in Teilen zu lesen.</translation>
     </message>
@@ -9786,6 +9790,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Brought back conversations: {count}.</source>
         <translation>Zurückgeholte Unterhaltungen: {count}.</translation>
+    </message>
+    <message>
+        <source>Brought back “{title}”.</source>
+        <translation>„{title}“ ist zurückgeholt.</translation>
     </message>
     <message>
         <source>Cancelled. Everything is as it was.</source>
@@ -9996,6 +10004,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der Ordner „{name}“ wurde verschoben.</translation>
     </message>
     <message>
+        <source>Moved “{title}”.</source>
+        <translation>„{title}“ ist verschoben.</translation>
+    </message>
+    <message>
         <source>New versions come with your system&apos;s software updates.</source>
         <translation>Neue Versionen kommen mit den Softwareaktualisierungen Ihres Systems.</translation>
     </message>
@@ -10060,6 +10072,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Angeheftete Unterhaltungen: {count}.</translation>
     </message>
     <message>
+        <source>Pinned “{title}”.</source>
+        <translation>„{title}“ ist angeheftet.</translation>
+    </message>
+    <message>
         <source>Press the button again for another try.</source>
         <translation>Drücken Sie die Schaltfläche noch einmal für einen neuen Versuch.</translation>
     </message>
@@ -10098,6 +10114,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Tagged conversations: {count}.</source>
         <translation>Unterhaltungen mit Schlagwörtern versehen: {count}.</translation>
+    </message>
+    <message>
+        <source>Tagged “{title}”.</source>
+        <translation>„{title}“ hat jetzt diese Schlagwörter.</translation>
     </message>
     <message>
         <source>The X server gives no keys.</source>
@@ -10270,6 +10290,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Unpinned conversations: {count}.</source>
         <translation>Nicht mehr angeheftete Unterhaltungen: {count}.</translation>
+    </message>
+    <message>
+        <source>Unpinned “{title}”.</source>
+        <translation>„{title}“ ist nicht mehr angeheftet.</translation>
     </message>
     <message>
         <source>Wait until it is done, then compact.</source>

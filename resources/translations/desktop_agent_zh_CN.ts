@@ -9739,6 +9739,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>已归档的对话：{count}。</translation>
     </message>
     <message>
+        <source>Archived “{title}”.</source>
+        <translation>已归档“{title}”。</translation>
+    </message>
+    <message>
         <source>Ask the agent to read it in parts by a tool of the server.</source>
         <translation>请让代理使用服务器的工具分段读取。</translation>
     </message>
@@ -9785,6 +9789,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Brought back conversations: {count}.</source>
         <translation>已移出归档的对话：{count}。</translation>
+    </message>
+    <message>
+        <source>Brought back “{title}”.</source>
+        <translation>已将“{title}”移出归档。</translation>
     </message>
     <message>
         <source>Cancelled. Everything is as it was.</source>
@@ -9995,6 +10003,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>已移动文件夹“{name}”。</translation>
     </message>
     <message>
+        <source>Moved “{title}”.</source>
+        <translation>已移动“{title}”。</translation>
+    </message>
+    <message>
         <source>New versions come with your system&apos;s software updates.</source>
         <translation>新版本随系统的软件更新一起提供。</translation>
     </message>
@@ -10059,6 +10071,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>已置顶的对话：{count}。</translation>
     </message>
     <message>
+        <source>Pinned “{title}”.</source>
+        <translation>已置顶“{title}”。</translation>
+    </message>
+    <message>
         <source>Press the button again for another try.</source>
         <translation>再次按下按钮即可重试。</translation>
     </message>
@@ -10097,6 +10113,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Tagged conversations: {count}.</source>
         <translation>已加标签的对话：{count}。</translation>
+    </message>
+    <message>
+        <source>Tagged “{title}”.</source>
+        <translation>已给“{title}”加标签。</translation>
     </message>
     <message>
         <source>The X server gives no keys.</source>
@@ -10269,6 +10289,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Unpinned conversations: {count}.</source>
         <translation>已取消置顶的对话：{count}。</translation>
+    </message>
+    <message>
+        <source>Unpinned “{title}”.</source>
+        <translation>已取消置顶“{title}”。</translation>
     </message>
     <message>
         <source>Wait until it is done, then compact.</source>

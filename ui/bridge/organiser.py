@@ -1,7 +1,7 @@
 """Where conversations are, for the screens: folders, pins, the archive, tags, copies, and the trash for several."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 from PySide6.QtCore import QObject, Signal
 
@@ -39,25 +39,24 @@ class Organiser(QObject):
 
     def pin(self, ids: Sequence[str], *, pinned: bool) -> None:
         """Pin conversations in their folder, or no longer."""
-        sentence = (
-            Sentence("Pinned conversations: {count}.") if pinned else Sentence("Unpinned conversations: {count}.")
-        )
-        self._tasks.start(self._change(ids, sentence, pinned=pinned))
+        done = _Done(Sentence("Pinned “{title}”."), Sentence("Pinned conversations: {count}."))
+        undone = _Done(Sentence("Unpinned “{title}”."), Sentence("Unpinned conversations: {count}."))
+        self._tasks.start(self._change(ids, done if pinned else undone, pinned=pinned))
 
     def archive(self, ids: Sequence[str], *, archived: bool) -> None:
         """Put conversations into the archive, or bring them back to where they were."""
-        into, back = Sentence("Archived conversations: {count}."), Sentence("Brought back conversations: {count}.")
+        into = _Done(Sentence("Archived “{title}”."), Sentence("Archived conversations: {count}."))
+        back = _Done(Sentence("Brought back “{title}”."), Sentence("Brought back conversations: {count}."))
         self._tasks.start(self._change(ids, into if archived else back, archived=archived))
 
     def move(self, ids: Sequence[str], folder: str | None) -> None:
         """Move conversations into a folder, or to the top."""
-        self._tasks.start(self._change(ids, Sentence("Moved conversations: {count}."), folder=folder))
+        self._tasks.start(self._change(ids, _moved(), folder=folder))
 
     def tag(self, ids: Sequence[str], added: Sequence[str], removed: Sequence[str]) -> None:
         """Give these tags to conversations, and take those away."""
-        self._tasks.start(
-            self._change(ids, Sentence("Tagged conversations: {count}."), add_tags=added, remove_tags=removed)
-        )
+        done = _Done(Sentence("Tagged “{title}”."), Sentence("Tagged conversations: {count}."))
+        self._tasks.start(self._change(ids, done, add_tags=added, remove_tags=removed))
 
     def trash(self, ids: Sequence[str]) -> None:
         """Put conversations into the trash; running ones are stopped."""
@@ -95,11 +94,18 @@ class Organiser(QObject):
         """Read every tag and those of some conversations; `tags_read` answers."""
         self._tasks.start(self._read_tags(ids))
 
-    async def _change(self, ids: Sequence[str], sentence: Sentence, **changes: Unpack[PlacementChanges]) -> None:
+    async def _change(self, ids: Sequence[str], done: "_Done", **changes: Unpack[PlacementChanges]) -> None:
         before = await self._store.placements.change(ids, **changes)
         self._library.refresh()
         if before:
-            self.done.emit(_counted(sentence, len(before)), lambda: self._tasks.start(self._put_back(before)))
+            sentence = await self._say_done(done, before)
+            self.done.emit(sentence, lambda: self._tasks.start(self._put_back(before)))
+
+    async def _say_done(self, done: "_Done", placements: Sequence[Placement]) -> Sentence:
+        title = (await self._store.record(placements[0].conversation_id)).title if len(placements) == 1 else ""
+        if not title:
+            return _counted(done.with_several, len(placements))
+        return Sentence(done.with_one.template, {"title": title})
 
     async def _put_back(self, placements: Sequence[Placement]) -> None:
         await self._refreshed(self._store.placements.put_back(placements))
@@ -144,7 +150,7 @@ class Organiser(QObject):
     async def _create_folder(self, name: str, colour: FolderColour, parent: str | None, ids: Sequence[str]) -> None:
         folder: Folder = await self._store.folders.create(name, colour, parent)
         if ids:
-            await self._change(ids, Sentence("Moved conversations: {count}."), folder=folder.id)
+            await self._change(ids, _moved(), folder=folder.id)
         else:
             self._library.refresh()
 
@@ -178,6 +184,17 @@ class Organiser(QObject):
             self._new = None
             await self._store.placements.change([conversation_id], folder=folder)
             self._library.refresh()
+
+
+class _Done(NamedTuple):
+    """What is said when something was done with conversations: with one its `title`, with several their `count`."""
+
+    with_one: Sentence
+    with_several: Sentence
+
+
+def _moved() -> _Done:
+    return _Done(Sentence("Moved “{title}”."), Sentence("Moved conversations: {count}."))
 
 
 async def _do_with_each(

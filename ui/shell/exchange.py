@@ -22,6 +22,8 @@ from ui.style.widgets import QuestionBox
 
 _KEY = "exchange"
 _MAX_LINES = 200
+_DONE_MS = 20_000
+"""Milliseconds for which it is said that all went well."""
 _MAX_TITLES = 5
 _MAX_TITLE = 60
 
@@ -209,7 +211,9 @@ class ExchangePresenter(QObject):
         level = "notice" if remedy else "remark"
         folder = partial(self._opener.open_folder, result.files[0].parent)
         buttons = (BannerButton(self.tr("Open folder"), folder),)
-        self._banners.show_banner(Banner("exported", sentence, remedy, level=level, buttons=buttons))
+        duration = None if remedy else _DONE_MS
+        banner = Banner("exported", sentence, remedy, level=level, buttons=buttons, duration_ms=duration)
+        self._banners.show_banner(banner)
 
     @Slot(ImportResult)
     def _show_imported(self, result: ImportResult) -> None:
@@ -222,7 +226,8 @@ class ExchangePresenter(QObject):
         lines = self._report(result)
         buttons = (BannerButton(self.tr("Details…"), lambda: self._show_report(lines), True),) if lines else ()
         level = "notice" if lines else "remark"
-        self._banners.show_banner(Banner("imported", sentence, level=level, buttons=buttons))
+        duration = None if lines else _DONE_MS
+        self._banners.show_banner(Banner("imported", sentence, level=level, buttons=buttons, duration_ms=duration))
 
     def _report(self, result: ImportResult) -> list[str]:
         """Return a line for each conversation that was left out, and for each kind of thing not understood."""

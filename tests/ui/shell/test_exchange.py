@@ -68,6 +68,8 @@ def test_the_folder_of_an_export_is_opened(on_screen, monkeypatch, tmp_path):
         dialog.fileSelected.emit(str(tmp_path / "taken" / "a.html"))
         dialog.reject()
         await until(lambda: "Exported to" in shown(screen))
+        banner = screen.window.banners._shown["exported"].banner
+        assert banner.duration_ms is not None, "it stays over every conversation"
         screen.press("Open folder")
         await until(lambda: "could not be opened" in shown(screen))
         assert opened() == [f"file://{tmp_path}/taken"]

@@ -393,7 +393,14 @@ def test_nothing_is_said_of_a_move_to_where_it_is(on_screen):
         organiser.move([one], folder.id)
         organiser.move([one, other], folder.id)
         await until(lambda: said)
-        assert said == ["Moved conversations: 1."]
+        assert said == ["Moved “b”."]
+        organiser.pin([one], pinned=True)
+        await until(lambda: said[1:])
+        organiser.pin([one, other], pinned=False)
+        await until(lambda: said[2:])
+        organiser.archive([one, other], archived=True)
+        await until(lambda: said[3:])
+        assert said[1:] == ["Pinned “a”.", "Unpinned “a”.", "Archived conversations: 2."]
 
     on_screen(work)
 
