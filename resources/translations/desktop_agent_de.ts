@@ -9808,6 +9808,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Ändern Sie die Dateien von Hand zurück.</translation>
     </message>
     <message>
+        <source>Changed the tags of “{title}”.</source>
+        <translation>Die Schlagwörter von „{title}“ sind geändert.</translation>
+    </message>
+    <message>
         <source>Check the address. If the server does not list its models, type the name of one.</source>
         <translation>Prüfen Sie die Adresse. Wenn der Server seine Modelle nicht auflistet, geben Sie den Namen eines Modells ein.</translation>
     </message>
@@ -10114,10 +10118,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Tagged conversations: {count}.</source>
         <translation>Unterhaltungen mit Schlagwörtern versehen: {count}.</translation>
-    </message>
-    <message>
-        <source>Tagged “{title}”.</source>
-        <translation>„{title}“ hat jetzt diese Schlagwörter.</translation>
     </message>
     <message>
         <source>The X server gives no keys.</source>
@@ -13512,6 +13512,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Modelldatei ausführen…</translation>
     </message>
     <message>
+        <source>Any other server…</source>
+        <translation>Ein anderer Server…</translation>
+    </message>
+    <message>
         <source>Look again</source>
         <translation>Erneut suchen</translation>
     </message>
@@ -13524,8 +13528,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Ein Server unter einer beliebigen Adresse, etwa vLLM, LiteLLM oder ein Gateway am Arbeitsplatz.</translation>
     </message>
     <message>
-        <source>Just looking? An offline demo, a scripted stand-in and no real model, shows what this program does.</source>
-        <translation>Nur umsehen? Eine Offline-Demo mit vorgegebenem Text statt eines echten Modells zeigt, was dieses Programm kann.</translation>
+        <source>Just looking? The offline demo shows what this program does. A script answers in it, no real model.</source>
+        <translation>Nur mal schauen? Die Offline-Demo zeigt, was dieses Programm kann. In ihr antwortet ein Skript, kein echtes Modell.</translation>
     </message>
 </context>
 <context>

@@ -9807,6 +9807,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>请手动将文件改回。</translation>
     </message>
     <message>
+        <source>Changed the tags of “{title}”.</source>
+        <translation>已更改“{title}”的标签。</translation>
+    </message>
+    <message>
         <source>Check the address. If the server does not list its models, type the name of one.</source>
         <translation>请检查地址。如果服务器不列出模型，请输入模型名称。</translation>
     </message>
@@ -10113,10 +10117,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Tagged conversations: {count}.</source>
         <translation>已加标签的对话：{count}。</translation>
-    </message>
-    <message>
-        <source>Tagged “{title}”.</source>
-        <translation>已给“{title}”加标签。</translation>
     </message>
     <message>
         <source>The X server gives no keys.</source>
@@ -13511,6 +13511,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>运行模型文件…</translation>
     </message>
     <message>
+        <source>Any other server…</source>
+        <translation>其他服务器…</translation>
+    </message>
+    <message>
         <source>Look again</source>
         <translation>重新查找</translation>
     </message>
@@ -13523,8 +13527,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>任意地址上的服务器，例如 vLLM、LiteLLM 或单位的网关。</translation>
     </message>
     <message>
-        <source>Just looking? An offline demo, a scripted stand-in and no real model, shows what this program does.</source>
-        <translation>只想看看？离线演示使用预设脚本而非真实模型，可展示本程序的功能。</translation>
+        <source>Just looking? The offline demo shows what this program does. A script answers in it, no real model.</source>
+        <translation>只想看看？离线演示展示本程序的功能。其中由脚本回答，不是真正的模型。</translation>
     </message>
 </context>
 <context>

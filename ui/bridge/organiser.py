@@ -55,7 +55,7 @@ class Organiser(QObject):
 
     def tag(self, ids: Sequence[str], added: Sequence[str], removed: Sequence[str]) -> None:
         """Give these tags to conversations, and take those away."""
-        done = _Done(Sentence("Tagged “{title}”."), Sentence("Tagged conversations: {count}."))
+        done = _Done(Sentence("Changed the tags of “{title}”."), Sentence("Tagged conversations: {count}."))
         self._tasks.start(self._change(ids, done, add_tags=added, remove_tags=removed))
 
     def trash(self, ids: Sequence[str]) -> None:

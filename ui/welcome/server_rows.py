@@ -153,6 +153,10 @@ class CustomRow(QFrame):
         vbox(*parts, parent=self, spacing=SPACE_S, margins=0)
         self._mirrors.hide()
 
+    def start(self) -> None:
+        """Give the keyboard to the address, also where it has to be scrolled to."""
+        self._address.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
     def set_narrow(self, *, narrow: bool) -> None:
         """Place the fields below one another, or side by side."""
         for line in (self._line, self._second):

@@ -72,6 +72,7 @@ class WelcomePage(QScrollArea):
         self._words = label(self.tr("Connect a model to begin. You can add others at any time."), "muted", wrap=True)
         self._back = button(self.tr("Back"), self.back_requested.emit)
         self._demo = button(self.tr("Try the demo"), self.demo_requested.emit, "primary")
+        self._demo_card = QFrame()
         self._build()
         self._escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
         self._escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -82,9 +83,10 @@ class WelcomePage(QScrollArea):
         self._custom.submitted_for_session.connect(self.custom_session_submitted)
 
     def set_back_button(self, *, is_there: bool) -> None:
-        """Show a way back if a conversation is open behind this page."""
+        """Show a way back if a conversation is open behind this page: who comes from one is not just looking."""
         self._back.setVisible(is_there)
         self._escape.setEnabled(is_there)
+        self._demo_card.setVisible(not is_there)
         if is_there:
             self._title.setText(self.tr("Connect a model"))
             self._words.setText(self.tr("Your conversations stay as they are."))
@@ -155,7 +157,7 @@ class WelcomePage(QScrollArea):
         middle.setMaximumWidth(READING_WIDTH)
         vbox(
             self._head(),
-            self._demo_card(),
+            self._build_demo_card(),
             self._card(
                 self.tr("On this computer"),
                 vbox(self._searching, self._locals, self._file_row()),
@@ -190,7 +192,9 @@ class WelcomePage(QScrollArea):
 
     def _file_row(self) -> QWidget:
         run = button(self.tr("Run a model file…"), self.model_file_requested.emit, "link")
-        return FlowRows((run,))
+        # Its card is below the fold.
+        other = button(self.tr("Any other server…"), self._custom.start, "link")
+        return FlowRows((run, other))
 
     def _refresh_button(self) -> QWidget:
         refresh = IconButton(self._themes, "refresh", self.tr("Look again"))
@@ -219,16 +223,15 @@ class WelcomePage(QScrollArea):
         words = self.tr("A server at any address, such as vLLM, LiteLLM or a gateway at work.")
         return vbox(label(words, "muted", wrap=True), self._custom, spacing=SPACE_S)
 
-    def _demo_card(self) -> QFrame:
+    def _build_demo_card(self) -> QFrame:
         """Comes first: who only looks round need not read about servers and keys."""
         words = self.tr(
-            "Just looking? An offline demo, a scripted stand-in and no real model, shows what this program does."
+            "Just looking? The offline demo shows what this program does. A script answers in it, no real model."
         )
-        card = QFrame()
-        card.setProperty("kind", "card")
+        self._demo_card.setProperty("kind", "card")
         content = TextWithButtons(label(words, "muted", wrap=True), (self._demo,))
-        hbox(content, parent=card, margins=(SPACE_L, SPACE_S, SPACE_L, SPACE_S))
-        return card
+        hbox(content, parent=self._demo_card, margins=(SPACE_L, SPACE_S, SPACE_L, SPACE_S))
+        return self._demo_card
 
 
 PRESETS = {endpoint.id: endpoint for endpoint in (*LOCAL_SERVERS, *CLOUD_PROVIDERS)}

@@ -235,6 +235,27 @@ def test_the_demo_is_plainly_a_demo(driver):
     assert driver.facts == [("demo_requested",)]
 
 
+def test_who_comes_from_a_conversation_to_connect_a_model_is_not_led_to_the_demo(driver):
+    demo = driver.part(QPushButton, "Try the demo")
+    driver.page.set_back_button(is_there=True)
+    assert not demo.isVisible()
+    driver.page.set_back_button(is_there=False)
+    assert demo.isVisible()
+
+
+def test_a_link_beside_the_servers_of_this_computer_leads_to_the_address_of_any_other(driver):
+    driver.page.resize(800, 500)
+    address, viewport = driver.part(QLineEdit, "Address of the server"), driver.page.viewport()
+
+    def is_in_view():
+        return viewport.rect().contains(address.mapTo(viewport, address.rect().bottomRight()))
+
+    assert not is_in_view()
+    driver.click("Any other server…")
+    assert driver.page.focusWidget() is address
+    driver.bot.waitUntil(is_in_view)
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="xdg-open is Linux's")
 def test_a_page_with_keys_that_nothing_opens_is_said_in_its_row(driver, monkeypatch, tmp_path):
     opened = fake_opener(tmp_path, monkeypatch, 3)
