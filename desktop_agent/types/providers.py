@@ -130,7 +130,8 @@ class ConversationParameters(FrozenModel):
     system_prompt: str | None = Field(
         default=None,
         title="System prompt",
-        description="What the model is told before everything else. Empty: the instructions of the settings.",
+        description="What the model is told before everything else. "
+        "If this is empty, the instructions in the settings hold.",
     )
 
 

@@ -398,8 +398,8 @@
 <context>
     <name>BranchDialog</name>
     <message>
-        <source>Other versions are folded where they begin. What is shown now is not grey, and ends at the dot.</source>
-        <translation>Andere Versionen sind dort eingeklappt, wo sie beginnen. Was gerade gezeigt wird, ist nicht grau und endet beim Punkt.</translation>
+        <source>The branch that you see ends at the dot. Unfold a message to see its other versions, in grey.</source>
+        <translation>Der Zweig, den Sie sehen, endet beim Punkt. Klappen Sie eine Nachricht auf, um ihre anderen Versionen zu sehen; sie sind grau.</translation>
     </message>
     <message>
         <source>Show</source>
@@ -2925,8 +2925,8 @@ Aufwärts zu: {1}</translation>
         <translation>Es ist noch kein Modell verbunden.</translation>
     </message>
     <message>
-        <source>No model but the demo is connected yet.</source>
-        <translation>Außer der Demo ist noch kein Modell verbunden.</translation>
+        <source>Only the demo is connected yet.</source>
+        <translation>Bisher ist nur die Demo verbunden.</translation>
     </message>
     <message>
         <source>Demo</source>
@@ -3972,8 +3972,8 @@ Aufwärts zu: {1}</translation>
         <translation>Systemprompt</translation>
     </message>
     <message>
-        <source>What the model is told before everything else. Empty: the instructions of the settings.</source>
-        <translation>Was dem Modell vor allem anderen gesagt wird. Leer: die Anweisungen der Einstellungen.</translation>
+        <source>What the model is told before everything else. If this is empty, the instructions in the settings hold.</source>
+        <translation>Was dem Modell vor allem anderen gesagt wird. Ist dies leer, gelten die Anweisungen aus den Einstellungen.</translation>
     </message>
 </context>
 <context>
@@ -4761,8 +4761,8 @@ Aufwärts zu: {1}</translation>
         <translation>{0} (nicht in der Liste)</translation>
     </message>
     <message>
-        <source>As new conversations</source>
-        <translation>Wie neue Unterhaltungen</translation>
+        <source>As in new conversations</source>
+        <translation>Wie in neuen Unterhaltungen</translation>
     </message>
     <message>
         <source>A scheduled prompt needs a name. Write one.</source>
@@ -4821,8 +4821,8 @@ Aufwärts zu: {1}</translation>
         <translation>Unterhaltung</translation>
     </message>
     <message>
-        <source>Run once when the program is there again</source>
-        <translation>Einmal nachholen, sobald das Programm wieder läuft</translation>
+        <source>Run once at the next start of the program</source>
+        <translation>Einmal nachholen, wenn das Programm das nächste Mal startet</translation>
     </message>
     <message>
         <source>Skip what was missed</source>
@@ -10514,8 +10514,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Geben Sie dem Server einen Titel.</translation>
     </message>
     <message>
-        <source>This stands in the question when a tool wants to run, and decides which rules hold for it.</source>
-        <translation>Er steht in der Frage, wenn ein Werkzeug laufen will, und bestimmt, welche Regeln dafür gelten.</translation>
+        <source>You see this when you are asked about one of its tools, and rules go by it.</source>
+        <translation>Sie sehen dies, wenn Sie zu einem seiner Werkzeuge gefragt werden, und Regeln richten sich danach.</translation>
     </message>
     <message>
         <source>Its tools</source>
@@ -11169,8 +11169,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Es gibt noch keinen Spezialisten.</translation>
     </message>
     <message>
-        <source>A specialist is an agent that the agent may call like a tool. It never may do more than the agent that calls it. Changes hold in every conversation from its next prompt on; one that works already ends as it began.</source>
-        <translation>Ein Spezialist ist ein Agent, den der Agent wie ein Werkzeug aufrufen kann. Er darf nie mehr als der Agent, der ihn aufruft. Änderungen gelten in jeder Unterhaltung ab ihrem nächsten Prompt; einer, der schon arbeitet, endet, wie er begonnen hat.</translation>
+        <source>A specialist is an agent with its own instructions, which the agent can call like a tool. It may never do more than the agent that calls it. A change holds from the next message on.</source>
+        <translation>Ein Spezialist ist ein Agent mit eigenen Anweisungen, den der Agent wie ein Werkzeug aufrufen kann. Er darf nie mehr als der Agent, der ihn aufruft. Eine Änderung gilt ab der nächsten Nachricht.</translation>
     </message>
     <message>
         <source>The specialist “{0}” is removed. No conversation uses it from its next prompt on.</source>
@@ -11207,8 +11207,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Zum Ausprobieren:</translation>
     </message>
     <message>
-        <source>Start without storing it</source>
-        <translation>Ohne Speichern beginnen</translation>
+        <source>Do not store this conversation</source>
+        <translation>Diese Unterhaltung nicht speichern</translation>
     </message>
 </context>
 <context>
@@ -13583,8 +13583,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Diese Unterhaltung exportieren…</translation>
     </message>
     <message>
-        <source>save share file markdown html json zip</source>
-        <translation>speichern teilen Datei markdown html json zip</translation>
+        <source>save share file markdown html json zip pdf print</source>
+        <translation>speichern teilen Datei markdown html json zip pdf drucken</translation>
     </message>
     <message>
         <source>Export all conversations…</source>

@@ -398,8 +398,8 @@
 <context>
     <name>BranchDialog</name>
     <message>
-        <source>Other versions are folded where they begin. What is shown now is not grey, and ends at the dot.</source>
-        <translation>其他版本在其起点处折叠。当前显示的部分不为灰色，并止于圆点处。</translation>
+        <source>The branch that you see ends at the dot. Unfold a message to see its other versions, in grey.</source>
+        <translation>您看到的分支止于圆点处。展开消息可查看其他版本（灰色）。</translation>
     </message>
     <message>
         <source>Show</source>
@@ -2925,8 +2925,8 @@ Go up to: {1}</source>
         <translation>尚未连接模型。</translation>
     </message>
     <message>
-        <source>No model but the demo is connected yet.</source>
-        <translation>除演示外，尚未连接任何模型。</translation>
+        <source>Only the demo is connected yet.</source>
+        <translation>目前只连接了演示。</translation>
     </message>
     <message>
         <source>Demo</source>
@@ -3972,8 +3972,8 @@ Go up to: {1}</source>
         <translation>系统提示词</translation>
     </message>
     <message>
-        <source>What the model is told before everything else. Empty: the instructions of the settings.</source>
-        <translation>在其他所有内容之前告诉模型的内容。留空：使用设置中的指令。</translation>
+        <source>What the model is told before everything else. If this is empty, the instructions in the settings hold.</source>
+        <translation>在其他所有内容之前告诉模型的内容。如果留空，则使用设置中的指令。</translation>
     </message>
 </context>
 <context>
@@ -4760,7 +4760,7 @@ Go up to: {1}</source>
         <translation>{0}（未列出）</translation>
     </message>
     <message>
-        <source>As new conversations</source>
+        <source>As in new conversations</source>
         <translation>与新对话相同</translation>
     </message>
     <message>
@@ -4820,8 +4820,8 @@ Go up to: {1}</source>
         <translation>对话</translation>
     </message>
     <message>
-        <source>Run once when the program is there again</source>
-        <translation>程序再次运行时补运行一次</translation>
+        <source>Run once at the next start of the program</source>
+        <translation>下次启动程序时补运行一次</translation>
     </message>
     <message>
         <source>Skip what was missed</source>
@@ -10513,8 +10513,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>请为服务器取一个标题。</translation>
     </message>
     <message>
-        <source>This stands in the question when a tool wants to run, and decides which rules hold for it.</source>
-        <translation>工具要运行时，它会出现在询问中，并决定适用哪些规则。</translation>
+        <source>You see this when you are asked about one of its tools, and rules go by it.</source>
+        <translation>询问您是否允许其工具时会显示此项，规则也以此为准。</translation>
     </message>
     <message>
         <source>Its tools</source>
@@ -11168,8 +11168,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>还没有专家。</translation>
     </message>
     <message>
-        <source>A specialist is an agent that the agent may call like a tool. It never may do more than the agent that calls it. Changes hold in every conversation from its next prompt on; one that works already ends as it began.</source>
-        <translation>专家是代理可以像工具一样调用的代理。它的权限绝不会超过调用它的代理。更改从各对话的下一个提示词起生效；已在工作的专家会按开始时的设置完成。</translation>
+        <source>A specialist is an agent with its own instructions, which the agent can call like a tool. It may never do more than the agent that calls it. A change holds from the next message on.</source>
+        <translation>专家是拥有自己指令的代理，代理可以像工具一样调用它。它的权限绝不会超过调用它的代理。更改从下一条消息起生效。</translation>
     </message>
     <message>
         <source>The specialist “{0}” is removed. No conversation uses it from its next prompt on.</source>
@@ -11206,8 +11206,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>试试其中之一：</translation>
     </message>
     <message>
-        <source>Start without storing it</source>
-        <translation>开始不保存的对话</translation>
+        <source>Do not store this conversation</source>
+        <translation>不保存此对话</translation>
     </message>
 </context>
 <context>
@@ -13582,8 +13582,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>导出此对话…</translation>
     </message>
     <message>
-        <source>save share file markdown html json zip</source>
-        <translation>保存 分享 文件 markdown html json zip</translation>
+        <source>save share file markdown html json zip pdf print</source>
+        <translation>保存 分享 文件 markdown html json zip pdf 打印</translation>
     </message>
     <message>
         <source>Export all conversations…</source>

@@ -43,7 +43,7 @@ def model_rows(groups: Sequence[ModelGroup], typed: str, current: tuple[str, str
     if not servers:
         translate = QCoreApplication.translate
         none = translate("ModelRows", "No model is connected yet.")
-        only_demo = translate("ModelRows", "No model but the demo is connected yet.")
+        only_demo = translate("ModelRows", "Only the demo is connected yet.")
         rows = [ModelRow(text=only_demo if current[0] == DEMO_ENDPOINT else none)]
     return [*rows, *_demo_rows(typed.strip().casefold(), current)]
 

@@ -54,7 +54,7 @@ class ScheduleEditor(CardEditor):
 
     def _show_model_choices(self, groups: Sequence[ModelGroup]) -> None:
         self._model.clear_choices()
-        self._model.add_choice(self.tr("As new conversations"), "")
+        self._model.add_choice(self.tr("As in new conversations"), "")
         for group in groups:
             if group.models:
                 self._model.add_heading(group.endpoint.title)
@@ -101,7 +101,7 @@ class ScheduleEditor(CardEditor):
         ]
         add("target", self.tr("Conversation"), radio_buttons(targets, "new"))
         missed = [
-            ("run_once", self.tr("Run once when the program is there again")),
+            ("run_once", self.tr("Run once at the next start of the program")),
             ("skip", self.tr("Skip what was missed")),
         ]
         add("missed", self.tr("If its time passes while the program does not run"), radio_buttons(missed, "run_once"))

@@ -65,7 +65,7 @@ class StarterMessages(QWidget):
         heading = label(self.tr("Try one of these:"), "small")
         buttons = FlowRows([button(message, partial(self.chosen.emit, message)) for message in messages])
         vbox(heading, buttons, parent=self._demo, spacing=SPACE_XS, margins=0)
-        self._unstored = button(self.tr("Start without storing it"), self.unstored_chosen.emit, "link")
+        self._unstored = button(self.tr("Do not store this conversation"), self.unstored_chosen.emit, "link")
         vbox(self._demo, self._unstored, parent=self, margins=(SPACE_S, 0, SPACE_S, SPACE_S))
         self.hide()
 

@@ -226,7 +226,7 @@ def test_a_list_without_any_server_says_so():
     [row] = model_rows([], "any", ("", ""))
     assert row.text == "No model is connected yet."
     assert not row.is_choosable
-    assert model_rows([], "", (DEMO_ENDPOINT, DEMO_MODEL))[0].text == "No model but the demo is connected yet."
+    assert model_rows([], "", (DEMO_ENDPOINT, DEMO_MODEL))[0].text == "Only the demo is connected yet."
 
 
 def test_the_demo_is_found_once_and_has_one_model():

@@ -54,7 +54,7 @@ def test_the_demo_offers_them_until_something_is_said(on_screen):
 def test_other_models_are_offered_no_messages(on_screen):
     async def work(screen):
         shown = screen.find(QWidget, "Suggestions").findChildren(QPushButton)
-        assert [each.text() for each in shown if each.isVisible()] == ["Start without storing it"]
+        assert [each.text() for each in shown if each.isVisible()] == ["Do not store this conversation"]
 
     on_screen(work)
 

@@ -90,7 +90,7 @@ class ServerEditor(CardEditor):
     def _add_fields(self) -> None:
         add = self.form.add_field
         effects = check_boxes(list(effect_names().items()), in_rows=True)
-        which = self.tr("This stands in the question when a tool wants to run, and decides which rules hold for it.")
+        which = self.tr("You see this when you are asked about one of its tools, and rules go by it.")
         add("effects", self.tr("Its tools"), effects, help_text=which)
         add("timeout", self.tr("Longest call"), number_box(1, _MAX_TIMEOUT, suffix=self.tr(" s")))
         words = self.tr("Believe what it says about its tools")
