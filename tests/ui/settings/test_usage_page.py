@@ -44,7 +44,20 @@ def cells(page):
     return [[model.index(row, column).data() for column in range(7)] for row in range(model.rowCount())]
 
 
+def test_where_no_cost_is_known_the_chart_is_of_tokens_until_somebody_chooses(page):
+    measure = next(each for each in page.findChildren(QComboBox) if each.accessibleName() == "In the chart")
+    page.show_report(days(d29=UNPRICED))
+    assert measure.currentText() == "Tokens"
+    assert page.findChild(UsageChart).bars[-2].value == 700
+    page.show_report(days(d29=PRICED + UNPRICED))
+    assert measure.currentText() == "Cost"
+    measure.activated.emit(0)
+    page.show_report(days(d29=UNPRICED))
+    assert measure.currentText() == "Cost"
+
+
 def test_what_nobody_knows_is_said_and_is_never_nothing(page):
+    page.choose("month", "day", "cost")
     page.show_report(days(d29=UNPRICED))
     assert "Cost not known · 700 tokens" in words(page)
     assert cells(page) == [["29 Mar", "1", "700", "0", "", "700", "not known"]]

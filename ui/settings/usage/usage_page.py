@@ -90,6 +90,7 @@ class UsageSettings(QWidget):
         self._table = UsageTable(themes)
         self._all_rows = button("", self._show_all_rows, "link")
         self._is_whole = False
+        self._is_measure_chosen = False
         self._state = StatusLine(themes)
         self._budgets = label(wrap=True)
         self._unheld = label(
@@ -106,6 +107,7 @@ class UsageSettings(QWidget):
         for box in (self._span, self._grouping):
             box.currentIndexChanged.connect(self._on_chosen)
         self._measure.currentIndexChanged.connect(self._show)
+        self._measure.activated.connect(self._on_measure_chosen)
         self.show_budgets(())
         self._show()
 
@@ -126,17 +128,22 @@ class UsageSettings(QWidget):
         """Ask for what is chosen."""
         self.report_requested.emit(self.grouping, first_day(self.span, local_today()))
 
-    def choose(self, span: UsageSpan, grouping: UsageGrouping, measure: UsageMeasure = "cost") -> None:
+    def choose(self, span: UsageSpan, grouping: UsageGrouping, measure: UsageMeasure | None = None) -> None:
         """Choose what is shown, and ask for it."""
-        for box, value in ((self._span, span), (self._grouping, grouping), (self._measure, measure)):
-            with QSignalBlocker(box):
-                box.setCurrentIndex(box.findData(value))
+        _select(self._span, span)
+        _select(self._grouping, grouping)
+        if measure is not None:
+            _select(self._measure, measure)
+            self._on_measure_chosen()
         self._on_chosen()
 
     def show_report(self, report: UsageReport) -> None:
         """Show a report, unless something else is chosen by now."""
         if report.grouping == self.grouping:
             self._report = report
+            if not self._is_measure_chosen:
+                # Models on this computer have no price: a chart of their cost would be empty.
+                _select(self._measure, "tokens" if report.rows and report.total.cost is None else "cost")
             self._show()
 
     def show_budgets(self, states: Sequence[BudgetState]) -> None:
@@ -153,6 +160,9 @@ class UsageSettings(QWidget):
         super().showEvent(event)
         self.show_result("")
         self._on_chosen()
+
+    def _on_measure_chosen(self, *_: object) -> None:
+        self._is_measure_chosen = True
 
     def _on_chosen(self, *_: object) -> None:
         self._is_whole = False
@@ -266,6 +276,11 @@ class UsageSettings(QWidget):
             margins=0,
             end_stretch=True,
         )
+
+
+def _select(box: ComboBox, value: str) -> None:
+    with QSignalBlocker(box):
+        box.setCurrentIndex(box.findData(value))
 
 
 def _choices(name: str, *choices: tuple[str, str]) -> ComboBox:
