@@ -244,9 +244,15 @@ class AttachmentRow(QScrollArea):
         entry.chip.removed.connect(lambda: self._remove_entry(entry))
         self._entries.append(entry)
         self._row.insertWidget(self._row.count() - 1, entry.chip)
-        self.setFixedHeight(entry.chip.sizeHint().height() + self.horizontalScrollBar().sizeHint().height())
+        self.fit_height()
         self.show()
         return entry
+
+    def fit_height(self) -> None:
+        """Make it as high as its chips, which are higher after a zoom."""
+        if self._entries:
+            height = max(chip.sizeHint().height() for chip in self.chips)
+            self.setFixedHeight(height + self.horizontalScrollBar().sizeHint().height())
 
     def _remove_entry(self, entry: AttachmentEntry) -> None:
         index = self._entries.index(entry)

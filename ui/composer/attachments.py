@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QImage
 from shiboken6 import isValid
 
@@ -56,6 +56,10 @@ class Attachments(AttachmentRow):
         self._themes = themes
         self._intake = intake
         self._file_dialog: QFileDialog | None = None
+        # Once the chips have their new size.
+        self._fit_timer = QTimer(self, singleShot=True, interval=0)
+        self._fit_timer.timeout.connect(self.fit_height)
+        themes.changed.connect(self._fit_timer.start)
 
     def choose_files(self, title: str, attach: Callable[[Sequence[str]], object]) -> None:
         """Open a file dialog, without waiting for it; `attach` gets the paths."""

@@ -196,7 +196,10 @@ class MessageEditor(QPlainTextEdit):
         return ceil(line.height())
 
     def _apply_theme(self) -> None:
-        self.setFont(body_font(self._themes.theme, self._themes.zoom, 1.05))
+        font = body_font(self._themes.theme, self._themes.zoom, 1.05)
+        self.setFont(font)
+        # A sheet that came before gave it a font of its own, in which the placeholder is drawn.
+        self.viewport().setFont(font)
         room = self._themes.space(SPACE_S)
         # Around the viewport: document margins scroll away and would show a sliver of the next line.
         self.setViewportMargins(SPACE_S, room, SPACE_S, 2 * room - 2)

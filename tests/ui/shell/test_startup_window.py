@@ -285,5 +285,17 @@ def test_a_zoom_reaches_what_stands_in_the_window_already(front):
     for zoom in (200, 50, 100):
         front.themes.use(front.themes.theme, zoom)
         assert editor.font() == body_font(front.themes.theme, zoom, 1.05)
-        assert editor.document().defaultFont() == editor.font()
+        assert editor.document().defaultFont() == editor.font() == editor.viewport().font()
         assert new.iconSize().width() == round(ICON_SIZE * zoom / 100)
+
+
+def test_attachments_are_as_high_as_their_row_after_a_zoom(front, qtbot):
+    run_until_painted(front)
+    row = front.window.frame.composer.attachments
+    row.add_text("a long text")
+    [chip] = row.chips
+    for zoom in (200, 100):
+        front.themes.use(front.themes.theme, zoom)
+        bar = row.horizontalScrollBar()
+        qtbot.waitUntil(lambda bar=bar: row.height() == chip.sizeHint().height() + bar.sizeHint().height())
+    assert chip.sizeHint().height() > 0
