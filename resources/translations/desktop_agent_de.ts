@@ -13583,7 +13583,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Diese Unterhaltung exportieren…</translation>
     </message>
     <message>
-        <source>save share file markdown html json zip pdf print</source>
+        <source>save share markdown html json pdf print</source>
         <translation>speichern teilen Datei markdown html json zip pdf drucken</translation>
     </message>
     <message>

@@ -13582,7 +13582,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>导出此对话…</translation>
     </message>
     <message>
-        <source>save share file markdown html json zip pdf print</source>
+        <source>save share markdown html json pdf print</source>
         <translation>保存 分享 文件 markdown html json zip pdf 打印</translation>
     </message>
     <message>

@@ -153,10 +153,7 @@ class WindowActions(QObject):
         other_words = self.tr("create directory project")
         create_folder = self._organising.create_folder
         add("file/new", "new-folder", self.tr("New folder…"), None, create_folder, other_words)
-        text, other_words = (
-            self.tr("Export this conversation…"),
-            self.tr("save share file markdown html json zip pdf print"),
-        )
+        text, other_words = self.tr("Export this conversation…"), self.tr("save share markdown html json pdf print")
         add("file/exchange", "export", text, None, lambda: exchange().export_current(), other_words, self._has_messages)
         text = self.tr("Export all conversations…")
         add("file/exchange", "export-all", text, None, lambda: exchange().export_all(), other_words)
