@@ -147,7 +147,7 @@ class Engine:
     @cached_property
     def mcp(self) -> "McpServers":
         """The MCP servers. Made late: a prompt without any loads nothing of them."""
-        return _make_mcp_servers(self, self._defaults, self._tools_changed)
+        return _make_mcp_servers(self, self._defaults, self._sessions.get, self._tools_changed)
 
     @cached_property
     def prices(self) -> "PriceOverrides":
@@ -386,12 +386,25 @@ async def _open_provider(engine: Engine, record: ConversationRecord, model: str)
     return await engine.connections.provider(endpoint_id)
 
 
-def _make_mcp_servers(engine: Engine, defaults: RunDefaults, on_state: Callable[[], None]) -> "McpServers":
-    from desktop_agent.engine.mcp_servers import McpServers, SamplingHandler
+def _make_mcp_servers(
+    engine: Engine,
+    defaults: RunDefaults,
+    open_session: Callable[[str], "Session | None"],
+    on_state: Callable[[], None],
+) -> "McpServers":
+    from desktop_agent.engine.mcp_servers import McpServers, SamplingHandler, SamplingTarget
+
+    def find_target(conversation_id: str | None) -> SamplingTarget:
+        session = open_session(conversation_id) if conversation_id else None
+        if session is None:
+            return SamplingTarget(*_default_model(defaults, engine.preferences))
+        record = session.record
+        project = "" if session.is_in_memory else record.workspace or ""
+        return SamplingTarget(record.endpoint_id, record.model, record.id, project)
 
     sampling = SamplingHandler(
         lambda: engine.consent_handlers,
-        lambda: _default_model(defaults, engine.preferences),
+        find_target,
         engine.connections,
         engine.spending,
     )

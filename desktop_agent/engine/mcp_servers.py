@@ -1,9 +1,9 @@
-"""The MCP servers of one engine: running, saved with their secrets, signed in to; and sampling by the model in use."""
+"""The MCP servers of one engine: running, saved with their secrets, signed in to; and answers of a model."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -359,21 +359,34 @@ MAX_TOKENS = 8_192
 _MAX_CHARACTERS = 400_000
 
 
-class SamplingHandler:
-    """Answers a server's sampling requests with one request to the model in use, without tools of this program.
+@dataclass(frozen=True, slots=True)
+class SamplingTarget:
+    """The model that answers a server, and the conversation and the folder of work that its answer counts for.
 
-    `chosen_model` returns the ids of an endpoint and a model, or None each.
+    An empty text: it is not known, or must not be stored.
+    """
+
+    endpoint_id: str | None
+    model: str | None
+    conversation_id: str = ""
+    project: str = ""
+
+
+class SamplingHandler:
+    """Answers a server's sampling requests with one request to a model, without tools of this program.
+
+    `find_target` takes the id of the conversation for which the server asks, None where it is not known.
     """
 
     def __init__(
         self,
         consent: Callable[[], ConsentHandlers],
-        chosen_model: Callable[[], tuple[str | None, str | None]],
+        find_target: Callable[[str | None], SamplingTarget],
         connections: Connections,
         spending: Spending,
     ) -> None:
         self._consent = consent
-        self._chosen_model = chosen_model
+        self._find_target = find_target
         self._connections = connections
         self._spending = spending
 
@@ -388,17 +401,15 @@ class SamplingHandler:
         consent = self._consent()
         if consent.approve_sampling is None or consent.approve_answer is None:
             return None
-        endpoint_id, model = self._chosen_model()
+        target = self._find_target(request.conversation_id)
         bounded = replace(
             request,
             max_tokens=max(1, min(request.max_tokens, MAX_TOKENS)),
-            answering_model=self._describe_model(endpoint_id, model),
+            answering_model=self._describe_model(target.endpoint_id, target.model),
         )
         if not await consent.approve_sampling(bounded):
             return None
-        if endpoint_id is None or not model:
-            raise NoModelChosen("No model is chosen.")
-        answer = await self._ask(endpoint_id, model, bounded, on_usage)
+        answer = await self._ask(target, bounded, on_usage)
         return answer if await consent.approve_answer(bounded, answer) else None
 
     def _describe_model(self, endpoint_id: str | None, model: str | None) -> SamplingModel | None:
@@ -413,10 +424,11 @@ class SamplingHandler:
             return SamplingModel(endpoint.title, model, model)
         return SamplingModel(endpoint.title, model, known.title or model, known.price)
 
-    async def _ask(
-        self, endpoint_id: str, model: str, request: SamplingRequest, on_usage: UsageListener
-    ) -> SamplingAnswer:
-        await self._spending.check(endpoint_id)
+    async def _ask(self, target: SamplingTarget, request: SamplingRequest, on_usage: UsageListener) -> SamplingAnswer:
+        endpoint_id, model = target.endpoint_id, target.model
+        if endpoint_id is None or not model:
+            raise NoModelChosen("No model is chosen.")
+        await self._spending.check(endpoint_id, target.conversation_id)
         provider = await self._connections.provider(endpoint_id)
         config = ProviderConfig(max_tokens=request.max_tokens, system_prompt=request.system_prompt or None)
         model_request = ModelRequest(
@@ -429,7 +441,7 @@ class SamplingHandler:
                 async for event, _ in events:
                     answer.feed(event)
         finally:
-            self._spending.count(endpoint_id, provider, answer)
+            self._spending.count(endpoint_id, provider, answer, target.project)
             if answer.total_usage is not None:
                 on_usage(answer.total_usage)
         message = answer.message(MessageState.COMPLETE, now())

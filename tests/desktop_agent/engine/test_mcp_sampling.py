@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from desktop_agent.engine.engine import Engine, RunDefaults
-from desktop_agent.engine.mcp_servers import MAX_TOKENS, SamplingHandler
+from desktop_agent.engine.mcp_servers import MAX_TOKENS, SamplingHandler, SamplingTarget
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.errors import Overloaded, ToolUseFailed, WrongUse
 from desktop_agent.types.mcp import ConsentHandlers, SamplingAnswer, SamplingRequest
@@ -56,7 +56,10 @@ async def sampling(folder, person, *turns, model="m"):
         await engine.change_preferences(Preferences(providers=providers))
         engine.consent_handlers = person.people
         handler = SamplingHandler(
-            lambda: engine.consent_handlers, lambda: ("scripted", model), engine.connections, engine.spending
+            lambda: engine.consent_handlers,
+            lambda _: SamplingTarget("scripted", model),
+            engine.connections,
+            engine.spending,
         )
         yield handler, provider
         provider.assert_finished()
@@ -204,7 +207,7 @@ async def test_nothing_is_offered_to_servers_where_nobody_can_agree(tmp_path):
         assert samples.handlers().sample is not None
         half = SamplingHandler(
             lambda: ConsentHandlers(approve_sampling=person._ask),
-            samples._chosen_model,
+            samples._find_target,
             samples._connections,
             samples._spending,
         )

@@ -6,20 +6,24 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from desktop_agent.conversation.history import ConversationUsage
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.session import Session
 from desktop_agent.types.blocks import Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import CostUpdated, RunEnd, RunFinished
-from desktop_agent.types.mcp import McpServer, SamplingAnswer, StdioConnection
+from desktop_agent.types.mcp import McpServer, SamplingAnswer, ServerCall, StdioConnection
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import Limits, Specialist
+from desktop_agent.types.preferences import UsagePreferences
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from desktop_agent.types.tool_calls import AllowOnce, ToolSpec
 from tests.desktop_agent.engine.test_mcp_sampling import Person
 from tests.desktop_agent.engine.test_mcp_servers import engine_with, own
 from tests.fakes.mcp_client import until
 from tests.fakes.scripted_provider import Turn
+from tests.frame.patience import PATIENCE
 
 SERVER = str(Path(__file__).parents[1] / "mcp" / "raw_server.py")
 
@@ -65,12 +69,18 @@ class Run:
 
 @asynccontextmanager
 async def running(
-    folder: Path, person: Person, *turns: Turn, words: tuple[str, ...]
+    folder: Path,
+    person: Person,
+    *turns: Turn,
+    words: tuple[str, ...],
+    model: str | None = None,
+    workspace: str | None = None,
+    in_memory: bool = False,
 ) -> AsyncIterator[tuple[Engine, Run]]:
     asked = Turn(ToolUse(id="1", name="raw__t0", input={}), used(1.0))
     async with engine_with(folder / "data", raw(*words), turns=(asked, *turns)) as engine:
         engine.consent_handlers = person.people
-        yield engine, Run(engine.new_session())
+        yield engine, Run(engine.new_session(model=model, workspace=workspace, in_memory=in_memory))
 
 
 async def test_what_a_model_costs_that_answers_a_server_counts_in_the_run(tmp_path):
@@ -170,3 +180,51 @@ async def test_a_specialist_s_call_is_one_of_the_conversation_above_it(tmp_path)
         run = Run(engine.new_session())
         await run.to_its_end()
         assert [request.conversation_id for request in person.requests] == [run.session.record.id]
+
+
+async def test_the_model_of_the_conversation_answers_a_server(tmp_path):
+    person, blue, done = Person(), Turn(ContentDelta("Blue.")), Turn(ContentDelta("It is blue."))
+    async with running(tmp_path, person, blue, done, words=("samples",), model="other") as (engine, run):
+        assert engine.preferences.providers.model == "m"
+        await run.to_its_end()
+        assert [request.model for request in engine.connections._providers["scripted"].requests] == ["other"] * 3
+        assert [request.answering_model.model for request in person.requests] == ["other"]
+        assert [answer.model for answer in person.answers] == ["other"]
+
+
+@pytest.mark.parametrize("in_memory", [False, True], ids=["stored", "in memory"])
+async def test_what_it_used_counts_for_the_folder_of_the_conversation(tmp_path, in_memory):
+    (tmp_path / "work").mkdir()
+    folder, blue, done = str(tmp_path / "work"), Turn(ContentDelta("Blue."), used(0.5)), Turn(ContentDelta("Well."))
+    async with running(tmp_path, Person(), blue, done, words=("samples",), workspace=folder, in_memory=in_memory) as (
+        engine,
+        run,
+    ):
+        await run.to_its_end()
+        (row,) = (await engine.spending.report("project")).rows
+        assert (row.key, row.figures.cost) == ("" if in_memory else folder, 1.5)
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+async def test_a_conversation_that_may_exceed_the_budget_may_so_for_a_server_too(tmp_path, goes_on):
+    person = Person()
+    turns = (Turn(ContentDelta("Blue."), used(0.5)), Turn(ContentDelta("It is blue."))) if goes_on else ()
+    async with running(tmp_path, person, *turns, words=("samples",)) as (engine, run):
+        budget = engine.preferences.model_copy(update={"usage": UsagePreferences(cost_per_day=0.9)})
+        await engine.change_preferences(budget)
+        if goes_on:
+            engine.spending.override_budget(run.session.record.id)
+        await run.to_its_end()
+        assert [answer.text for answer in person.answers] == (["Blue."] if goes_on else [])
+        assert ("Blue." in run.result) is goes_on
+
+
+async def test_the_default_model_answers_where_the_conversation_is_not_known(tmp_path):
+    turns = (Turn(ContentDelta("Blue.")), Turn(ContentDelta("Blue.")))
+    async with engine_with(tmp_path / "data", raw("samples"), turns=turns) as engine:
+        engine.consent_handlers = Person().people
+        await engine.mcp.ready(None, PATIENCE)
+        for conversation_id in (None, "gone"):
+            await engine.mcp.server("raw", None).call("t0", {}, server_call=ServerCall(conversation_id))
+        provider = engine.connections._providers["scripted"]
+        assert [request.model for request in provider.requests] == ["m", "m"]
