@@ -257,6 +257,7 @@ class AppController:
             self._startup, self.library, self.servers, self._pictures, self._settings, self._tasks, create_source
         )
         self._organising.window_requested.connect(parts.windows.open)
+        self._mcp.elicitation.side_windows = lambda: parts.windows.all
         parts.open_requested()
         return parts
 
@@ -375,9 +376,11 @@ class AppController:
         self.window.inbox.open_call(approval_id)
 
     def _show_request(self, request: McpRequest) -> None:
-        self._startup.raise_window()
-        if request.request.conversation_id is not None:
-            self.window.sidebar.conversation_chosen.emit(request.request.conversation_id)
+        conversation_id = request.request.conversation_id
+        if self._desktop is None or not self._desktop.windows.raise_showing(conversation_id):
+            self._startup.raise_window()
+            if conversation_id is not None:
+                self.window.sidebar.conversation_chosen.emit(conversation_id)
         self._mcp.elicitation.show_request(request.id)
 
     def _show_usage(self) -> None:

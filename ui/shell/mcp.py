@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 from desktop_agent.types.errors import Sentence
@@ -37,11 +37,19 @@ if TYPE_CHECKING:
     from ui.composer.completion_popup import CompletionPopup, PromptArgumentsDialog
 
 
+OpenWindow = tuple[QWidget, OpenConversation | None]
+"""A window, and the conversation that it shows."""
+
+
 class ElicitationPresenter(QObject):
     """One dialog for all requests, whichever conversation is open: one server may serve several.
 
-    Closing it dismisses the request on the screen, so that it is open as long as something waits and was seen.
+    It opens over the window that shows the conversation for which the server asks, else over the active one. Closing it
+    dismisses the request on the screen, so that it is open as long as something waits and was seen.
     """
+
+    side_windows: Callable[[], Sequence[OpenWindow]] = staticmethod(tuple)
+    """The windows beside the main one."""
 
     def __init__(self, themes: ThemeSource, library: ConversationLibrary, window: QWidget) -> None:
         super().__init__(window)
@@ -49,6 +57,7 @@ class ElicitationPresenter(QObject):
         self._library = library
         self._requests = library.requests
         self._window = window
+        self._over = window
         self._created_dialog: ServerRequestDialog | None = None
         self._opener = AddressOpener(self)
         self._opener.failed.connect(self._show_not_opened)
@@ -69,14 +78,64 @@ class ElicitationPresenter(QObject):
             return
         dialog = self._dialog
         dialog.set_requests(waiting)
-        self._show_origins()
         # The dialog declined what it cannot show.
         shown = {request.id for request in self._requests.waiting}
+        if not dialog.isVisible():
+            self._move_to(self._find_window(self._first_shown()))
+        self._show_origins()
         self._opening.update(dialog, shown, dialog.show_request)
         # Another window of the program may be in front.
-        is_seen = self._window.isActiveWindow() or dialog.isActiveWindow()
-        if shown and not is_seen and self._window.isVisible():
-            self._window.windowHandle().alert(0)
+        is_seen = self._over.isActiveWindow() or dialog.isActiveWindow()
+        if shown and not is_seen and self._over.isVisible():
+            self._over.windowHandle().alert(0)
+
+    def _first_shown(self) -> str | None:
+        """Return the id of the conversation whose request the dialog shows when it opens."""
+        wanted = (request for request in self._requests.waiting if request.id == self._opening.wanted)
+        page = self._dialog.current
+        request = next(wanted, None if page is None else page.asked)
+        return None if request is None else request.request.conversation_id
+
+    def _find_window(self, conversation_id: str | None) -> QWidget:
+        """Return the window that shows this conversation, else the active one, else the main one."""
+        windows = [
+            (window, conversation)
+            for window, conversation in self._windows
+            if not (window.isHidden() or window.isMinimized())
+        ]
+        active = _active_window()
+        showing = [
+            window
+            for window, conversation in windows
+            if conversation is not None and conversation.id == conversation_id
+        ]
+        candidates = showing or [window for window, _ in windows if window is active]
+        return active if active in candidates else next(iter(candidates), self._window)
+
+    @property
+    def _windows(self) -> list[OpenWindow]:
+        return [(self._window, self._library.current), *self.side_windows()]
+
+    def _move_to(self, window: QWidget) -> None:
+        if window is self._over:
+            return
+        dialog = self._dialog
+        was_visible = dialog.isVisible()
+        self._over.removeEventFilter(self)
+        window.installEventFilter(self)
+        self._over = window
+        dialog.setParent(window, dialog.windowFlags())
+        self._show_origins()
+        if was_visible:
+            dialog.open()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Take the dialog away from a window that is hidden or closed: what is written in it is kept."""
+        is_hidden = event.type() is QEvent.Type.Hide and not event.spontaneous()
+        if is_hidden and self._created_dialog is not None:
+            page = self._created_dialog.current
+            self._move_to(self._find_window(None if page is None else page.asked.request.conversation_id))
+        return super().eventFilter(watched, event)
 
     @Slot()
     def _show_origins(self) -> None:
@@ -88,7 +147,8 @@ class ElicitationPresenter(QObject):
         conversation_id = request.request.conversation_id
         if conversation_id is None:
             return RequestOrigin()
-        activity, shown = self._library.activity, self._library.current
+        activity = self._library.activity
+        shown = next((conversation for window, conversation in self._windows if window is self._over), None)
         is_in_view = shown is not None and shown.id == conversation_id
         title = "" if is_in_view else title_or_new(activity.title(conversation_id))
         return RequestOrigin(title, can_stop=activity.is_working(conversation_id))
@@ -98,7 +158,8 @@ class ElicitationPresenter(QObject):
         if self._created_dialog is None:
             from ui.approval.server_requests.request_dialog import ServerRequestDialog
 
-            self._created_dialog = ServerRequestDialog(self._themes, self._window)
+            self._created_dialog = ServerRequestDialog(self._themes, self._over)
+            self._over.installEventFilter(self)
             self._created_dialog.answered.connect(self._answer)
             self._created_dialog.open_page_requested.connect(self._open_page)
             self._created_dialog.stop_requested.connect(self._stop)
@@ -126,6 +187,14 @@ class ElicitationPresenter(QObject):
         for request in self._requests.waiting:
             if request.id == request_id and request.request.conversation_id is not None:
                 self._library.activity.stop(request.request.conversation_id)
+
+
+def _active_window() -> QWidget | None:
+    """Return the active window; of a dialog, that which it belongs to."""
+    window = QApplication.activeWindow()
+    while window is not None and (above := window.parentWidget()) is not None:
+        window = above.window()
+    return window
 
 
 INSERT_SHORTCUT = "Ctrl+Shift+I"

@@ -57,6 +57,11 @@ class SideWindows(QObject):
         return any(not window.isHidden() for window in self._all)
 
     @property
+    def all(self) -> "list[tuple[ConversationWindow, OpenConversation | None]]":
+        """All windows, with what each shows; hidden ones too."""
+        return [(window, window.conversation) for window in self._all]
+
+    @property
     def editors(self) -> list["MessageEditor"]:
         """The message editors of all windows."""
         return [window.page.composer.editor for window in self._all]
@@ -73,6 +78,14 @@ class SideWindows(QObject):
             window.main_requested.connect(partial(self._go_to_main, window))
             window.source.open(conversation_id)
         window.raise_window()
+
+    def raise_showing(self, conversation_id: str | None) -> bool:
+        """Raise a window that shows this conversation; return whether there is one."""
+        for window, conversation in self.all:
+            if not window.isHidden() and conversation is not None and conversation.id == conversation_id:
+                window.raise_window()
+                return True
+        return False
 
     def create(self) -> ConversationWindow:
         """Return a new window, which shows nothing yet."""
