@@ -5,13 +5,12 @@ MultiEdit, Codex' and opencode's apply_patch, and Goose's editor; their shapes a
 `desktop_agent.exchange.readers`.
 """
 
-import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
-_MAX_COMPARED = 200
-"""Lines of both sides together; more are shown as removed and added, which takes no comparing."""
+from desktop_agent.types.line_diff import MAX_COMPARED, DiffLine, diff_texts
+
 _MAX_CHANGES = 200
 _PATCH_FILES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ")
 _PATCH_TOOLS = frozenset({"apply_patch", "patch"})
@@ -28,20 +27,50 @@ _EDITOR_KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file and the lines of a diff, each with " ", "-" or "+" before it, and "@@" between parts of the file."""
+    """A file and the lines of a diff, each with " ", "-" or "+" before it, and "@@" between parts of the file.
+
+    `real` are how many lines of the file were added and removed when the call was over, where that is known.
+    """
 
     path: str
     lines: tuple[str, ...]
+    real: tuple[int, int] | None = None
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many lines are added, and how many are removed."""
+        """How many lines were added and removed; by the arguments alone where nothing else is known."""
+        return self._written if self.real is None else self.real
+
+    @property
+    def is_diff(self) -> bool:
+        """Whether the lines are a diff; else each is one of a text of which not every line was added."""
+        return self.real in {None, self._written} or self._written[0] != len(self.lines)
+
+    @property
+    def text(self) -> str:
+        """The diff, or the text."""
+        return "\n".join(self.lines if self.is_diff else (line[1:] for line in self.lines))
+
+    @property
+    def _written(self) -> tuple[int, int]:
         return sum(line.startswith("+") for line in self.lines), sum(line.startswith("-") for line in self.lines)
 
 
-def file_changes(name: str, arguments: Mapping[str, Any]) -> tuple[FileChange, ...]:
-    """Return what a call with these arguments changes; nothing for a call that changes no file, or another shape."""
-    return tuple(_changes(name, arguments))[:_MAX_CHANGES]
+def file_changes(
+    name: str, arguments: Mapping[str, Any], real: tuple[int, int] | None = None
+) -> tuple[FileChange, ...]:
+    """Return what a call with these arguments changes; nothing for a call that changes no file, or another shape.
+
+    `real` as in FileChange, of the whole call: it is left aside where several files change.
+    """
+    changes = tuple(_changes(name, arguments))[:_MAX_CHANGES]
+    return (replace(changes[0], real=real),) if len(changes) == 1 else changes
+
+
+def changed_file(name: str, arguments: Mapping[str, Any], real: tuple[int, int] | None) -> FileChange | None:
+    """Return the file that a call of a tool of ours changes, without its lines: they may be very many."""
+    path = arguments.get("path")
+    return FileChange(path, (), real) if name in {"edit_file", "write_file"} and isinstance(path, str) else None
 
 
 def _changes(name: str, arguments: Mapping[str, Any]) -> Iterator[FileChange]:
@@ -79,20 +108,22 @@ def _edits(arguments: Mapping[str, Any]) -> Iterator[FileChange]:
 
 
 def _diff(before: str, after: str) -> tuple[str, ...]:
-    old, new = before.splitlines(), after.splitlines()
-    if len(old) + len(new) > _MAX_COMPARED or not old or not new:
-        return (*(f"-{line}" for line in old), *(f"+{line}" for line in new))
-    return tuple(_compared(old, new))
+    if before and after and before.count("\n") + after.count("\n") < MAX_COMPARED:
+        lines = diff_texts(before, after)
+        first, last = (lines[at].kind == "gap" for at in (0, -1))
+        return tuple(map(_marked, lines[first : len(lines) - last]))
+    return (*_marked_lines("-", before), *_marked_lines("+", after))
 
 
-def _compared(old: list[str], new: list[str]) -> Iterator[str]:
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for kind, old_from, old_to, new_from, new_to in matcher.get_opcodes():
-        if kind == "equal":
-            yield from (f" {line}" for line in old[old_from:old_to])
-        else:
-            yield from (f"-{line}" for line in old[old_from:old_to])
-            yield from (f"+{line}" for line in new[new_from:new_to])
+def _marked(line: DiffLine) -> str:
+    mark = {"same": " ", "added": "+", "removed": "-"}.get(line.kind)
+    return "@@" if mark is None else mark + line.text.removesuffix("\r")
+
+
+def _marked_lines(mark: str, text: str) -> Iterator[str]:
+    # A final line break begins no line.
+    lines = text.removesuffix("\n").split("\n") if text else ()
+    return (mark + line.removesuffix("\r") for line in lines)
 
 
 def _patched(patch: str) -> Iterator[FileChange]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from desktop_agent.types.blocks import Block, Citation, Summary, Text, ToolResult, ToolUse
+from desktop_agent.types.blocks import Block, Citation, JsonObject, Summary, Text, ToolResult, ToolUse
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.messages import Message, MessageState, Role
 
@@ -23,10 +23,17 @@ class Speaker(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ShownCall:
-    """A call with its result; None where none came."""
+    """A call with its result, None where none came; and the message that it stands in."""
 
     call: ToolUse
     result: ToolResult | None = None
+    message_id: str = ""
+
+    @property
+    def arguments(self) -> JsonObject:
+        """The arguments that it ran with."""
+        edited = None if self.result is None else self.result.ran_with
+        return self.call.input if edited is None else edited
 
 
 @dataclass(slots=True)
@@ -103,7 +110,7 @@ def _shown_parts(message: Message, results: dict[str, ToolResult]) -> Iterator[B
     for block in message.blocks:
         match block:
             case ToolUse():
-                yield ShownCall(block, results.get(block.id))
+                yield ShownCall(block, results.get(block.id), message.id)
             case ToolResult():
                 continue
             case Text() if not block.text:

@@ -6,8 +6,9 @@ It has no script, and its policy allows none: styles by their digest, pictures f
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from html import escape as escape_html
 from importlib.resources import files
@@ -76,8 +77,22 @@ _SVG = re.compile(
 _LIMITS: Final = WorkerLimits(memory=500_000_000, seconds=1.0, call_seconds=10.0, niceness=5)
 
 
-FindChanges = Callable[[str, Mapping[str, Any]], Sequence[tuple[str, Sequence[str]]]]
-"""Returns the files that a call changes, each with the lines of a diff, given its tool and its arguments."""
+@dataclass(frozen=True, slots=True)
+class ShownChange:
+    """A file that a call changes: how many lines were added and removed, and a diff, or a text.
+
+    `is_nothing`: the file certainly is as it was.
+    """
+
+    path: str
+    counts: tuple[int, int]
+    text: str
+    is_diff: bool = True
+    is_nothing: bool = False
+
+
+FindChanges = Callable[[ShownCall], Sequence[ShownChange]]
+"""Returns the files that a call changes."""
 
 
 def write_html(
@@ -258,14 +273,13 @@ class HtmlPage:
 
     def _call(self, shown: ShownCall) -> Iterator[str]:
         result = shown.result
-        arguments = result.ran_with if result is not None and result.ran_with is not None else shown.call.input
-        changes = () if shown.call.malformed is not None else self._find_changes(shown.call.name, arguments)
+        changes = () if shown.call.malformed is not None else self._find_changes(shown)
         if changes:
             label = _one_line(" · ".join(map(_changed, changes)))
-            diffs = (("\n".join(lines), one_line(path), "diff") for path, lines in changes)
+            diffs = ((change.text, one_line(change.path), "diff" if change.is_diff else "") for change in changes)
             body = "".join(self._html.code_block(*diff, self._highlight) for diff in diffs)
         else:
-            text = pretty_json(arguments) if shown.call.malformed is None else shown.call.malformed
+            text = pretty_json(shown.arguments) if shown.call.malformed is None else shown.call.malformed
             label = _summary(shown.call)
             body = self._html.code_block(text, "arguments", "json", self._highlight)
         if result is not None:
@@ -314,12 +328,12 @@ def _summary(call: ToolUse) -> str:
     return _one_line(", ".join(f"{name}: {value}" for name, value in call.input.items()))
 
 
-def _changed(change: tuple[str, Sequence[str]]) -> str:
+def _changed(change: ShownChange) -> str:
     """Return a file with the numbers of lines that are added and removed, as the window has it: no zeros."""
-    path, lines = change
-    added, removed = (sum(line.startswith(mark) for line in lines) for mark in "+-")
-    counts = (f"+{added}" if added else "", f"\N{MINUS SIGN}{removed}" if removed else "")
-    return " ".join(filter(None, (path, *counts)))
+    if change.is_nothing:
+        return f"{change.path} · nothing changed"
+    counts = (f"{sign}{count}" for sign, count in zip("+\N{MINUS SIGN}", change.counts, strict=True) if count)
+    return " ".join((change.path, *counts))
 
 
 def _duration(seconds: float) -> str:

@@ -110,8 +110,8 @@ def _part(part: Block | ShownCall, *, with_pictures: bool) -> Iterator[str]:
 def _call(shown: ShownCall, *, with_pictures: bool) -> Iterator[str]:
     outcome = OUTCOME_WORDS[shown.result.outcome] if shown.result else "no result"
     yield f"**Tool call: {code_span(shown.call.name)}** · {outcome}"
-    arguments = shown.result.ran_with if shown.result and shown.result.ran_with is not None else shown.call.input
-    yield fenced(shown.call.malformed) if shown.call.malformed is not None else fenced(pretty_json(arguments), "json")
+    malformed = shown.call.malformed
+    yield fenced(malformed) if malformed is not None else fenced(pretty_json(shown.arguments), "json")
     if shown.result and shown.result.content:
         yield "Result:"
         for part in shown.result.content:

@@ -20,9 +20,11 @@ from desktop_agent.engine.exchange.found_histories import (
     load_found,
     reader_of,
 )
+from desktop_agent.engine.undo_forecast import match_saved_calls
 from desktop_agent.exchange.archive import picture_name, pictures_of, write_archive
+from desktop_agent.exchange.branch_view import ShownCall
 from desktop_agent.exchange.conversation_json import write_conversations
-from desktop_agent.exchange.html_export import write_html
+from desktop_agent.exchange.html_export import ShownChange, write_html
 from desktop_agent.exchange.import_conversations import ConversationImport
 from desktop_agent.exchange.import_report import ImportReport, Skipped
 from desktop_agent.exchange.markdown_export import export_markdown
@@ -31,7 +33,8 @@ from desktop_agent.exchange.readers.reader import FoundConversation, HistoryRead
 from desktop_agent.processes.worker_threads import WorkerThread, wait_to_end
 from desktop_agent.storage.files import file_error, list_folder, write_atomically
 from desktop_agent.storage.store import Store
-from desktop_agent.types.blocks import StoredSource
+from desktop_agent.types.blocks import Outcome, StoredSource
+from desktop_agent.types.checkpoints import CheckpointedCall
 from desktop_agent.types.conversation_tree import UNTITLED, ConversationTree
 from desktop_agent.types.errors import AgentError, ImageRefused, Sentence, StorageFailed, WrongUse
 from desktop_agent.types.hidden_characters import HIDDEN_CHARACTERS
@@ -182,6 +185,16 @@ class _BlockingStore:
     def load(self, conversation_id: str) -> ConversationTree:
         return self.wait(self._store.load_tree(conversation_id))
 
+    def saved_calls(self, tree: ConversationTree) -> dict[tuple[str, str], CheckpointedCall]:
+        """Return what checkpoints say of the calls in view, by the ids of message and call."""
+        checkpoints = self.wait(self._store.checkpoints.of_conversation(tree.id))
+        calls = match_saved_calls(checkpoints, tree.branch(), ())
+        return {
+            (call.message_id, call.tool_use_id): call
+            for call in calls
+            if call.changed_nothing or call.lines is not None
+        }
+
     def add(self, tree: ConversationTree) -> bool:
         return self.wait(self._store.import_tree(tree))
 
@@ -202,8 +215,18 @@ class _BlockingStore:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
-def _find_changes(name: str, arguments: Mapping[str, Any]) -> list[tuple[str, Sequence[str]]]:
-    return [(change.path, change.lines) for change in file_changes(name, arguments)]
+def _find_changes(saved: Mapping[tuple[str, str], CheckpointedCall], shown: ShownCall) -> list[ShownChange]:
+    """Return the files that a call changes, with what their checkpoint says of them."""
+    call = saved.get((shown.message_id, shown.call.id))
+    is_nothing = call is not None and call.changed_nothing
+    real = None if call is None else (0, 0) if is_nothing else call.lines
+    is_likely = real is not None or shown.result is None or shown.result.outcome is Outcome.SUCCEEDED
+    return [
+        ShownChange(
+            change.path, change.counts if is_likely else (0, 0), change.text, change.is_diff, is_nothing=is_nothing
+        )
+        for change in file_changes(shown.call.name, shown.arguments, real)
+    ]
 
 
 def _print_parts(
@@ -221,7 +244,7 @@ def _print_parts(
         await show(part)
 
     tree = store.load(conversation) if isinstance(conversation, str) else conversation
-    for part in printed_parts(tree, read_picture, _find_changes):
+    for part in printed_parts(tree, read_picture, partial(_find_changes, store.saved_calls(tree))):
         store.wait(shown(part))
     return lost
 
@@ -271,7 +294,8 @@ class _Export:
             yield path
 
     def _write_page(self, tree: ConversationTree, file: IO[bytes]) -> None:
-        write_html(tree, file.write, self._store.read_picture, _find_changes)
+        find_changes = partial(_find_changes, self._store.saved_calls(tree))
+        write_html(tree, file.write, self._store.read_picture, find_changes)
 
     def _write_markdown(self, path: Path, tree: ConversationTree) -> None:
         # Before the pictures: they are not left beside a file that cannot be.

@@ -1,5 +1,6 @@
 """Save files before a call changes them, and restore a checkpoint; a restore saves first, so that it can be redone."""
 
+import codecs
 import stat
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
@@ -479,7 +480,13 @@ def _file_after_call(workspace: Workspace, file: SavedFile, before: bytes | None
 
 def _changed_lines(before: bytes, after: bytes) -> tuple[int, int] | None:
     """Return how many lines were added and removed; None for what is no text, or too long."""
-    if len(after) > _MAX_COUNTED_BYTES or b"\0" in before or b"\0" in after:
-        return None
+    old, new = _decode_lines(before), _decode_lines(after)
+    return None if len(after) > _MAX_COUNTED_BYTES or old is None or new is None else count_changes(old, new)
+
+
+def _decode_lines(data: bytes) -> str | None:
+    """Return a text with as many lines as the file; None for what is no text."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace")
     # Any bytes are Latin-1, and lines are counted alike in every encoding that has ASCII in it.
-    return count_changes(before.decode("latin-1"), after.decode("latin-1"))
+    return None if b"\0" in data else data.decode("latin-1")

@@ -74,6 +74,36 @@ def test_any_shape_is_taken(odd: object) -> None:
             assert isinstance(file_changes(name, arguments), tuple)
 
 
+@pytest.mark.parametrize(
+    ("real", "counts", "is_diff", "text"),
+    [
+        (None, (2, 0), True, "+x\n+y"),
+        ((2, 0), (2, 0), True, "+x\n+y"),
+        ((1, 4), (1, 4), False, "x\ny"),
+        ((0, 0), (0, 0), False, "x\ny"),
+    ],
+)
+def test_what_really_changed_goes_before_what_was_written(
+    real: tuple[int, int] | None, counts: tuple[int, int], is_diff: bool, text: str
+) -> None:
+    (change,) = file_changes("write_file", {"path": "a", "content": "x\ny\n"}, real)
+    assert (change.counts, change.is_diff, change.text) == (counts, is_diff, text)
+
+
+def test_of_several_files_none_is_known_to_have_changed_so() -> None:
+    assert file_changes("apply_patch", {"input": PATCH}, (7, 7)) == PATCHED
+
+
+def test_equal_lines_far_from_a_change_are_left_out() -> None:
+    old = "".join(f"{number}\n" for number in range(20))
+    (change,) = file_changes("edit_file", {"path": "a", "old_text": old, "new_text": old.replace("10\n", "x\n")})
+    assert change.lines == (" 7", " 8", " 9", "-10", "+x", " 11", " 12", " 13")
+    (change,) = file_changes("edit_file", {"path": "a", "old_text": "x\r\ny\r\n", "new_text": "x\r\nz\r\n"})
+    assert change.lines == (" x", "-y", "+z")
+    (change,) = file_changes("edit_file", {"path": "a", "old_text": "0\n" + old + "1", "new_text": "x\n" + old + "y"})
+    assert change.lines[4:6] == (" 2", "@@")
+
+
 def test_very_long_texts_are_not_compared() -> None:
     before, after = "a\n" * 5000, "b\n" * 5000
     (change,) = file_changes("edit_file", {"path": "a", "old_text": before, "new_text": after})

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import AsyncIterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,18 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from desktop_agent.engine.exchange.conversation_exchange import ConversationExchange, ExportFolder, ExportFormat
+from desktop_agent.exchange.print_export import PrintedPart
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
+from desktop_agent.types.checkpoints import Checkpoint, FileState, SavedFile
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import DiskFull, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message, Role
 from tests.desktop_agent.exchange.sample_trees import GREEN, full_tree, stored
 from tests.desktop_agent.storage.test_conversation_trees import TREE
+
+BEFORE = FileState(digest=sha256(b"before").hexdigest())
 
 
 @pytest.fixture
@@ -245,6 +250,49 @@ async def test_the_page_shows_what_a_call_changed_in_a_file(
     assert {part.attributes["class"] for part in diff.css("span")} == {
         colours[line[0]] for line in lines.splitlines() if line[0] in colours
     }
+
+
+@pytest.mark.parametrize(
+    ("file", "outcome", "summary", "text"),
+    [
+        ({"after": FileState(digest="b"), "lines": (1, 5)}, Outcome.SUCCEEDED, "a.py +1 −5", "x = 2"),
+        ({"after": BEFORE, "lines": (0, 0)}, Outcome.SUCCEEDED, "a.py · nothing changed", "x = 2"),
+        ({"after": FileState(digest="b"), "lines": (1, 5)}, Outcome.FAILED, "a.py +1 −5", "x = 2"),
+        ({"after": None}, Outcome.FAILED, "a.py", "+x = 2"),
+    ],
+)
+async def test_the_page_and_the_printed_one_say_what_really_changed_in_the_file(
+    store: Store, tmp_path: Path, file: dict[str, Any], outcome: Outcome, summary: str, text: str
+) -> None:
+    made = await store.create_conversation(title="changes")
+    call = ToolUse(id="1", name="write_file", input={"path": "a.py", "content": "x = 2\n"})
+    asked = Message(role=Role.ASSISTANT, blocks=(call,))
+    result = ToolResult(tool_use_id="1", outcome=outcome, content=(Text(text="ok"),))
+    for message in (Message.user("go"), asked, Message(role=Role.TOOL, blocks=(result,))):
+        await store.commit(made.id, message)
+    assert await store.blobs.put(b"before") == BEFORE.digest
+    saved = SavedFile(path="a.py", before=BEFORE, **file)
+    await store.checkpoints.save(
+        Checkpoint(
+            id="c",
+            conversation_id=made.id,
+            tool_use_id="1",
+            message_id=asked.id,
+            workspace="",
+            created_at=asked.created_at,
+            files=(saved,),
+        )
+    )
+    exchange, printed = ConversationExchange(store), list[str]()
+    await exchange.export([made.id], tmp_path / "a.html", ExportFormat.HTML)
+    card = LexborHTMLParser((tmp_path / "a.html").read_text("utf-8")).css_first("details.card")
+    assert (card.css_first(".arguments").text(), card.css_first("figure pre").text()) == (summary, text)
+
+    async def show(part: PrintedPart) -> None:
+        printed.append(part.html)
+
+    await exchange.print_parts(made.id, show)
+    assert summary in LexborHTMLParser("".join(printed)).text()
 
 
 async def test_an_export_through_a_link_keeps_the_link(store: Store, tmp_path: Path) -> None:

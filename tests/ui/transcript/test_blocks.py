@@ -186,6 +186,14 @@ def test_an_edited_call_tells_the_arguments_that_ran(render_context):
     assert row.blocks[1].spoken_text() == "edited · command: ls"
 
 
+def test_a_screen_reader_reads_what_really_changed(render_context):
+    written = {"path": "a.py", "content": "x\ny\nz\n"}
+    item = ToolCallItem("i", "m", "t", "write_file", written, state=CallState.ENDED, lines=(1, 2))
+    item.result = ToolResult(tool_use_id="t", content=(Text(text="out"),))
+    row = make_row(item, render_context, 600)
+    assert row.spoken_text().split("\n")[1] == "a.py +1 \N{MINUS SIGN}2"
+
+
 def test_a_question_to_the_person_waits_for_them_and_counts_no_seconds(render_context):
     item = ToolCallItem("i", "m", "t", "ask_user", {"question": "Which?"}, state=CallState.RUNNING)
     row = make_row(item, render_context, 600)

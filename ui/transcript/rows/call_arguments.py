@@ -8,7 +8,7 @@ from typing import cast
 
 from PySide6.QtCore import QCoreApplication
 
-from desktop_agent.conversation.file_changes import FileChange, file_changes
+from desktop_agent.conversation.file_changes import FileChange, changed_file, file_changes
 from desktop_agent.conversation.items import CallState, ToolCallItem
 from desktop_agent.types.blocks import Outcome
 from ui.style.text import one_line, replace_hidden, truncate
@@ -24,22 +24,24 @@ _LARGE_JSON = 20_000
 
 def changes_summary(call: ToolCallItem, arguments: dict[str, object]) -> str:
     """Return the files that a call changes, with the numbers of lines that are added and removed; else ""."""
-    changes = () if is_large(arguments) else file_changes(call.name, arguments)
-    if not changes:
-        return ""
-    parts = [_change_summary(change, call) for change in changes]
-    if call.changed_nothing:
+    changes: tuple[FileChange | None, ...]
+    if is_large(arguments):
+        changes = (changed_file(call.name, arguments, call.changed_lines),)
+    else:
+        changes = file_changes(call.name, arguments, call.changed_lines)
+    parts = [_change_summary(change, call) for change in changes if change is not None]
+    if parts and call.changed_nothing:
         parts.append(QCoreApplication.translate("Transcript", "nothing changed"))
     return truncate(one_line(" · ".join(parts), MAX_SUMMARY_LENGTH * 3), MAX_SUMMARY_LENGTH)
 
 
 def _change_summary(change: FileChange, call: ToolCallItem) -> str:
     """Return the path, and what really changed once it is known; a number that is 0 is left out."""
-    is_over = call.state is CallState.ENDED
     # What others than our own tools changed, and what was in a file that is written anew, only the arguments say.
-    likely = change.counts if not is_over or call.outcome is Outcome.SUCCEEDED else (0, 0)
-    counts = zip("+\N{MINUS SIGN}", call.changed_lines or likely, strict=True)
-    return " ".join((change.path, *(f"{sign}{count}" for sign, count in counts if count)))
+    is_likely = call.state is not CallState.ENDED or call.outcome is Outcome.SUCCEEDED
+    counts = change.counts if is_likely or change.real is not None else (0, 0)
+    parts = (f"{sign}{count}" for sign, count in zip("+\N{MINUS SIGN}", counts, strict=True) if count)
+    return " ".join((change.path, *parts))
 
 
 def todos_summary(name: str, arguments: dict[str, object]) -> str:

@@ -229,8 +229,7 @@ class ToolRow(Row):
             return [CallSummaryBlock(newest)] if newest else []
         arguments = self._effective_arguments
         if not self.unfolded:
-            short = changes_summary(call, arguments) or todos_summary(call.name, arguments)
-            summary = short or arguments_summary(arguments)
+            summary = self._summary(arguments)
             if call.effective_input is not None and summary:
                 summary = QCoreApplication.translate("Transcript", "edited") + f" · {summary}"
             return [CallSummaryBlock(summary)] if summary else []
@@ -240,9 +239,14 @@ class ToolRow(Row):
         words = QCoreApplication.translate("Transcript", "Preparing the arguments…")
         return [self._large_block("arguments", arguments, make) or CallSummaryBlock(words)]
 
+    def _summary(self, arguments: dict[str, object]) -> str:
+        """Return on one line what the call changes, or its arguments."""
+        short = changes_summary(self._call, arguments) or todos_summary(self._call.name, arguments)
+        return short or arguments_summary(arguments)
+
     def _argument_blocks(self, arguments: dict[str, object]) -> list[Block]:
         """Return the files that the call changes, or its command, and the other arguments as JSON."""
-        if changes := file_changes(self._call.name, arguments):
+        if changes := file_changes(self._call.name, arguments, self._call.changed_lines):
             return [self._change_block(change) for change in changes]
         command = arguments.get("command") if self._call.name == _COMMAND_TOOL else None
         if not isinstance(command, str):
@@ -259,12 +263,8 @@ class ToolRow(Row):
         return CodeBlock(arguments_json(arguments), "json", self._code_callbacks(title), title=title)
 
     def _change_block(self, change: FileChange) -> Block:
-        """Return the diff; or the text of a file of which it is known that not every line was added."""
-        title, real = one_line(change.path, _MAX_NAME_LENGTH), self._call.changed_lines
-        is_text = real is not None and real != change.counts and change.counts[0] == len(change.lines)
-        lines = (line[1:] for line in change.lines) if is_text else change.lines
-        text = "\n".join(map(show_hidden, lines))
-        return CodeBlock(text, "" if is_text else "diff", self._code_callbacks(title), title=title)
+        title, language = one_line(change.path, _MAX_NAME_LENGTH), "diff" if change.is_diff else ""
+        return CodeBlock(show_hidden(change.text), language, self._code_callbacks(title), title=title)
 
     def _output(self) -> list[Block]:
         """Return the steps of a specialist, which stay beside its answer, and the output."""
@@ -361,10 +361,10 @@ class ToolRow(Row):
         style.paint_box(painter, box, px(10), "surface", "warning" if waits else "border")
 
     def spoken_text(self) -> str:
-        """Return name, state, arguments and result; the beginning, when it is long."""
+        """Return name, state, what it changes or its arguments, and result; the beginning, when it is long."""
         head = call_header(self._call, self._since, unfolded=self.unfolded)
         result = _result_text(self._call.result, MAX_SPOKEN) if self._call.result else ""
-        summary = arguments_summary(self._effective_arguments)
+        summary = self._summary(self._effective_arguments)
         if self._call.effective_input is not None and summary:
             summary = QCoreApplication.translate("Transcript", "arguments, edited") + f": {summary}"
         parts = [f"{head.title}, {head.state}", summary, result]

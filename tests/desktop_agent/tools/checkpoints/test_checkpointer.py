@@ -885,11 +885,13 @@ async def test_a_file_that_comes_back_has_its_owner_where_we_may(desk: Desk) -> 
         (b"a\nb\n", None, (0, 2), "deleted"),
         (b"a\n", b"a\n", (0, 0), ""),
         ("ä\n".encode("latin-1"), b"a\n", (1, 1), "changed"),
+        ("a\nb\n".encode("utf-16"), "a\nč\nb\n".encode("utf-16"), (1, 0), "changed"),
+        (None, "a\nb\n".encode("utf-16"), (2, 0), "created"),
         (b"a\0", b"b\0", None, "changed"),
         (b"a" * 3_000_000, b"b", None, "changed"),
         (b"b", b"a" * 3_000_000, None, "changed"),
     ],
-    ids=["new", "changed", "deleted", "same", "latin-1", "binary", "was long", "is long"],
+    ids=["new", "changed", "deleted", "same", "latin-1", "UTF-16", "new in UTF-16", "binary", "was long", "is long"],
 )
 async def test_what_a_call_changed_is_counted_in_lines(
     desk: Desk, before: bytes | None, after: bytes | None, lines: tuple[int, int] | None, kind: str

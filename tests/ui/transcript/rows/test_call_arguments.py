@@ -86,6 +86,16 @@ def test_a_call_that_is_over_tells_what_it_changed(outcome, known, summary):
     assert summary_of("write_file", {"path": "a", "content": "x\ny\n"}, **ended, **known) == summary
 
 
+@pytest.mark.parametrize(
+    ("known", "summary"),
+    [({}, "a"), ({"lines": (4, 3)}, "a +4 \N{MINUS SIGN}3"), ({"changed_nothing": True}, "a · nothing changed")],
+)
+def test_a_long_write_tells_what_it_changed_without_being_compared(known, summary):
+    result = ToolResult(tool_use_id="t", outcome=Outcome.SUCCEEDED)
+    given = {"path": "a", "content": "x\n" * 20_000}
+    assert summary_of("write_file", given, state=CallState.ENDED, result=result, **known) == summary
+
+
 def test_a_folded_list_says_how_far_it_is_and_what_is_being_done():
     items = [{"text": "Read", "state": "done"}, {"text": "Write the test", "state": "started"}, {"text": "Mend"}]
     assert todos_summary("update_todos", {"items": items}) == "1 of 3 done · Write the test"
