@@ -279,6 +279,9 @@ class AppController:
 
     async def close(self) -> None:
         """Save the draft, end the background tasks and close the window."""
+        self._settings_presenter.close()
+        # What was edited last begins to be saved: a task that never began is dropped.
+        await asyncio.sleep(0)
         await self._save_draft()
         self._disk.close()
         self._mcp.close()

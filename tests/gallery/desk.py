@@ -193,6 +193,7 @@ class Desk:
 
     async def close(self) -> None:
         """In the program's own order."""
+        self.settings.close()
         self.help.close()
         await self.schedules.close()
         await self.tasks.close()

@@ -2,8 +2,8 @@
 
 import re
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QHideEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QKeySequenceEdit, QLineEdit
 
 from ui.forms.controls import Control
@@ -20,6 +20,10 @@ class KeyField(QKeySequenceEdit):
 
     pressed = Signal(str)
     """The keys in Qt's portable form; "" when the field was cleared."""
+    edited = Signal(str)
+    """As `pressed`, where the keys are others than those that were shown; also when the field is hidden."""
+
+    _shown = ""
 
     def __init__(self, name: str, placeholder: str, *, clears: bool = False) -> None:
         super().__init__()
@@ -43,15 +47,25 @@ class KeyField(QKeySequenceEdit):
 
     def show_keys(self, keys: str) -> None:
         """Show keys without a signal."""
+        self._set_keys(keys)
+        self._shown = self.keys
+
+    def _set_keys(self, keys: str) -> None:
         self.setKeySequence(QKeySequence(keys))
         # Qt's own comes back with each change.
         for line in self.findChildren(QLineEdit):
             line.setPlaceholderText(self._placeholder)
 
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Take keys that are still held down: the dialog may be closed for good."""
+        super().hideEvent(event)
+        self._take_edited()
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         is_plain = not event.modifiers()
         if self._clears and self.keys and is_plain and event.key() in {Qt.Key.Key_Escape, Qt.Key.Key_Backspace}:
-            self.show_keys("")
+            self._set_keys("")
+            self._take_edited()
         elif event.key() == Qt.Key.Key_Escape and is_plain:
             event.ignore()
         else:
@@ -59,21 +73,23 @@ class KeyField(QKeySequenceEdit):
 
     def _on_finished(self) -> None:
         self.pressed.emit(self.keys)
+        self._take_edited()
+
+    def _take_edited(self) -> None:
+        if self.keys != self._shown:
+            self._shown = self.keys
+            self.edited.emit(self.keys)
 
 
 def key_field(placeholder: str) -> Control[KeyField]:
     """Create a field for keys that may be none."""
     field = KeyField("", placeholder, clears=True)
 
-    def show(keys: str) -> None:
-        with QSignalBlocker(field):
-            field.show_keys(keys)
-
     return Control(
         widget=field,
         read=lambda: field.keys,
-        show=show,
-        changed=field.keySequenceChanged,
+        show=field.show_keys,
+        changed=field.edited,
         parts=(field, *field.findChildren(QLineEdit)),
         fit="itself",
     )

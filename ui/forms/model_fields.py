@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
-from PySide6.QtCore import QCoreApplication, QTimer
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer, Signal
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QComboBox, QWidget
 
@@ -142,20 +142,39 @@ def _font_menu() -> Control[QWidget]:
 
 
 def _delayed(control: Control[QWidget]) -> Control[QWidget]:
-    """Return the control of a text, which changes when nobody has typed for a moment."""
-    delay_timer = QTimer(control.widget, singleShot=True, interval=TEXT_DELAY_MS)
+    """Return the control of a text, which changes when nobody has typed for a moment, and before it is hidden."""
+    delay = _TypingDelay(control.widget)
 
     def show(text: str) -> None:
         # Not while the person types: the value that comes back is a moment old.
-        if control.read() != text and not delay_timer.isActive():
+        if control.read() != text and not delay.timer.isActive():
             control.show(text)
 
-    def wait(*_: object) -> None:  # `start` itself would be given the text where another signal sets it
-        delay_timer.start()
-
     if control.changed is not None:
-        control.changed.connect(wait)
-    return replace(control, show=show, changed=delay_timer.timeout)
+        control.changed.connect(delay.restart)
+    return replace(control, show=show, changed=delay.ended)
+
+
+class _TypingDelay(QObject):
+    """Waits until nobody types in a control any more."""
+
+    ended = Signal()
+
+    def __init__(self, control: QWidget) -> None:
+        super().__init__(control)
+        self.timer = QTimer(self, singleShot=True, interval=TEXT_DELAY_MS)
+        self.timer.timeout.connect(self.ended)
+        control.installEventFilter(self)
+
+    def restart(self, *_: object) -> None:  # the timer's own `start` would take a text for its interval
+        self.timer.start()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """End the wait when the control is hidden: its dialog may be closed for good."""
+        if event.type() is QEvent.Type.Hide and self.timer.isActive():
+            self.timer.stop()
+            self.ended.emit()
+        return super().eventFilter(watched, event)
 
 
 def _optional_text_area() -> Control[QWidget]:

@@ -128,6 +128,11 @@ class SettingsPresenter(QObject):
         if self._found is not None:
             self._found.find()
 
+    def close(self) -> None:
+        """Close the dialog, and take what is still being edited in it: the program ends."""
+        if self._dialog is not None:
+            self._dialog.hide()
+
     def show_problem(self, error: AgentError) -> None:
         """Show an error in the dialog while it is open: it may hide the window's banners."""
         if self._dialog is not None and self._dialog.isVisible():

@@ -2,6 +2,7 @@ import pytest
 from pydantic import BaseModel, Field, SecretStr
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontDatabase
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -316,6 +317,23 @@ def test_text_is_reported_after_a_pause(driver):
     with driver.bot.waitSignal(driver.dialog.preferences_changed):
         driver.part(QPlainTextEdit, "Instructions").setPlainText("Be brief.")
     assert driver.changes[-1].chat.system_prompt == "Be brief."
+
+
+def test_text_is_reported_at_once_when_the_dialog_is_closed(driver):
+    driver.dialog.show_page("chat")
+    driver.part(QPlainTextEdit, "Instructions").setPlainText("Be brief.")
+    assert driver.changes == []
+    driver.dialog.reject()
+    assert [change.chat.system_prompt for change in driver.changes] == ["Be brief."]
+
+
+def test_a_field_for_keys_that_is_left_as_it_was_reports_nothing(driver):
+    field = driver.part(KeyField, "Keys for a quick question")
+    driver.dialog.show_field("chat", "quick_ask_keys")
+    for _ in range(2):
+        QTest.keyClick(field, Qt.Key.Key_Tab)
+        field.setFocus()
+    assert driver.changes == []
 
 
 def test_bounds_hold(driver):
