@@ -82,9 +82,13 @@ def find_write_error(path: Path) -> StorageFailed | None:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a private file (0600) so that a crash leaves the old content or the new, never a part. Raises OSError."""
+    """Write a private file (0600) so that a crash leaves the old content or the new, never a part. Raises OSError.
+
+    A link stays, and what it leads to is replaced: people keep their settings elsewhere.
+    """
     import tempfile
 
+    path = Path(os.path.realpath(path))
     handle, temporary = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -23,7 +23,14 @@ from typing import TypeVar, cast
 from desktop_agent.processes.worker_threads import CancelToken, WorkerThread, wait_to_end
 from desktop_agent.storage.connection import DatabaseConnection, text_of
 from desktop_agent.storage.content_files import BLOB_FOLDER, PICTURE_FOLDER
-from desktop_agent.storage.files import file_error, list_folder, make_private_folder, sync_folder, write_atomically
+from desktop_agent.storage.files import (
+    file_error,
+    find_link_error,
+    list_folder,
+    make_private_folder,
+    sync_folder,
+    write_atomically,
+)
 from desktop_agent.storage.migrations import has_views, refuse_newer
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
@@ -231,7 +238,7 @@ def _finish(
     token: CancelToken,
     is_automatic: bool,  # noqa: FBT001
 ) -> Backup:
-    for path in _content_of(data_folder):
+    for path in _content_of(data_folder, with_links=True):
         token.raise_if_cancelled()
         _share(path, target / path.relative_to(data_folder))
     counts = count_stored(target)
@@ -281,24 +288,30 @@ def _find_folders(data_folder: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]
     return (data_folder / BACKUP_FOLDER, *there), tuple(path for path in known if path not in there)
 
 
-def _content_of(folder: Path) -> Iterator[Path]:
-    """Yield the files besides the database. Links are left out: a backup holds content.
+def _content_of(folder: Path, *, with_links: bool = False) -> Iterator[Path]:
+    """Yield the files besides the database. Links too, if wanted: a person may keep the settings elsewhere.
 
-    Raises OSError and StorageFailed.
+    Raises OSError and StorageFailed, also for a link that is wanted and leads to nothing.
     """
     settings = [path for path in list_folder(folder) if path.suffix in _SETTINGS]
     parts = [part for name in _FOLDERS for part in list_folder(folder / name)]
     for path in chain(settings, *map(list_folder, parts)):
-        with suppress(FileNotFoundError):  # it was deleted meanwhile, so nothing needs it
-            if stat.S_ISREG(path.lstat().st_mode):
-                yield path
+        try:
+            is_file = stat.S_ISREG(path.stat(follow_symlinks=with_links).st_mode)
+        except FileNotFoundError:
+            if (dangling := find_link_error(path)) is not None:
+                raise dangling from None
+            continue  # it was deleted meanwhile, so nothing needs it
+        if is_file:
+            yield path
 
 
 def _share(source: Path, target: Path) -> None:
     """Give the target the content of the source: pictures and saved files never change, so a link is enough."""
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if source.parent.parent.name in _FOLDERS:
+        # Of a link the content: a backup holds no links.
+        if source.parent.parent.name in _FOLDERS and not source.is_symlink():
             with suppress(OSError):  # another file system, or one without links
                 os.link(source, target)
                 return

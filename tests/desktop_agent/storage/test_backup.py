@@ -208,11 +208,38 @@ async def test_a_restore_that_fails_can_be_tried_again(
     assert (await restore_backup(backup.folder, tmp_path / "again"))[1] == COUNTS
 
 
-async def test_links_are_not_followed(store: Store, data: Path, tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text("s")
-    (data / "models.toml").symlink_to(tmp_path / "secret")
+async def test_a_backup_holds_what_links_lead_to_and_no_links(store: Store, data: Path, tmp_path: Path) -> None:
+    picture = next(path for path in (data / PICTURE_FOLDER).rglob("*") if path.is_file())
+    content = picture.read_bytes()
+    picture.rename(tmp_path / "picture")
+    picture.symlink_to(tmp_path / "picture")
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / "dotfiles" / "models.toml").write_text("# mine")
+    (data / "models.toml").symlink_to(tmp_path / "dotfiles" / "models.toml")
+    (data / "folder.toml").symlink_to(tmp_path / "dotfiles")
     backup = await write_backup(store, data, tmp_path / "backups")
-    assert not (backup.folder / "models.toml").exists()
+    copies = {backup.folder / "models.toml": b"# mine", backup.folder / picture.relative_to(data): content}
+    for copy, expected in copies.items():
+        assert (copy.is_symlink(), copy.read_bytes()) == (False, expected)
+    assert not (backup.folder / "folder.toml").exists()
+
+
+async def test_no_backup_leaves_out_settings_whose_disk_is_not_mounted(
+    store: Store, data: Path, tmp_path: Path
+) -> None:
+    (data / "models.toml").symlink_to(tmp_path / "not-mounted" / "models.toml")
+    with pytest.raises(StorageFailed, match="leads to nothing") as failed:
+        await write_backup(store, data, tmp_path / "backups")
+    assert str(data / "models.toml") in str(failed.value)
+    assert await list_backups(tmp_path / "backups") == ()
+
+
+async def test_a_link_in_a_backup_is_not_followed(store: Store, data: Path, tmp_path: Path) -> None:
+    backup = await write_backup(store, data, tmp_path / "backups")
+    (tmp_path / "secret").write_text("s")
+    (backup.folder / "models.toml").symlink_to(tmp_path / "secret")
+    await restore_backup(backup.folder, tmp_path / "again")
+    assert not (tmp_path / "again" / "models.toml").exists()
 
 
 async def test_only_those_of_the_program_are_thinned_out_by_the_program(store: Store, data: Path) -> None:

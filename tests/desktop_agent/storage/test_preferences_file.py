@@ -222,3 +222,16 @@ async def test_what_was_saved_last_is_in_the_file_although_an_earlier_save_takes
     may_go_on.set()
     await asyncio.gather(slow, fast)
     assert file.load_now() == last
+
+
+async def test_a_link_to_the_file_stays(tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / "data").mkdir()
+    kept, link = tmp_path / "dotfiles" / "preferences.json", tmp_path / "data" / "preferences.json"
+    link.symlink_to(kept)
+    for language in ("de", "zh_CN"):
+        preferences = Preferences.model_validate({"appearance": {"language": language}})
+        await PreferencesFile(link.parent).save(preferences)
+        assert link.is_symlink()
+        assert PreferencesFile(kept.parent).load_now() == preferences
+    assert sorted(path.name for path in kept.parent.iterdir()) == ["preferences.json"]
