@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from PySide6.QtCore import Qt
 
 LabelKind = Literal["", "title", "heading", "strong", "muted", "small", "error", "warning", "ok"]
-ButtonKind = Literal["", "primary", "danger", "quiet", "link"]
+ButtonKind = Literal["", "primary", "danger", "quiet", "link", "edge-link"]
+"""Of an "edge-link" the text, and not a box around it, begins where other texts do."""
 
 
 def set_by_name(target: QObject, **values: str) -> None:

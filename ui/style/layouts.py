@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize
 from PySide6.QtGui import QFocusEvent, QMoveEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QFrame, QLayout, QPushButton, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLayout, QLineEdit, QPushButton, QScrollArea, QSizePolicy, QWidget
 
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import set_by_name, set_style_property
@@ -134,7 +134,7 @@ class FlowRows(WrappingRows):
         return QSize(width, self._height_of(self._shown()))
 
     def _width_of(self, item: QWidget, room: int) -> int:
-        wanted = item.minimumSizeHint().width() if item is self._wide else item.sizeHint().width()
+        wanted = _readable_width(item) if item is self._wide else item.sizeHint().width()
         return min(max(wanted, item.minimumWidth()), room)
 
     def _rows(self, width: int) -> list[list[QWidget]]:
@@ -170,6 +170,16 @@ class FlowRows(WrappingRows):
                 self._put(item, start, item_width, top, height)
                 start += item_width + self._gap + (remaining if item is self._leading else 0)
             top += height + self._gap
+
+
+def _readable_width(item: QWidget) -> int:
+    """Return the least width; of a field, that of the words that say what belongs in it."""
+    least = item.minimumSizeHint().width()
+    if not isinstance(item, QLineEdit):
+        return least
+    metrics = item.fontMetrics()
+    # Qt's least width has room for the widest letter.
+    return max(least, least - metrics.maxWidth() + metrics.horizontalAdvance(item.placeholderText()) + 1)
 
 
 def break_words(button: QPushButton, room: int) -> None:

@@ -136,7 +136,7 @@ class CustomRow(QFrame):
         self._dialect = DialectBox()
         self._models = ModelsField()
         self._mirrors = MirrorsField()
-        self._more = button(self.tr("Further addresses…"), self._open_mirrors, "link")
+        self._more = button(self.tr("Further addresses…"), self._open_mirrors, "edge-link")
         self.state_line = StatusLine(themes, reserved_lines=2)
         self._for_session = SessionKeyLink(self._key, lambda: self._submit(for_session=True))
         self._address.returnPressed.connect(self._submit)

@@ -191,7 +191,7 @@ class WelcomePage(QScrollArea):
         return card
 
     def _file_row(self) -> QWidget:
-        run = button(self.tr("Run a model file…"), self.model_file_requested.emit, "link")
+        run = button(self.tr("Run a model file…"), self.model_file_requested.emit, "edge-link")
         # Its card is below the fold.
         other = button(self.tr("Any other server…"), self._custom.start, "link")
         return FlowRows((run, other))

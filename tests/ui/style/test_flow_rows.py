@@ -113,6 +113,21 @@ def test_the_wide_one_keeps_its_place_when_it_has_a_row_of_its_own(qtbot, page):
     assert rows.items == (tool, arguments, check)
 
 
+def test_the_words_in_the_wide_one_are_never_cut(qtbot, page):
+    field, connect = QLineEdit(placeholderText="Paste your API key into this field"), QPushButton("Connect")
+    rows = FlowRows((field, connect), wide=field)
+    page.layout().addWidget(rows)
+    page.resize(900, 300)
+    page.show()
+    qtbot.waitUntil(lambda: rows.width() > 600)
+    words = field.fontMetrics().horizontalAdvance(field.placeholderText())
+    for width in range(600, words + 30, -7):
+        page.resize(width, 300)
+        qtbot.waitUntil(lambda width=width: rows.width() <= width)
+        assert field.width() > words
+    assert field.y() < connect.y()
+
+
 def test_a_button_breaks_its_words_where_the_row_is_too_narrow(page, qtbot):
     words = "Look for a newer version of it now"
     button = QPushButton(words)

@@ -4,7 +4,17 @@ from dataclasses import dataclass
 import pytest
 from pydantic import SecretStr
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QToolButton
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QStyle,
+    QStyleOptionButton,
+    QToolButton,
+)
 from shiboken6 import delete
 
 from desktop_agent.types.errors import Sentence
@@ -187,8 +197,12 @@ def test_what_is_said_of_a_typed_server_moves_nothing(driver, width):
     bar = driver.page.verticalScrollBar()
 
     def place():
-        driver.bot.wait(20)
-        return connect.mapTo(driver.page, connect.rect().topLeft())
+        """Return where it is once nothing is laid out any more."""
+        places = []
+        while len(places) < 3 or len(set(places[-3:])) > 1:
+            QApplication.processEvents()
+            places.append(connect.mapTo(driver.page, connect.rect().topLeft()).toTuple())
+        return places[-1]
 
     for state, words in (("busy", "Asking…"), ("error", "It is not there. " * 20), ("busy", "Asking…")):
         place()
@@ -276,6 +290,24 @@ def test_with_large_text_in_a_narrow_window_nothing_goes_sideways(qtbot, qapp):
         welcome.show()
         welcome.set_endpoint_state(CLOUD_PROVIDERS[0].id, "no_keyring")
         qtbot.waitUntil(lambda: welcome.horizontalScrollBar().maximum() == 0)
+    finally:
+        apply_theme(qapp, ThemeSource())
+        qapp.setStyleSheet(before)
+
+
+def test_a_link_below_others_begins_where_they_do(qtbot, qapp):
+    before = qapp.styleSheet()
+    apply_theme(qapp, ThemeSource())
+    try:
+        welcome = WelcomePage(ThemeSource())
+        qtbot.addWidget(welcome)
+        welcome.show()
+        link = next(each for each in welcome.findChildren(QPushButton) if each.text() == "Run a model file…")
+        option = QStyleOptionButton()
+        option.initFrom(link)
+        contents = link.style().subElementRect(QStyle.SubElement.SE_PushButtonContents, option, link)
+        # The line around it when it has the keyboard.
+        assert contents.left() == 1
     finally:
         apply_theme(qapp, ThemeSource())
         qapp.setStyleSheet(before)

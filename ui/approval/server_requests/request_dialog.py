@@ -205,7 +205,7 @@ class ServerRequestDialog(GuardedDialog):
         self._list = WaitingList(themes, self.tr("Waiting questions"), self.tr("{0} questions are waiting"))
         self._main_layout = QHBoxLayout(self)
         self._stack = QStackedWidget()
-        self._stop = button(self.tr("Stop the agent"), self._emit_stop, "link")
+        self._stop = button(self.tr("Stop the agent"), self._emit_stop, "edge-link")
         self._build_layout()
         self._list.chosen.connect(self._on_selected)
 

@@ -88,7 +88,7 @@ class UsageSettings(QWidget):
         self._none = label(self.tr("No model was asked in this time."), "muted", wrap=True)
         self._chart = UsageChart(themes)
         self._table = UsageTable(themes)
-        self._all_rows = button("", self._show_all_rows, "link")
+        self._all_rows = button("", self._show_all_rows, "edge-link")
         self._is_whole = False
         self._is_measure_chosen = False
         self._state = StatusLine(themes)
