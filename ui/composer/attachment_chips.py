@@ -154,6 +154,8 @@ class AttachmentRow(QScrollArea):
     """The last one was removed while it had the focus."""
     lost = Signal()
     """An attachment was removed, or could not be fetched whole."""
+    folder_found = Signal(str)
+    """The path of a folder among the files; it cannot be attached."""
     problem = Signal(object, object)
     """What is wrong with a picture and what to do about it: two Sentences."""
 

@@ -253,10 +253,11 @@ class PromptSource:
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """What was fetched, and why something was not."""
+    """What was fetched, and why something was not; of a `folder` that was dropped as a file, its path."""
 
     items: Sequence[PendingPicture | PendingResource] = ()
     problems: Sequence[AgentError] = ()
+    folder: str = ""
 
 
 class AttachmentFetch:

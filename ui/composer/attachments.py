@@ -84,7 +84,7 @@ class Attachments(AttachmentRow):
             if looks_like_picture(path):
                 self._add_picture(path.name, lambda path=path: _in_thread(read_picture_file, path))
             else:
-                self.add_fetches([self.create_fetch(path.name, partial(_read_other, path))])
+                self.add_fetches([AttachmentFetch(path.name, partial(self._read_file, path))])
 
     def add_pasted(self, data: bytes | QImage, name: str = "") -> None:
         """Attach a picture from the clipboard, or one of this name."""
@@ -185,6 +185,11 @@ class Attachments(AttachmentRow):
             problems.append(error)
         return FetchResult(items, problems)
 
+    async def _read_file(self, path: Path) -> FetchResult:
+        if await _in_thread(path.is_dir):
+            return FetchResult(folder=str(path))
+        return await self._read_resources(partial(_read_other, path))
+
     async def _finish_fetch(self, entry: AttachmentEntry, fetch: AttachmentFetch) -> None:
         fetched = FetchResult()
         try:
@@ -200,6 +205,8 @@ class Attachments(AttachmentRow):
                 entry.task = None  # the current task: discarding must not cancel it
                 self._discard_entry(entry)
             self.changed.emit()
+        if fetched.folder:
+            self.folder_found.emit(fetched.folder)
         for problem in fetched.problems:
             announce(self, translate_sentence(problem.sentence))
             self.problem.emit(problem.sentence, problem.remedy)

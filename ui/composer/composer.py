@@ -343,6 +343,7 @@ class Composer(QWidget):
         editor.focus_changed.connect(lambda: self.frame.mark_focus(focused=editor.hasFocus()))
         self.attach_button.clicked.connect(self.choose_files)
         self.attachments.focus_left.connect(editor.setFocus)
+        self.attachments.folder_found.connect(lambda path: editor.insert_text(f"{path}\n"))
         self._send_or_stop.send_pressed.connect(self.send)
         self._send_or_stop.queue_pressed.connect(lambda: self.send(later=True))
         self._send_or_stop.stop_requested.connect(self.stop_requested)

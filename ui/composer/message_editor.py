@@ -41,7 +41,7 @@ class MessageEditor(QPlainTextEdit):
     """To the previous (-1) or next (1) message in the transcript."""
     focus_changed = Signal()
     files_inserted = Signal(list)
-    """Paths of files."""
+    """Paths of files, and of folders."""
     picture_inserted = Signal(object)
     """Bytes or a QImage."""
     long_text_inserted = Signal(str)
@@ -96,7 +96,7 @@ class MessageEditor(QPlainTextEdit):
         """Insert pasted or dropped content. Files and a text too long for the editor are emitted instead."""
         files = [Path(url.toLocalFile()) for url in source.urls() if url.isLocalFile()]
         if files and len(files) == len(source.urls()):
-            self._insert_files(files)
+            self.files_inserted.emit(files)
             return
         text = source.text() if source.hasText() else ""
         if text:
@@ -152,13 +152,6 @@ class MessageEditor(QPlainTextEdit):
         point = self.cursorRect().bottomLeft()
         place = self.viewport().mapToGlobal(point)
         self.contextMenuEvent(QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, point, place))
-
-    def _insert_files(self, files: list[Path]) -> None:
-        folders = [path for path in files if path.is_dir()]
-        if folders:
-            self.insert_text("\n".join(map(str, folders)))
-        if len(files) > len(folders):
-            self.files_inserted.emit([path for path in files if path not in folders])
 
     def _on_enter(self, modifiers: "Qt.KeyboardModifier") -> None:
         from PySide6.QtCore import Qt

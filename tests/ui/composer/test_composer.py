@@ -317,7 +317,7 @@ def test_of_a_pasted_folder_the_path_is_written(driver, run, tmp_path):
 
     run(steps())
     assert driver.chips == {}
-    assert driver.editor.toPlainText() == str(tmp_path)
+    assert driver.editor.toPlainText() == f"{tmp_path}\n"
 
 
 def test_who_removes_the_last_attachment_goes_on_writing(driver, run):
