@@ -173,9 +173,9 @@ class FlowRows(WrappingRows):
 
 
 def _readable_width(item: QWidget) -> int:
-    """Return the least width; of a field, that of the words that say what belongs in it."""
+    """Return the least width; of a field without one of its own, that of the words that say what belongs in it."""
     least = item.minimumSizeHint().width()
-    if not isinstance(item, QLineEdit):
+    if not isinstance(item, QLineEdit) or item.minimumWidth():
         return least
     metrics = item.fontMetrics()
     # Qt's least width has room for the widest letter.
