@@ -1,7 +1,7 @@
 """The style sheet and palette of the whole application, made from a theme and a zoom.
 
 The sheet is `resources/style/window.qss`. Controls set the dynamic property `kind`: "primary", "danger", "quiet",
-"link" for buttons; "title", "heading", "muted", "error", "chip" and so on for labels and frames.
+"link", "edge-link" for buttons; "title", "heading", "muted", "error", "chip" and so on for labels and frames.
 """
 
 import re
