@@ -95,7 +95,7 @@ def _write_price(path: Path, vendor: str, model: str, changes: Price | None) -> 
                 detail=str(path),
             )
         if changed != text:
-            write_atomically(path, changed.encode("utf-8"))
+            write_atomically(path.resolve(), changed.encode("utf-8"))
     except UnicodeDecodeError as error:
         raise StorageFailed(
             Sentence("Your file “{name}” is not text in UTF-8.", {"name": MODELS_FILE}),

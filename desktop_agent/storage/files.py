@@ -84,11 +84,11 @@ def find_write_error(path: Path) -> StorageFailed | None:
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a private file (0600) so that a crash leaves the old content or the new, never a part. Raises OSError.
 
-    A link stays, and what it leads to is replaced: people keep their settings elsewhere.
+    A link is replaced: where others may write, it could lead anywhere. Settings, which people keep elsewhere and link,
+    are written to their `resolve()`d path.
     """
     import tempfile
 
-    path = Path(os.path.realpath(path))
     handle, temporary = tempfile.mkstemp(prefix=".writing-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:

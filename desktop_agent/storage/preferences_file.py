@@ -84,7 +84,7 @@ class PreferencesFile:
         try:
             make_private_folder(self.path.parent, within=self.path.parent)
             self._keep_old()
-            write_atomically(self.path, text.encode("ascii") + b"\n")
+            write_atomically(self.path.resolve(), text.encode("ascii") + b"\n")
         except OSError as error:
             raise file_error(error, self.path) from error
 

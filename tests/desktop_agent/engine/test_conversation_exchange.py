@@ -14,6 +14,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from desktop_agent.engine.exchange.conversation_exchange import ConversationExchange, ExportFolder, ExportFormat
+from desktop_agent.exchange.archive import picture_name
 from desktop_agent.exchange.print_export import PrintedPart
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
@@ -183,6 +184,18 @@ async def test_no_picture_is_left_of_an_export_that_is_refused(store: Store, tmp
     with pytest.raises(StorageFailed, match="no plain file"):
         await exchange.export([tree], folder / "pipe.md", ExportFormat.MARKDOWN)
     assert {path.name for path in folder.iterdir()} == {"pipe.md"}
+
+
+async def test_a_link_in_the_place_of_a_picture_is_replaced(store: Store, tmp_path: Path) -> None:
+    picture = stored(GREEN)
+    store.pictures.write(picture.digest, picture.media_type, GREEN)
+    kept, planted = tmp_path / "kept", tmp_path / picture_name(picture)
+    kept.write_text("of somebody else")
+    planted.parent.mkdir()
+    planted.symlink_to(kept)
+    await ConversationExchange(store).export([full_tree()], tmp_path / "a.md", ExportFormat.MARKDOWN)
+    assert (planted.is_symlink(), planted.read_bytes()) == (False, GREEN)
+    assert kept.read_text() == "of somebody else"
 
 
 @pytest.mark.parametrize(
