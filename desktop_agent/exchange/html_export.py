@@ -63,6 +63,7 @@ _OUTCOMES = {
     Outcome.UNKNOWN: ("? Unknown", "warning"),
 }
 _NO_RESULT = ("? No result", "warning")
+_UNDONE = ("✓ Undone", "muted")
 _MAX_LABEL = 110
 _MAX_HIGHLIGHTED = 200_000
 _MAX_FAILURES = 3
@@ -81,7 +82,7 @@ _LIMITS: Final = WorkerLimits(memory=500_000_000, seconds=1.0, call_seconds=10.0
 class ShownChange:
     """A file that a call changes: how many lines were added and removed, and a diff, or a text.
 
-    `is_nothing`: the file certainly is as it was.
+    `is_nothing`: the file certainly is as it was. `is_undone`: the call changed it, and was undone.
     """
 
     path: str
@@ -89,6 +90,7 @@ class ShownChange:
     text: str
     is_diff: bool = True
     is_nothing: bool = False
+    is_undone: bool = False
 
 
 FindChanges = Callable[[ShownCall], Sequence[ShownChange]]
@@ -285,6 +287,7 @@ class HtmlPage:
         if result is not None:
             body += "".join(map(self._result_part, result.content))
         state = _OUTCOMES[result.outcome] if result is not None else _NO_RESULT
+        state = _UNDONE if any(change.is_undone for change in changes) else state
         yield self._card(str(tool_title(shown.call.name)), state, label, body)
 
     def _card(self, name: str, state: tuple[str, str], label: str, body: str) -> str:

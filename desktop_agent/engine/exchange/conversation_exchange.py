@@ -6,7 +6,7 @@ import threading
 import unicodedata
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -188,12 +188,14 @@ class _BlockingStore:
     def saved_calls(self, tree: ConversationTree) -> dict[tuple[str, str], CheckpointedCall]:
         """Return what checkpoints say of the calls in view, by the ids of message and call."""
         checkpoints = self.wait(self._store.checkpoints.of_conversation(tree.id))
-        calls = match_saved_calls(checkpoints, tree.branch(), ())
-        return {
-            (call.message_id, call.tool_use_id): call
-            for call in calls
-            if call.changed_nothing or call.lines is not None
-        }
+        saved: dict[tuple[str, str], CheckpointedCall] = {}
+        for call in match_saved_calls(checkpoints, tree.branch(), ()):
+            if call.is_redo:
+                continue
+            # What was redone has a checkpoint more, and is undone again once all are restored.
+            first = saved.setdefault((call.message_id, call.tool_use_id), call)
+            saved[call.message_id, call.tool_use_id] = replace(first, restored=first.restored and call.restored)
+        return saved
 
     def add(self, tree: ConversationTree) -> bool:
         return self.wait(self._store.import_tree(tree))
@@ -220,10 +222,16 @@ def _find_changes(saved: Mapping[tuple[str, str], CheckpointedCall], shown: Show
     call = saved.get((shown.message_id, shown.call.id))
     is_nothing = call is not None and call.changed_nothing
     real = None if call is None else (0, 0) if is_nothing else call.lines
+    is_undone = call is not None and call.restored
     is_likely = real is not None or shown.result is None or shown.result.outcome is Outcome.SUCCEEDED
     return [
         ShownChange(
-            change.path, change.counts if is_likely else (0, 0), change.text, change.is_diff, is_nothing=is_nothing
+            change.path,
+            change.counts if is_likely else (0, 0),
+            change.text,
+            change.is_diff,
+            is_nothing=is_nothing,
+            is_undone=is_undone,
         )
         for change in file_changes(shown.call.name, shown.arguments, real)
     ]

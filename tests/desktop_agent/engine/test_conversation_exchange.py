@@ -308,6 +308,39 @@ async def test_the_page_and_the_printed_one_say_what_really_changed_in_the_file(
     assert summary in LexborHTMLParser("".join(printed)).text()
 
 
+async def test_the_page_says_what_was_undone(store: Store, tmp_path: Path) -> None:
+    made = await store.create_conversation(title="changes")
+    asked = Message(
+        role=Role.ASSISTANT,
+        blocks=tuple(ToolUse(id=id_, name="write_file", input={"path": id_, "content": "x"}) for id_ in "abc"),
+    )
+    results = tuple(ToolResult(tool_use_id=id_, outcome=Outcome.SUCCEEDED) for id_ in "abc")
+    for message in (Message.user("go"), asked, Message(role=Role.TOOL, blocks=results)):
+        await store.commit(made.id, message)
+    assert await store.blobs.put(b"before") == BEFORE.digest
+    undone: dict[str, Any] = {"restored": True}
+    steps: list[tuple[str, str, dict[str, Any]]] = [("a", "", {}), ("b", "", undone), ("c", "", undone)]
+    steps += [("c", "c", {"is_redo": True, **undone}), ("c", "redo of c", {})]
+    for position, (id_, undoes, state) in enumerate(steps):
+        file = SavedFile(path=id_, before=BEFORE, after=FileState(digest="b"), lines=(1, 0))
+        await store.checkpoints.save(
+            Checkpoint(
+                id=str(position),
+                conversation_id=made.id,
+                tool_use_id=id_,
+                message_id=asked.id,
+                workspace="",
+                created_at=asked.created_at,
+                files=(file,),
+                undoes=undoes or None,
+                **state,
+            )
+        )
+    await ConversationExchange(store).export([made.id], tmp_path / "a.html", ExportFormat.HTML)
+    page = LexborHTMLParser((tmp_path / "a.html").read_text("utf-8"))
+    assert [each.text() for each in page.css("details.card .state")] == ["✓ Done", "✓ Undone", "✓ Done"]
+
+
 async def test_an_export_through_a_link_keeps_the_link(store: Store, tmp_path: Path) -> None:
     (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
     await ConversationExchange(store).export(["1"], tmp_path / "link.json", ExportFormat.JSON)
