@@ -57,7 +57,7 @@ MODELS = (
     ModelInfo("aurora-small", "Aurora Small", Capabilities(images=False, tools=True, context_window=32_000)),
     ModelInfo("qwen3-coder:30b", None, Capabilities(tools=True, context_window=262_144)),
 )
-PATIENCE = 10.0
+PATIENCE = 60.0
 AGE = "UPDATE conversations SET updated_at = ? WHERE id = ?"
 
 TITLES = (

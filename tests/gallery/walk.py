@@ -25,8 +25,8 @@ from ui.style.accessibility import install_accessibility
 from ui.style.style_sheet import apply_theme
 from ui.style.theme import ThemeSource, theme_for
 
-SETTLE = 5.0
-"""Seconds that a window gets to stop changing."""
+SETTLE = 30.0
+"""Seconds that a window gets to become as it is to be: a bound against waiting for ever, on a machine that is busy."""
 
 
 async def settled(name: str, expected: Path | None) -> list[str]:
