@@ -1519,6 +1519,13 @@
     </message>
 </context>
 <context>
+    <name>FileDrops</name>
+    <message>
+        <source>Drop to attach</source>
+        <translation>Zum Anhängen loslassen</translation>
+    </message>
+</context>
+<context>
     <name>FileSaver</name>
     <message>
         <source>Save as</source>
@@ -14135,13 +14142,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Choose the workspace folder</source>
         <translation>Arbeitsordner auswählen</translation>
-    </message>
-</context>
-<context>
-    <name>_FileDrops</name>
-    <message>
-        <source>Drop to attach</source>
-        <translation>Zum Anhängen loslassen</translation>
     </message>
 </context>
 <context>

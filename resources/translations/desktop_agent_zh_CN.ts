@@ -1519,6 +1519,13 @@
     </message>
 </context>
 <context>
+    <name>FileDrops</name>
+    <message>
+        <source>Drop to attach</source>
+        <translation>松开即可添加附件</translation>
+    </message>
+</context>
+<context>
     <name>FileSaver</name>
     <message>
         <source>Save as</source>
@@ -14134,13 +14141,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Choose the workspace folder</source>
         <translation>选择工作文件夹</translation>
-    </message>
-</context>
-<context>
-    <name>_FileDrops</name>
-    <message>
-        <source>Drop to attach</source>
-        <translation>松开即可添加附件</translation>
     </message>
 </context>
 <context>

@@ -17,6 +17,8 @@ from ui.style.text import translate_sentence, trim_prompt
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 
 if TYPE_CHECKING:
+    from PySide6.QtGui import QImage
+
     from desktop_agent.types.errors import Sentence
     from desktop_agent.types.providers import ImageLimits
     from ui.composer.attachment_chips import Attachment
@@ -116,6 +118,8 @@ class Composer(QWidget):
         attachments.lower()
         attachments.changed.connect(self._on_changed)
         attachments.lost.connect(self._cancel_pending_send)
+        attachments.focus_left.connect(self._editor.setFocus)
+        attachments.folder_found.connect(self._editor.insert_path)
         # Queued: an item is attached a moment after it was fetched.
         attachments.changed.connect(self._send_when_ready, Qt.ConnectionType.QueuedConnection)
         attachments.problem.connect(self.show_problem)
@@ -287,7 +291,6 @@ class Composer(QWidget):
             self.escape_pressed.emit()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Whatever the editor accepts can be dropped anywhere on the composer."""
         if self._editor.canInsertFromMimeData(event.mimeData()):
             event.acceptProposedAction()
 
@@ -295,8 +298,11 @@ class Composer(QWidget):
         self._editor.insert_dropped(event.mimeData())
         event.acceptProposedAction()
 
-    def _write_path(self, path: str) -> None:
-        self._editor.insert_text(f"{path}\n")
+    def _attach_pasted(self, picture: "bytes | QImage") -> None:
+        self.attachments.add_pasted(picture)
+
+    def _attach_text(self, text: str) -> None:
+        self.attachments.add_text(text)
 
     def clear_problems(self) -> None:
         """Take back what was said: something was done about it."""
@@ -331,14 +337,12 @@ class Composer(QWidget):
         editor.control_send_pressed.connect(send_with_control)
         editor.edit_last_pressed.connect(self.edit_last_requested)
         editor.files_inserted.connect(self.attach_files)
-        editor.picture_inserted.connect(self.attachments.add_pasted)
-        editor.long_text_inserted.connect(self.attachments.add_text)
+        editor.picture_inserted.connect(self._attach_pasted)
+        editor.long_text_inserted.connect(self._attach_text)
         for slot in (self._on_changed, self.clear_problems, self._cancel_pending_send):
             editor.textChanged.connect(slot)
         editor.focus_changed.connect(lambda: self.frame.mark_focus(focused=editor.hasFocus()))
         self.attach_button.clicked.connect(self.choose_files)
-        self.attachments.focus_left.connect(editor.setFocus)
-        self.attachments.folder_found.connect(self._write_path)
         self._send_or_stop.send_pressed.connect(self.send)
         self._send_or_stop.queue_pressed.connect(lambda: self.send(later=True))
         self._send_or_stop.stop_requested.connect(self.stop_requested)

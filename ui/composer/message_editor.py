@@ -60,7 +60,7 @@ class MessageEditor(QPlainTextEdit):
         set_by_name(self, horizontalScrollBarPolicy="ScrollBarAlwaysOff")
         self.document().setDocumentMargin(0)
         self.textChanged.connect(self._update_height)
-        themes.changed.connect(self._apply_theme)
+        themes.changed.connect(self._on_theme_changed)
         self._apply_theme()
 
     @property
@@ -121,6 +121,10 @@ class MessageEditor(QPlainTextEdit):
         # From the program that something was dragged from: one writes about it next.
         self.activateWindow()
         self.setFocus()
+
+    def insert_path(self, path: str) -> None:
+        """Insert a line with the path of a folder, which cannot be attached."""
+        self.insert_text(f"{path}\n")
 
     def insert_text(self, text: str) -> None:
         """Insert at the cursor, or emit `long_text_inserted` where it is too long."""
@@ -188,11 +192,14 @@ class MessageEditor(QPlainTextEdit):
         layout.endLayout()
         return ceil(line.height())
 
+    def _on_theme_changed(self) -> None:
+        self._apply_theme()
+        # A sheet that came before gave it a font of its own, in which the placeholder is drawn. Not before the first
+        # paint: the first call of `viewport()` makes Python types of all kinds of widgets (ADR 0012).
+        self.viewport().setFont(self.font())
+
     def _apply_theme(self) -> None:
-        font = body_font(self._themes.theme, self._themes.zoom, 1.05)
-        self.setFont(font)
-        # A sheet that came before gave it a font of its own, in which the placeholder is drawn.
-        self.viewport().setFont(font)
+        self.setFont(body_font(self._themes.theme, self._themes.zoom, 1.05))
         room = self._themes.space(SPACE_S)
         # Around the viewport: document margins scroll away and would show a sliver of the next line.
         self.setViewportMargins(SPACE_S, room, SPACE_S, 2 * room - 2)

@@ -3,8 +3,8 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, QPoint, QRect, QTimer, Signal
-from PySide6.QtGui import QColor, QDragEnterEvent, QDropEvent, QKeyEvent, QMouseEvent, QPainter, QResizeEvent
+from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, QPoint, QTimer, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import QApplication, QLabel, QScrollArea, QSplitter, QStackedWidget, QWidget
 
 from ui.composer.composer import Composer
@@ -30,50 +30,6 @@ _MAX_PROGRAM = 60
 """Characters of the name of a program, which may come from a file."""
 
 
-class _FileDrops(QLabel):
-    """Lets files and pictures of other programs be dropped anywhere on the page, and says so while they are over it.
-
-    The composer takes what is dropped on it by itself.
-    """
-
-    def __init__(self, page: QWidget, composer: Composer) -> None:
-        super().__init__(page)
-        self._page = page
-        self._composer = composer
-        self.setText(self.tr("Drop to attach"))
-        self.setProperty("kind", "drop")
-        set_by_name(self, alignment="AlignCenter")
-        self.hide()
-        page.setAcceptDrops(True)
-        page.installEventFilter(self)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Show the hint from the entry to the drop or the exit."""
-        if isinstance(event, QDropEvent) and event.type() is QEvent.Type.Drop:
-            self.hide()
-            self._composer.dropEvent(event)
-        elif isinstance(event, QDragEnterEvent):
-            self._on_enter(event)
-        elif event.type() is QEvent.Type.DragLeave:
-            self.hide()
-        else:
-            return super().eventFilter(watched, event)
-        return True
-
-    def _on_enter(self, event: QDragEnterEvent) -> None:
-        page, data = self._page, event.mimeData()
-        if not event.source() and self._composer.isVisible() and (data.hasUrls() or data.hasImage()):
-            event.acceptProposedAction()
-            top = self._composer.mapTo(page, QPoint(0, 0)).y()
-            # Where an earlier message is edited, the composer is in the midst of the transcript.
-            area = QRect(0, 0, page.width(), top if top > page.height() // 2 else page.height())
-            self.setGeometry(area.adjusted(SPACE_S, SPACE_S, -SPACE_S, -SPACE_S))
-            self.raise_()
-            self.show()
-        else:
-            event.ignore()
-
-
 class PageFrame(QWidget):
     """The heading, the area for the transcript, and the composer. ConversationPage fills it.
 
@@ -97,13 +53,16 @@ class PageFrame(QWidget):
         self._composer_column = self._composer_scroll.column
         self._placeholder = QScrollArea()
         self._column = vbox(self._heading, self._placeholder, parent=self, spacing=0, margins=0, grow=self._placeholder)
-        self._drops = _FileDrops(self, self.composer)
         self._build()
         themes.changed.connect(self._fit)
         self.composer.send_requested.connect(self._hold_early_message)
 
     def set_content(self, meter: "UsageMeter", find_bar: QWidget, transcript: QWidget, *above: QWidget) -> None:
         """Add the meter in the heading, the find bar, the transcript, and the controls over the composer."""
+        # Late: the first paint comes before.
+        from ui.composer.file_drops import FileDrops
+
+        FileDrops(self, self.composer)
         self._heading.addWidget(meter)
         self._usage_meter = meter
         self._fit_heading()

@@ -34,7 +34,7 @@ def test_the_card_of_an_edited_call_shows_what_ran_after_the_conversation_was_op
         assert (folder / "adam.txt").read_text() == "Goodbye"
         item, spoken = card(screen)
         assert item.effective_input == RAN
-        assert "arguments, edited: path: adam.txt" in spoken
+        assert "arguments, edited: adam.txt +1" in spoken
         await screen.idle()
 
     async def look(screen):
@@ -42,7 +42,7 @@ def test_the_card_of_an_edited_call_shows_what_ran_after_the_conversation_was_op
         item, spoken = card(screen)
         assert item.input == ASKED
         assert item.effective_input == RAN
-        assert "arguments, edited: path: adam.txt" in spoken
+        assert "arguments, edited: adam.txt +1" in spoken
         assert "hello.txt" not in spoken
 
     on_screen(edit, Turn(write), Turn(ContentDelta("Done")), folder=tmp_path / "data")

@@ -9,6 +9,7 @@ from desktop_agent.conversation.history import ConversationUsage
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import Usage
+from ui.composer.file_drops import FileDrops
 from ui.shell.context_usage import UsageMeter
 from ui.shell.layout import PageFrame
 from ui.style.boxes import vbox
@@ -29,6 +30,7 @@ def test_what_is_wrong_with_a_picture_is_said_before_there_is_a_conversation(qtb
 
 def test_files_of_other_programs_can_be_dropped_beside_the_composer(qtbot, tmp_path):
     frame = PageFrame(ThemeSource())
+    FileDrops(frame, frame.composer)
     qtbot.addWidget(frame)
     frame.resize(600, 500)
     frame.show()
