@@ -71,22 +71,22 @@ def ask_all(questions):
     return [answers.get(index) for index in range(len(questions))]
 
 
-def of_all(nodes, method, arguments=None, interface="Accessible"):
-    """What each node answers, without those that went."""
+def ask_each(nodes, method, arguments=None, interface="Accessible"):
+    """Ask each node; return the answers by node, without those that went."""
     answers = ask_all([(node, f"org.a11y.atspi.{interface}", method, arguments) for node in nodes])
     return {node: answer for node, answer in zip(nodes, answers, strict=True) if answer is not None}
 
 
-def property_of_all(nodes, name, interface="Accessible"):
-    """What this property of each node is, without those that went."""
+def read_property(nodes, name, interface="Accessible"):
+    """Read a property of each node; return the values by node, without those that went."""
     said = GLib.Variant("(ss)", (f"org.a11y.atspi.{interface}", name))
     answers = ask_all([(node, "org.freedesktop.DBus.Properties", "Get", said) for node in nodes])
     return {node: answer for node, answer in zip(nodes, answers, strict=True) if answer is not None}
 
 
-def those_with(interface, nodes):
+def with_interface(interface, nodes):
     """The nodes that have this interface."""
-    return [node for node, names in of_all(nodes, "GetInterfaces").items() if f"org.a11y.atspi.{interface}" in names]
+    return [node for node, names in ask_each(nodes, "GetInterfaces").items() if f"org.a11y.atspi.{interface}" in names]
 
 
 def process_of(name):
@@ -95,19 +95,19 @@ def process_of(name):
 
 
 def applications():
-    return [tuple(child) for child in of_all([_REGISTRY], "GetChildren").get(_REGISTRY, ())]
+    return [tuple(child) for child in ask_each([_REGISTRY], "GetChildren").get(_REGISTRY, ())]
 
 
 def application(name):
     if name.isdigit():
         # The bus itself knows the process: another program on it that does not answer holds up nobody.
         return next((child for child in applications() if str(process_of(child[0])) == name), None)
-    return next((child for child, said in property_of_all(applications(), "Name").items() if said == name), None)
+    return next((child for child, said in read_property(applications(), "Name").items() if said == name), None)
 
 
 def children_of(counts):
     """The first children of each node, by how many it has."""
-    found = of_all([node for node, count in counts.items() if 0 < count <= _MOST], "GetChildren")
+    found = ask_each([node for node, count in counts.items() if 0 < count <= _MOST], "GetChildren")
     for node in [node for node, count in counts.items() if count > _MOST]:
         numbers = [GLib.Variant("(i)", (index,)) for index in range(_MOST)]
         found[node] = ask_all([(node, "org.a11y.atspi.Accessible", "GetChildAtIndex", number) for number in numbers])
@@ -116,27 +116,27 @@ def children_of(counts):
     }
 
 
-def walk(root, *, is_hidden_too=False):
+def walk(root, *, include_hidden=False):
     """The node and all that is showing below it with their depths, depth first; it is asked for level by level."""
     below, level = {}, [root]
     while level:
-        found = children_of(property_of_all(level, "ChildCount"))
+        found = children_of(read_property(level, "ChildCount"))
         every = [child for children in found.values() for child in children]
-        seen = every if is_hidden_too else with_state(every, Atspi.StateType.SHOWING)
+        seen = every if include_hidden else with_state(every, Atspi.StateType.SHOWING)
         below |= {node: [child for child in children if child in seen] for node, children in found.items()}
         level = list(dict.fromkeys(child for node in found for child in below[node] if child not in below))
-    return dict(in_order(root, below, 0))
+    return dict(depth_first(root, below, 0))
 
 
-def in_order(node, below, depth):
+def depth_first(node, below, depth):
     yield node, depth
     for child in below.get(node, ()):
-        yield from in_order(child, below, depth + 1)
+        yield from depth_first(child, below, depth + 1)
 
 
 def with_state(nodes, state):
     """Those that have this state."""
-    return {node for node, bits in of_all(nodes, "GetState").items() if has(bits, state)}
+    return {node for node, bits in ask_each(nodes, "GetState").items() if has(bits, state)}
 
 
 def has(bits, state):
@@ -156,18 +156,18 @@ def by_name(nodes):
 
 def roles_of(nodes):
     """The names of their roles as older versions of at-spi2-core have them."""
-    names = {node: Atspi.role_get_name(Atspi.Role(role)) for node, role in of_all(nodes, "GetRole").items()}
+    names = {node: Atspi.role_get_name(Atspi.Role(role)) for node, role in ask_each(nodes, "GetRole").items()}
     return {node: "push button" if name == "button" else name for node, name in names.items()}
 
 
 def texts_of(nodes):
     """The text of each that has one."""
-    return of_all(those_with("Text", nodes), "GetText", GLib.Variant("(ii)", (0, -1)), "Text")
+    return ask_each(with_interface("Text", nodes), "GetText", GLib.Variant("(ii)", (0, -1)), "Text")
 
 
 def actions_of(nodes):
     """The names of the actions of each that has some: Qt's labels have the interface, and none."""
-    counts = property_of_all(those_with("Action", nodes), "NActions", "Action")
+    counts = read_property(with_interface("Action", nodes), "NActions", "Action")
     return {
         node: ask_all([(node, "org.a11y.atspi.Action", "GetName", GLib.Variant("(i)", (at,))) for at in range(count)])
         for node, count in counts.items()
@@ -176,12 +176,12 @@ def actions_of(nodes):
 
 
 def boxes_of(nodes):
-    return of_all(those_with("Component", nodes), "GetExtents", GLib.Variant("(u)", (_ON_SCREEN,)), "Component")
+    return ask_each(with_interface("Component", nodes), "GetExtents", GLib.Variant("(u)", (_ON_SCREEN,)), "Component")
 
 
 def described(nodes):
     """What is to be known of each of these, by their depths; without those that went."""
-    names, roles, states = property_of_all(nodes, "Name"), roles_of(nodes), of_all(nodes, "GetState")
+    names, roles, states = read_property(nodes, "Name"), roles_of(nodes), ask_each(nodes, "GetState")
     texts, actions, boxes = texts_of(nodes), actions_of(nodes), boxes_of(nodes)
     return [
         {
@@ -204,7 +204,7 @@ def state_name(number):
 
 def named(nodes, name):
     """Those of a walk that have this name, in the order in which a name is looked up."""
-    return [node for node, said in property_of_all(by_name(nodes), "Name").items() if name == said]
+    return [node for node, said in read_property(by_name(nodes), "Name").items() if name == said]
 
 
 def find(root, name, role):
@@ -221,11 +221,11 @@ def showing(root, name, interface, description=""):
 
     With a description only one that has it.
     """
-    able = those_with(interface, named(walk(root), name))
+    able = with_interface(interface, named(walk(root), name))
     if interface == "Action":
         able = list(actions_of(able))
     if description:
-        able = [node for node, said in property_of_all(able, "Description").items() if said == description]
+        able = [node for node, said in read_property(able, "Description").items() if said == description]
     if able:
         return able[0]
     about = f" about {description!r}" if description else ""
@@ -235,13 +235,13 @@ def showing(root, name, interface, description=""):
 def words(root):
     """Names and texts of all that is showing; a look at `screen` costs the program twice as much."""
     nodes = walk(root)
-    names, every = property_of_all(nodes, "Name"), texts_of(nodes)
+    names, every = read_property(nodes, "Name"), texts_of(nodes)
     return "\n".join(f"{names.get(node, '')}\n{every.get(node, '')}" for node in nodes)
 
 
 def texts(root, name):
     """The texts of all showing nodes of this name; only they are asked for more than their name."""
-    names = property_of_all(walk(root), "Name")
+    names = read_property(walk(root), "Name")
     return list(texts_of([node for node, said in names.items() if said == name]).values())
 
 
@@ -249,11 +249,11 @@ def focused(root):
     """The names of all that is showing and has the keyboard, or is the current row of a list."""
     nodes = walk(root)
     current = with_state(nodes, Atspi.StateType.FOCUSED)
-    return list(property_of_all([node for node in nodes if node in current], "Name").values())
+    return list(read_property([node for node in nodes if node in current], "Name").values())
 
 
 LOOKS = {
-    "tree": lambda root: described(walk(root, is_hidden_too=True)),
+    "tree": lambda root: described(walk(root, include_hidden=True)),
     "screen": lambda root: described(walk(root)),
     "words": words,
     "focused": focused,
@@ -269,7 +269,7 @@ def on_bus():
     lines = []
     for child in applications():
         try:
-            name, count = property_of_all([child], "Name").get(child), property_of_all([child], "ChildCount").get(child)
+            name, count = read_property([child], "Name").get(child), read_property([child], "ChildCount").get(child)
             lines.append(f"{name!r}, process {process_of(child[0])}, {count} windows")
         except GLib.GError as error:
             lines.append(f"{child} does not answer: {error}")
@@ -290,12 +290,12 @@ def main(app_name, what, *arguments):
         node = showing(root, arguments[0], "Action", *arguments[1:])
         pressed_at = time.monotonic()
         # A button that closes its dialog may be gone before it can answer.
-        of_all([node], "DoAction", GLib.Variant("(i)", (0,)), "Action")
+        ask_each([node], "DoAction", GLib.Variant("(i)", (0,)), "Action")
         return pressed_at
     if what == "write":
         text = GLib.Variant("(s)", (arguments[1],))
-        return of_all([showing(root, arguments[0], "EditableText")], "SetTextContents", text, "EditableText") != {}
-    return of_all([showing(root, arguments[0], "Component")], "GrabFocus", None, "Component") != {}
+        return ask_each([showing(root, arguments[0], "EditableText")], "SetTextContents", text, "EditableText") != {}
+    return ask_each([showing(root, arguments[0], "Component")], "GrabFocus", None, "Component") != {}
 
 
 def serve(app_name):
