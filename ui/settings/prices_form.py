@@ -167,7 +167,7 @@ def parse_price(typed: str) -> float | None:
 
 
 TABLE_HEIGHT = 300
-COLUMN_WIDTHS = {0: 92, 2: 68, 3: 68, 4: 96, 5: 96}
+_SERVER_WIDTH = 84
 
 
 class PriceSettings(QWidget):
@@ -216,8 +216,7 @@ class PriceSettings(QWidget):
     def _apply_zoom(self) -> None:
         zoom = self._themes.zoom / 100
         self._table.setMinimumHeight(round(TABLE_HEIGHT * zoom))
-        for column, width in COLUMN_WIDTHS.items():
-            self._table.setColumnWidth(column, round(width * zoom))
+        self._table.setColumnWidth(0, round(_SERVER_WIDTH * zoom))
         self._table.verticalHeader().setDefaultSectionSize(round(30 * zoom))
 
     def _configure_table(self) -> None:
@@ -242,6 +241,8 @@ class PriceSettings(QWidget):
         table.verticalHeader().hide()
         header = table.horizontalHeader()
         header.setHighlightSections(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
 
     def _build_layout(self) -> None:

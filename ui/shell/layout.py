@@ -254,8 +254,8 @@ def _takes_focus(widget: QWidget, window: QWidget) -> bool:
 
 
 SIDEBAR_WIDTH = 296
-PAGE_WIDTH = 320
-"""The least width, in pixels at 100 % zoom."""
+PAGE_WIDTH = 440
+"""The least width beside the sidebar, in pixels at 100 % zoom; where there is less, the two take turns."""
 WINDOW_WIDTH = 1180
 
 
@@ -368,8 +368,10 @@ class WindowLayout(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        least_width = self._sidebar.minimumSizeHint().width() + PAGE_WIDTH * self._themes.zoom // 100
-        is_narrow = self.width() < least_width
+        page_width = PAGE_WIDTH * self._themes.zoom // 100
+        is_narrow = self.width() < self._sidebar.minimumSizeHint().width() + page_width
+        # Beside the sidebar, so that this shrinks first.
+        self._page_side.setMinimumWidth(0 if is_narrow else page_width)
         if is_narrow != self._is_narrow:
             self._is_narrow = is_narrow
             self._shows_list = not is_narrow
@@ -413,8 +415,6 @@ class WindowLayout(QWidget):
         self._splitter.addWidget(self._page_side)
         self.pages.addWidget(self._frame)
         self._page_column = vbox(self.pages, parent=self._page_side, spacing=0, margins=0, grow=self.pages)
-        # In a narrow window the sidebar shrinks first.
-        self._page_side.setMinimumWidth(PAGE_WIDTH)
         self._splitter.setStretchFactor(1, 1)
         self._splitter.setSizes([SIDEBAR_WIDTH, WINDOW_WIDTH - SIDEBAR_WIDTH])
         self._splitter.setChildrenCollapsible(False)

@@ -99,6 +99,7 @@ def test_tab_goes_from_the_sidebar_over_its_edge_to_the_meter_and_the_transcript
 
 def test_arrows_move_the_edge_of_the_sidebar(on_screen):
     async def work(screen):
+        screen.window.resize(1000, 600)
         edge = screen.find(QSplitterHandle, "Width of the sidebar")
         edge.setFocus()
         before = screen.window.sidebar.width()

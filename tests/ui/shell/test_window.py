@@ -582,10 +582,10 @@ def test_wrong_use_is_a_banner_too(on_screen):
 
 def test_in_a_narrow_window_the_list_gives_way_first(on_screen):
     async def work(screen):
-        screen.window.resize(560, 600)
-        await until(lambda: screen.window.width() == 560)
+        screen.window.resize(680, 600)
+        await until(lambda: screen.window.width() == 680)
         await until(lambda: screen.window.frame.width() >= PAGE_WIDTH)
-        assert 150 <= screen.window.sidebar.width() <= 560 - PAGE_WIDTH
+        assert 150 <= screen.window.sidebar.width() <= 680 - PAGE_WIDTH
 
     on_screen(work)
 
