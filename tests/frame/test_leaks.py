@@ -53,6 +53,14 @@ def test_it_is_gone_with_its_test():
     assert GONE[0]() is None
 
 
+def test_a_style_sheet_stays(qapp):
+    qapp.setStyleSheet("QLabel { color: red }")
+
+
+def test_it_is_taken_away(qapp):
+    assert not qapp.styleSheet()
+
+
 def test_warning():
     warnings.warn("old", DeprecationWarning)
 
