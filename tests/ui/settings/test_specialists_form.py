@@ -22,6 +22,7 @@ from desktop_agent.types.providers import Endpoint, ModelInfo
 from ui.bridge.model_servers import ModelGroup
 from ui.bridge.settings import AvailableTool, ToolGroup
 from ui.settings.settings_dialog import SettingsDialog
+from ui.settings.specialists_form import SpecialistSettings
 from ui.style.theme import ThemeSource
 
 REVIEWER = Specialist(
@@ -48,19 +49,26 @@ SILENT = ModelGroup(Endpoint(id="q", title="Quiet", base_url="http://127.0.0.1:8
 
 
 class Driver:
+    """The page alone: the whole dialog takes several times as long to build."""
+
     def __init__(self, qtbot):
         self.bot = qtbot
-        self.dialog = SettingsDialog(ThemeSource(), Preferences(specialists=SpecialistPreferences(defined=(REVIEWER,))))
-        qtbot.addWidget(self.dialog)
         self.said = []
-        self.dialog.preferences_changed.connect(lambda each: self.said.append(each.specialists.defined))
-        self.dialog.specialists.show_tools((BUILT_IN, SERVED))
-        self.dialog.specialists.show_models([STUDIO, SILENT])
-        self.dialog.show_page("specialists")
-        self.dialog.show()
+        self.form = self.build()
+        self.form.show_tools((BUILT_IN, SERVED))
+        self.form.show_models([STUDIO, SILENT])
+        qtbot.addWidget(self.form.window())
+        self.form.window().show()
+
+    def build(self):
+        form = SpecialistSettings()
+        form.changed.connect(self.said.append)
+        form.show_items((REVIEWER,))
+        form.resize(560, 640)
+        return form
 
     def part(self, kind, name):
-        inside = self.dialog.specialists.findChildren(kind)
+        inside = self.form.findChildren(kind)
         return next((each for each in inside if each.accessibleName() == name and each.isVisible()), None)
 
     def click(self, name):
@@ -74,7 +82,7 @@ class Driver:
 
     @property
     def tools(self):
-        boxes = [each for each in self.dialog.specialists.findChildren(QCheckBox) if each.isVisible()]
+        boxes = [each for each in self.form.findChildren(QCheckBox) if each.isVisible()]
         return {each.accessibleName(): each.isChecked() for each in boxes}
 
     @property
@@ -97,7 +105,17 @@ class Driver:
 
     @property
     def words(self):
-        return [each.text() for each in self.dialog.specialists.findChildren(QLabel) if each.isVisible()]
+        return [each.text() for each in self.form.findChildren(QLabel) if each.isVisible()]
+
+
+class DialogDriver(Driver):
+    """The page in the dialog."""
+
+    def build(self):
+        self.dialog = SettingsDialog(ThemeSource(), Preferences(specialists=SpecialistPreferences(defined=(REVIEWER,))))
+        self.dialog.preferences_changed.connect(lambda each: self.said.append(each.specialists.defined))
+        self.dialog.show_page("specialists")
+        return self.dialog.specialists
 
 
 @pytest.fixture
@@ -148,7 +166,7 @@ def test_the_models_that_servers_listed_are_offered_and_another_by_its_name(driv
     assert "Write the name of the model, or choose one of the list." in driver.words
     driver.type("Name of the model", "tiny")
     # A list that comes meanwhile changes nothing of what is written.
-    driver.dialog.specialists.show_models([SILENT])
+    driver.form.show_models([SILENT])
     driver.click("Save")
     assert driver.said[-1][0].model == "tiny"
     driver.click("Edit reviewer")
@@ -160,7 +178,7 @@ def test_the_models_that_servers_listed_are_offered_and_another_by_its_name(driv
 
 
 def test_tools_that_are_not_known_now_stay_and_are_marked(driver):
-    driver.dialog.specialists.show_tools((SERVED,))
+    driver.form.show_tools((SERVED,))
     driver.click("Edit reviewer")
     assert driver.tools == {"Find (t)": False, "Read a file": True}
     assert "Not here now; whoever calls it must have them" in driver.words
@@ -168,7 +186,7 @@ def test_tools_that_are_not_known_now_stay_and_are_marked(driver):
     driver.tick("Find (t)")
     # It is there still, for who slipped; and what comes late finds what is ticked.
     assert driver.tools == {"Find (t)": True, "Read a file": False}
-    driver.dialog.specialists.show_tools((BUILT_IN, SERVED))
+    driver.form.show_tools((BUILT_IN, SERVED))
     assert driver.tools == {"Read a file": False, "Write a file – may change something": False, "Find (t)": True}
     driver.click("Save")
     assert driver.said[-1][0].tools == ("t__find",)
@@ -176,7 +194,7 @@ def test_tools_that_are_not_known_now_stay_and_are_marked(driver):
 
 def test_of_many_tools_one_is_looked_for(driver):
     many = ToolGroup("Many", tuple(AvailableTool(f"m__{number}", "", False, "") for number in range(30)))
-    driver.dialog.specialists.show_tools((BUILT_IN, many))
+    driver.form.show_tools((BUILT_IN, many))
     driver.click("Add specialist…")
     driver.type("Find a tool", "WRITE")
     assert list(driver.tools) == ["Write a file – may change something"]
@@ -230,7 +248,8 @@ def test_what_is_wrong_is_said_as_one_types_and_not_before(driver):
     assert "begins with a letter" not in " ".join(driver.words)
 
 
-def test_escape_leaves_everything_as_it_was(driver):
+def test_escape_leaves_everything_as_it_was(qtbot):
+    driver = DialogDriver(qtbot)
     driver.click("Edit reviewer")
     driver.write(Description="other")
     driver.bot.keyClick(driver.part(QLineEdit, "Description"), Qt.Key.Key_Escape)
@@ -249,7 +268,8 @@ def test_one_is_removed_and_put_back(driver):
     assert driver.part(QPushButton, "Undo") is None
 
 
-def test_what_comes_back_meanwhile_leaves_what_is_being_written(driver):
+def test_what_comes_back_meanwhile_leaves_what_is_being_written(qtbot):
+    driver = DialogDriver(qtbot)
     driver.click("Add specialist…")
     driver.write(Name="half")
     driver.dialog.set_preferences(driver.dialog._preferences.model_copy())
@@ -258,16 +278,16 @@ def test_what_comes_back_meanwhile_leaves_what_is_being_written(driver):
 
 def test_what_is_being_written_outlives_what_is_done_to_other_specialists(driver):
     other = REVIEWER.model_copy(update={"name": "other"})
-    driver.dialog.specialists.show_items([REVIEWER, other])
+    driver.form.show_items([REVIEWER, other])
     driver.click("Edit reviewer")
     assert driver.part(QWidget, "Specialist being written") is not None
     driver.part(QPlainTextEdit, "Instructions").setPlainText("You look.")
     assert not driver.part(QPushButton, "Edit other").isEnabled()
     assert driver.part(QPushButton, "Add specialist…") is None
-    driver.dialog.specialists.edit("other")
+    driver.form.edit("other")
     driver.click("Remove other")
     assert driver.said[-1] == (REVIEWER,)
-    driver.dialog.specialists.show_items([other, REVIEWER])
+    driver.form.show_items([other, REVIEWER])
     assert driver.part(QPlainTextEdit, "Instructions").toPlainText() == "You look."
     driver.click("Save")
     assert [(each.name, each.system_prompt) for each in driver.said[-1]] == [
@@ -284,6 +304,6 @@ def test_a_menu_of_models_that_is_open_stays_while_they_are_listed_again(driver,
     menu = driver.part(QComboBox, "Model")
     menu.showPopup()
     menu.view().setCurrentIndex(menu.model().index(menu.findData("small"), 0))
-    driver.dialog.specialists.show_models([STUDIO, SILENT])
+    driver.form.show_models([STUDIO, SILENT])
     QTest.keyClick(menu.view(), Qt.Key.Key_Return)
     assert menu.currentText() == "small"
