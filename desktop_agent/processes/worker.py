@@ -84,9 +84,7 @@ class Worker(Generic[Answer]):
         """How many processes were started."""
         self._command = [*(command or worker_command()), _folder_of(task), task, json.dumps(dataclasses.asdict(limits))]
         self._limits = limits
-        # One answer a frame, and no list of all that is wrong: a process that was taken over may write anything.
-        one_answer: Any = cast("Any", Annotated)[answers, Field(max_length=1), FailFast()]
-        self._frames: TypeAdapter[tuple[str, list[Answer]]] = TypeAdapter(cast("Any", tuple)[str, one_answer])
+        self._answers = answers
         self._timeout = timeout
         self._attempts = attempts
         self._process: _Process | None = None
@@ -187,7 +185,7 @@ class Worker(Generic[Answer]):
         while True:
             frame = read_frame(process.frames, remaining_bytes)
             remaining_bytes -= len(frame)
-            answered_id, answers = self._frames.validate_python(json.loads(frame))
+            answered_id, answers = _frame_adapter(self._answers).validate_python(json.loads(frame))
             if answered_id != call_id:
                 raise ValueError("it answers another call")
             if not answers:
@@ -300,6 +298,14 @@ class _Process:
 def worker_command() -> list[str]:
     """Return the words that start a worker process, without those that say what it does."""
     return child_command("worker", "desktop_agent.processes.worker_process")
+
+
+@cache
+def _frame_adapter(answers: type[list[Answer]]) -> TypeAdapter[tuple[str, list[Answer]]]:
+    """Return what reads frames of these answers. Making it takes 5 ms, so it is made once, by the first call."""
+    # One answer a frame, and no list of all that is wrong: a process that was taken over may write anything.
+    one_answer: Any = cast("Any", Annotated)[answers, Field(max_length=1), FailFast()]
+    return TypeAdapter(cast("Any", tuple)[str, one_answer])
 
 
 @cache
