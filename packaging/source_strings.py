@@ -10,7 +10,7 @@ from typing import Literal, cast, get_args, get_origin
 
 from pydantic import BaseModel
 
-from tests.ui.texts import modules, name_of, sentence_templates
+from tests.ui.texts import Parsed, error_classes, modules, name_of, sentence_templates
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +25,17 @@ class SourceString:
 
 def source_strings() -> list[SourceString]:
     """Return all of them, each once, by context and then in the order of the sources. Raises ValueError."""
-    found = [*_window_strings(), *_sentences(), *_preferences()]
+    runtime, window = dict(modules("desktop_agent")), dict(modules("ui"))
+    found = [*_window_strings(window), *_sentences(runtime, window), *_preferences()]
     unique = dict.fromkeys(found)
     return sorted(unique, key=lambda string: string.context)
 
 
-def _sentences() -> Iterator[SourceString]:
-    for package in ("desktop_agent", "ui"):
-        templates, unread = sentence_templates(package)
-        if package == "desktop_agent" and unread:
+def _sentences(runtime: Parsed, window: Parsed) -> Iterator[SourceString]:
+    errors = error_classes(runtime | window)
+    for parsed in (runtime, window):
+        templates, unread = sentence_templates(parsed, errors)
+        if parsed is runtime and unread:
             raise ValueError(f"sentences whose template cannot be read: {', '.join(unread)}")
         for template in sorted(templates):
             # "{text}" alone has nothing to translate; what joins two sentences does, and be it a space.
@@ -82,8 +84,8 @@ def _field_texts(model: type[BaseModel]) -> Iterator[str]:
             yield from (str(choice).capitalize() for choice in get_args(kind) if choice not in names)
 
 
-def _window_strings() -> Iterator[SourceString]:
-    for path, tree in modules("ui"):
+def _window_strings(window: Parsed) -> Iterator[SourceString]:
+    for path, tree in window.items():
         reader = _Reader(path, tree)
         reader.visit(tree)
         yield from reader.found

@@ -1,16 +1,16 @@
 """The files of translations: complete as far as they say so, and brought up to date by the command of the project."""
 
 import re
-import subprocess
-import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from PySide6.QtCore import QTranslator
 
 from resources import resource_path
-from tests.frame.translations import ROOT, compiled, script
+from tests.frame.translations import compiled, script
 from ui.style.text import show_hidden
 
 ts_file, source_strings, translations = script("ts_file"), script("source_strings"), script("translations")
@@ -18,10 +18,21 @@ SourceString, Translation = source_strings.SourceString, ts_file.Translation
 LANGUAGES = sorted(ts_file.LANGUAGES)
 
 
+@cache
+def source_texts() -> list[Any]:
+    """Each module is parsed for it."""
+    return source_strings.source_strings()
+
+
+@cache
+def saved(language: str) -> Any:
+    return ts_file.read_ts(ts_file.ts_path(language))
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_is_finished_is_whole(language: str) -> None:
     """Placeholders, forms of numbers and ellipses as in the source, and nothing empty."""
-    catalog = ts_file.read_ts(ts_file.ts_path(language))
+    catalog = saved(language)
     finished = {string: each for string, each in catalog.items() if each.finished}
     assert len(finished) > 2_000
     wrong = {string.text: ts_file.problems(string, each, language) for string, each in finished.items()}
@@ -31,9 +42,7 @@ def test_what_is_finished_is_whole(language: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_sentence_has_a_space_that_is_spelled_out_on_the_screen(language: str) -> None:
     """A sentence carries what others wrote, so screens spell out hidden characters in it, and no-break spaces."""
-    sentences = (
-        each for string, each in ts_file.read_ts(ts_file.ts_path(language)).items() if string.context == "Sentence"
-    )
+    sentences = (each for string, each in saved(language).items() if string.context == "Sentence")
     assert [form for each in sentences for form in each.forms if show_hidden(form) != form] == []
 
 
@@ -51,7 +60,7 @@ def test_qt_answers_with_what_the_file_says(language: str) -> None:
     (path,) = (each for each in compiled() if each.stem.endswith(f"_{language}"))
     translator = QTranslator()
     assert translator.load(str(path))
-    catalog = ts_file.read_ts(ts_file.ts_path(language))
+    catalog = saved(language)
     answers = {
         string: translator.translate(string.context, string.text, string.comment)
         for string, each in catalog.items()
@@ -69,7 +78,7 @@ GERMAN_KEYS |= {"Entf": "Del", "Ende": "End"}
 def test_the_guide_says_the_same_in_each_language(language: str) -> None:
     """As many headings, items and rows, the same keys, and buttons and pages by their names in the window."""
     english = resource_path("guide.md").read_text(encoding="utf-8")
-    catalog = ts_file.read_ts(ts_file.ts_path(language))
+    catalog = saved(language)
     names: dict[str, set[str]] = {}
     for string, each in catalog.items():
         names.setdefault(string.text, set()).add(each.forms[0])
@@ -99,7 +108,7 @@ def _keys(text: str) -> set[str]:
 def test_accelerators_of_one_menu_differ() -> None:
     """Those of the transcript; Chinese ones stand in brackets behind the words."""
     for language in LANGUAGES:
-        catalog = ts_file.read_ts(ts_file.ts_path(language))
+        catalog = saved(language)
         pairs = {string.text: each.forms[0] for string, each in catalog.items() if string.context == "Transcript"}
         with_keys = {text: form for text, form in pairs.items() if "&" in text}
         assert len(with_keys) > 12
@@ -108,7 +117,7 @@ def test_accelerators_of_one_menu_differ() -> None:
 
 
 def test_every_kind_of_string_is_found() -> None:
-    found = set(source_strings.source_strings())
+    found = set(source_texts())
     assert len(found) > 2_000
     for string in (
         SourceString("SendStopButton", "Send"),  # tr
@@ -155,11 +164,21 @@ def test_a_seeded_fault_is_found(text: str, forms: tuple[str, ...], numerus: boo
     assert ts_file.problems(SourceString("A", text, numerus=numerus), Translation(forms), "de")
 
 
-def test_the_check_says_how_much_has_no_translation() -> None:
-    command = [sys.executable, "packaging/translations.py", "--check"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    first, *more = [line for line in done.stdout.splitlines() if not line.startswith("    ")]
-    assert [line.split(":")[0] for line in (first, *more)] == list(ts_file.LANGUAGES)
-    lacks = sum(int(line.split(", ")[1].split()[0]) for line in (first, *more))
-    assert done.returncode == (1 if lacks else 0), done.stdout
-    assert done.stderr == ""
+def test_the_check_says_how_much_has_no_translation(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["translations.py", "--check"])
+    monkeypatch.setattr(translations, "source_strings", source_texts)
+    code = translations.main()
+    said = capsys.readouterr().out
+    lines = [line for line in said.splitlines() if not line.startswith("    ")]
+    assert [line.split(":")[0] for line in lines] == list(ts_file.LANGUAGES)
+    lacks = sum(int(line.split(", ")[1].split()[0]) for line in lines)
+    assert code == (1 if lacks else 0), said
+
+
+def test_the_check_counts_what_is_missing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["translations.py", "--check"])
+    monkeypatch.setattr(translations, "source_strings", lambda: [SourceString("Nowhere", "Words of no screen")])
+    assert translations.main() == 1
+    assert "1 strings, 1 without translation" in capsys.readouterr().out

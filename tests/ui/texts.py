@@ -177,10 +177,18 @@ def untranslated(source: str, path: str = "source.py") -> list[str]:
     return Untranslated(path, ast.parse(source)).found
 
 
-def sentence_templates(package: str = "desktop_agent") -> tuple[set[str], list[str]]:
-    """Every Sentence template of a package, for the context `Sentence`; and `path:line` of those it cannot read."""
-    parsed = dict(modules(package))
-    errors = _error_classes(dict(modules("desktop_agent")) | parsed)
+Parsed = dict[str, ast.Module]
+
+
+def sentence_templates(
+    parsed: Parsed | None = None, errors: dict[str, bool] | None = None
+) -> tuple[set[str], list[str]]:
+    """Every Sentence template of these modules, for the context `Sentence`; and `path:line` of those it cannot read.
+
+    Without modules those of the runtime.
+    """
+    parsed = dict(modules("desktop_agent")) if parsed is None else parsed
+    errors = error_classes(parsed) if errors is None else errors
     templates: set[str] = set()
     unread: list[str] = []
     for path, tree in parsed.items():
@@ -190,9 +198,9 @@ def sentence_templates(package: str = "desktop_agent") -> tuple[set[str], list[s
     return templates, unread
 
 
-def _error_classes(parsed: dict[str, ast.Module]) -> dict[str, bool]:
+def error_classes(parsed: Parsed) -> dict[str, bool]:
     """AgentError and all below it; whether what they are given is a sentence (True) or a fragment of one."""
-    classes = [node for tree in parsed.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    classes = [node for tree in parsed.values() for node in _classes(tree)]
     found = {"AgentError": True}
     while True:
         more = {
@@ -203,6 +211,14 @@ def _error_classes(parsed: dict[str, ast.Module]) -> dict[str, bool]:
         if not more:
             return found
         found |= more
+
+
+def _classes(scope: ast.AST) -> Iterator[ast.ClassDef]:
+    """Look among statements alone: expressions hold no classes, and are most of a tree."""
+    for node in (*getattr(scope, "body", ()), *getattr(scope, "orelse", ())):
+        if isinstance(node, ast.ClassDef):
+            yield node
+        yield from _classes(node)
 
 
 class _Templates:
