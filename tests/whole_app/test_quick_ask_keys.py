@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QImage
 
-from tests.fakes.window_process import NO_TITLES, opened, wait_until
+from tests.fakes.window_process import NO_TITLES, Program, Screen, opened, wait_until
 from tests.frame import displays
+
+Desk = tuple[Program, Screen]
 
 OTHER = """
 from PySide6.QtWidgets import QApplication, QLineEdit
@@ -84,63 +86,75 @@ def data_folder(tmp_path: Path, keys: str) -> Path:
     return data
 
 
-@pytest.mark.parametrize("locks", [(), ("Num_Lock", "Caps_Lock")])
-def test_the_keys_open_the_window_over_another_program(
-    real_display: dict[str, str], tmp_path: Path, locks: tuple[str, ...]
+@pytest.fixture(scope="module")
+def desk(real_display: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    folder = tmp_path_factory.mktemp("keys")
+    with opened(real_display, data_folder(folder, "Ctrl+Alt+Q"), "--demo") as desk:
+        desk[1].wait_for("Message")
+        yield desk
+
+
+def test_the_keys_open_the_window_over_another_program_whatever_locks_are_on(
+    real_display: dict[str, str], desk: Desk
 ) -> None:
-    with opened(real_display, data_folder(tmp_path, "Ctrl+Alt+Q"), "--demo") as (_, screen):
-        screen.wait_for("Message")
-        with program(real_display, OTHER):
+    _, screen = desk
+    with program(real_display, OTHER):
+        for locks in ((), ("Num_Lock", "Caps_Lock")):
             wait_until("the other program has the keyboard", lambda: active_window(real_display) == "Another program")
             try:
                 press(real_display, *locks)
-                wait_until("the small window opens", lambda: _press_until_open(real_display, screen))
+                open_by_keys(real_display, screen)
             finally:
                 press(real_display, *locks)
             wait_until("it has the keyboard", lambda: "Desktop Agent" in active_window(real_display))
-            screen.type_text("calculate 6 * 7")
-            screen.keys("Return")
-            screen.wait_says("6 * 7 = 42")
+            if locks:
+                screen.type_text("calculate 6 * 7")
+                screen.keys("Return")
+                screen.wait_says("6 * 7 = 42")
+            leave(screen)
 
 
-def _press_until_open(environment: dict[str, str], screen: object) -> bool:
+def open_by_keys(environment: dict[str, str], screen: Screen) -> None:
+    wait_until("the small window opens", lambda: _press_until_open(environment, screen))
+
+
+def leave(screen: Screen) -> None:
+    # Keys that were pressed before it was seen open may still arrive.
+    wait_until("it goes", lambda: screen.find("Quick question") is None or screen.keys("Escape"))
+
+
+def _press_until_open(environment: dict[str, str], screen: Screen) -> bool:
     """The keys are taken after the first paint, so that the first press may be too early."""
     press(environment, "ctrl+alt+q")
-    return screen.find("Quick question") is not None  # type: ignore[attr-defined]
+    return screen.find("Quick question") is not None
 
 
-def test_the_keys_move_with_the_layout_of_the_keyboard(real_display: dict[str, str], tmp_path: Path) -> None:
-    with opened(real_display, data_folder(tmp_path, "Ctrl+Alt+Q"), "--demo") as (_, screen):
-        wait_until("the small window opens", lambda: _press_until_open(real_display, screen))
-        # Keys that were pressed before it was seen open may still arrive.
-        wait_until("it goes", lambda: screen.find("Quick question") is None or screen.keys("Escape"))
-        try:
-            # Where Q is in the place of A.
-            subprocess.run([displays.program("setxkbmap"), "fr"], env=real_display, check=True)
-            wait_until("it opens again", lambda: _press_until_open(real_display, screen))
-        finally:
-            subprocess.run([displays.program("setxkbmap"), "us"], env=real_display, check=True)
+def test_the_keys_move_with_the_layout_of_the_keyboard(real_display: dict[str, str], desk: Desk) -> None:
+    _, screen = desk
+    open_by_keys(real_display, screen)
+    leave(screen)
+    try:
+        # Where Q is in the place of A.
+        subprocess.run([displays.program("setxkbmap"), "fr"], env=real_display, check=True)
+        open_by_keys(real_display, screen)
+    finally:
+        subprocess.run([displays.program("setxkbmap"), "us"], env=real_display, check=True)
+    leave(screen)
 
 
-def test_keys_that_another_program_has_are_said_with_a_remedy(real_display: dict[str, str], tmp_path: Path) -> None:
-    with (
-        program(real_display, GRAB, "Ctrl+Alt+W"),
-        opened(real_display, data_folder(tmp_path, "Ctrl+Alt+W"), "--demo") as (_, screen),
-    ):
-        screen.wait_says("Another program has Ctrl+Alt+W already. Choose other keys, or take these from that program.")
-
-
-def test_a_screenshot_shows_what_is_behind_the_window(real_display: dict[str, str], tmp_path: Path) -> None:
-    data = data_folder(tmp_path, "Ctrl+Alt+Q")
-    with opened(real_display, data, "--demo") as (_, screen), program(real_display, WALL):
+def test_a_screenshot_shows_what_is_behind_the_window(real_display: dict[str, str], desk: Desk) -> None:
+    running, screen = desk
+    with program(real_display, WALL):
         wait_until("the wall is in front", lambda: active_window(real_display) == "A red wall")
-        wait_until("the small window opens", lambda: _press_until_open(real_display, screen))
+        open_by_keys(real_display, screen)
         screen.press("Attach a screenshot")
         screen.wait_says("Screenshot")
         screen.wait_for("Attach a screenshot")
         screen.type("What is this?")
         screen.keys("Return")
-        pictures = wait_until("it is stored", lambda: [file for file in data.glob("pictures/*/*") if file.is_file()])
+        pictures = wait_until(
+            "it is stored", lambda: [file for file in running.data.glob("pictures/*/*") if file.is_file()]
+        )
         picture = QImage(str(pictures[0]))
         width, height = picture.width(), picture.height()
         assert width > height > 0
@@ -150,3 +164,11 @@ def test_a_screenshot_shows_what_is_behind_the_window(real_display: dict[str, st
             for down in (0.1, 0.5, 0.9)
         }
         assert inside == {"#e00000"}
+
+
+def test_keys_that_another_program_has_are_said_with_a_remedy(real_display: dict[str, str], tmp_path: Path) -> None:
+    with (
+        program(real_display, GRAB, "Ctrl+Alt+W"),
+        opened(real_display, data_folder(tmp_path, "Ctrl+Alt+W"), "--demo") as (_, screen),
+    ):
+        screen.wait_says("Another program has Ctrl+Alt+W already. Choose other keys, or take these from that program.")

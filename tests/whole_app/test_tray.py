@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -45,13 +46,33 @@ def leave_waiting(screen: Screen) -> None:
     screen.close_dialog("Approve tool call")
 
 
-def test_the_icon_says_what_waits_and_leads_to_the_window(
+@contextmanager
+def started_in_background(environment: dict[str, str], data: Path) -> Iterator[tuple[Program, Screen]]:
+    program = Program(environment, data, "--demo", "--background")
+    screen = Screen(environment, program.process.pid)
+    try:
+        yield program, screen
+        assert program.wait() == 0
+        assert program.unexpected == []
+    finally:
+        screen.close()
+        if program.process.poll() is None:
+            program.kill()
+
+
+def test_a_start_in_the_background_waits_in_the_tray_whose_icon_says_what_waits_and_leads_to_the_window(
     environment: dict[str, str], tray: TrayHost, tmp_path: Path
 ) -> None:
-    with opened(environment, data_folder(tmp_path), "--demo") as (program, screen):
+    data = data_folder(tmp_path)
+    with started_in_background(environment, data) as (_, screen):
         wait_until("there is an icon", lambda: tray.icons == 1)
+        assert not screen.has_window()
+        again = Program(environment, data, "--background")
+        assert again.wait() == 0
+        assert not screen.has_window()
         assert tray.menu == ["Show", "New conversation", "Quick question", "Waiting approvals", "Quit"]
         assert tray.tooltip == "Desktop Agent"
+        tray.choose("Show")
         leave_waiting(screen)
         wait_until("it counts", lambda: tray.menu[3] == "Waiting approvals: 1")
         assert tray.tooltip.splitlines() == [
@@ -69,7 +90,6 @@ def test_the_icon_says_what_waits_and_leads_to_the_window(
         screen.wait_gone("Keep working")
         tray.choose("Quit")
         screen.press("Stop and close")
-        assert program.wait() == 0
         wait_until("the icon goes", lambda: tray.icons == 0)
 
 
@@ -98,61 +118,22 @@ def test_closing_to_the_tray_is_a_choice_that_is_explained_once(
         assert program.wait() == 0
 
 
-def test_without_a_tray_closing_ends_the_program_and_nothing_is_offered(
+def test_without_a_tray_a_start_in_the_background_is_minimised_and_closing_ends_the_program(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
-    with opened(environment, data_folder(tmp_path, close_to_tray=True), "--demo") as (program, screen):
+    data = data_folder(tmp_path, close_to_tray=True)
+    with started_in_background(environment, data) as (program, screen):
+        wait_until("there is a minimised window", lambda: is_minimised(environment))
+        again = Program(environment, data)
+        assert again.wait() == 0
         screen.wait_for("Message")
+        # Nothing is offered that cannot be had.
         screen.keys("ctrl+comma")
         screen.press("Chat")
         screen.wait_for("Notifications")
         assert screen.find("Close to the tray") is None
         screen.close_dialog("Settings")
         screen.close_by_key(lambda: program.process.poll() is not None)
-        assert program.wait() == 0
-
-
-def test_a_start_in_the_background_waits_in_the_tray(
-    environment: dict[str, str], tray: TrayHost, tmp_path: Path
-) -> None:
-    program = Program(environment, data_folder(tmp_path), "--demo", "--background")
-    screen = Screen(environment, program.process.pid)
-    try:
-        wait_until("there is an icon", lambda: tray.icons == 1)
-        assert not screen.has_window()
-        again = Program(environment, tmp_path / "data", "--background")
-        assert again.wait() == 0
-        assert not screen.has_window()
-        tray.choose("Show")
-        screen.wait_for("Message")
-        screen.send("What can you do?")
-        screen.wait_for("Assistant said")
-        tray.choose("Quit")
-        wait_until("it ends", lambda: screen.find("Stop and close") or program.process.poll() is not None)
-        if program.process.poll() is None:
-            screen.press("Stop and close")
-        assert program.wait() == 0
-        assert program.unexpected == []
-    finally:
-        screen.close()
-        if program.process.poll() is None:
-            program.kill()
-
-
-def test_without_a_tray_a_start_in_the_background_is_minimised(environment: dict[str, str], tmp_path: Path) -> None:
-    program = Program(environment, data_folder(tmp_path), "--demo", "--background")
-    screen = Screen(environment, program.process.pid)
-    try:
-        wait_until("there is a minimised window", lambda: is_minimised(environment))
-        again = Program(environment, tmp_path / "data")
-        assert again.wait() == 0
-        screen.wait_for("Message")
-        assert program.end() == 0
-        assert program.unexpected == []
-    finally:
-        screen.close()
-        if program.process.poll() is None:
-            program.kill()
 
 
 def is_minimised(environment: dict[str, str]) -> bool:
