@@ -55,6 +55,9 @@ def work_goes_on(screen: Screen, server: ModelServer) -> None:
     screen.wait_for("Send")
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/shell/test_notices.py::test_an_error_stays_with_its_conversation_and_leaves_when_that_goes_on"
+)
 @pytest.mark.parametrize("what", few(REFUSALS, 1, "tests/ui/shell/test_notices.py"))
 def test_a_refusal_is_said_with_its_remedy(real_display: dict[str, str], tmp_path: Path, what: str) -> None:
     answer, sentence, remedy = REFUSALS[what]
@@ -114,6 +117,10 @@ def fill(folder: Path) -> Path:
             return filler
 
 
+@pytest.mark.exhaustive(
+    "tests/soak/test_refusals.py::test_a_disk_that_refuses_is_told_and_loses_nothing",
+    "tests/soak/test_window_refusals.py::test_the_window_says_that_a_title_cannot_be_stored",
+)
 def test_a_full_disk_loses_nothing(real_display: dict[str, str], small_disk: Path) -> None:
     data = small_disk / "data"
     with ModelServer(GOOD) as server:
@@ -162,6 +169,10 @@ def over_pages(database: Path) -> None:
             file.write(os.urandom(2048))
 
 
+@pytest.mark.exhaustive(
+    "tests/desktop_agent/storage/test_rescue.py::test_a_damaged_header_costs_nothing",
+    "tests/ui/shell/test_window.py::test_a_problem_of_the_program_is_a_banner",
+)
 @pytest.mark.parametrize("damage", few([over_the_header, over_pages], 1, "tests/desktop_agent/storage/test_rescue.py"))
 def test_a_damaged_database_is_set_aside_and_said(
     real_display: dict[str, str], tmp_path: Path, damage: Callable[[Path], None]

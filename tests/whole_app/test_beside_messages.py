@@ -30,6 +30,10 @@ def wait_answered(screen: Screen) -> None:
     screen.wait_for("Send")
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/shell/test_branches.py::test_an_answer_is_asked_for_anew_and_both_are_walked",
+    "tests/ui/shell/test_message_deletion.py::test_the_version_before_is_shown_then",
+)
 def test_an_answer_by_keys_alone(screen: Screen) -> None:
     go_to_row(screen, FIRST)
     screen.keys("Return")
@@ -49,6 +53,9 @@ def test_an_answer_by_keys_alone(screen: Screen) -> None:
     screen.wait_gone("2 of 2")
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/shell/test_branch_tree.py::test_branches_are_opened_deleted_and_branched_from_by_keyboard"
+)
 def test_an_answer_by_the_tree_alone(screen: Screen) -> None:
     screen.press(screen.wait_line(f"{SECOND}, "))
     screen.wait_for(f"{SECOND} — Desktop Agent", "frame")
@@ -64,6 +71,7 @@ def test_an_answer_by_the_tree_alone(screen: Screen) -> None:
     screen.wait_gone("Branches", "dialog")
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_message_deletion.py::test_a_message_is_deleted_once_that_was_asked")
 def test_messages_are_deleted_by_the_tree_alone(screen: Screen) -> None:
     screen.new_conversation()
     for prompt, answer in ((FIFTH, "= 63"), (SIXTH, "= 72")):
@@ -94,6 +102,7 @@ def test_messages_are_deleted_by_the_tree_alone(screen: Screen) -> None:
     wait_until("nothing is left", lambda: not screen.texts("You said"))
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_organising.py::test_a_folder_is_made_opened_left_and_deleted")
 def test_folders_by_keys_alone(screen: Screen) -> None:
     command_by_keys(screen, "New folder")
     screen.wait_focus("Name of the folder")
@@ -112,6 +121,7 @@ def test_folders_by_keys_alone(screen: Screen) -> None:
     screen.wait_line(f"{FIRST}, ")
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_organising.py::test_a_folder_is_made_opened_left_and_deleted")
 def test_folders_by_the_tree_alone(screen: Screen) -> None:
     command(screen, "New folder…")
     screen.write("Name of the folder", "Products")
@@ -126,6 +136,7 @@ def test_folders_by_the_tree_alone(screen: Screen) -> None:
     screen.wait_line("Folder: Products")
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_organising.py::test_several_are_marked_in_their_menus")
 def test_several_are_marked_by_the_tree_alone(screen: Screen) -> None:
     for prompt in (THIRD, FOURTH):
         screen.new_conversation()
@@ -139,6 +150,9 @@ def test_several_are_marked_by_the_tree_alone(screen: Screen) -> None:
     screen.wait_says("Archived conversations: 2.")
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/sidebar/test_search_filters.py::test_a_filter_is_chosen_from_the_menu_and_removed_by_its_chip"
+)
 def test_filters_by_keys_alone(screen: Screen) -> None:
     screen.keys("ctrl+shift+f")
     screen.wait_focus("Search conversations")
@@ -160,6 +174,7 @@ def test_filters_by_keys_alone(screen: Screen) -> None:
     screen.wait_focus("Message")
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_storage_page.py::test_a_backup_is_deleted_and_the_database_is_compacted")
 def test_a_backup_by_keys_alone(screen: Screen) -> None:
     screen.keys("ctrl+comma")
     screen.wait_focus("Providers and keys")

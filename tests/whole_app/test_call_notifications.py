@@ -130,6 +130,9 @@ def test_a_call_is_denied_shown_and_allowed_from_its_notification(server: Notifi
                 wait_done(server, 2)
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/shell/desktop/test_call_notifications.py::test_a_call_is_shown_with_its_decisions_and_allowed_once"
+)
 def test_a_call_of_the_open_conversation_leaves_the_keyboard_with_the_program_in_front(
     server: NotificationServer, tmp_path: Path
 ) -> None:

@@ -20,6 +20,9 @@ def screen(real_display: dict[str, str], tmp_path_factory: pytest.TempPathFactor
         yield screen
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/shell/commands/test_menu_bar.py::test_f10_shows_it_for_a_moment_and_the_keyboard_stays_where_it_was"
+)
 def test_the_menu_bar_by_keys(screen: Screen) -> None:
     screen.focus("Message")
     screen.wait_focus("Message")
@@ -47,6 +50,9 @@ def open_menus(screen: Screen) -> None:
     screen.press("Open the menu bar, F10")
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/shell/commands/test_menu_bar.py::test_what_does_not_apply_is_disabled_only_while_its_menu_is_open"
+)
 def test_the_menu_bar_by_the_tree(screen: Screen) -> None:
     open_menus(screen)
     screen.wait_for("File", "popup menu")
@@ -78,6 +84,10 @@ def leave_page(screen: Screen) -> None:
     screen.wait_focus("Message")
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/settings/test_shortcuts_form.py::test_keys_of_another_action_are_taken_over_only_when_the_person_says_so",
+    "tests/ui/shell/commands/test_shortcuts.py::test_new_keys_count_at_once_and_everywhere_and_after_a_restart",
+)
 def test_shortcuts_by_keys(screen: Screen) -> None:
     to_page_by_keys(screen)
     screen.type(DEMO)
@@ -101,6 +111,7 @@ def test_shortcuts_by_keys(screen: Screen) -> None:
     screen.wait_for("Message")
 
 
+@pytest.mark.exhaustive("tests/ui/settings/test_shortcuts_form.py::test_keys_are_given_changed_removed_and_reset")
 def test_shortcuts_by_the_tree(screen: Screen) -> None:
     command(screen, "Settings")
     screen.press("Keyboard shortcuts")

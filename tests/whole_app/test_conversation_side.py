@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.fakes.threaded_model_server import MODEL, ModelServer, Story, numbered
 from tests.fakes.window_process import opened, wait_until
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_conversation_settings.py::test_what_was_set_is_sent_shown_and_there_again")
 def test_the_settings_of_a_conversation_reach_the_server(real_display: dict[str, str], tmp_path: Path) -> None:
     with (
         ModelServer(lambda _: Story(numbered(3))) as server,

@@ -3,6 +3,8 @@
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.fakes.window_process import opened
 
 SAYS = "Desktop Agent ended unexpectedly the last time."
@@ -38,6 +40,10 @@ def test_a_crash_is_told_of_once_and_its_report_holds_no_words(real_display, tmp
     assert (data / "last-crash-report.txt").read_text() == report
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/bridge/desktop/test_crash_reports.py::test_what_a_killed_process_left_is_no_report",
+    "tests/whole_app/test_inbox.py::test_the_tree_alone_and_after_the_program_ended",
+)
 def test_a_process_that_was_killed_left_no_report(real_display, tmp_path):
     data = tmp_path / "data"
     end_with(real_display, data, signal.SIGKILL)

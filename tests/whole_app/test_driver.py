@@ -40,6 +40,9 @@ def test_a_prompt_is_answered_while_one_looks_on(demo: Desk) -> None:
     screen.wait_for("Thinking")
 
 
+@pytest.mark.exhaustive(
+    "test_stop_keeps_what_came_and_a_restart_shows_it, which waits for words of an answer that goes on"
+)
 def test_text_is_shown_as_it_arrives(real_display: dict[str, str], tmp_path: Path) -> None:
     released = threading.Semaphore(0)
 
@@ -138,6 +141,10 @@ def test_stop_keeps_what_came_and_a_restart_shows_it(real_display: dict[str, str
         screen.wait_last("You said", "tell me a long story")
 
 
+@pytest.mark.exhaustive(
+    "tests/desktop_agent/providers/dialects/openai_chat/test_adapter.py::test_cancelling_the_task_closes_the_connection",
+    "tests/ui/shell/test_window.py::test_stop_stands_where_send_was_and_stops",
+)
 def test_stop_closes_the_connection(real_display: dict[str, str], tmp_path: Path) -> None:
     # Qt answers assistive technology by holding the button down for 100 ms before it lets go: two of those will do.
     ways = [*[("mouse", Screen.click)] * PRESSES, *[("accessibility", Screen.press)] * 2]

@@ -22,6 +22,9 @@ def focused(screen: Screen) -> set[str]:
     return {each["name"] for each in screen.tree() if "focused" in each["states"]}
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/sidebar/test_conversation_list.py::test_the_row_at_the_bottom_leads_to_settings_what_waits_what_is_scheduled_trash_every_command_and_help"
+)
 def test_the_row_at_the_bottom_leads_to_the_settings(desk: Desk) -> None:
     _, screen = desk
     for name in ("Settings", "Trash", "Commands", "Help"):
@@ -30,6 +33,7 @@ def test_the_row_at_the_bottom_leads_to_the_settings(desk: Desk) -> None:
     screen.close_dialog("Settings")
 
 
+@pytest.mark.exhaustive("tests/ui/shell/commands/test_help_dialog.py::test_about_says_version_licence_and_folder")
 def test_help_names_the_version_and_the_data_folder(desk: Desk) -> None:
     program, screen = desk
     screen.click("Help")
@@ -40,6 +44,9 @@ def test_help_names_the_version_and_the_data_folder(desk: Desk) -> None:
     screen.close_dialog("Help")
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/shell/commands/test_help_dialog.py::test_f1_opens_the_guide_and_esc_gives_the_keyboard_back"
+)
 def test_f1_opens_the_guide_from_the_message(desk: Desk) -> None:
     _, screen = desk
     screen.focus("Message")
@@ -48,6 +55,9 @@ def test_f1_opens_the_guide_from_the_message(desk: Desk) -> None:
     screen.close_dialog("Help")
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/sidebar/test_conversation_list.py::test_enter_opens_the_best_also_before_the_results_are_there"
+)
 def test_keys_find_a_conversation_by_its_title(desk: Desk) -> None:
     _, screen = desk
     for prompt in ("What is 6 * 7?", "Tell me who you are"):
@@ -66,6 +76,9 @@ def test_keys_find_a_conversation_by_its_title(desk: Desk) -> None:
     wait_until("the list is whole", lambda: screen.says("Tell me who you are, "))
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/shell/commands/test_command_palette.py::test_esc_and_the_same_keys_close_it_and_give_the_keyboard_back"
+)
 def test_the_palette_is_in_the_accessible_tree_and_gives_the_keyboard_back(desk: Desk) -> None:
     _, screen = desk
     screen.focus("Message")

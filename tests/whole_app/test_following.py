@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.fakes.threaded_model_server import MODEL, ModelServer, Story, numbered
 from tests.fakes.window_process import opened, wait_until
 
@@ -18,6 +20,10 @@ def asking(environment: dict[str, str], data: Path, url: str) -> "subprocess.Pop
     return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}, stdout=null, stderr=null)
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/shell/test_models.py::test_what_another_process_works_in_is_shown_and_not_changed",
+    "tests/desktop_agent/engine/test_conversation_follower.py",
+)
 def test_the_window_reads_along_and_takes_over_when_the_other_process_dies(
     real_display: dict[str, str], tmp_path: Path
 ) -> None:

@@ -59,6 +59,9 @@ def test_a_prompt_is_edited_and_its_versions_are_walked_by_keys(desk: Desk) -> N
     screen.wait_focus("You said")
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/shell/test_branch_tree.py::test_branches_are_opened_deleted_and_branched_from_by_keyboard"
+)
 def test_the_tree_of_branches_by_keys(desk: Desk) -> None:
     _, screen = desk
     screen.keys("ctrl+shift+b")
@@ -76,6 +79,9 @@ def test_the_tree_of_branches_by_keys(desk: Desk) -> None:
     screen.wait_focus("Transcript")
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/sidebar/test_conversation_list.py::test_keys_lead_from_the_search_to_the_results_and_back"
+)
 def test_the_search_by_keys_opens_the_very_place(desk: Desk) -> None:
     _, screen = desk
     screen.keys("ctrl+n", "ctrl+shift+f")
@@ -92,6 +98,9 @@ def test_the_search_by_keys_opens_the_very_place(desk: Desk) -> None:
     screen.wait_focus("Message")
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/sidebar/test_conversation_list.py::test_assistive_technology_opens_any_row_also_the_open_one"
+)
 def test_a_conversation_is_opened_changed_and_found_by_the_accessible_tree(desk: Desk) -> None:
     _, screen = desk
     screen.new_conversation()
@@ -110,6 +119,7 @@ def test_a_conversation_is_opened_changed_and_found_by_the_accessible_tree(desk:
     screen.write("Search conversations", "")
 
 
+@pytest.mark.exhaustive("tests/ui/sidebar/test_conversation_list.py::test_a_title_is_edited_in_place")
 def test_a_conversation_is_renamed_by_the_accessible_tree(desk: Desk) -> None:
     _, screen = desk
     screen.focus("Conversations")
@@ -145,6 +155,7 @@ def test_a_database_of_a_newer_version_leads_to_another_folder(real_display: dic
     assert (data / DATABASE_NAME).read_bytes() == before
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_startup_window.py::test_keys_work_before_there_is_anything_behind_them")
 def test_keys_that_are_pressed_during_the_start_stay_where_they_went(
     real_display: dict[str, str], tmp_path: Path
 ) -> None:

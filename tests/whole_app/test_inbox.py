@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.window_process import Screen, opened, wait_until
+from tests.frame.selection import few
 
+CRASHED = "Desktop Agent ended unexpectedly the last time."
 ROW = "Write a file: notes/hello.txt. The assistant asks, in the conversation write a file, since "
 
 
@@ -24,6 +26,7 @@ def decide(screen: Screen) -> None:
     wait_until("Deny can be pressed", lambda: "enabled" in screen.wait_for("Deny")["states"])
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_inbox.py::test_it_lists_what_waits_and_enter_leads_to_the_decision")
 def test_keys_alone(real_display: dict[str, str], tmp_path: Path) -> None:
     with opened(real_display, tmp_path / "data", "--demo") as (program, screen):
         leave_waiting(screen)
@@ -43,7 +46,7 @@ def test_keys_alone(real_display: dict[str, str], tmp_path: Path) -> None:
         screen.close_dialog("Waiting approvals")
 
 
-@pytest.mark.parametrize("how", ["killed", "quit"])
+@pytest.mark.parametrize("how", few(["killed", "quit"], 1, "test_the_tree_alone_and_after_the_program_ended"))
 def test_the_tree_alone_and_after_the_program_ended(real_display: dict[str, str], tmp_path: Path, how: str) -> None:
     with opened(real_display, tmp_path / "data", "--demo") as (program, screen):
         leave_waiting(screen)
@@ -52,6 +55,8 @@ def test_the_tree_alone_and_after_the_program_ended(real_display: dict[str, str]
         program.kill() if how == "killed" else program.end()
     with opened(real_display, tmp_path / "data", "--demo") as (_, screen):
         screen.wait_for("Message")
+        # Who was killed did not crash.
+        assert not screen.says(CRASHED)
         screen.press(screen.wait_line("Waiting approvals"))
         screen.press(screen.wait_line(ROW))
         screen.press("Open the conversation")

@@ -1,6 +1,5 @@
 """The window in the language that was chosen before the last end: its own words, and those of the runtime."""
 
-import json
 from pathlib import Path
 
 from tests.fakes.window_process import opened, wait_until
@@ -8,13 +7,21 @@ from tests.frame.translations import compiled
 from tests.whole_app.steps import command_by_keys
 
 
-def test_a_chosen_language_is_there_at_the_next_start(real_display: dict[str, str], tmp_path: Path) -> None:
+def test_the_program_starts_again_in_another_language_and_knows_it_from_then_on(
+    real_display: dict[str, str], tmp_path: Path
+) -> None:
     compiled()
     data = tmp_path / "data"
-    data.mkdir(mode=0o700)
-    (data / "preferences.json").write_text(json.dumps({"appearance": {"language": "de"}}))
-    with opened(real_display, data, "--demo") as (_, screen):
-        screen.wait_says("New conversation", "Settings")
+    with opened(real_display, data, "--demo") as (running, screen):
+        screen.wait_says("What can you do?", "New conversation", "Settings")
+        command_by_keys(screen, "Language")
+        screen.wait_focus("Language")
+        screen.type_text("Deutsch")
+        screen.wait_says("Restart now")
+        first = started_at(running.process.pid)
+        screen.press("Restart now")
+        wait_until("another program runs in its place", lambda: started_at(running.process.pid) != first)
+        screen.wait_says("Neue Unterhaltung", "Einstellungen")
         wait_until("it is noted for the start", lambda: "language=de" in noted(data))
     # Before the preferences can be read, and where they cannot, the window knows its language.
     (data / "preferences.json").write_text("{")
@@ -27,21 +34,6 @@ def test_a_chosen_language_is_there_at_the_next_start(real_display: dict[str, st
 def noted(data: Path) -> str:
     file = data / "window.ini"
     return file.read_text() if file.exists() else ""
-
-
-def test_the_program_starts_again_in_another_language(real_display: dict[str, str], tmp_path: Path) -> None:
-    compiled()
-    data = tmp_path / "data"
-    with opened(real_display, data, "--demo") as (running, screen):
-        screen.wait_says("What can you do?")
-        command_by_keys(screen, "Language")
-        screen.wait_focus("Language")
-        screen.type_text("Deutsch")
-        screen.wait_says("Restart now")
-        first = started_at(running.process.pid)
-        screen.press("Restart now")
-        wait_until("another program runs in its place", lambda: started_at(running.process.pid) != first)
-        screen.wait_says("Neue Unterhaltung", "Einstellungen")
 
 
 def started_at(pid: int) -> str:

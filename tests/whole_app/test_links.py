@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.fakes.window_process import opened, wait_until
 from tests.frame.patience import PATIENCE
 
@@ -38,6 +40,7 @@ def test_a_link_opens_the_first_window_and_the_next_one_comes_to_it(
         assert "“akk” is neither a command nor a file that is there" in mistyped.stderr
 
 
+@pytest.mark.exhaustive("tests/ui/bridge/desktop/test_links.py::test_a_copied_link_leads_back")
 def test_the_link_to_a_conversation_is_in_its_menu(real_display: dict[str, str], tmp_path: Path) -> None:
     data = tmp_path / "data"
     with opened(real_display, data, "--demo") as (_, screen):

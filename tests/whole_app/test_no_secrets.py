@@ -131,6 +131,9 @@ def loudly(environment: dict[str, str], data: Path, *arguments: str) -> Iterator
     assert "DEBUG" in running.said
 
 
+@pytest.mark.exhaustive(
+    "test_a_key_from_the_keyring, the same window with another source of the key", "test_ask_says_nothing_of_the_key"
+)
 def test_a_key_from_the_environment(real_display: dict[str, str], tmp_path: Path, servers: Servers) -> None:
     data = tmp_path / "data"
     hasty(data)

@@ -39,6 +39,7 @@ def close(screen: Screen, name: str, role: str) -> None:
     wait_until(f"{name!r} goes", lambda: screen.find(name, role) is None)
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_accessible_screens.py::test_it_is_reached_told_apart_and_read_in_order")
 @pytest.mark.parametrize(
     ("start", "keys", "name", "first"),
     [
@@ -57,6 +58,7 @@ def test_an_open_menu_is_found_with_its_rows(screen: Screen, start: str, keys: s
     close(screen, name, "popup menu")
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_accessible_screens.py::test_it_is_reached_told_apart_and_read_in_order")
 def test_the_folders_menu_has_a_name(screen: Screen) -> None:
     screen.focus("Message")
     screen.press("Workspace folder")
@@ -65,6 +67,7 @@ def test_the_folders_menu_has_a_name(screen: Screen) -> None:
     close(screen, "Workspace folder", "popup menu")
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_accessible_screens.py::test_it_is_reached_told_apart_and_read_in_order")
 def test_the_menu_of_a_text_field_has_a_name_and_its_rows_have_no_keys_in_theirs(screen: Screen) -> None:
     screen.focus("Message")
     screen.keys("Menu")
@@ -73,6 +76,7 @@ def test_the_menu_of_a_text_field_has_a_name_and_its_rows_have_no_keys_in_theirs
     close(screen, "Menu: Text", "popup menu")
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_accessible_screens.py::test_it_is_reached_told_apart_and_read_in_order")
 def test_the_list_of_models_is_found(screen: Screen) -> None:
     screen.focus("Message")
     screen.keys("ctrl+m")
@@ -80,6 +84,7 @@ def test_the_list_of_models_is_found(screen: Screen) -> None:
     close(screen, "Models", "panel")
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_accessible_screens.py::test_it_is_reached_told_apart_and_read_in_order")
 def test_a_drop_down_list_of_the_settings_is_found_once(screen: Screen) -> None:
     screen.focus("Message")
     screen.keys("ctrl+comma")

@@ -71,6 +71,11 @@ def in_folder(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.iterdir())
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/shell/test_organising.py::test_pins_and_the_archive_are_undone_by_the_notice",
+    "tests/ui/shell/test_trash.py",
+    "tests/ui/shell/test_exchange.py::test_a_conversation_is_exported_in_the_chosen_format",
+)
 def test_keys_alone(screen: Screen, tmp_path: Path) -> None:
     go_to_row(screen, FIRST)
     choose_by_keys(screen, "Archive")
@@ -116,6 +121,11 @@ def test_keys_alone(screen: Screen, tmp_path: Path) -> None:
     assert in_folder(tmp_path) == ["one.md", "two.json"]
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/shell/test_organising.py::test_pins_and_the_archive_are_undone_by_the_notice",
+    "tests/ui/shell/test_trash.py",
+    "tests/ui/shell/test_export_of_several.py",
+)
 def test_the_tree_alone(screen: Screen, tmp_path: Path) -> None:
     choose(screen, SECOND, "Archive")
     lists(screen, FIRST, THIRD)
@@ -155,6 +165,7 @@ def test_the_tree_alone(screen: Screen, tmp_path: Path) -> None:
     assert in_folder(tmp_path) == ["all.zip", "one.md"]
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_organising.py::test_tags_are_given_in_a_dialog_and_shown_in_the_row")
 def test_the_marked_row_of_a_picker_by_the_tree_alone(screen: Screen) -> None:
     choose(screen, THIRD, "Tags…")
     screen.write("Tags", "later")

@@ -3,10 +3,16 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.fakes.window_process import NO_TITLES, opened, wait_until
 from tests.whole_app.test_links import start_again
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/shell/test_quick_ask.py::test_a_question_is_answered_in_a_new_conversation_and_goes_on_in_the_main_window",
+    "tests/whole_app/test_quick_ask_keys.py::test_the_keys_open_the_window_over_another_program_whatever_locks_are_on",
+)
 def test_a_quick_question_by_keyboard_alone(real_display: dict[str, str], tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()

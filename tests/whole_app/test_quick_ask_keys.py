@@ -40,10 +40,15 @@ GRAB = """
 import asyncio, sys
 from ui.bridge.desktop.key_names import parse_keys
 from ui.bridge.desktop import x11_keys
-held = x11_keys._grab(parse_keys(sys.argv[1]))
+try:
+    held = x11_keys._grab(parse_keys(sys.argv[1]))
+except x11_keys.KeysUnavailable as refused:
+    sys.exit(f"{refused} {refused.remedy}")
 print("held", flush=True)
 sys.stdin.read()
 """
+
+TAKEN = ("Another program has Ctrl+Alt+W already.", "Choose other keys, or take these from that program.")
 
 
 @contextmanager
@@ -166,9 +171,29 @@ def test_a_screenshot_shows_what_is_behind_the_window(real_display: dict[str, st
         assert inside == {"#e00000"}
 
 
+def test_keys_that_another_program_has_are_refused_with_a_remedy(real_display: dict[str, str]) -> None:
+    with program(real_display, GRAB, "Ctrl+Alt+W"):
+        second = subprocess.run(
+            [sys.executable, "-c", GRAB, "Ctrl+Alt+W"],
+            env=real_display,
+            cwd=Path(__file__).parents[2],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert second.stdout == ""
+    assert TAKEN[0] in second.stderr
+    assert TAKEN[1] in second.stderr
+
+
+@pytest.mark.exhaustive(
+    "test_keys_that_another_program_has_are_refused_with_a_remedy",
+    "tests/ui/shell/desktop/test_quick_ask_keys.py::test_at_the_start_they_are_taken_again_or_the_window_says_why_not",
+)
 def test_keys_that_another_program_has_are_said_with_a_remedy(real_display: dict[str, str], tmp_path: Path) -> None:
     with (
         program(real_display, GRAB, "Ctrl+Alt+W"),
         opened(real_display, data_folder(tmp_path, "Ctrl+Alt+W"), "--demo") as (_, screen),
     ):
-        screen.wait_says("Another program has Ctrl+Alt+W already. Choose other keys, or take these from that program.")
+        screen.wait_says(" ".join(TAKEN))

@@ -3,10 +3,13 @@
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.fakes.threaded_model_server import MODEL, ModelServer, Story, pieces_of
 from tests.fakes.window_process import Program, Screen, wait_until
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_closing.py::test_keeping_it_open_keeps_it_open_and_quitting_without_fails")
 def test_quitting_without_saving_is_no_success(real_display: dict[str, str], tmp_path: Path) -> None:
     data = tmp_path / "data"
     with ModelServer(Story(pieces_of("All is well."))) as server:

@@ -6,6 +6,7 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from PySide6.QtGui import QColor, QImage
 
 from tests.fakes.dictionaries import ENGLISH, write_dictionary
@@ -52,6 +53,10 @@ def type_message(screen: Screen, text: str) -> None:
     screen.wait_last("Message", text)
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/composer/test_spelling.py::test_a_suggestion_replaces_the_word_in_one_step",
+    "tests/ui/composer/test_spelling.py::test_an_added_word_stays_right_and_an_ignored_one_until_the_end",
+)
 def test_a_wrong_word_is_replaced_and_an_added_one_is_right_after_a_restart(
     real_display: dict[str, str], tmp_path: Path
 ) -> None:

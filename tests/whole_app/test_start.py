@@ -12,7 +12,6 @@ from tests.fakes.threaded_model_server import MODEL, ModelServer, Story, numbere
 from tests.fakes.window_process import Program, alive, opened, wait_until
 from tests.frame.displays import program
 from tests.frame.patience import PATIENCE
-from tests.frame.selection import few
 
 COMMAND = [sys.executable, "-m", "ui"]
 
@@ -59,6 +58,10 @@ def test_the_version_needs_no_display() -> None:
     assert run.stdout.startswith("desktop-agent 0")
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/bridge/test_single_instance.py::test_the_second_start_raises_the_first",
+    "tests/whole_app/test_links.py::test_a_link_opens_the_first_window_and_the_next_one_comes_to_it",
+)
 def test_a_second_start_raises_the_first(real_display: dict[str, str], tmp_path: Path) -> None:
     data = tmp_path / "data"
     other = opened(real_display, tmp_path / "other", "--demo")
@@ -116,7 +119,11 @@ def test_closing_the_window_ends_all_and_the_next_is_where_it_was(real_display: 
         wait_until("it is where it was", lambda: window_box(real_display, "Desktop Agent") == moved)
 
 
-@pytest.mark.parametrize("number", few([signal.SIGTERM, signal.SIGINT, signal.SIGHUP], 1, "the same handler"))
+@pytest.mark.exhaustive(
+    "tests/ui/test_start.py::test_a_signal_at_any_moment_of_the_start_ends_it_in_order",
+    "tests/whole_app/test_driver.py::test_stop_keeps_what_came_and_a_restart_shows_it, and SIGTERM ends most windows",
+)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_it_in_order_in_the_middle_of_an_answer(
     real_display: dict[str, str], tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -141,6 +148,10 @@ def test_a_signal_ends_it_in_order_in_the_middle_of_an_answer(
         assert "showing" in screen.wait_for("Send")["states"]
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/shell/test_window.py::test_closing_while_working_asks_once",
+    "tests/whole_app/test_tray.py::test_closing_to_the_tray_is_a_choice_that_is_explained_once, which asks the same",
+)
 def test_closing_while_the_model_works_asks_once(real_display: dict[str, str], tmp_path: Path) -> None:
     with ModelServer(Story(numbered(), pace=0.01)) as server:
         arguments = ("--base-url", server.url, "--model", MODEL)

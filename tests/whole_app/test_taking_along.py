@@ -56,6 +56,7 @@ def focus_by_tab(screen: Screen, name: str) -> None:
     screen.wait_focus(name)
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_exchange.py::test_a_conversation_is_exported_in_the_chosen_format")
 def test_it_is_exported(screen: Screen, home: Path) -> None:
     target = home / "taken.zip"
     screen.press(screen.wait_line(f"{QUESTION}, "))
@@ -67,6 +68,7 @@ def test_it_is_exported(screen: Screen, home: Path) -> None:
     screen.press("Close this message")
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_unstored.py::test_it_is_kept_with_its_draft")
 def test_one_that_is_not_stored_is_kept(screen: Screen) -> None:
     screen.press("New conversation that is not stored")
     screen.wait_for("Not stored")
@@ -77,6 +79,7 @@ def test_one_that_is_not_stored_is_kept(screen: Screen) -> None:
     screen.wait_gone("Not stored")
 
 
+@pytest.mark.exhaustive("tests/ui/shell/test_disk_notices.py::test_a_backup_is_written_and_restored_in_the_settings")
 def test_a_backup_is_made(screen: Screen) -> None:
     screen.press("Settings")
     screen.press("Storage")
@@ -86,6 +89,9 @@ def test_a_backup_is_made(screen: Screen) -> None:
     screen.wait_gone("Sections")
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/shell/test_found_histories.py::test_it_is_continued_in_a_copy_that_says_where_it_is_from"
+)
 def test_a_found_conversation_is_continued(screen: Screen) -> None:
     screen.press("Show")
     screen.press(screen.wait_line("Claude Code, conversations: 1, closed"))
@@ -97,6 +103,9 @@ def test_a_found_conversation_is_continued(screen: Screen) -> None:
     screen.wait_gone("Continue here")
 
 
+@pytest.mark.exhaustive(
+    "tests/ui/shell/test_found_histories.py::test_a_conversation_is_read_in_place_and_nothing_is_written"
+)
 def test_a_found_conversation_is_continued_by_keys(screen: Screen) -> None:
     focus_rows_by_keys(screen)
     screen.keys("Tab")
