@@ -128,14 +128,29 @@ class BlockNode(AccessibleNode):
         return box if bounds.isEmpty() else bounds
 
 
-class LinkNode(AccessibleNode):
+class FocusStopNode(AccessibleNode):
+    """A link or button that Tab stops at; `stop_name` is its name among those of its block."""
+
+    def __init__(self, above: AccessibleNode, block_node: BlockNode, role: QAccessible.Role, stop_name: str) -> None:
+        super().__init__(above, block_node.context, role)
+        self._block_node = block_node
+        self.stop_name = stop_name
+
+    def has_keyboard_focus(self) -> bool:
+        """Return whether Tab stopped here."""
+        return self._block_node.has_focus(self.stop_name)
+
+    def focus(self) -> Callable[[], None]:
+        """Return the callback that focuses it."""
+        return partial(self._block_node.focus_child, self.stop_name)
+
+
+class LinkNode(FocusStopNode):
     """A link in a text that begins at an offset of its block."""
 
     def __init__(self, above: AccessibleNode, block_node: BlockNode, link: Link, start: int) -> None:
-        super().__init__(above, block_node.context, _Role.Link)
-        self._block_node = block_node
         self._link = Link(start + link.start, start + link.end, link.words, link.target)
-        self.stop_name = self._link.name
+        super().__init__(above, block_node, _Role.Link, self._link.name)
 
     def name(self) -> str:
         """Return the words of the link."""
@@ -144,14 +159,6 @@ class LinkNode(AccessibleNode):
     def description(self) -> str:
         """Return the target."""
         return "" if self._link.target.startswith("#") else link_tooltip(self._link.target)
-
-    def has_keyboard_focus(self) -> bool:
-        """Return whether Tab stopped here."""
-        return self._block_node.has_focus(self.stop_name)
-
-    def focus(self) -> Callable[[], None]:
-        """Return the callback that focuses the link."""
-        return partial(self._block_node.focus_child, self.stop_name)
 
     def box(self) -> QRect:
         """Return the box in the viewport."""
@@ -162,13 +169,13 @@ class LinkNode(AccessibleNode):
         return partial(self._block_node.open_link, self._link.target)
 
 
-class ButtonNode(AccessibleNode):
+class ButtonNode(FocusStopNode):
     """A control of a block, by its number and name."""
 
     def __init__(self, block_node: BlockNode, number: int, control: Control) -> None:
-        super().__init__(block_node, block_node.context, _Role.Link if control.is_link else _Role.Button)
-        self._block_node = block_node
-        self._number, self.stop_name = number, control.name
+        role = _Role.Link if control.is_link else _Role.Button
+        super().__init__(block_node, block_node, role, control.name)
+        self._number = number
         self._accessible_name = control.accessible_name or control.name
 
     def _control(self) -> Control | None:
@@ -194,14 +201,6 @@ class ButtonNode(AccessibleNode):
         """Return the box in the viewport."""
         control = self._control()
         return control.box.translated(self._block_node.box().topLeft()) if control else QRect()
-
-    def has_keyboard_focus(self) -> bool:
-        """Return whether Tab stopped here."""
-        return self._block_node.has_focus(self.stop_name)
-
-    def focus(self) -> Callable[[], None]:
-        """Return the callback that focuses the button."""
-        return partial(self._block_node.focus_child, self.stop_name)
 
     def press(self) -> Callable[[], None] | None:
         """Return what pressing it does."""
@@ -249,7 +248,6 @@ class CellNode(AccessibleNode):
         self._block_node, self._where = block_node, where
 
     def _line(self) -> tuple[Line, int]:
-        """Return the text and its offset in the table."""
         table, (row, column) = self._block_node.table(), self._where
         if table is None or row >= len(table.leaf.cells) or column >= len(table.leaf.aligns):
             return Line(""), 0
@@ -273,9 +271,9 @@ class CellNode(AccessibleNode):
         return self._block_node.boxes_of(start, start + max(1, len(line.plain())))
 
 
-def _stops_in(node: AccessibleNode) -> Iterator[LinkNode | ButtonNode]:
+def _stops_in(node: AccessibleNode) -> Iterator[FocusStopNode]:
     for child in node.child_nodes():
-        if isinstance(child, LinkNode | ButtonNode):
+        if isinstance(child, FocusStopNode):
             yield child
         elif isinstance(child, AccessibleNode):
             yield from _stops_in(child)
@@ -286,7 +284,7 @@ def _role_of(block: Block) -> QAccessible.Role:
         return _Role.Heading
     if block.containers and isinstance(block, TextBlock):
         return _CONTAINER_ROLES[block.containers[-1].kind]
-    block_role = next((role for kind, role in _BLOCK_ROLES if isinstance(block, kind)), None)
-    if block_role is not None:
-        return block_role
+    for kind, role in _BLOCK_ROLES:
+        if isinstance(block, kind):
+            return role
     return _Role.StaticText if block.spoken_text() else _Role.Grouping

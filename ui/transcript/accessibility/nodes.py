@@ -54,6 +54,14 @@ class AccessibleNode(QObject):
         """Return the children."""
         return ()
 
+    def child_count(self) -> int:
+        """Return the number of children."""
+        return len(self.child_nodes())
+
+    def child_node(self, index: int) -> QObject:
+        """Return the child at an index."""
+        return self.child_nodes()[index]
+
     def child(self, kind: str, number: int, make: Callable[[], "AccessibleNode"]) -> "AccessibleNode":
         """Return the child of this kind and number, which is made once."""
         node = self._children.get((kind, number))
@@ -132,12 +140,12 @@ class AccessibleNodeInterface(QAccessibleObject):
         return QAccessible.queryAccessibleInterface(self._node.parent_node)
 
     def childCount(self) -> int:
-        return len(self._node.child_nodes())
+        return self._node.child_count()
 
     def child(self, index: int, /) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]  # Qt allows none
         """Return the child at an index, or None."""
-        children = self._node.child_nodes()
-        return QAccessible.queryAccessibleInterface(children[index]) if 0 <= index < len(children) else None
+        is_there = 0 <= index < self._node.child_count()
+        return QAccessible.queryAccessibleInterface(self._node.child_node(index)) if is_there else None
 
     def indexOfChild(self, child: QAccessibleInterface, /) -> int:
         node = child.object()

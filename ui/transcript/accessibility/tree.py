@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import cast
+from functools import cache
 from weakref import ref
 
 from PySide6.QtCore import QCoreApplication, QObject, QPoint, QRect
@@ -54,6 +54,7 @@ class RowNode(AccessibleNode):
         self._tree = tree
         self._index = index
         self._text = AccessibleText(tree.context, self.index)
+        self._blocks: dict[int, BlockNode] = {}
 
     def index(self) -> int:
         """Return the current index, or -1."""
@@ -73,24 +74,26 @@ class RowNode(AccessibleNode):
         return self._text
 
     def child_nodes(self) -> Sequence[AccessibleNode]:
-        """Return all blocks; `block_node` makes only one."""
-        return [self.block_node(number) for number in range(self.block_count())]
+        """Return all blocks; `child_node` makes only one."""
+        return [self.child_node(number) for number in range(self.child_count())]
 
-    def block_count(self) -> int:
+    def child_count(self) -> int:
         """Return the number of blocks."""
         row = self.context.row(self.index())
         return len(row.blocks) if row else 0
 
-    def block_node(self, number: int) -> BlockNode:
+    def child_node(self, index: int) -> BlockNode:
         """Return the node of one block."""
-        node = self.child("block", number, lambda: BlockNode(self, self.context, self.index, number))
-        return cast("BlockNode", node)
+        node = self._blocks.get(index)
+        if node is None:
+            node = self._blocks[index] = BlockNode(self, self.context, self.index, index)
+        return node
 
     def drop_block_nodes(self) -> None:
         """Delete the nodes of the blocks, whose numbers changed."""
-        for node in self._children.values():
+        for node in self._blocks.values():
             node.deleteLater()
-        self._children = {}
+        self._blocks = {}
 
     def box(self) -> QRect:
         """Return the box in the viewport."""
@@ -108,13 +111,7 @@ class RowNode(AccessibleNode):
 class AccessibleTree(QObject):
     """The accessible children of one view: all rows, then its visible child widgets."""
 
-    def __init__(
-        self,
-        view: QWidget,
-        viewport: RowViewport,
-        widgets: list[QWidget],
-        actions: ViewActions,
-    ) -> None:
+    def __init__(self, view: QWidget, viewport: RowViewport, widgets: list[QWidget], actions: ViewActions) -> None:
         super().__init__(view)
         self.view = view
         self.viewport = viewport
@@ -203,32 +200,15 @@ class _AccessibleTreeInterface(QAccessibleWidget):
     def focusChild(self) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         position = self._tree.context.actions.caret()
         node = self._tree.row_node(position.row if position else self._tree.viewport.focused[0])
-        focused = node.block_node(position.block) if node and position else node
+        focused = node.child_node(position.block) if node and position else node
         return QAccessible.queryAccessibleInterface(focused) if focused else None
-
-
-class _AccessibleRowInterface(AccessibleNodeInterface):
-    """The interface of a row; makes the node of one block without those of the others."""
-
-    def __init__(self, node: RowNode) -> None:
-        super().__init__(node)
-        self._row_node = node
-
-    def childCount(self) -> int:
-        return self._row_node.block_count()
-
-    def child(self, index: int, /) -> QAccessibleInterface | None:
-        is_there = 0 <= index < self._row_node.block_count()
-        return QAccessible.queryAccessibleInterface(self._row_node.block_node(index)) if is_there else None
 
 
 def _make_interface(key: str, thing: QObject | None) -> QAccessibleInterface | None:
     """Return our interfaces; Qt asks for every class name of every object."""
     del key
     if isinstance(thing, AccessibleNode):
-        thing.interface = (
-            _AccessibleRowInterface(thing) if isinstance(thing, RowNode) else AccessibleNodeInterface(thing)
-        )
+        thing.interface = AccessibleNodeInterface(thing)
         return thing.interface
     tree = getattr(thing, "accessible_tree", None) if isinstance(thing, QWidget) else None
     if isinstance(tree, AccessibleTree):
@@ -237,14 +217,10 @@ def _make_interface(key: str, thing: QObject | None) -> QAccessibleInterface | N
     return None
 
 
-_installed: list[bool] = []
-
-
+@cache
 def _install_factory() -> None:
     """Install the factory once in the process: Qt cannot remove a Python factory."""
-    if not _installed:
-        _installed.append(True)
-        QAccessible.installFactory(_make_interface)
+    QAccessible.installFactory(_make_interface)
 
 
 class AccessibilityNotifier:
@@ -267,7 +243,7 @@ class AccessibilityNotifier:
         node = self._tree.row_node(index) if QAccessible.isActive() else None
         if node is not None:
             block, _, name = key.partition("/")
-            target = node.block_node(int(block)).find_child(name) if name else None
+            target = node.child_node(int(block)).find_child(name) if name else None
             QAccessible.updateAccessibility(QAccessibleEvent(target or node, QAccessible.Event.Focus))
 
     def notify_caret(self, position: TextPosition | None) -> None:
@@ -278,7 +254,7 @@ class AccessibilityNotifier:
         row = self._tree.row_node(position.row)
         if row is None:
             return
-        block_node = row.block_node(position.block)
+        block_node = row.child_node(position.block)
         if before is None or (before.row, before.block) != (position.row, position.block):
             QAccessible.updateAccessibility(QAccessibleEvent(block_node, QAccessible.Event.Focus))
         QAccessible.updateAccessibility(QAccessibleTextCursorEvent(block_node, position.offset))
@@ -319,14 +295,12 @@ class Announcer:
     def _announce_row(self, index: int, rows: RowList, *, silently: bool) -> None:
         item = rows.transcript[index]
         what = _occasion_of(item)
-        if what and (item.id, what) not in self._announced:
-            self._announced.add((item.id, what))
-            if silently:
-                return
-            self._announce(
-                _announcement_for(rows.row(index), item)[:MAX_SPOKEN],
-                isinstance(item, NoticeItem) and item.level == "error",
-            )
+        if not what or (item.id, what) in self._announced:
+            return
+        self._announced.add((item.id, what))
+        if not silently:
+            is_urgent = isinstance(item, NoticeItem) and item.level == "error"
+            self._announce(_announcement_for(rows.row(index), item)[:MAX_SPOKEN], is_urgent)
 
 
 def _occasion_of(item: Item) -> str:

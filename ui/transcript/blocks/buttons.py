@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRect, QRectF, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 
 from ui.transcript.blocks.block import Block, Control, PaintContext
 from ui.transcript.style import RenderStyle
@@ -169,13 +169,7 @@ class HeaderBlock(Block):
         return Control(head.action, QRect(x, style.px(1), wide, self._height - style.px(2)), self._act)
 
     def _state_width(self, style: RenderStyle) -> int:
-        if not self.header.state:
-            return 0
-        return int(QFontMetricsF(style.small).horizontalAdvance(self.header.state)) + 2 + style.px(20) + style.px(8)
-
-    def _title_width(self, style: RenderStyle) -> int:
-        font = style.strong if self.header.strong else style.small
-        return int(QFontMetricsF(font).horizontalAdvance(self.header.title)) + 2
+        return _text_width(style.small, self.header.state) + style.px(20) + style.px(8) if self.header.state else 0
 
     def paint(self, context: PaintContext) -> None:
         """Paint from left to right."""
@@ -196,7 +190,7 @@ class HeaderBlock(Block):
         box = QRect(x, 0, room, self._height)
         style.draw_text(painter, box, head.title, color, font, elide=Qt.TextElideMode.ElideRight)
         if head.is_open is not None:
-            x += min(room, self._title_width(style)) + style.px(4)
+            x += min(room, _text_width(font, head.title)) + style.px(4)
             chevron = "chevron-down" if head.is_open else "chevron-right"
             painter.drawPixmap(x, self._middle(style.px(14)) + 1, style.icon(chevron, color, 14, context.ratio))
         if head.control and context.focused == head.control:
@@ -206,7 +200,7 @@ class HeaderBlock(Block):
         painter, style, head = context.painter, context.style, self.header
         if not head.state:
             return
-        wide = int(QFontMetricsF(style.small).horizontalAdvance(head.state)) + 2
+        wide = _text_width(style.small, head.state)
         x = self._width - wide
         style.draw_text(painter, QRect(x, 0, wide, self._height), head.state, head.state_color)
         x -= style.px(20)
@@ -232,6 +226,10 @@ class HeaderBlock(Block):
         if not self._on_press or not self.header.control:
             return action
         return (*action, Control(self.header.control, QRect(0, 0, self._width, self._height), self._on_press))
+
+
+def _text_width(font: QFont, text: str) -> int:
+    return int(QFontMetricsF(font).horizontalAdvance(text)) + 2
 
 
 class ButtonBar:

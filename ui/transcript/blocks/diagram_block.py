@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QPoint, QPointF, QRect, QRectF, QSize
 from PySide6.QtGui import QPainter
@@ -21,6 +22,7 @@ from ui.transcript.blocks.diagram_renderer import (
     make_request,
 )
 from ui.transcript.blocks.image_store import InMemoryImage
+from ui.transcript.blocks.math.formulas import max_device_pixel_ratio
 from ui.transcript.blocks.text_layout import TextLayout, selection_overlay_color
 from ui.transcript.markdown.inline import Line
 from ui.transcript.markdown.text_units import utf16_length
@@ -70,10 +72,9 @@ class DiagramCallbacks:
     """The services of a diagram block. `shown` is the person's last choice; `on_shown` is called with a new one."""
 
     diagrams: DiagramCache
-    ratio: Callable[[], float]
     open: Callable[[InMemoryImage], None]
-    shown: bool = False
-    on_shown: Callable[[bool], None] | None = None
+    shown: bool
+    on_shown: Callable[[bool], None]
 
 
 class DiagramBlock(CodeBlock):
@@ -127,7 +128,7 @@ class DiagramBlock(CodeBlock):
         return super().header_height(style) + (self._note.height + style.px(6) if self._note else 0)
 
     def _find_diagram(self, style: RenderStyle) -> RenderedDiagram | None:
-        request = make_request(self.text, style.theme, style.px(90) / 100 * self._diagram_callbacks.ratio())
+        request = make_request(self.text, style.theme, style.px(90) / 100 * max_device_pixel_ratio())
         result = self._diagram_callbacks.diagrams.get(request)
         if isinstance(result, DiagramError):
             if not self._asks_again and request != self._pending_request:
@@ -148,8 +149,8 @@ class DiagramBlock(CodeBlock):
         self._pending_request = None
         if isinstance(result, DiagramError):
             self._fail(result)
-        self._refresh()
-        (self._callbacks.on_arrived or self._callbacks.on_changed)()
+        self._renew_buttons()
+        self._callbacks.notify_arrived()
 
     def _fail(self, error: DiagramError) -> None:
         """Record an error. A block made anew does not retry, unless rendering was only stopped."""
@@ -157,8 +158,7 @@ class DiagramBlock(CodeBlock):
         self._buttons.clear()
         if error.reason is not DiagramErrorReason.STOPPED:
             self._error = error
-            if self._diagram_callbacks.on_shown:
-                self._diagram_callbacks.on_shown(False)
+            self._diagram_callbacks.on_shown(False)
 
     def _picture_box(self, own: QSize, style: RenderStyle) -> QRect:
         room = max(1, self._width - 2 * self._pad)
@@ -167,7 +167,6 @@ class DiagramBlock(CodeBlock):
         return QRect(QPoint((self._width - size.width()) // 2, self._header_height + style.px(6)), size)
 
     def _header_buttons(self) -> list[Button]:
-        """Return the buttons; the diagram's own is leftmost."""
         translate = QCoreApplication.translate
         buttons = super()._header_buttons()
         if self.is_open:
@@ -175,17 +174,11 @@ class DiagramBlock(CodeBlock):
         if self._pending_request:
             words, press = translate("Transcript", "Stop drawing"), self._stop_rendering
         elif self._diagram:
-            words, press = translate("Transcript", "Show source"), self._show_source
+            words, press = translate("Transcript", "Show source"), partial(self._choose, is_wanted=False)
             buttons = [button for button in buttons if button.press != self._toggle_wrap]
         else:
-            words, press = translate("Transcript", "Show diagram"), self._show_diagram
+            words, press = translate("Transcript", "Show diagram"), partial(self._choose, is_wanted=True)
         return [*buttons, Button(words, press)]
-
-    def _show_diagram(self) -> None:
-        self._choose(is_wanted=True)
-
-    def _show_source(self) -> None:
-        self._choose(is_wanted=False)
 
     def _stop_rendering(self) -> None:
         if self._pending_request:
@@ -195,14 +188,9 @@ class DiagramBlock(CodeBlock):
 
     def _choose(self, *, is_wanted: bool) -> None:
         self._is_diagram_wanted, self._asks_again, self._error = is_wanted, is_wanted, None
-        if self._diagram_callbacks.on_shown:
-            self._diagram_callbacks.on_shown(is_wanted)
-        self._refresh()
+        self._diagram_callbacks.on_shown(is_wanted)
+        self._renew_buttons()
         self._callbacks.on_changed()
-
-    def _refresh(self) -> None:
-        self.is_laid_out = False
-        self._buttons.clear()
 
     def paint(self, context: PaintContext) -> None:
         """Paint the box, the header and the note, then the code or the diagram."""

@@ -12,14 +12,7 @@ from desktop_agent.markdown.link_targets import safe_target
 from desktop_agent.types.blocks import Image, UrlSource
 from desktop_agent.types.errors import Sentence, join_remedy
 from ui.style.text import show_hidden
-from ui.transcript.blocks.block import (
-    WHOLE_TEXT,
-    Block,
-    Control,
-    ItemListBlock,
-    MenuAction,
-    PaintContext,
-)
+from ui.transcript.blocks.block import WHOLE_TEXT, Block, Control, ItemListBlock, MenuAction, PaintContext
 from ui.transcript.blocks.buttons import Button, framed_button_width, paint_focus_ring, paint_framed_button
 from ui.transcript.blocks.image_store import (
     InMemoryImage,
@@ -76,11 +69,10 @@ class ThumbnailsBlock(ItemListBlock):
         self.is_laid_out = True
         height = self._arrange(width, style)
         words = QCoreApplication.translate("Transcript", "Open image: {0}")
+        parts = enumerate(zip(self._images, self._names, self._boxes, strict=True), start=1)
         self._controls = [
             Control(words.format(name or number), box, partial(self._open, image))
-            for number, (image, name, box) in enumerate(
-                zip(self._images, self._names, self._boxes, strict=True), start=1
-            )
+            for number, (image, name, box) in parts
         ]
         return height
 
@@ -126,14 +118,10 @@ class ThumbnailsBlock(ItemListBlock):
             return
         context.painter.fillRect(box, context.style.color("hover"))
         if is_loaded:
-            self._paint_words(context, self._names[number], box)
-
-    def _paint_words(self, context: PaintContext, name: str, box: QRect) -> None:
-        style = context.style
-        name = name or QCoreApplication.translate("Transcript", "Picture")
-        text = QCoreApplication.translate("Transcript", "{0} cannot be shown").format(name)
-        inner = box.adjusted(style.px(10), 0, -style.px(10), 0)
-        style.draw_text(context.painter, inner, text, "muted", elide=Qt.TextElideMode.ElideMiddle)
+            name = self._names[number] or QCoreApplication.translate("Transcript", "Picture")
+            text = QCoreApplication.translate("Transcript", "{0} cannot be shown").format(name)
+            inner = box.adjusted(context.style.px(10), 0, -context.style.px(10), 0)
+            context.style.draw_text(context.painter, inner, text, "muted", elide=Qt.TextElideMode.ElideMiddle)
 
     def natural_width(self) -> int:
         """Return the right edge of the rightmost image."""
@@ -312,9 +300,8 @@ class RemoteImageBlock(Block):
     def _paint_picture(self, context: PaintContext, image: InMemoryImage, box: QRect) -> None:
         is_loaded, picture = True, None
         if self._callbacks:
-            is_loaded, picture = self._callbacks.thumbnail(
-                image, box.size() * context.ratio, self._callbacks.on_arrived
-            )
+            size, arrived = box.size() * context.ratio, self._callbacks.on_arrived
+            is_loaded, picture = self._callbacks.thumbnail(image, size, arrived)
         painter = context.painter
         painter.save()
         _clip_rounded(painter, box)

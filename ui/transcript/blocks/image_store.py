@@ -29,9 +29,7 @@ OptionalPixmap = QPixmap | None
 class ImageFiles(Protocol):
     """The files of stored images."""
 
-    def path_of(self, source: StoredSource) -> Path:
-        """Return the file of a stored image."""
-        ...
+    def path_of(self, source: StoredSource) -> Path: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,11 +200,9 @@ class RemoteImageState:
 
 
 class RemoteImageObserver(Protocol):
-    """Displays a remote image."""
+    """Displays a remote image, and is told when its state changed."""
 
-    def on_remote_image_change(self) -> None:
-        """Update after the state changed."""
-        ...
+    def on_remote_image_change(self) -> None: ...
 
 
 class RemoteImages(QObject):
@@ -250,7 +246,7 @@ class RemoteImages(QObject):
     def cancel(self, address: str) -> None:
         """Cancel loading."""
         if self.state_of(address).progress is LoadState.LOADING:
-            self._set(address, RemoteImageState())
+            self.cancelled(address)
             self.unwanted.emit(address)
 
     def arrived(self, address: str, data: bytes, name: str) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, Qt, QUrl
-from PySide6.QtGui import QFont, QFontMetricsF, QPainter
+from PySide6.QtGui import QFont, QFontMetricsF
 
 from desktop_agent.types.blocks import Citation
 from ui.style.text import one_line
@@ -146,16 +146,13 @@ class SourcesBlock(ItemListBlock):
         chosen = self.selected_items(*context.selection) if context.selection else []
         for box in self.boxes(*context.selection) if context.selection else ():
             painter.fillRect(box, style.color("selection"))
-        painter.setFont(style.small)
-        painter.setPen(style.color("text" if 0 in chosen else "muted"))
-        self._draw(painter, QRect(0, 0, self._width, self._line), _heading())
+        heading_box = QRect(0, 0, self._width, self._line)
+        style.draw_text(painter, heading_box, _heading(), "text" if 0 in chosen else "muted")
         for row, source in enumerate(self._shown, 1):
             self._paint_source(context, source, row * self._line, is_chosen=row in chosen)
         if self._show_all is not None:
             name = self._show_all_label()
-            painter.setFont(style.small)
-            painter.setPen(style.color("text" if context.hovered == name else "link"))
-            self._draw(painter, self._controls[-1].box, name)
+            style.draw_text(painter, self._controls[-1].box, name, "text" if context.hovered == name else "link")
         for control in self._controls:
             if context.focused == control.name:
                 paint_focus_ring(painter, style, control.box.adjusted(-4, 0, 4, 0))
@@ -185,30 +182,20 @@ class SourcesBlock(ItemListBlock):
         x = self._indent(style)
         # Other colours are hard to read on the selection.
         muted, link = ("text", "text") if is_chosen else ("muted", "link")
-        painter.setFont(style.small)
-        painter.setPen(style.color(muted))
         number = f"{source.number}."
         left = x - style.px(8) - int(metrics.horizontalAdvance(number))
-        self._draw(painter, QRect(max(0, left), top, x, self._line), number)
+        style.draw_text(painter, QRect(max(0, left), top, x, self._line), number, muted)
         host_width = int(metrics.horizontalAdvance(source.host)) + style.px(10) if source.host else 0
         # The host says where the link leads: long titles give way to it.
         room = max(self._width - x - min(host_width, self._width // 2), style.px(40))
         title = metrics.elidedText(source.title, Qt.TextElideMode.ElideRight, room)
-        painter.setPen(style.color(link if source.url else "text"))
-        if source.url:
-            font = QFont(style.small)
-            font.setUnderline(context.hovered == source.name)
-            painter.setFont(font)
-        self._draw(painter, QRect(x, top, room, self._line), title)
+        font = QFont(style.small)
+        font.setUnderline(bool(source.url) and context.hovered == source.name)
+        style.draw_text(painter, QRect(x, top, room, self._line), title, link if source.url else "text", font)
         if source.host and source.host != source.title:
             x += int(metrics.horizontalAdvance(title)) + style.px(10)
-            painter.setFont(style.small)
-            painter.setPen(style.color(muted))
-            host = metrics.elidedText(source.host, Qt.TextElideMode.ElideLeft, self._width - x)
-            self._draw(painter, QRect(x, top, self._width - x, self._line), host)
-
-    def _draw(self, painter: QPainter, box: QRect, text: str) -> None:
-        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, text)
+            host_box = QRect(x, top, self._width - x, self._line)
+            style.draw_text(painter, host_box, source.host, muted, elide=Qt.TextElideMode.ElideLeft)
 
     def _needed_width(self, source: CitedSource, style: RenderStyle) -> int:
         metrics = QFontMetricsF(style.small)

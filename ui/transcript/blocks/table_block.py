@@ -36,7 +36,8 @@ class TableColumns:
         self._before: list[list[float]] = [[0.0] * count]
         self._natural = [0.0] * count
         self._shared: tuple[int, list[int]] | None = None
-        self._lefts: list[int] = []
+        self.lefts: list[int] = []
+        """The left edge of each column, and the right edge of the last one."""
         self._style: RenderStyle | None = None
 
     def set_style(self, style: RenderStyle) -> None:
@@ -100,18 +101,13 @@ class TableColumns:
             wanted = [int(natural) + pad for natural in self._natural]
             widths = distribute_width(wanted, room, style.px(_MIN_WIDTH) + pad, style.px(_MAX_MIN_WIDTH))
             self._shared = room, widths
-            self._lefts = list(accumulate(widths, initial=0))
+            self.lefts = list(accumulate(widths, initial=0))
             self.scrolled = min(self.scrolled, self.max_scroll(room))
         return self._shared[1]
 
-    @property
-    def lefts(self) -> list[int]:
-        """Return the left edge of each column, and the right edge of the last one."""
-        return self._lefts
-
     def max_scroll(self, room: int) -> int:
         """Return how far the table can be scrolled."""
-        return max(0, self._lefts[-1] - room) if self._lefts else 0
+        return max(0, self.lefts[-1] - room) if self.lefts else 0
 
     def scroll(self, pixels: int, room: int) -> bool:
         """Scroll sideways; return whether anything moved."""

@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from math import ceil
 
@@ -120,11 +121,8 @@ class TableCells:
         """Yield the rows between two offsets; their cells outside of it are empty."""
         for row, offset, starts in self._rows():
             if offset < end and offset + starts[-1] > start:
-                columns = range(len(self.leaf.aligns))
-                yield (
-                    row,
-                    [self._line_between(row, column, offset + starts[column], (start, end)) for column in columns],
-                )
+                columns = enumerate(starts[:-1])
+                yield row, [self._line_between(row, column, offset + at, (start, end)) for column, at in columns]
 
     def _line_between(self, row: int, column: int, offset: int, selection: TextRange) -> Line:
         line = self.line(row, column)
@@ -214,14 +212,9 @@ def _words_of(link: re.Match[str]) -> str:
     return link[1]
 
 
-def cell_ruler(font: QFont, mono: QFont) -> CellRuler:
-    """Return the one ruler for a font, and the font of code in it."""
-    key = font.key(), mono.key()
-    if key not in _RULERS:
-        if len(_RULERS) >= _MAX_RULERS:
-            _RULERS.clear()
-        _RULERS[key] = CellRuler(font, mono)
-    return _RULERS[key]
+@lru_cache(maxsize=16)
+def _cell_ruler(style: RenderStyle, *, is_head: bool) -> CellRuler:
+    return CellRuler(style.strong if is_head else style.body, style.mono)
 
 
 class _Advances(dict[str, float]):
@@ -232,10 +225,6 @@ class _Advances(dict[str, float]):
     def __missing__(self, char: str) -> float:
         width = self[char] = self._metrics.horizontalAdvance(char)
         return width
-
-
-_MAX_RULERS = 16
-_RULERS: dict[tuple[str, str], CellRuler] = {}
 
 
 _ALIGN = {"center": Qt.AlignmentFlag.AlignHCenter, "right": Qt.AlignmentFlag.AlignRight}
@@ -277,7 +266,7 @@ class TableCellLayouts:
     def wanted_widths(self, style: RenderStyle) -> list[list[float]]:
         """Return the wanted widths of the cells: exact for the first rows of a table, estimated for the others."""
         for row in range(len(self._needs), len(self._cells.leaf.cells)):
-            measured = cell_ruler(self._font(row, style), style.mono)
+            measured = _cell_ruler(style, is_head=self._cells.is_head(row))
             exact = self._measured_columns if self._cells.has_head else 0
             lines = [self._cells.line(row, column) for column in range(exact)]
             needs = [measured.measure(line, self._objects(line, row, style, 1 << 20)) for line in lines]

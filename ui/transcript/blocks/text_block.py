@@ -20,7 +20,7 @@ from ui.transcript.markdown.serializer import RULE_TEXT, leaf_markdown, line_to_
 from ui.transcript.markdown.text_units import utf16_length
 from ui.transcript.style import RenderStyle
 
-BODY, SMALL, STRONG = "body", "small", "strong"
+BODY, SMALL = "body", "small"
 
 BACK_TARGET = "#back:"
 """The `href` of the link from a footnote back to the text begins with this; its label follows."""
@@ -64,8 +64,7 @@ class TextBlock(Block):
 
     def font(self, style: RenderStyle) -> QFont:
         """Return the font at the current zoom."""
-        fonts = {BODY: style.body, SMALL: style.small, STRONG: style.strong}
-        return fonts[self._font]
+        return style.small if self._font == SMALL else style.body
 
     def length(self) -> int:
         """Return the approximate number of characters."""
@@ -195,11 +194,8 @@ class MarkdownTextBlock(TextBlock):
         return plain.removesuffix(_BACK_LINK) if self.leaf.back else plain
 
     def _source_line(self) -> Line:
-        return (
-            slice_line(self.line(), 0, utf16_length(self.line().text) - len(_BACK_LINK))
-            if self.leaf.back
-            else self.line()
-        )
+        line = self.line()
+        return slice_line(line, 0, utf16_length(line.text) - len(_BACK_LINK)) if self.leaf.back else line
 
     def length(self) -> int:
         """Return the length of the source, known without parsing it."""

@@ -161,12 +161,8 @@ class TextLayout:
         layout.setCacheEnabled(True)
         self._end_room = _CHIP_PADDING
         if line.spans:
-            layout.setFormats(
-                [
-                    *(_format_range(span.start, span.length, self._format(span, style, font)) for span in line.spans),
-                    *self._chip_rooms(text),
-                ]
-            )
+            formats = [_format_range(span.start, span.length, self._format(span, style, font)) for span in line.spans]
+            layout.setFormats([*formats, *self._chip_rooms(text)])
         self._break(width, step)
         self._chips: list[QRectF] | None = None
 
@@ -179,10 +175,8 @@ class TextLayout:
             form.setForeground(style.color("link"))
         elif inline_object := self.objects.get(span.start):
             spaced = QFont(font)
-            spaced.setLetterSpacing(
-                QFont.SpacingType.AbsoluteSpacing,
-                inline_object.width - QFontMetricsF(font).horizontalAdvance(_PLACEHOLDER),
-            )
+            spacing = inline_object.width - QFontMetricsF(font).horizontalAdvance(_PLACEHOLDER)
+            spaced.setLetterSpacing(QFont.SpacingType.AbsoluteSpacing, spacing)
             form.setFont(spaced)
         else:
             form.setForeground(style.color("muted"))
@@ -240,12 +234,8 @@ class TextLayout:
         for offset, inline_object in self.objects.items():
             line = self._layout.lineAt(max(0, bisect_right(self.starts, offset) - 1))
             left = min(cursor_x(line, offset), cursor_x(line, offset + 1))
-            boxes[offset] = QRectF(
-                left,
-                line.y() + line.ascent() - inline_object.ascent,
-                inline_object.width,
-                inline_object.ascent + inline_object.descent,
-            )
+            top, height = line.y() + line.ascent() - inline_object.ascent, inline_object.ascent + inline_object.descent
+            boxes[offset] = QRectF(left, top, inline_object.width, height)
         return boxes
 
     def draw(
@@ -282,9 +272,7 @@ class TextLayout:
 
     def offset_at(self, x: float, y: float) -> int:
         """Return the offset nearest to a point."""
-        if not self.tops:
-            return 0
-        if y < 0:
+        if not self.tops or y < 0:
             return 0
         if y >= self.height:
             return self.length
@@ -338,8 +326,7 @@ class TextLayout:
 
     def _has_turns(self) -> bool:
         if self._turns is None:
-            text = self.line.text
-            self._turns = not text.isascii() and _RIGHT_TO_LEFT.search(text) is not None
+            self._turns = has_right_to_left(self.line.text)
         return self._turns
 
     def caret_rect_at(self, offset: int) -> QRectF:
@@ -395,6 +382,11 @@ class TextLayout:
                 start = runs.pop()[0] if runs and runs[-1][1] == span.start else span.start
                 runs.append((start, span.start + span.length))
         return runs
+
+
+def has_right_to_left(text: str) -> bool:
+    """Return whether part of a text runs from right to left, so that it is not in visual order."""
+    return not text.isascii() and _RIGHT_TO_LEFT.search(text) is not None
 
 
 def is_right_to_left(text: str) -> bool:

@@ -396,7 +396,7 @@ class ContextMenu:
         number, render_context = self._next_copy_number(), self._viewport.rows.render_context
         file = lies_at(picture, render_context.thumbnails.pictures)
         job = partial(decode_image, file, most=_MAX_COPIED_PIXELS)
-        render_context.highlighter.run_in_worker(
+        render_context.highlighter.job_queue.submit(
             ("copied picture", number), job, partial(self._on_image_decoded, number)
         )
 

@@ -18,7 +18,7 @@ from ui.transcript.blocks.diagram_block import DIAGRAM_LANGUAGES, DiagramBlock, 
 from ui.transcript.blocks.diagram_renderer import DiagramCache
 from ui.transcript.blocks.image_blocks import RemoteImageBlock, RemoteImageCallbacks, ThumbnailsBlock
 from ui.transcript.blocks.image_store import RemoteImages, ThumbnailCache
-from ui.transcript.blocks.math.formulas import FormulaCache, max_device_pixel_ratio
+from ui.transcript.blocks.math.formulas import FormulaCache
 from ui.transcript.markdown.inline import RemoteImage
 from ui.transcript.style import RenderStyle
 
@@ -194,7 +194,7 @@ class RenderContext:
             self.large.add(item_id, what, source, block)
             ready()
 
-        self.highlighter.run_in_worker(("large", item_id, what, id(source)), make, arrived)
+        self.highlighter.job_queue.submit(("large", item_id, what, id(source)), make, arrived)
         return None
 
     def code_block(
@@ -204,11 +204,9 @@ class RenderContext:
         language = info.split(maxsplit=1)[0].lower() if info.strip() else ""
         if self.diagrams is None or language not in DIAGRAM_LANGUAGES:
             return CodeBlock(text, info, callbacks, is_open=is_open)
-
         shown = self.choices.get(item_id, f"diagram {text}", default=False)
         drawing = DiagramCallbacks(
             self.diagrams,
-            max_device_pixel_ratio,
             self.signals.image_opened.emit,
             shown,
             lambda shown: self.choices.set(item_id, f"diagram {block.text}", shown),

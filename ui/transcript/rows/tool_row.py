@@ -343,7 +343,7 @@ class ToolRow(Row):
             if not block.is_laid_out:
                 self.render_context.signals.content_arrived.emit(self.item.id)
 
-        self.render_context.highlighter.run_in_worker(("terminal", text), partial(terminal_text, text), arrived)
+        self.render_context.highlighter.job_queue.submit(("terminal", text), partial(terminal_text, text), arrived)
         return block
 
     def _code_callbacks(self, title: str) -> CodeCallbacks:

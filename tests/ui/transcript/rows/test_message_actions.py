@@ -229,7 +229,7 @@ def test_what_cannot_be_done_says_why(standing):
     assert refusals == {"Edit": working, "Copy": "", "Branch from here": working, "Delete…": working}
     standing.click(0, "Edit")
     assert asked == []
-    node = standing.view.accessible_tree.row_node(0).block_node(1).find_child("Edit")
+    node = standing.view.accessible_tree.row_node(0).child_node(1).find_child("Edit")
     state = QAccessible.queryAccessibleInterface(node).state()
     assert state.disabled
     assert node.description() == working

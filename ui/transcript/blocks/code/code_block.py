@@ -30,6 +30,10 @@ RunLater = Callable[[Callable[[], None]], None]
 """Calls back after some frames."""
 
 
+def _do_nothing(*_: object) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class CodeCallbacks:
     """The services of code blocks. `wraps` is the initial state; `on_wrap` is called with the person's choice.
@@ -40,13 +44,17 @@ class CodeCallbacks:
 
     copy: Callable[[str], None]
     on_changed: Callable[[], None]
-    highlight: RequestHighlight | None = None
+    highlight: RequestHighlight = _do_nothing
     wraps: bool = False
-    on_wrap: Callable[[bool], None] | None = None
+    on_wrap: Callable[[bool], None] = _do_nothing
     save: Callable[[str, str], None] | None = None
     on_arrived: Callable[[], None] | None = None
-    highlight_more: RequestMoreHighlight | None = None
-    run_later: RunLater | None = None
+    highlight_more: RequestMoreHighlight = _do_nothing
+    run_later: RunLater = _do_nothing
+
+    def notify_arrived(self) -> None:
+        """Report a change by itself."""
+        (self.on_arrived or self.on_changed)()
 
 
 # Lines that must be lexed again are lexed once new lines amount to this part of them: so growth is not quadratic.
@@ -73,7 +81,7 @@ class CodeHighlighting:
             return
         if is_open:
             self._request_more()
-        elif not self._is_requested and self._callbacks.highlight:
+        elif not self._is_requested:
             self._is_requested = True
             self._callbacks.highlight(self._lines.text, self._language, self._take)
 
@@ -89,11 +97,7 @@ class CodeHighlighting:
     def _request_more(self) -> None:
         complete = len(self._lines) - 1
         lexed_again = self._read - self._lexer_state.line
-        if (
-            self._is_waiting
-            or not self._callbacks.highlight_more
-            or complete - self._read <= lexed_again // _REPEAT_SHARE
-        ):
+        if self._is_waiting or complete - self._read <= lexed_again // _REPEAT_SHARE:
             return
         self._is_waiting, self._read = True, complete
         text = self._lines.lines_between(self._lexer_state.line, complete)
@@ -104,20 +108,18 @@ class CodeHighlighting:
             return
         self._is_waiting, self._lexer_state = False, highlighted.lexer_state
         first = self._lines.highlight(highlighted.line, highlighted.words)
-        if first is None:
-            return
-        # The next text repaints them too; without one they are repainted later.
-        self._show_later(first)
+        if first is not None:
+            # The next text repaints them too; without one they are repainted later.
+            self._show_later(first)
 
     def _show_later(self, first: int) -> None:
         self._dirty = first if self._dirty is None else min(first, self._dirty)
-        if self._callbacks.run_later:
-            self._callbacks.run_later(self._show)
+        self._callbacks.run_later(self._show)
 
     def _show(self) -> None:
         if self._dirty is not None:
             self._dirty = None
-            self._notify()
+            self._callbacks.notify_arrived()
 
     def _take(self, highlight_slice: HighlightSlice) -> None:
         """Show the first slice, which is what is visible, at once, and the last one, to complete it."""
@@ -128,10 +130,7 @@ class CodeHighlighting:
                 self._show_later(first)
         elif first is not None or self._dirty is not None:
             self._dirty = None
-            self._notify()
-
-    def _notify(self) -> None:
-        (self._callbacks.on_arrived or self._callbacks.on_changed)()
+            self._callbacks.notify_arrived()
 
 
 _DIFFS = frozenset({"diff", "patch", "udiff"})
@@ -182,29 +181,7 @@ _MAX_SUBJECT = 80
 """Characters of the code that assistive technology reads after the name of a button."""
 _LANGUAGE = re.compile(r"[\w+#.-]*")
 
-
 _Result = TypeVar("_Result")
-
-
-@dataclass(slots=True)
-class _TimedFlag:
-    """A flag that is on for some seconds after it was last started."""
-
-    is_on: bool = False
-    _since: float = 0.0
-
-    def start(self, later: RunLater | None, over: Callable[[], None]) -> None:
-        """Start or restart the flag. `over` is called at its end, which needs `later`."""
-        was_on, self.is_on, self._since = self.is_on, True, monotonic()
-        if later and not was_on:
-            later(partial(self._check, later, over))
-
-    def _check(self, later: RunLater, over: Callable[[], None]) -> None:
-        if monotonic() - self._since < _COPIED_SECONDS:
-            later(partial(self._check, later, over))
-            return
-        self.is_on = False
-        over()
 
 
 class CodeBlock(Block):
@@ -227,7 +204,7 @@ class CodeBlock(Block):
         self._lines.is_diff = self.language in _DIFFS
         self._highlighting = CodeHighlighting(self._lines, self.language, callbacks)
         self._buttons = ButtonBar()
-        self._copied = _TimedFlag()
+        self._copied_at: float | None = None
 
     @property
     def label(self) -> str:
@@ -291,11 +268,11 @@ class CodeBlock(Block):
     def _header_buttons(self) -> list[Button]:
         """Return the buttons from right to left."""
         translate = QCoreApplication.translate
-        copy = translate("Transcript", "Copied") if self._copied.is_on else translate("Transcript", "Copy")
+        is_copied = self._copied_at is not None
+        copy = translate("Transcript", "Copied") if is_copied else translate("Transcript", "Copy")
         wrap = translate("Transcript", "No wrap") if self._lines.wraps else translate("Transcript", "Wrap")
-        icon = "check" if self._copied.is_on else "copy"
         buttons = [
-            Button(copy, self._copy, translate("Transcript", "Copy code"), icon),
+            Button(copy, self._copy, translate("Transcript", "Copy code"), "check" if is_copied else "copy"),
             Button(wrap, self._toggle_wrap, translate("Transcript", "Wrap lines"), priority=0),
         ]
         if save := self._callbacks.save:
@@ -306,29 +283,35 @@ class CodeBlock(Block):
 
     def _copy(self) -> None:
         self._callbacks.copy(self.text)
+        was_copied, self._copied_at = self._copied_at is not None, monotonic()
+        if not was_copied:
+            self._callbacks.run_later(self._check_copied)
+        self._renew_buttons()
+        self._callbacks.on_changed()
 
-        def show(notify: Callable[[], None]) -> None:
-            self._buttons.clear()
-            self.is_laid_out = False
-            notify()
+    def _check_copied(self) -> None:
+        if self._copied_at is not None and monotonic() - self._copied_at < _COPIED_SECONDS:
+            self._callbacks.run_later(self._check_copied)
+            return
+        self._copied_at = None
+        self._renew_buttons()
+        self._callbacks.notify_arrived()
 
-        self._copied.start(
-            self._callbacks.run_later, partial(show, self._callbacks.on_arrived or self._callbacks.on_changed)
-        )
-        show(self._callbacks.on_changed)
+    def _renew_buttons(self) -> None:
+        self._buttons.clear()
+        self.is_laid_out = False
 
     def _toggle_wrap(self) -> None:
         self._lines.wraps = not self._lines.wraps
         self.forget()
-        if self._callbacks.on_wrap:
-            self._callbacks.on_wrap(self._lines.wraps)
+        self._callbacks.on_wrap(self._lines.wraps)
         self._callbacks.on_changed()
 
     def paint(self, context: PaintContext) -> None:
         """Paint the box, the header and the lines inside the clip."""
-        self.paint_box(context, self._header_height + self._lines.height + context.style.px(12))
         painter, style = context.painter, context.style
         height = self._header_height + self._lines.height + style.px(12)
+        self.paint_box(context, height)
         painter.save()
         inner = QRect(1, self._header_height, self._width - 2, self._lines.height)
         painter.setClipRect(inner, Qt.ClipOperation.IntersectClip)
@@ -336,9 +319,8 @@ class CodeBlock(Block):
         clip = context.clip.intersected(inner).translated(-self._pad, -self._header_height)
         self._lines.paint(painter, style, clip, context.selection)
         painter.restore()
-        self._lines.paint_scroll_bar(
-            painter, style, QRect(self._pad, height - style.px(8), self._width - 2 * self._pad, 4)
-        )
+        track = QRect(self._pad, height - style.px(8), self._width - 2 * self._pad, 4)
+        self._lines.paint_scroll_bar(painter, style, track)
 
     def paint_box(self, context: PaintContext, height: int) -> None:
         """Paint the box and the header."""
@@ -381,11 +363,9 @@ class CodeBlock(Block):
         return code_html(slice_utf16(self.text, start, end), self.language)
 
     def _continue_counting(self) -> None:
-        """Count rows in small portions."""
         if not self._lines.rows.is_complete and not self._counts:
             self._counts = True
-            if self._callbacks.run_later:
-                self._callbacks.run_later(self._count)
+            self._callbacks.run_later(self._count)
 
     def _count(self) -> None:
         self._counts = False
@@ -396,7 +376,7 @@ class CodeBlock(Block):
         is_over = rows.count_more()
         if rows.was_wrong_on_screen or (is_over and rows.is_estimate_wrong):
             self.is_laid_out = False
-            (self._callbacks.on_arrived or self._callbacks.on_changed)()
+            self._callbacks.notify_arrived()
         self._continue_counting()
 
     def offset_at(self, point: QPoint) -> int:
@@ -425,11 +405,9 @@ class CodeBlock(Block):
     def visible_ranges(self, clip: QRect) -> list[TextRange]:
         """Return the ranges of the code inside a clip, from top to bottom. Requires a layout."""
         inner = clip.intersected(QRect(1, self._header_height, self._width - 2, self._lines.height))
-        return (
-            list(self._lines.visible_ranges(inner.translated(-self._pad, -self._header_height)))
-            if not inner.isEmpty()
-            else []
-        )
+        if inner.isEmpty():
+            return []
+        return list(self._lines.visible_ranges(inner.translated(-self._pad, -self._header_height)))
 
     def paragraph_at(self, offset: int) -> TextRange:
         """Return the line at an offset."""

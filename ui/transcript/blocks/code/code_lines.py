@@ -142,7 +142,7 @@ class CodeLines:
             self.rows.count(self._lines, width, advances_of(style), lambda index: self._line_to_count(index, options))
         else:
             self._content_width = 0
-            self._widen(self._longest)
+            self._widen(self._longest, style)
         self._scrolled = min(self._scrolled, self._max_scroll())
 
     def _set_options(self, width: int, style: RenderStyle) -> LineLayoutOptions:
@@ -168,10 +168,10 @@ class CodeLines:
             self._cache_line(index, line)
         return line
 
-    def _widen(self, index: int) -> None:
-        line = self._cut_line(index, self._options) if self._options else None
-        if self._options and isinstance(line, UnwrappedLine):
-            self._content_width = max(self._content_width, int(line.width) + self._options.style.px(8))
+    def _widen(self, index: int, style: RenderStyle) -> None:
+        line = self._line(index)
+        if isinstance(line, UnwrappedLine):
+            self._content_width = max(self._content_width, int(line.width) + style.px(8))
 
     def forget(self) -> None:
         """Drop all layouts."""
@@ -198,12 +198,11 @@ class CodeLines:
                 at = QPointF(piece.left - self._scrolled, self.top(index) + piece.row * self._line_height)
                 line.piece(piece.number).draw(painter, at, chosen if chosen[0] < chosen[1] else None, marked)
             if not self.wraps:
-                self._widen(index)
+                self._widen(index, style)
 
     def _visible_lines(self, clip: QRect) -> Iterator[tuple[int, CodeLine]]:
-        if self._options:
-            for index in range(self._index_at(clip.top()), self._index_at(clip.bottom()) + 1):
-                yield index, self._cut_line(index, self._options)
+        for index in range(self._index_at(clip.top()), self._index_at(clip.bottom()) + 1):
+            yield index, self._line(index)
 
     def _visible_area(self, index: int, clip: QRect) -> VisibleArea:
         top, high = self.top(index), self._line_height
@@ -233,11 +232,13 @@ class CodeLines:
         row = y // self._line_height
         return max(0, min(self.rows.line_at(row) if self.wraps else row, len(self) - 1))
 
-    def _cut_line(self, index: int, options: LineLayoutOptions) -> CodeLine:
+    def _line(self, index: int) -> CodeLine:
         line = self._cached_line(index)
         if line is None:
+            if self._options is None:
+                raise RuntimeError("code was not laid out")
             line_class = WrappedLine if self.wraps else UnwrappedLine
-            line = line_class(self._lines[index], options, self.words_of(index))
+            line = line_class(self._lines[index], self._options, self.words_of(index))
             self._cache_line(index, line)
         if isinstance(line, WrappedLine):
             self.rows.on_line_visible(index, line)
@@ -261,19 +262,16 @@ class CodeLines:
         if y >= self.height:
             return self.size
         index = self._index_at(y)
-        if self._options is None:
-            return self._starts[index]
         row = (y - self.top(index)) // self._line_height
-        return self._starts[index] + self._cut_line(index, self._options).offset_at(x + self._scrolled, row)
+        return self._starts[index] + self._line(index).offset_at(x + self._scrolled, row)
 
     def boxes(self, span: TextRange) -> list[QRectF]:
         """Return the rectangles of a part of the text, one for each row."""
         first, last = self._line_of(span[0]), self._line_of(span[1])
         rects: list[QRectF] = []
         for index in range(first, last + 1):
-            part = self._range_in_line(index, span)
-            if part and self._options:
-                rects += [self._box(index, *box) for box in self._cut_line(index, self._options).boxes(*part)]
+            if part := self._range_in_line(index, span):
+                rects += [self._box(index, *box) for box in self._line(index).boxes(*part)]
         return rects
 
     def visible_ranges(self, clip: QRect) -> Iterator[TextRange]:
@@ -285,18 +283,14 @@ class CodeLines:
     def caret_rect_at(self, offset: int) -> QRectF:
         """Return the caret before the character at an offset."""
         index = self._line_of(offset)
-        if self._options is None:
-            return self._box(index, 0, 0, 0)
-        row, x = self._cut_line(index, self._options).point_of(offset - self._starts[index])
+        row, x = self._line(index).point_of(offset - self._starts[index])
         return self._box(index, row, x, x)
 
     def caret_stop_at(self, offset: int) -> int:
         """Return the offset, or the end of the label of hidden characters that it is in."""
         index = self._line_of(offset)
-        if self._options is None:
-            return offset
         start = self._starts[index]
-        return start + self._cut_line(index, self._options).caret_stop_at(offset - start)
+        return start + self._line(index).caret_stop_at(offset - start)
 
     def _box(self, index: int, row: int, left: float, right: float) -> QRectF:
         top = self.top(index) + row * self._line_height

@@ -1,7 +1,7 @@
 """Request syntax highlighting, not while scrolling and nothing twice, and call the worker process that does it."""
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
@@ -18,7 +18,7 @@ from ui.transcript.blocks.code.highlighter_protocol import (
     LexerState,
     StyledWord,
 )
-from ui.transcript.workers import JobQueue, Result
+from ui.transcript.workers import JobQueue
 
 # It needs 24 million bytes, or 83 million when packaged, where Qt is loaded as well. 200,000 characters of any usual
 # language take half of the time for one slice.
@@ -71,7 +71,6 @@ class HighlighterProcess(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Return whether a job is running."""
         return self._job is not None
 
     def is_refused(self, code: HighlightRequest) -> bool:
@@ -126,16 +125,8 @@ class HighlighterProcess(QObject):
         self._overruns[code.language.lower()] += is_slow
 
 
-def _single_shot(parent: QObject, interval: int, callback: Callable[[], None]) -> QTimer:
-    timer = QTimer(parent)
-    timer.setSingleShot(True)
-    timer.setInterval(interval)
-    timer.timeout.connect(callback)
-    return timer
-
-
 def _digest_of(code: HighlightRequest) -> bytes:
-    """Return a digest: refused texts may be as long as a book."""
+    # Refused texts may be as long as a book.
     return blake2b(f"{code.language}\0{code.text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -178,7 +169,7 @@ class Highlighter(QObject):
 
     def __init__(self, job_queue: JobQueue, parent: QObject) -> None:
         super().__init__(parent)
-        self._job_queue = job_queue
+        self.job_queue = job_queue
         self.process = HighlighterProcess(self._next_job, self)
         self._waiting: OrderedDict[HighlightRequest, _Request] = OrderedDict()
         self._ready: OrderedDict[HighlightRequest, _Request] = OrderedDict()
@@ -187,9 +178,12 @@ class Highlighter(QObject):
         self._growing: list[HighlightJob] = []
         self._ready_growing: deque[HighlightJob] = deque()
         self._unpainted: list[Callable[[], None]] = []
-        self._quiet_timer = _single_shot(self, _QUIET_MS, self._send)
-        self._growing_timer = _single_shot(self, _QUIET_MS, self._send_growing)
-        self._late = _single_shot(self, _UNPAINTED_MS, self._paint)
+        self._quiet_timer = QTimer(self, singleShot=True, interval=_QUIET_MS)
+        self._quiet_timer.timeout.connect(self._send)
+        self._growing_timer = QTimer(self, singleShot=True, interval=_QUIET_MS)
+        self._growing_timer.timeout.connect(self._send_growing)
+        self._late = QTimer(self, singleShot=True, interval=_UNPAINTED_MS)
+        self._late.timeout.connect(self._paint)
 
     def highlight(self, text: str, language: str, then: OnSlice) -> None:
         """Request highlighting; `then` gets it in slices, now or later."""
@@ -220,10 +214,6 @@ class Highlighter(QObject):
         if not self._growing_timer.isActive():
             self._growing_timer.start()
 
-    def run_in_worker(self, key: Hashable, job: Callable[[], Result], then: Callable[[Result], None]) -> None:
-        """Run a job in the worker thread and pass its result to `then`."""
-        self._job_queue.submit(key, job, then)
-
     def run_later(self, callback: Callable[[], None]) -> None:
         """Call back after some frames, unless the view is gone by then."""
         self._unpainted.append(callback)
@@ -234,7 +224,7 @@ class Highlighter(QObject):
     def is_idle(self) -> bool:
         """Return whether no highlighting is pending."""
         request = self._waiting or self._ready or self._growing or self._ready_growing or self.process.is_busy
-        return not (request or self._unpainted or self._job_queue.is_busy)
+        return not (request or self._unpainted or self.job_queue.is_busy)
 
     def stop(self) -> None:
         """Stop all highlighting."""

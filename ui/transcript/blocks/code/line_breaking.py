@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, groupby
 from math import ceil
 from time import perf_counter
@@ -94,16 +94,6 @@ def find_long_runs(code: str, start: int = 0) -> list[tuple[int, int]]:
     return [match.span() for match in _LONG_RUN.finditer(code, start)]
 
 
-def may_be_spelled_out(character: str) -> bool:
-    """Return whether a character may be spelled out, depending on its neighbours."""
-    return _MAY_HIDE.match(character) is not None
-
-
-def longest_label() -> str:
-    """Return a label as wide as any for several characters."""
-    return _join_labels(["⟨U+00000⟩"] * _KINDS, 9_999_999, has_more=True)
-
-
 def _spelled_out(code: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     last = start
     for match in _LONG_RUN.finditer(code, start, end):
@@ -158,8 +148,6 @@ _FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]+")
 # The maximum number of characters that are kept together.
 _LOOKBACK = 32
 
-_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\u200f\u202b\u202e\u2067\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff]")
-
 
 def find_piece_starts(line: str, first: int = 0) -> list[int]:
     """Return the starts of the pieces of a line, from a known start on."""
@@ -209,11 +197,6 @@ def _can_cut(line: str, before: int, at: int) -> bool:
     return run is None or (at - run.start()) % 2 == 0
 
 
-def has_right_to_left(part: str) -> bool:
-    """Return whether part of the text runs from right to left, so that its pieces are not in visual order."""
-    return not part.isascii() and _RIGHT_TO_LEFT.search(part) is not None
-
-
 TAB = 4
 """The number of characters between tab stops."""
 
@@ -232,7 +215,8 @@ class Advances(dict[str, float]):
         self._metrics = QFontMetricsF(font)
         self.is_even = is_even
         self.plain = self._metrics.horizontalAdvance("0")
-        self.label = self._metrics.horizontalAdvance(longest_label())
+        longest_label = _join_labels(["⟨U+00000⟩"] * _KINDS, 9_999_999, has_more=True)
+        self.label = self._metrics.horizontalAdvance(longest_label)
 
     @cached_property
     def _wide(self) -> float:
@@ -240,7 +224,7 @@ class Advances(dict[str, float]):
         return self._metrics.horizontalAdvance("中")
 
     def __missing__(self, character: str) -> float:
-        if may_be_spelled_out(character):
+        if _MAY_HIDE.match(character):
             width = self._metrics.horizontalAdvance("⟨U+00000⟩")
         elif "\u3041" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3":
             width = self._wide
@@ -293,19 +277,10 @@ class Advances(dict[str, float]):
         return sum(map(self.__getitem__, text[::every])) * every
 
 
-_KNOWN: dict[str, Advances] = {}
-_FONTS = 4
-
-
+@lru_cache(maxsize=4)
 def advances_of(style: RenderStyle) -> Advances:
     """Return the widths for the code font."""
-    key = style.mono.key()
-    advances = _KNOWN.get(key)
-    if advances is None:
-        if len(_KNOWN) >= _FONTS:
-            _KNOWN.clear()
-        advances = _KNOWN[key] = Advances(style.mono, is_even=style.mono_is_even)
-    return advances
+    return Advances(style.mono, is_even=style.mono_is_even)
 
 
 # Characters measured at once.

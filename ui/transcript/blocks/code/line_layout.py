@@ -16,12 +16,11 @@ from ui.transcript.blocks.code.line_breaking import (
     SpelledOutLine,
     advances_of,
     find_piece_starts,
-    has_right_to_left,
     spell_out_line,
     stable_count,
 )
-from ui.transcript.blocks.text_layout import cursor_x, make_format_ranges
-from ui.transcript.markdown.text_units import Utf16Offsets, utf16_length
+from ui.transcript.blocks.text_layout import cursor_x, has_right_to_left, make_format_ranges
+from ui.transcript.markdown.text_units import Utf16Offsets
 from ui.transcript.style import RenderStyle, WordFormats
 
 FormatSpan = tuple[int, int, QTextCharFormat]
@@ -37,7 +36,6 @@ class LinePiece:
     layout: QTextLayout
     line: QTextLine
     shown: SpelledOutLine | None
-    size: int
     width: float
 
     def x_of(self, offset: int) -> float:
@@ -76,7 +74,7 @@ def layout_piece(
         line.setLineWidth(_UNBOUNDED)
         line.setPosition(QPointF(0, (style.mono_line - line.height()) / 2))
     layout.endLayout()
-    return LinePiece(layout, line, shown, utf16_length(text), line.naturalTextWidth() if line.isValid() else 0)
+    return LinePiece(layout, line, shown, line.naturalTextWidth() if line.isValid() else 0)
 
 
 def _display_formats(shown: SpelledOutLine, words: Sequence[FormatSpan], style: RenderStyle) -> list[FormatSpan]:

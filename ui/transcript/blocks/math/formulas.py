@@ -86,9 +86,7 @@ class RenderQueue(QObject):
         self._ticks = 1
         self._ready_listeners: list[OnReady] = []
         self._notified = 0
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(_TICK_MS)
+        self._timer = QTimer(self, singleShot=True, interval=_TICK_MS)
         self._timer.timeout.connect(self._on_tick)
         job_queue.closing.connect(self._stop)
         self._stopped = False
@@ -364,10 +362,9 @@ class FormulaCache:
         if name not in self._typeset_formulas:
             self._typeset_formulas[name] = typeset_formula
             self._letters += _svg_size(typeset_formula)
-        while (self._letters > _MAX_CACHED_SVG or len(self._typeset_formulas) > _MAX_CACHED_ERRORS) and len(
-            self._typeset_formulas
-        ) > 1:
-            self._letters -= _svg_size(self._typeset_formulas.popitem(last=False)[1])
+        known = self._typeset_formulas
+        while (self._letters > _MAX_CACHED_SVG or len(known) > _MAX_CACHED_ERRORS) and len(known) > 1:
+            self._letters -= _svg_size(known.popitem(last=False)[1])
         if image is None or isinstance(typeset_formula, FormulaError) or key in self._pixmaps:
             return
         self._pixmaps[key] = _formula(typeset_formula, key, QPixmap.fromImage(image))
@@ -394,12 +391,8 @@ def _formula(typeset_formula: TypesetFormula, key: _Key, picture: QPixmap | None
 
 def _pixels(typeset_formula: TypesetFormula, request: FormulaRequest, ratio: float) -> tuple[int, int, int]:
     """Return width, ascent and descent in device pixels. The baseline is between two rows, as that of the text."""
-    scale = request.size * ratio
-    return (
-        ceil(typeset_formula.width * scale),
-        ceil(typeset_formula.ascent * scale),
-        ceil(typeset_formula.descent * scale),
-    )
+    scale, formula = request.size * ratio, typeset_formula
+    return ceil(formula.width * scale), ceil(formula.ascent * scale), ceil(formula.descent * scale)
 
 
 def _render_job(
@@ -407,10 +400,10 @@ def _render_job(
 ) -> _Result:
     """Run in the worker thread. Never raises, or its ticket would wait for ever."""
     typeset_formula = known or typeset(worker, request.latex, display=request.display)
+    if isinstance(typeset_formula, FormulaError):
+        return typeset_formula, None
     try:
-        return typeset_formula, _draw_image(typeset_formula, request, ratio) if isinstance(
-            typeset_formula, TypesetFormula
-        ) else None
+        return typeset_formula, _draw_image(typeset_formula, request, ratio)
     except (MemoryError, ValueError, RuntimeError):
         return FormulaError("other"), None
 

@@ -182,8 +182,6 @@ class _DrawFormula:
 
 
 _SCROLL_BAR_HEIGHT = 8
-
-
 _OPENING, _CLOSING = "$$\n", "\n$$"
 
 
@@ -317,9 +315,7 @@ class MathBlock(Block):
         if self._max_scroll():
             share = self._width / formula.width
             bar = QRectF(self._scrolled * share, self._height - style.px(5), self._width * share, style.px(4))
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(style.color("border"))
-            painter.drawRoundedRect(bar, 2, 2)
+            style.paint_box(painter, bar, 2, "border")
 
     def _paint_source(self, context: PaintContext, source: TextLayout) -> None:
         painter, style = context.painter, context.style
