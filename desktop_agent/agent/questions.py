@@ -32,7 +32,7 @@ class Question:
         self._ended: asyncio.Future[tuple[str, ...] | None] = asyncio.get_running_loop().create_future()
 
     @property
-    def given(self) -> tuple[str, ...] | None:
+    def current_answer(self) -> tuple[str, ...] | None:
         return self._ended.result() if self._ended.done() else None
 
     async def answer(self) -> tuple[str, ...] | None:
@@ -199,7 +199,7 @@ async def _has_timed_out(question: Question, seconds: float) -> bool:
 
 
 def _joined_answer(question: Question) -> str | None:
-    return None if question.given is None else "\n".join(question.given)
+    return None if question.current_answer is None else "\n".join(question.current_answer)
 
 
 def _answer_text(question: Question, waited: float | None) -> str:

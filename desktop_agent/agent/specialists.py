@@ -140,13 +140,13 @@ MAX_ANSWERS_TEXT = 20_000
 class SpecialistRecorder:
     """A recorder that passes everything on; its RunStarted names the call whose work this is.
 
-    `so_far` receives the summary of the calls whenever it changes.
+    `report_summary` receives the summary of the calls whenever it changes.
     """
 
-    def __init__(self, recorder: Recorder, call_id: str, so_far: Callable[[str], None]) -> None:
+    def __init__(self, recorder: Recorder, call_id: str, report_summary: Callable[[str], None]) -> None:
         self._calls = CallSummary()
-        self._report_progress = so_far
-        so_far(str(self._calls))
+        self._report_summary = report_summary
+        report_summary(str(self._calls))
         self._recorder = recorder
         self._call_id = call_id
         self.error: Sentence | None = None
@@ -178,7 +178,7 @@ class SpecialistRecorder:
                 pass
         self._recorder.emit(event, pieces)
         if self._calls.on_event(event):
-            self._report_progress(str(self._calls))
+            self._report_summary(str(self._calls))
 
     async def flush(self) -> None:
         """Return when everything so far is durable. Raises StorageFailed."""
@@ -295,7 +295,7 @@ class _SpecialistTool:
         mode, tools = self._mode_for(specialist), self._tools_for(specialist)
         is_writer = any(tool.tool_class is ToolClass.MUTATING for tool in tools)
         async with self.lock.hold(is_writer=is_writer):
-            recorder = SpecialistRecorder(self.context.recorder.nested(), call.tool_use_id, call.so_far)
+            recorder = SpecialistRecorder(self.context.recorder.nested(), call.tool_use_id, call.report_partial_result)
             context = replace(
                 self._context_for(specialist, recorder, mode, tools), checkpointer=self._checkpointer_for(call)
             )

@@ -167,8 +167,10 @@ def _describe_tool(client: McpClient, listed_tool: "TheirTool", budget: SchemaBu
         raise WrongUse("its name holds a secret that was given to the server.")
 
     async def run(arguments: JsonObject, call: RunningCall) -> tuple[ResultPart, ...]:
-        call.so_far(f"The server “{server.title}” was told to end it; what it had done by then is not known.")
-        server_call = ServerCall(call.conversation_id, call.spent)
+        call.report_partial_result(
+            f"The server “{server.title}” was told to end it; what it had done by then is not known."
+        )
+        server_call = ServerCall(call.conversation_id, call.report_usage)
         return await convert_call_result(await client.call(name, arguments, call.progress, server_call), redact)
 
     try:

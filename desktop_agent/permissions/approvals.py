@@ -222,7 +222,7 @@ class Approval:
         """Wait for the end. Cancelling the wait leaves the approval open."""
         return await asyncio.shield(self._ended)
 
-    def decided(self, decision: Decision) -> Resolution:
+    def resolution_of(self, decision: Decision) -> Resolution:
         """Return what a decision about this call means.
 
         Raises ToolInputInvalid when edited arguments do not fit, and WrongUse for a rule that was not proposed.
@@ -234,7 +234,7 @@ class Approval:
             digest = self.tool.digest(arguments)
         return Resolution(decision, "person", arguments, digest, edited is not None, self._rule(decision, digest))
 
-    def settled(self, *, allow: bool, why: str = "") -> Resolution:
+    def resolution_by_rule(self, *, allow: bool, why: str = "") -> Resolution:
         """Return the resolution by a rule or a mode that decides now."""
         return Resolution(AllowOnce() if allow else Deny(message=why), "rule", self._arguments, self.digest)
 
@@ -244,7 +244,7 @@ class Approval:
         edited = None if is_same_json(self._arguments, self._use.input) else self._arguments
         return ApprovalRequested(self.approval_id, self._use.id, self.digest, self.agent_path, self.reason, edited)
 
-    def withdrawn(self) -> Resolution:
+    def resolution_by_stop(self) -> Resolution:
         """Return the resolution by Stop."""
         return Resolution(None, "stop", self._arguments, self.digest)
 
@@ -286,11 +286,11 @@ class AnswerStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AnswerReport:
-    """What became of an answer; `stands` is how the approval ended, if it has."""
+    """What became of an answer; `resolution` is how the approval ended, if it has."""
 
     approval_id: str
     status: AnswerStatus
-    stands: Resolution | None = None
+    resolution: Resolution | None = None
 
     @property
     def accepted(self) -> bool:
@@ -358,20 +358,20 @@ class ApprovalBroker:
         approval = self._open.get(approval_id)
         if approval is None:
             return self.report(approval_id)
-        return self._close(approval, approval.decided(decision))
+        return self._close(approval, approval.resolution_of(decision))
 
     def resolve_by_rule(self, approval_id: str, *, allow: bool, why: str = "") -> AnswerReport:
         """Let a changed rule or mode decide instead of the person, never over a decision that was made."""
         approval = self._open.get(approval_id)
         if approval is None:
             return self.report(approval_id)
-        return self._close(approval, approval.settled(allow=allow, why=why))
+        return self._close(approval, approval.resolution_by_rule(allow=allow, why=why))
 
     def withdraw(self, approval_id: str) -> Approval | None:
         """Take an approval back, for Stop; None when it does not wait."""
         approval = self._open.get(approval_id)
         if approval is not None:
-            self._close(approval, approval.withdrawn())
+            self._close(approval, approval.resolution_by_stop())
         return approval
 
     def report(self, approval_id: str) -> AnswerReport:

@@ -55,7 +55,7 @@ def _target_folder(subject: CommandSubject) -> str | None:
 
 
 def _resolve_line_folder(subject: Subject, workspace: str) -> Subject:
-    if not isinstance(subject, CommandSubject) or subject.folder is None or subject.goes_there:
+    if not isinstance(subject, CommandSubject) or subject.folder is None or subject.changes_folder:
         return subject
     path = _target_folder(subject)
     if path is None:
@@ -70,7 +70,7 @@ def _resolve_line_folder(subject: Subject, workspace: str) -> Subject:
     # Going to what is no folder, or may not be entered, fails: then the rest may run where the line began.
     place = top.folder.joinpath(*parts)
     can_be_entered = place.is_dir() and os.access(place, os.X_OK)
-    return replace(subject, folder=folder, goes_there=True) if can_be_entered else subject
+    return replace(subject, folder=folder, changes_folder=True) if can_be_entered else subject
 
 
 SUSPENDED_EFFECTS = frozenset({Effect.NETWORK, Effect.EXECUTE})

@@ -208,7 +208,7 @@ def _with_common_trust(rules: Sequence[Rule]) -> Rule:
 def run_folder(subject: CommandSubject) -> str | None:
     """Return where the commands of this line run, relative to the workspace; None if they may run anywhere."""
     line = parse_line(subject.line)
-    goes_elsewhere = line.changes_folder or (line.goes_to is not None and not subject.goes_there)
+    goes_elsewhere = line.changes_folder or (line.goes_to is not None and not subject.changes_folder)
     return None if goes_elsewhere else subject.folder
 
 
@@ -217,7 +217,7 @@ def commands_to_allow(subject: CommandSubject, workspace: str | None = None) -> 
 
     Going to the folder that they run in needs no rule, nor does a read-only command of a sandboxed line.
     """
-    commands = parse_line(subject.line).top_level[1 if subject.goes_there else 0 :]
+    commands = parse_line(subject.line).top_level[1 if subject.changes_folder else 0 :]
     if not subject.is_sandboxed or loop_leaves_workspace(subject.line, workspace):
         return commands
     # Of a line that is read-only as a whole, all: rules about it hold as ever.

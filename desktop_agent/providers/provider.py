@@ -334,7 +334,7 @@ class Failover:
             await provider.aclose()
 
     async def _attempt(self, number: int, request: ModelRequest) -> AsyncGenerator[Sequence[ProviderEvent], None]:
-        is_settled = False
+        has_begun = False
         async with aclosing(self._providers[number].stream(request)) as events:
             with self._watching(number):
                 take_ready = ready_events(events)
@@ -343,8 +343,8 @@ class Failover:
                         yield (self._with_failover_note(event, number),)
                         continue
                     batch = [event, *take_ready()]
-                    if not is_settled and _has_content(batch):
-                        is_settled = True
+                    if not has_begun and _has_content(batch):
+                        has_begun = True
                         self._health.request_succeeded(number)
                         self._remember(request, number)
                     yield batch

@@ -36,23 +36,23 @@ class ThinkTags:
     """Splits the text of one answer into thought and text; tags may be cut anywhere."""
 
     def __init__(self) -> None:
-        self.is_settled = False
+        self.is_decided = False
         self._held = ""
         self._closing = ""
         self._after = False
 
     def feed(self, piece: str) -> list[tuple[bool, str]]:
-        """Return parts in order: (is thought, text). `is_settled` becomes true when no tag can matter any more."""
+        """Return parts in order: (is thought, text). `is_decided` becomes true when no tag can matter any more."""
         self._held += piece
         parts: list[tuple[bool, str]] = []
         if not self._closing and not self._after and not self._opens():
-            return self.flush() if self.is_settled else []
+            return self.flush() if self.is_decided else []
         if self._closing:
             parts = self._split_inside()
         if self._after:
             self._held = self._held.lstrip()
             if self._held:
-                self.is_settled = True
+                self.is_decided = True
                 parts += self.flush()
         return parts
 
@@ -66,7 +66,7 @@ class ThinkTags:
         return [(bool(self._closing), held)] if held else []
 
     def _opens(self) -> bool:
-        """Whether the thought has begun; sets `is_settled` when it cannot any more."""
+        """Whether the thought has begun; sets `is_decided` when it cannot any more."""
         start = self._held.lstrip()
         word = start[:_MAX_TAG_LENGTH].lower()
         for opening, closing in _TAG_PAIRS:
@@ -76,7 +76,7 @@ class ThinkTags:
                 return True
         if len(start) < _MAX_TAG_LENGTH and any(opening.startswith(word) for opening, _ in _TAG_PAIRS):
             return False
-        self.is_settled = True
+        self.is_decided = True
         return False
 
     def _split_inside(self) -> list[tuple[bool, str]]:
@@ -262,7 +262,7 @@ class TextBuilder:
             self._emit_text(piece)
             return
         self._add_split(self._tags.feed(piece))
-        if self._tags.is_settled:
+        if self._tags.is_decided:
             self._tags = None
             self._is_plain = self._text_is_open and not self._joiner.is_waiting
 

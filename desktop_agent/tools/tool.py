@@ -85,19 +85,19 @@ def _ignore(_news: object) -> None:
 class RunningCall:
     """What a tool knows about the call that it works on.
 
-    `progress` shows live output. `so_far` takes, in sentences, what the call has done until now; the last one stands in
-    the result of an interrupted call. `changed` takes what it did to files, for the person. All may be called from any
-    thread. `spent` takes the usage of a model that was asked for the call, from the loop's thread alone: the run counts
-    it. `is_read_only`: nobody allowed that it changes anything, so a tool that can is restricted to reading.
-    `conversation_id`: for a specialist's call too, that in which the person asked.
+    `progress` shows live output. `report_partial_result` takes, in sentences, what the call has done until now; the
+    last one is in the result of an interrupted call. `report_file_changes` takes what it did to files, for the person.
+    All may be called from any thread. `report_usage` takes the usage of a model that was asked for the call, from the
+    loop's thread alone: the run counts it. `is_read_only`: nobody allowed that it changes anything, so a tool that can
+    is restricted to reading. `conversation_id`: for a specialist's call too, that in which the person asked.
     """
 
     tool_use_id: str
     progress: Callable[[str], None]
     agent_path: tuple[str, ...] = ()
-    so_far: Callable[[str], None] = _ignore
-    changed: Callable[[FileChanges], None] = _ignore
-    spent: Callable[[Usage], None] = _ignore
+    report_partial_result: Callable[[str], None] = _ignore
+    report_file_changes: Callable[[FileChanges], None] = _ignore
+    report_usage: Callable[[Usage], None] = _ignore
     is_read_only: bool = False
     conversation_id: str | None = None
 

@@ -174,13 +174,13 @@ class HostSubject:
 class CommandSubject:
     """A whole shell line that a call runs, and its folder: relative to the workspace, None where that is not known.
 
-    `goes_there`: the first command of the line changes to that folder, and does nothing else. `is_sandboxed`: it would
-    run in a sandbox that holds, and without the network.
+    `changes_folder`: the first command of the line changes to that folder, and does nothing else. `is_sandboxed`: it
+    would run in a sandbox that holds, and without the network.
     """
 
     line: str
     folder: str | None = WORKSPACE_ROOT
-    goes_there: bool = False
+    changes_folder: bool = False
     is_sandboxed: bool = False
 
 

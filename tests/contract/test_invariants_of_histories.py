@@ -168,7 +168,7 @@ async def test_invariant_13__a_second_decision_changes_nothing() -> None:
     await running
     reports.append(desk.approvals.answer(approval_id, Deny()))
     assert [report.accepted for report in reports] == [True, False, False, False]
-    assert len({id(report.stands) for report in reports}) == 1
+    assert len({id(report.resolution) for report in reports}) == 1
     assert len(desk.memory.of(ToolStarted)) == 1
 
 

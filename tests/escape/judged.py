@@ -74,7 +74,7 @@ class Judged(Attempt):
         proposals = await self.permission_policy.proposals(use, tool, digest=verdict.digest)
         card = Approval(use.id, use, tool, verdict=verdict, proposals=proposals)
         self.cards.append(card)
-        resolution = card.decided(self.person(card))
+        resolution = card.resolution_of(self.person(card))
         if resolution.rule is not None:
             self.permission_policy.add(resolution.rule)
         return not isinstance(resolution.decision, Deny)

@@ -67,7 +67,7 @@ class TestArguments:
 
         def person(each: Approval) -> Decision:
             try:
-                each.decided(edited(**given))
+                each.resolution_of(edited(**given))
             except ToolInputInvalid as error:
                 refused.append(error)
                 return Deny()

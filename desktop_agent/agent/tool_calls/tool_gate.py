@@ -350,7 +350,7 @@ class ApprovalFlow:
         broker.withdraw(approval.approval_id)
         if call.approval_task is not None:
             call.approval_task.cancel()
-        resolution = broker.report(approval.approval_id).stands
+        resolution = broker.report(approval.approval_id).resolution
         if resolution is not None:
             self._on_resolved(call, approval, resolution)
 

@@ -374,7 +374,7 @@ def _text_parts(text: str) -> tuple[ResultPart, ...]:
     return (Text(text=text),)
 
 
-# Characters of what a tool reports with `RunningCall.so_far`.
+# Characters of what a tool reports with `RunningCall.report_partial_result`.
 _MAX_REPORT = 10_000
 # What one piece counts at least, so that a flood of empty ones ends too.
 _MIN_PIECE_COST = 16

@@ -254,7 +254,7 @@ async def run_line(prepared: PreparedCommand, seconds: int, call: RunningCall) -
         received.append(text)
         call.progress(text)
 
-    call.so_far(_CHANGES_UNKNOWN)
+    call.report_partial_result(_CHANGES_UNKNOWN)
     try:
         async with asyncio.timeout(seconds):
             finished = await run_process(
@@ -281,8 +281,8 @@ async def run_line(prepared: PreparedCommand, seconds: int, call: RunningCall) -
             else "Give it more time with timeout_seconds, or let it do less at once.",
         ) from None
     except asyncio.CancelledError:
-        call.so_far(f"{_describe_ended(prepared, ended_counts)}{_CHANGES_UNKNOWN}")
-        call.so_far(await _describe_effects(prepared, ended_counts, call))
+        call.report_partial_result(f"{_describe_ended(prepared, ended_counts)}{_CHANGES_UNKNOWN}")
+        call.report_partial_result(await _describe_effects(prepared, ended_counts, call))
         raise
     after = await _recheck_workspace(prepared, call, files=prepared.before.is_small)
     output = shorten_output(strip_terminal_sequences(finished.output))
@@ -327,7 +327,7 @@ async def _describe_effects(prepared: PreparedCommand, ended_counts: list[int], 
 async def _recheck_workspace(prepared: PreparedCommand, call: RunningCall, *, files: bool) -> SideEffects:
     after = await run_in_thread(lambda token: prepared.before.compare(token.raise_if_cancelled, files=files))
     if after.changes is not None:
-        call.changed(after.changes.file_changes)
+        call.report_file_changes(after.changes.file_changes)
     return after
 
 

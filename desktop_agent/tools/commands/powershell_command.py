@@ -93,7 +93,7 @@ class _PowerShellTool:
     parsed: OrderedDict[str, ParsedScript | None] = field(default_factory=OrderedDict[str, ParsedScript | None])
 
     async def run(self, params: RunPowerShellInput, call: RunningCall) -> tuple[Text, ...]:
-        call.so_far(NOT_STARTED)
+        call.report_partial_result(NOT_STARTED)
         program = await self._program()
         if program is None:
             raise ToolFailed(_NO_POWERSHELL)

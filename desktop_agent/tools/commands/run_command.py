@@ -197,7 +197,7 @@ class _CommandTool:
     is_checkout: Callable[[str, str], bool]
 
     async def run(self, params: RunCommandInput, call: RunningCall) -> tuple[Text, ...]:
-        call.so_far(NOT_STARTED)
+        call.report_partial_result(NOT_STARTED)
         folders: list[Path] = []
         try:
             await run_in_thread(lambda _token: folders.extend(make_temporary_folder() for _ in range(2)))

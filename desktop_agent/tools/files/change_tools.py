@@ -49,7 +49,7 @@ class FileChange:
     def __init__(self, call: RunningCall, token: CancelToken) -> None:
         self._call = call
         self._token = token
-        call.so_far(_NOT_CHANGED)
+        call.report_partial_result(_NOT_CHANGED)
 
     def check(self) -> None:
         """Report that nothing has happened yet. Raises Stopped when nothing should."""
@@ -58,11 +58,11 @@ class FileChange:
     def begin(self) -> None:
         """Report that the effect is about to happen. Raises Stopped when it should not."""
         self._token.raise_if_cancelled()
-        self._call.so_far(_IN_PROGRESS)
+        self._call.report_partial_result(_IN_PROGRESS)
 
     def finish(self, report: str) -> tuple[Text, ...]:
         """Report that it has taken effect; return the result."""
-        self._call.so_far(f"It had taken effect by then: {report}")
+        self._call.report_partial_result(f"It had taken effect by then: {report}")
         return (Text(text=report),)
 
 

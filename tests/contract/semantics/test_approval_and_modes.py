@@ -153,7 +153,7 @@ async def test_approval__the_first_decision_wins_and_a_second_is_told_so() -> No
     approval_id = one(desk.approvals.open_approvals).approval_id
     first, second = (desk.approvals.answer(approval_id, each) for each in (Deny(), AllowOnce()))
     assert (first.accepted, second.accepted, second.status) == (True, False, AnswerStatus.ALREADY_DECIDED)
-    assert second.stands == first.stands
+    assert second.resolution == first.resolution
     await running
     assert desk.approvals.answer(approval_id, AllowOnce()).status is AnswerStatus.ALREADY_DECIDED
     assert desk.memory.outcomes == [Outcome.DENIED]

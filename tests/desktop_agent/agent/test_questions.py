@@ -75,7 +75,7 @@ class Asked(RuleBasedStateMachine):
             return
         assert self.on_loop(lambda: self.broker.answer(question_id, given))
         del self.open[question_id]
-        kept = question.given
+        kept = question.current_answer
         assert kept is not None
         assert (set(kept), len(kept)) == (parts, len(parts))
         assert [part for part in kept if part in question.choices] == [c for c in question.choices if c in parts]

@@ -304,7 +304,7 @@ def own_tools(scene: Scene) -> tuple[AnyTool, ...]:
     @tool
     async def patient(call: RunningCall) -> str:
         """Waits, and says what it did."""
-        call.so_far("One of two letters was sent.")
+        call.report_partial_result("One of two letters was sent.")
         scene.gate.reached.set()
         await asyncio.Event().wait()
         return "never"

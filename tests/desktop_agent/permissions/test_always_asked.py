@@ -84,8 +84,8 @@ async def test_no_rule_is_offered_and_none_is_made(tool: AnyTool) -> None:
         with pytest.raises(WrongUse):
             broker.answer(approval.approval_id, decision)
     report = broker.answer(approval.approval_id, AllowOnce())
-    assert report.stands is not None
-    assert report.stands.rule is None
+    assert report.resolution is not None
+    assert report.resolution.rule is None
 
 
 def test_a_line_of_powershell_is_never_said_to_be_understood_and_its_lookalikes_are_found() -> None:

@@ -48,7 +48,7 @@ async def test_a_decision_reaches_who_waits(tool: AnyTool) -> None:
     report = broker.answer(approval.approval_id, AllowOnce())
     assert report.accepted
     resolution = await waiting
-    assert resolution == report.stands
+    assert resolution == report.resolution
     assert resolution.verdict == Allowed(approval.digest, "person")
     assert broker.open_approvals == ()
 
@@ -60,8 +60,8 @@ async def test_the_first_decision_counts_and_a_second_is_told_so(tool: AnyTool) 
     for later in (AllowOnce(), AllowForConversation(), AllowOnce(edited_input={"bad": 1}), DenyAndStop()):
         report = broker.answer(approval.approval_id, later)
         assert (report.accepted, report.status) == (False, AnswerStatus.ALREADY_DECIDED)
-        assert report.stands is not None
-        assert report.stands.decision == Deny(message="no")
+        assert report.resolution is not None
+        assert report.resolution.decision == Deny(message="no")
     resolution = await approval.resolution()
     assert (resolution.decision, resolution.verdict) == (Deny(message="no"), None)
 
@@ -113,7 +113,7 @@ async def test_cancelling_the_wait_leaves_the_question_open(tool: AnyTool) -> No
 
 async def test_an_unknown_id_is_reported(tool: AnyTool) -> None:
     report = ApprovalBroker().answer("nothing", AllowOnce())
-    assert (report.status, report.stands) == (AnswerStatus.UNKNOWN, None)
+    assert (report.status, report.resolution) == (AnswerStatus.UNKNOWN, None)
 
 
 async def test_an_id_from_before_a_restart_can_be_asked_again_but_not_twice(tool: AnyTool) -> None:
@@ -153,8 +153,8 @@ async def test_always_takes_only_a_rule_that_was_proposed(tool: AnyTool) -> None
 async def test_allowing_for_the_conversation_makes_a_rule_for_the_whole_tool(tool: AnyTool) -> None:
     broker = ApprovalBroker()
     for decision in (AllowOnce(), Deny()):
-        assert broker.open(use(), tool).decided(decision).rule is None
-    made = broker.open(use(), tool).decided(AllowForConversation()).rule
+        assert broker.open(use(), tool).resolution_of(decision).rule is None
+    made = broker.open(use(), tool).resolution_of(AllowForConversation()).rule
     assert made is not None
     assert (made.effect, made.tool, made.pattern, made.scope) == (
         RuleEffect.ALLOW,
@@ -170,11 +170,11 @@ async def test_of_a_tool_that_reaches_far_only_what_was_shown_is_allowed(make_to
     narrow = HostPattern(host="example.org")
     proposal = Rule(effect=RuleEffect.ALLOW, tool=tool.identity, pattern=narrow, scope=RuleScope.ALWAYS)
     shown = broker.open(use(), tool, proposals=(proposal,))
-    made = shown.decided(AllowForConversation()).rule
+    made = shown.resolution_of(AllowForConversation()).rule
     assert made is not None
     assert (made.pattern, made.scope, made.workspace) == (narrow, RuleScope.CONVERSATION, None)
-    edited = shown.decided(AllowForConversation(edited_input={"path": "b"})).rule
-    unshown = broker.open(use(), tool).decided(AllowForConversation()).rule
+    edited = shown.resolution_of(AllowForConversation(edited_input={"path": "b"})).rule
+    unshown = broker.open(use(), tool).resolution_of(AllowForConversation()).rule
     assert edited is not None
     assert unshown is not None
     assert edited.pattern == ArgumentsPattern(digest=tool.digest({"path": "b"}))

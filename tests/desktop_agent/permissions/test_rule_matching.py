@@ -435,7 +435,7 @@ def test_of_several_rules_the_one_is_named_whose_commands_they_are(shell: AnyToo
     )
 
 
-THERE, SANDBOXED = {"folder": "a", "goes_there": True}, {"is_sandboxed": True}
+THERE, SANDBOXED = {"folder": "a", "changes_folder": True}, {"is_sandboxed": True}
 
 
 @pytest.mark.parametrize(

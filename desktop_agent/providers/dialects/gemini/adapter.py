@@ -331,7 +331,7 @@ class Gemini(ServerAdapter):
         size = estimate_token_count(replace(request, messages=messages_before_question(request.messages)), PROVIDER)
         if minimum is not None and size.tokens * (1 + size.margin) < minimum:
             raise CachingNotSupported(f"{model} keeps no prompts of fewer than {minimum} tokens.", "Nothing is lost.")
-        return await self._caches.create(model, body.fields, body.settled, seconds)
+        return await self._caches.create(model, body.fields, body.prefix_size, seconds)
 
     async def aclose(self) -> None:
         """Delete the cached prompts; the client is shared."""

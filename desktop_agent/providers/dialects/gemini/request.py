@@ -169,7 +169,7 @@ class RequestBody:
 
     fields: JsonObject
     adjustments: tuple[Sentence, ...] = ()
-    settled: int = 0
+    prefix_size: int = 0
 
 
 def bare_model_name(model: str) -> str:

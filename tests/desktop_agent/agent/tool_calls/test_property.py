@@ -203,8 +203,8 @@ def decide(act: Act, approval: Any, desk: Desk, world: World) -> None:
         report = desk.approvals.answer(approval.approval_id, decision)
     except WrongUse:
         return
-    if report.stands is not None and report.stands.allows:
-        world.allowed.add((approval.tool_use.id, report.stands.digest))
+    if report.resolution is not None and report.resolution.allows:
+        world.allowed.add((approval.tool_use.id, report.resolution.digest))
 
 
 async def live(names: list[tuple[str, str]], hooks: dict[int, str], acts: list[Act]) -> None:

@@ -38,13 +38,13 @@ async def words_of(work: Work, *, stop: bool = True, **more: Any) -> tuple[str, 
 
 async def test_the_last_word_counts_and_those_at_the_end_too() -> None:
     async def work(_: str, running: RunningCall) -> None:
-        running.so_far("Nothing yet.")
+        running.report_partial_result("Nothing yet.")
         running.progress("one\n")
         try:
             await asyncio.Event().wait()
         finally:
-            running.so_far("Half of it.")
-            running.changed(CHANGES)
+            running.report_partial_result("Half of it.")
+            running.report_file_changes(CHANGES)
 
     words, outcome, changes = await words_of(work)
     assert words == f"{STOPPED_WHILE_RUNNING} The end of what it had written until then:\none\nHalf of it."
@@ -53,7 +53,7 @@ async def test_the_last_word_counts_and_those_at_the_end_too() -> None:
 
 async def test_it_is_cut() -> None:
     async def work(_: str, running: RunningCall) -> None:
-        running.so_far("x" * 1_000_000)
+        running.report_partial_result("x" * 1_000_000)
         await asyncio.Event().wait()
 
     words, _, _ = await words_of(work)
@@ -92,7 +92,7 @@ async def test_one_that_does_not_end_may_still_be_at_work(stop: bool, monkeypatc
 
 async def test_a_call_that_took_too_long_says_what_it_had_done() -> None:
     async def work(_: str, running: RunningCall) -> None:
-        running.so_far("Half of it.")
+        running.report_partial_result("Half of it.")
         await asyncio.Event().wait()
 
     words, _, _ = await words_of(work, stop=False, timeout=0.01)
@@ -101,8 +101,8 @@ async def test_a_call_that_took_too_long_says_what_it_had_done() -> None:
 
 async def test_of_one_that_came_to_its_end_only_the_changes_are_told() -> None:
     async def work(_: str, running: RunningCall) -> str:
-        running.so_far("Half of it.")
-        running.changed(CHANGES)
+        running.report_partial_result("Half of it.")
+        running.report_file_changes(CHANGES)
         return "done"
 
     words, outcome, changes = await words_of(work, stop=False)

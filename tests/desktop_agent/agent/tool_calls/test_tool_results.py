@@ -49,7 +49,7 @@ async def test_what_results_take_counts_against_the_budget() -> None:
 async def test_what_a_tool_has_a_model_use_counts_and_new_costs_are_told() -> None:
     async def asks(word: str, running: RunningCall) -> str:
         for usage in (Usage(input_tokens=3), Usage(cost=0.5), Usage(output_tokens=4), Usage(cost=0.25)):
-            running.spent(usage)
+            running.report_usage(usage)
         return word
 
     desk = Desk(call("1", "ask"), tools=[tool("ask", asks, reads=True)], limits=Limits(tokens=100, cost=1.0))

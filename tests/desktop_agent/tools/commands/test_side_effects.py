@@ -163,7 +163,9 @@ async def test_in_a_large_workspace_only_one_that_is_broken_off_is_looked_after(
         monkeypatch.setattr(side_effects, "MAX_CHEAP_ENTRIES", most)
         (workspace.folder / "one").touch()
         (workspace.folder / "two").touch()
-        await tool.run(tool.checked({"command": "rm two"}), RunningCall("1", lambda _: None, changed=told.append))
+        await tool.run(
+            tool.checked({"command": "rm two"}), RunningCall("1", lambda _: None, report_file_changes=told.append)
+        )
         assert [each.deleted for each in told] == [("two",)] * count
         told.clear()
 
@@ -229,7 +231,7 @@ async def test_who_is_stopped_before_it_begins_did_nothing(
 ) -> None:
     told: list[str] = []
     tool = run_command(workspace, confinement=no_sandbox)
-    call = RunningCall("1", lambda _: None, so_far=told.append)
+    call = RunningCall("1", lambda _: None, report_partial_result=told.append)
     running = asyncio.ensure_future(tool.run(tool.checked({"command": "touch made"}), call))
     await asyncio.sleep(0)
     running.cancel()
