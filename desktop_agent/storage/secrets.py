@@ -9,8 +9,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import SecretStr
@@ -20,24 +18,9 @@ from desktop_agent.types.errors import KeyringLocked, KeyringMissing, SecretsUna
 SERVICE = "Desktop Agent"
 TIMEOUT = 5.0
 
-
 _UNSAFE_MODULES = ("keyrings.alt", "keyring.backends.null", "keyring.backends.fail")
 _LOCKED_WORDS = {"LockedException", "PromptDismissedException"}
 _Answer = TypeVar("_Answer")
-
-
-class _Failure(Enum):
-    MISSING = auto()
-    LOCKED = auto()
-    OTHER = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class _Refusal:
-    """A failure, and the name of the error's class: nothing that could hold a secret."""
-
-    failure: _Failure
-    error_name: str
 
 
 class _Backend(Protocol):
@@ -113,11 +96,11 @@ class SecretStore:
             call = self._pending_call = _KeyringCall(question)
             answer = await self._wait_for(call)
             self._pending_call = None
-        if isinstance(answer, _Refusal):
-            raise _error_of(answer)
+        if isinstance(answer, SecretsUnavailable):
+            raise answer
         return answer
 
-    async def _wait_for(self, call: "_KeyringCall[_Answer]") -> "_Answer | _Refusal":
+    async def _wait_for(self, call: "_KeyringCall[_Answer]") -> "_Answer | SecretsUnavailable":
         waiting = asyncio.wrap_future(call.future)
         await asyncio.wait([waiting], timeout=self._timeout)
         if not call.future.done():
@@ -131,7 +114,7 @@ class _KeyringCall(Generic[_Answer]):
     """One request to the keyring, in a daemon thread: one that hangs does not keep the program alive."""
 
     def __init__(self, question: Callable[[], _Answer]) -> None:
-        self.future: Future[_Answer | _Refusal] = Future()
+        self.future: Future[_Answer | SecretsUnavailable] = Future()
         self.future.set_running_or_notify_cancel()  # from here on nobody can cancel it
         self.thread = threading.Thread(target=self._run, args=(question,), name="keyring", daemon=True)
         self.thread.start()
@@ -140,19 +123,20 @@ class _KeyringCall(Generic[_Answer]):
         try:
             answer = question()
         except Exception as error:  # noqa: BLE001  backends are plug-ins and raise whatever their libraries raise
-            answer = _refusal_of(error)
+            answer = _refusal(error)
         self.future.set_result(answer)
 
 
-def _refusal_of(error: Exception) -> _Refusal:
+def _refusal(error: Exception) -> SecretsUnavailable:
+    """Return our own error. Of the keyring's it has the name of the class: nothing that could hold a secret."""
     from keyring import errors  # late: see _keyring
 
     name = type(error).__name__
     if isinstance(error, (errors.NoKeyringError, _NoSafeKeyring)):
-        return _Refusal(_Failure.MISSING, name)
+        return KeyringMissing("This computer offers no safe keyring for API keys.", detail=name)
     if isinstance(error, errors.KeyringLocked) or _LOCKED_WORDS & set(_names(error)):
-        return _Refusal(_Failure.LOCKED, name)
-    return _Refusal(_Failure.OTHER, name)
+        return KeyringLocked("The keyring is locked.", detail=name)
+    return SecretsUnavailable("The keyring could not be used.", detail=name)
 
 
 def _names(error: BaseException | None) -> list[str]:
@@ -205,11 +189,3 @@ def _delete_secret(service: str, name: str) -> None:
 
     with suppress(errors.PasswordDeleteError):  # there was none
         _keyring().delete_password(service, name)
-
-
-def _error_of(refusal: _Refusal) -> SecretsUnavailable:
-    if refusal.failure is _Failure.MISSING:
-        return KeyringMissing("This computer offers no safe keyring for API keys.", detail=refusal.error_name)
-    if refusal.failure is _Failure.LOCKED:
-        return KeyringLocked("The keyring is locked.", detail=refusal.error_name)
-    return SecretsUnavailable("The keyring could not be used.", detail=refusal.error_name)

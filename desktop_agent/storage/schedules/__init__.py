@@ -1,1 +1,0 @@
-"""Scheduled prompts and their runs in the database."""
