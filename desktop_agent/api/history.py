@@ -76,7 +76,7 @@ class History:
     @property
     def notices(self) -> Sequence[Sentence]:
         """What the opening says: that something was repaired, or that nothing can be written."""
-        return self._store.report.notices
+        return self._store.notices
 
     async def conversations(
         self,

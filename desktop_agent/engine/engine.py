@@ -122,7 +122,7 @@ class Engine:
         self.spending = Spending(store.usage, lambda: self._preferences.usage)
         self._private_hosts = lambda: self._preferences.network.private_host_names
         self.permission_inspector = PermissionInspector(store, self.record, self.session, self._tools_for)
-        self.notices: tuple[Sentence, ...] = store.report.notices
+        self.notices: tuple[Sentence, ...] = store.notices
 
     @classmethod
     async def open(cls, folder: Path | None = None, defaults: RunDefaults | None = None) -> "Engine":

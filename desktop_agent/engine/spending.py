@@ -12,7 +12,7 @@ from desktop_agent.processes.foreign_code import notify
 from desktop_agent.providers.catalogue.catalogue import Pricing
 from desktop_agent.providers.provider import Provider
 from desktop_agent.storage.records import ConversationRecord
-from desktop_agent.storage.usage.usage_rows import UsageRows
+from desktop_agent.storage.usage import UsageRows
 from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.preferences import UsagePreferences
 from desktop_agent.types.provider_events import Usage

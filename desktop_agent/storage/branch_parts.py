@@ -5,7 +5,7 @@ from contextlib import closing
 
 from desktop_agent.storage.connection import InconsistentData, RunInDatabase, text_of, text_or_none
 from desktop_agent.storage.conversation_rows import NOT_A_BRANCH, conversation_number, no_message_error
-from desktop_agent.storage.records import BranchPart, MessagePlace, read_message
+from desktop_agent.storage.records import BranchPart, MessagePlace, message_from_row
 from desktop_agent.types.conversation_tree import BranchPoints
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message, Role
@@ -226,7 +226,7 @@ def _place_of(row: _Row) -> MessagePlace:
 
 
 def _message_of(row: _Row) -> Message:
-    return read_message(text_of(row[6]), id_=text_of(row[1]), role=text_of(row[2]), state=text_of(row[3]))
+    return message_from_row(row[1], row[2], row[3], row[6])
 
 
 def _load_branch_points(

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Unpack
 
 from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, text_of, text_or_none, transaction
-from desktop_agent.storage.conversation_rows import conversation_number, update_conversation
+from desktop_agent.storage.conversation_rows import conversation_number, journal_span, update_conversation
 from desktop_agent.storage.records import ConversationChanges, read_event
 from desktop_agent.types.conversation_tree import MessageOutline
 from desktop_agent.types.engine_events import RunStarted, ToolStarted, TurnStarted
@@ -33,7 +33,6 @@ _USES_PICTURE = """
         WHERE runs.conversation = :conversation AND instr(event, :digest)
     LIMIT 1"""
 _DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
-_SEQ_BITS = 32
 
 
 class BranchRows:
@@ -152,14 +151,14 @@ def _read_runs(connection: sqlite3.Connection, conversation: int) -> Iterator[_R
     sql = "SELECT number, id FROM runs WHERE conversation = ? ORDER BY number"
     for number, id_ in connection.execute(sql, (conversation,)).fetchall():
         run = _Run(number, text_of(id_))
-        for parent_id, turn_id, event in connection.execute(_SELECT_STARTS, _span_of(number)):
+        for parent_id, turn_id, event in connection.execute(_SELECT_STARTS, journal_span(number)):
             run.read(text_or_none(parent_id), text_or_none(turn_id) or "", read_event(text_of(event)))
         yield run
 
 
 def _delete_journal(connection: sqlite3.Connection, run: int, turns: Collection[str] | None) -> set[str]:
     """Delete the rows of these turns, or all; return the digests in them."""
-    where, values = "number >= ? AND number < ?", [*_span_of(run)]
+    where, values = "number >= ? AND number < ?", [*journal_span(run)]
     digests: set[str] = set()
     for turn in [None] if turns is None else turns:
         which = "" if turn is None else " AND turn_id = ?"
@@ -179,7 +178,3 @@ def _delete_checkpoints(connection: sqlite3.Connection, conversation: int, ids: 
 
 # By pattern: a row that cannot be read any more must go too. Ids are plain ASCII.
 _MESSAGE_ID = re.compile(r'"message_id":"([^"\\]*)"')
-
-
-def _span_of(run: int) -> tuple[int, int]:
-    return run << _SEQ_BITS, (run + 1) << _SEQ_BITS

@@ -20,6 +20,7 @@ from pydantic_core import to_jsonable_python
 from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, text_of, transaction
 from desktop_agent.storage.conversation_rows import conversation_number
 from desktop_agent.storage.files import file_error, find_link_error, make_private_folder, sync_folder, write_atomically
+from desktop_agent.storage.records import ConversationChanges
 from desktop_agent.types.blocks import (
     PICTURE_EXTENSIONS,
     Base64Source,
@@ -329,6 +330,14 @@ class PictureStorer:
         """Return the message as it is to be written. Raises StorageFailed."""
         blocks = tuple(self._block(block) for block in message.blocks)
         return message if blocks == message.blocks else message.model_copy(update={"blocks": blocks})
+
+    def store_changes(self, changes: ConversationChanges) -> ConversationChanges:
+        """Return the changes as they are to be written: messages that wait have pictures too. Raises StorageFailed."""
+        if "state" not in changes:
+            return changes
+        state = changes["state"]
+        queue = tuple(entry.model_copy(update={"message": self.store_message(entry.message)}) for entry in state.queue)
+        return {**changes, "state": state.model_copy(update={"queue": queue})}
 
     def store_envelope(self, envelope: Envelope) -> Envelope:
         """Return the event as it is to be written. Raises StorageFailed."""

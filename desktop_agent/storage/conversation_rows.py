@@ -21,10 +21,10 @@ from desktop_agent.storage.records import (
     Draft,
     StoredRules,
     draft_to_json,
+    message_from_row,
     message_to_json,
     parameters_to_json,
     read_draft,
-    read_message,
     read_origin,
     read_parameters,
     read_reasoning,
@@ -65,7 +65,9 @@ _SIMPLE_CHANGES = (
     "parameters",
     "state",
 )
+_TO_JSON = {"reasoning": reasoning_to_json, "parameters": parameters_to_json, "state": state_to_json}
 NO_CONVERSATION_NUMBER = 0
+SEQ_BITS = 32
 
 
 def to_microseconds(moment: datetime) -> int:
@@ -143,36 +145,36 @@ def load_record(connection: sqlite3.Connection, id_: str) -> ConversationRecord:
 
 def create_conversation(
     connection: sqlite3.Connection,
-    values: dict[str, str | bool | None],
-    given_id: str | None = None,
+    values: ConversationChanges,
+    chosen_id: str | None = None,
 ) -> ConversationRecord:
-    """Insert a conversation with these columns."""
-    id_, at = given_id or new_id(), now_microseconds()
-    columns = ("id", "created_at", "updated_at", *values)
-    sql = f"INSERT INTO conversations ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608  names come from the store itself
+    """Insert a conversation with these values. Raises WrongUse for an unknown property."""
+    id_, at = chosen_id or new_id(), now_microseconds()
+    columns = {"id": id_, "created_at": at, "updated_at": at, "title_is_automatic": True, **_to_columns(values)}
+    sql = f"INSERT INTO conversations ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608  checked by _to_columns
     with transaction(connection):
-        connection.execute(sql, (id_, at, at, *values.values()))
+        connection.execute(sql, tuple(columns.values()))
         # Within: where it cannot be read, nothing was made, and the next attempt makes it.
         return load_record(connection, id_)
 
 
 def update_conversation(connection: sqlite3.Connection, number: int, changes: ConversationChanges) -> None:
     """Apply the changes inside the caller's transaction. Raises WrongUse for an unknown message or property."""
-    values: dict[str, Any] = {**changes}
-    if unknown := set(values) - set(_SIMPLE_CHANGES) - {"head_message_id"}:
+    columns = _to_columns(changes)
+    if "title" in columns:
+        columns.setdefault("title_is_automatic", False)
+    if "head_message_id" in changes:
+        _move_head(connection, number, changes["head_message_id"])
+    for name, value in columns.items():
+        connection.execute(f"UPDATE conversations SET {name} = ? WHERE number = ?", (value, number))  # noqa: S608  checked by _to_columns
+
+
+def _to_columns(changes: ConversationChanges) -> dict[str, Any]:
+    """Return the columns and their values; the head is no value of its own. Raises WrongUse for an unknown one."""
+    values: dict[str, Any] = {name: value for name, value in changes.items() if name != "head_message_id"}
+    if unknown := values.keys() - set(_SIMPLE_CHANGES):
         raise WrongUse(Sentence("A conversation has no “{name}” to change.", {"name": min(unknown)}))
-    if "title" in values:
-        values.setdefault("title_is_automatic", False)
-    if "reasoning" in values:
-        values["reasoning"] = reasoning_to_json(values["reasoning"])
-    if "parameters" in values:
-        values["parameters"] = parameters_to_json(values["parameters"])
-    if "state" in values:
-        values["state"] = state_to_json(values["state"])
-    if "head_message_id" in values:
-        _move_head(connection, number, values.pop("head_message_id"))
-    for name, value in values.items():
-        connection.execute(f"UPDATE conversations SET {name} = ? WHERE number = ?", (value, number))  # noqa: S608  checked above
+    return {name: _TO_JSON[name](value) if name in _TO_JSON else value for name, value in values.items()}
 
 
 def _move_head(connection: sqlite3.Connection, number: int, message_id: str | None) -> None:
@@ -229,9 +231,14 @@ def purge_conversation(connection: sqlite3.Connection, id_: str) -> None:
         _delete_rows(connection, number)
 
 
+def journal_span(run: int) -> tuple[int, int]:
+    """Return the number of the first row of a run in the journal, and that of the next run's."""
+    return run << SEQ_BITS, (run + 1) << SEQ_BITS
+
+
 def _delete_rows(connection: sqlite3.Connection, number: int) -> None:
     for (run,) in connection.execute("SELECT number FROM runs WHERE conversation = ?", (number,)).fetchall():
-        connection.execute("DELETE FROM journal WHERE number >= ? AND number < ?", (run << 32, (run + 1) << 32))
+        connection.execute("DELETE FROM journal WHERE number >= ? AND number < ?", journal_span(run))
     connection.execute("DELETE FROM drafts WHERE number = ?", (number,))
     connection.execute("DELETE FROM picture_uses WHERE conversation = ?", (number,))
     connection.execute(
@@ -293,10 +300,7 @@ def messages_after(
     if head == before:
         return (), True
     rows = connection.execute(_SELECT_AFTER, {"head": head, "before": before or 0}).fetchall()
-    messages = tuple(
-        read_message(text_of(body), id_=text_of(id_), role=text_of(role), state=text_of(state))
-        for id_, role, state, body, _ in rows
-    )
+    messages = tuple(message_from_row(*columns) for *columns, _ in rows)
     return messages, bool(rows) and rows[0][-1] == before
 
 

@@ -1,13 +1,14 @@
 """Whole conversations with all their branches: read for exports, written by imports."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from pydantic_core import from_json
 
 from desktop_agent.storage.connection import InconsistentData, text_of, text_or_none, transaction
+from desktop_agent.storage.content_files import PictureFiles, PictureStorer
 from desktop_agent.storage.conversation_rows import (
     NOT_A_BRANCH,
     conversation_number,
@@ -20,6 +21,7 @@ from desktop_agent.storage.folder_rows import copy_place, find_or_create_path, f
 from desktop_agent.storage.records import (
     ConversationChanges,
     ConversationState,
+    message_from_row,
     origin_to_json,
     parameters_to_json,
     read_message,
@@ -98,11 +100,7 @@ def load_tree(connection: sqlite3.Connection, id_: str) -> ConversationTree:
     if any(above is not None and parent is None for *_, parent, above in rows):
         raise InconsistentData(NOT_A_BRANCH)
     messages = [
-        TreeMessage(
-            message=read_message(text_of(body), id_=text_of(message_id), role=text_of(role), state=text_of(state)),
-            parent=text_or_none(parent),
-        )
-        for message_id, role, state, body, parent, _ in rows
+        TreeMessage(message=message_from_row(*columns), parent=text_or_none(parent)) for *columns, parent, _ in rows
     ]
     try:
         return ConversationTree(
@@ -128,15 +126,14 @@ def load_tree(connection: sqlite3.Connection, id_: str) -> ConversationTree:
 def insert_tree(
     connection: sqlite3.Connection,
     tree: ConversationTree,
-    storing: Callable[[int], Callable[[Message], Message]],
-    get_changes: Callable[[int], ConversationChanges] = lambda _: ConversationChanges(),
-    beside: str | None = None,
+    pictures: PictureFiles,
+    beside: str | None,
+    more: ConversationChanges,
 ) -> bool:
     """Write a conversation, all or nothing; return False, and write nothing, where its id is there already.
 
-    `storing` returns what makes files of a message's pictures, and `get_changes` what no tree has; both are given the
-    number of the conversation. `beside`: the id of a conversation whose folder and tags it gets. Raises WrongUse for an
-    unknown one, and for an id of what is in the files of another program.
+    `pictures` become files. `beside`: the id of a conversation whose folder and tags it gets. `more` is what no tree
+    has. Raises WrongUse for an unknown one, and for an id of what is in the files of another program.
     """
     if tree.id.startswith(FOUND_PREFIX):
         # The window could neither open nor delete it.
@@ -150,12 +147,12 @@ def insert_tree(
         number = _insert_conversation(connection, tree if beside is None else _without_place(tree))
         if beside is not None:
             copy_place(connection, conversation_number(connection, beside), number)
-        _update_conversation(connection, number, get_changes(number))
-        store_message = storing(number)
+        storer = PictureStorer(connection, pictures, number)
+        _update_conversation(connection, number, storer.store_changes(more))
         places: dict[str | None, tuple[int | None, int]] = {None: (None, 0)}
         for node in tree.messages:
             parent, position = places[node.parent]
-            message = store_message(_with_plain_moment(node.message))
+            message = storer.store_message(_with_plain_moment(node.message))
             row = insert_message(connection, number, message, parent, position + 1)
             places[message.id] = (row, position + 1)
         connection.execute(

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypedDict, Unpack, cast
+from typing import Unpack, cast
 
 from desktop_agent.storage.conversation_locks import ConversationLock
 from desktop_agent.storage.file_lock import RetakeResult
@@ -17,7 +17,6 @@ from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.permissions import Rule
 from desktop_agent.types.pieces import Piece, append_text, text_key, text_of
 from desktop_agent.types.provider_events import ThinkingDelta, ToolArgsDelta
-from desktop_agent.types.providers import ConversationParameters, Reasoning
 
 
 class _PendingRows:
@@ -225,12 +224,8 @@ class JournalQueue(WriteBehind[_Write]):
         self._owner_lock = _OwnerLock(store, record, lock)
         self._writer = None if store is None else _StoreWriter(store, record.id, self._owner_lock)
         self.record = record
-        self._is_new = is_new
-
-    @property
-    def is_new(self) -> bool:
-        """Return whether the conversation was never written yet."""
-        return self._is_new
+        self.is_new = is_new
+        """Whether the conversation was never written yet."""
 
     @property
     def unwritten(self) -> tuple[tuple[Envelope, ...], StorageFailed] | None:
@@ -273,7 +268,7 @@ class JournalQueue(WriteBehind[_Write]):
             # As the store reads it.
             changes.setdefault("title_is_automatic", False)
         self.record = replace(self.record, **changes)
-        has_begun = not self._is_new or any(not isinstance(write, _RULE_WRITES) for write in self._pending)
+        has_begun = not self.is_new or any(not isinstance(write, _RULE_WRITES) for write in self._pending)
         if has_begun or self.record.state.queue:
             self._write_soon(_ChangeRecord(changes))
 
@@ -289,7 +284,7 @@ class JournalQueue(WriteBehind[_Write]):
     def _commit_with_rows(self, messages: tuple[Message, ...]) -> _CommitMessages:
         """Write pending journal rows in the same transaction: each transaction waits for the disk."""
         if not self.is_stored:
-            self._is_new = self._is_new and not messages
+            self.is_new = self.is_new and not messages
         last = self._pending[-1] if self._pending else None
         if not isinstance(last, _PendingRows):
             return _CommitMessages(messages)
@@ -325,7 +320,7 @@ class JournalQueue(WriteBehind[_Write]):
             await self._owner_lock.release()
 
     async def _prepare(self, write: _Write) -> None:
-        if not self._is_new:
+        if not self.is_new:
             await self._owner_lock.retake()
             return
         # A rule needs no conversation on the disk, and an empty one would be listed.
@@ -335,7 +330,7 @@ class JournalQueue(WriteBehind[_Write]):
         # Before anybody can find it in the list.
         await self._owner_lock.acquire()
         await self._store.create_conversation(id_=record.id, **_listed_fields(record))
-        self._is_new = False
+        self.is_new = False
         if self.record != record or self.record.state != ConversationState():
             self._pending.append(_ChangeRecord({**_listed_fields(self.record), "state": self.record.state}))
 
@@ -344,25 +339,15 @@ class JournalQueue(WriteBehind[_Write]):
             return
         self._pending.extendleft(reversed(await self._writer.write(write)))
         # The loop that was creating the conversation may have stopped before it noted that: it is there by now.
-        self._is_new = self._is_new and isinstance(write, _RULE_WRITES)
+        self.is_new = self.is_new and isinstance(write, _RULE_WRITES)
 
     def _on_write_lost(self, write: _Write) -> None:
         if self._writer is not None:
             self._writer.on_lost(write)
 
 
-class _ListedFields(TypedDict):
-    title: str
-    title_is_automatic: bool
-    endpoint_id: str | None
-    model: str | None
-    workspace: str | None
-    reasoning: Reasoning | None
-    parameters: ConversationParameters
-
-
-def _listed_fields(record: ConversationRecord) -> _ListedFields:
-    return _ListedFields(
+def _listed_fields(record: ConversationRecord) -> ConversationChanges:
+    return ConversationChanges(
         title=record.title,
         title_is_automatic=record.title_is_automatic,
         endpoint_id=record.endpoint_id,

@@ -17,14 +17,13 @@ from desktop_agent.storage.records import (
     JournalEntry,
     LoadedConversation,
     event_to_json,
+    message_from_row,
     read_event,
-    read_message,
 )
 from desktop_agent.types.engine_events import ContextCompacted, Envelope, RunFinished
 from desktop_agent.types.errors import Sentence, WrittenElsewhere, WrongUse
 from desktop_agent.types.messages import Message
 
-_SEQ_BITS = 32
 _DELTAS = "('content_delta', 'thinking_delta', 'tool_args_delta')"
 _JOURNAL_COLUMNS = "number, parent_run_id, turn_id, at, type, event"
 _SELECT_ROWS = "SELECT number, parent_run_id, turn_id, at, event FROM journal WHERE number >= ? AND number < ?"
@@ -138,7 +137,7 @@ def delete_deltas(connection: sqlite3.Connection, conversation: int, run_id: str
     if row:
         connection.execute(
             f"DELETE FROM journal WHERE number >= ? AND number < ? AND type IN {_DELTAS}",  # noqa: S608  a constant
-            (row[0] << _SEQ_BITS, (row[0] + 1) << _SEQ_BITS),
+            conversation_rows.journal_span(row[0]),
         )
 
 
@@ -169,7 +168,7 @@ def load_unfinished(
 def _rows_of_extent(
     connection: sqlite3.Connection, conversation: int, run: int, extent: _Extent
 ) -> Iterator[tuple[Any, ...]]:
-    begin, end = span = run << _SEQ_BITS, (run + 1) << _SEQ_BITS
+    begin, end = span = conversation_rows.journal_span(run)
     if extent == "last turn":
         turn = connection.execute(_SELECT_LAST_TURN, span).fetchone()
         begin = begin if turn is None else turn[0]
@@ -219,11 +218,7 @@ def _load_earlier(
     rows = connection.execute(_SELECT_ANSWERS, (conversation,)).fetchall()
     if any(isinstance(envelope.event, ContextCompacted) for envelope in envelopes):
         rows += connection.execute(_SELECT_SUMMARIES, (conversation, part.above.number)).fetchall()
-    return tuple(
-        read_message(text_of(body), id_=text_of(id_), role=text_of(role), state=text_of(state))
-        for id_, role, state, body in rows
-        if text_of(id_) not in known
-    )
+    return tuple(message_from_row(*row) for row in rows if text_of(row[0]) not in known)
 
 
 def last_rows_of_open_runs(connection: sqlite3.Connection, conversation: int) -> list[tuple[int, int]]:
@@ -253,19 +248,20 @@ def rows_after(
     connection: sqlite3.Connection, run: int, run_id: str, last: int | None
 ) -> tuple[tuple[Envelope, ...], int]:
     """Return the rows of a run after `last`, in order, and the number of its last one."""
-    begin = (run << _SEQ_BITS) if last is None else last + 1
-    rows = connection.execute(f"{_SELECT_ROWS} ORDER BY number", (begin, (run + 1) << _SEQ_BITS)).fetchall()
+    begin, end = conversation_rows.journal_span(run)
+    begin = begin if last is None else last + 1
+    rows = connection.execute(f"{_SELECT_ROWS} ORDER BY number", (begin, end)).fetchall()
     envelopes = tuple(known for row in rows if (known := _envelope(run_id, *row)) is not None)
     return envelopes, rows[-1][0] if rows else begin - 1
 
 
 def seq_of(row: int) -> int:
     """Return the position of a row in its run."""
-    return row & ((1 << _SEQ_BITS) - 1)
+    return row & ((1 << conversation_rows.SEQ_BITS) - 1)
 
 
 def _last_row(connection: sqlite3.Connection, run: int) -> int:
-    span = (run << _SEQ_BITS, (run + 1) << _SEQ_BITS)
+    span = conversation_rows.journal_span(run)
     row = connection.execute("SELECT max(number) FROM journal WHERE number >= ? AND number < ?", span).fetchone()
     return row[0] if row[0] is not None else span[0]
 
@@ -283,7 +279,7 @@ def load_sub_run_rows(
         (conversation, conversation),
     ).fetchall()
     for number, run_id in runs:
-        span = (number << _SEQ_BITS, (number + 1) << _SEQ_BITS)
+        span = conversation_rows.journal_span(number)
         sql = "SELECT parent_run_id FROM journal WHERE number >= ? AND number < ? ORDER BY number LIMIT 1"
         first = connection.execute(sql, span).fetchone()
         if first is None or text_or_none(first[0]) not in above:
@@ -316,14 +312,15 @@ def _calls_since(
     runs = connection.execute(
         "SELECT runs.number, runs.id FROM runs JOIN conversations ON conversations.number = conversation"
         " WHERE conversations.id = ? AND runs.number >= ? ORDER BY runs.number",
-        (conversation_id, after >> _SEQ_BITS),
+        (conversation_id, after >> conversation_rows.SEQ_BITS),
     ).fetchall()
     moment = since.isoformat()[:_SECONDS_LENGTH]
     envelopes: list[Envelope] = []
     remaining = limit
     for number, run_id in runs:
-        span = (max((number << _SEQ_BITS) - 1, after), (number + 1) << _SEQ_BITS)
-        rows = connection.execute(_SELECT_CALLS_OF_RUN, (*span, moment, remaining)).fetchall()
+        begin, end = conversation_rows.journal_span(number)
+        values = (max(begin - 1, after), end, moment, remaining)
+        rows = connection.execute(_SELECT_CALLS_OF_RUN, values).fetchall()
         envelopes += [known for row in rows if (known := _envelope(text_of(run_id), *row)) is not None]
         remaining -= len(rows)
         if remaining == 0:
@@ -354,9 +351,9 @@ def _is_same_row(connection: sqlite3.Connection, row: tuple[int, str | None, str
 
 
 def _row_number(run: int, seq: int) -> int:
-    if not 0 <= seq < 1 << _SEQ_BITS:
+    if not 0 <= seq < 1 << conversation_rows.SEQ_BITS:
         raise WrongUse(Sentence("“{seq}” is no place in a run.", {"seq": str(seq)}))
-    return run << _SEQ_BITS | seq
+    return run << conversation_rows.SEQ_BITS | seq
 
 
 def _run_number(connection: sqlite3.Connection, conversation: int, run_id: str) -> int:

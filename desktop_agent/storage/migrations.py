@@ -12,12 +12,10 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from desktop_agent.storage import content_files, conversation_rows, folder_rows
+from desktop_agent.storage import content_files, conversation_rows, folder_rows, schedules, usage
 from desktop_agent.storage.connection import connect, text_of, transaction, write_verified_copy
 from desktop_agent.storage.files import sync_folder
-from desktop_agent.storage.schedules import schedule_rows
 from desktop_agent.storage.search import outbox
-from desktop_agent.storage.usage import usage_table
 from desktop_agent.types.errors import DatabaseTooNew, Sentence
 
 _FIRST_TABLES = """
@@ -129,8 +127,8 @@ MIGRATIONS: tuple[str, ...] = (
     _BRANCHES,
     outbox.TABLES,
     folder_rows.TABLES,
-    usage_table.TABLES,
-    schedule_rows.TABLES,
+    usage.TABLES,
+    schedules.TABLES,
 )
 _MADE = re.compile(r"^\s*(?:CREATE TABLE (\w+)|ALTER TABLE (\w+) ADD COLUMN (\w+))", re.MULTILINE)
 TABLES_BY_MARK: dict[int, str] = {

@@ -5,20 +5,19 @@ text with them takes the slow way through the standard library, where they are e
 """
 
 import json
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
+from typing import Annotated, Any, TypedDict, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
+from desktop_agent.storage.connection import text_of
 from desktop_agent.types.blocks import Block, Image, JsonObject, Unknown
 from desktop_agent.types.conversation_tree import BranchPoints, ConversationOrigin
 from desktop_agent.types.engine_events import Envelope, Event
-from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.permissions import Mode, Rule, RuleEffect, RuleScope
 from desktop_agent.types.policies import PromptPolicy, QueuedMessage
@@ -26,6 +25,7 @@ from desktop_agent.types.provider_events import Usage
 from desktop_agent.types.providers import ConversationParameters, Reasoning
 from desktop_agent.types.tool_calls import UntrustedSource
 
+T = TypeVar("T")
 TRASH_RETENTION = timedelta(days=30)
 """The first opening after this removes a deleted conversation for good."""
 
@@ -54,23 +54,6 @@ class ConversationState(BaseModel):
     trusted: tuple[UntrustedSource, ...] = ()
     title_usage: Usage | None = None
     specialist_usage: Usage | None = None
-
-    if TYPE_CHECKING:
-
-        def __init__(  # noqa: PLR0913
-            self,
-            *,
-            mode: str = "default",
-            own_mode: Mode | None = None,
-            is_mode_gone: bool = False,
-            policies: Sequence[PromptPolicy] = (),
-            queue: Sequence[QueuedMessage] = (),
-            stopped_run: str | None = None,
-            outside: Sequence[UntrustedSource] = (),
-            trusted: Sequence[UntrustedSource] = (),
-            title_usage: Usage | None = None,
-            specialist_usage: Usage | None = None,
-        ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,13 +229,6 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenReport:
-    """Notices for the person about the opening; empty when all is well."""
-
-    notices: tuple[Sentence, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class JournalEntry:
     """An event of some conversation, and the conversation's current title."""
 
@@ -288,6 +264,14 @@ def _from_json(adapter: TypeAdapter[Any], text: str) -> Any:
         return adapter.validate_python(json.loads(text))
 
 
+def _read(kind: Any, text: str | None, otherwise: T) -> T:
+    """Return what the text says; `otherwise` where there is none, or none that this version can read."""
+    try:
+        return otherwise if text is None else _from_json(_adapter(kind), text)
+    except (ValueError, RecursionError):
+        return otherwise
+
+
 def message_to_json(message: Message) -> str:
     """Return the JSON of a message."""
     return _to_json(_adapter(Message), message)
@@ -310,10 +294,7 @@ def reasoning_to_json(reasoning: Reasoning | None) -> str | None:
 
 def read_reasoning(text: str | None) -> Reasoning | None:
     """Return the choice; None where there is none, or none that this version knows."""
-    try:
-        return None if text is None else _from_json(_adapter(Reasoning), text)
-    except (ValueError, RecursionError):
-        return None
+    return _read(Reasoning, text, None)
 
 
 def parameters_to_json(parameters: ConversationParameters) -> str | None:
@@ -323,10 +304,7 @@ def parameters_to_json(parameters: ConversationParameters) -> str | None:
 
 def read_parameters(text: str | None) -> ConversationParameters:
     """Return what was set; the defaults where it cannot be read."""
-    try:
-        return ConversationParameters() if text is None else _from_json(_adapter(ConversationParameters), text)
-    except (ValueError, RecursionError):
-        return ConversationParameters()
+    return _read(ConversationParameters, text, ConversationParameters())
 
 
 def origin_to_json(origin: ConversationOrigin | None) -> str | None:
@@ -336,10 +314,7 @@ def origin_to_json(origin: ConversationOrigin | None) -> str | None:
 
 def read_origin(text: str | None) -> ConversationOrigin | None:
     """Return the origin; None where there is none, or none that this version knows."""
-    try:
-        return None if text is None else _from_json(_adapter(ConversationOrigin), text)
-    except (ValueError, RecursionError):
-        return None
+    return _read(ConversationOrigin, text, None)
 
 
 def state_to_json(state: ConversationState) -> str | None:
@@ -372,10 +347,7 @@ def rule_to_json(rule: Rule) -> str:
 
 def read_rule(text: str) -> Rule | None:
     """Return the rule, or None when this version does not understand all of it."""
-    try:
-        return _from_json(_adapter(Rule), text)
-    except (ValueError, RecursionError):
-        return None
+    return _read(Rule, text, None)
 
 
 def read_rule_partially(text: str, id_: str) -> Rule | None:
@@ -383,13 +355,7 @@ def read_rule_partially(text: str, id_: str) -> Rule | None:
 
     Return None for one that allows, and where even that is unclear: such a rule holds no more.
     """
-    try:
-        loaded: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(loaded, dict):
-        return None
-    parts = cast("dict[str, Any]", loaded)
+    parts = _json_object(text)
     effect = next((known for known in (RuleEffect.DENY, RuleEffect.ASK) if known == parts.get("effect")), None)
     if effect is None:
         return None
@@ -419,6 +385,11 @@ def read_draft(text: str) -> Draft:
     except (ValueError, RecursionError):
         raw = _json_object(text).get("text")
         return Draft(text=raw if isinstance(raw, str) else "")
+
+
+def message_from_row(id_: Any, role: Any, state: Any, body: Any) -> Message:
+    """Return the message of these columns; see `read_message`."""
+    return read_message(text_of(body), id_=text_of(id_), role=text_of(role), state=text_of(state))
 
 
 def read_message(text: str, *, id_: str, role: str, state: str) -> Message:

@@ -20,7 +20,7 @@ from desktop_agent.storage.connection import PAGE_SIZE, connect, transaction
 from desktop_agent.storage.files import free_name, sync_folder
 from desktop_agent.storage.folder_rows import REPAIRS as FOLDER_REPAIRS
 from desktop_agent.storage.migrations import TABLES_BY_MARK, create_unfinished
-from desktop_agent.storage.schedules.schedule_rows import REPAIRS as SCHEDULE_REPAIRS
+from desktop_agent.storage.schedules import REPAIRS as SCHEDULE_REPAIRS
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import new_id
 

@@ -1,4 +1,4 @@
-"""The runs of scheduled prompts.
+"""Scheduled prompts and their runs.
 
 A run is claimed before its prompt is sent. The transaction that stores the prompt marks its run as started, by a
 trigger, so after a kill there is no doubt whether it was sent.
@@ -6,11 +6,17 @@ trigger, so after a kill there is no doubt whether it was sent.
 
 from datetime import datetime
 
-from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, text_of, transaction
+from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, text_of, text_or_none, transaction
 from desktop_agent.storage.conversation_rows import from_microseconds, to_microseconds
-from desktop_agent.types.schedules import RunResult, RunState, ScheduledRun, StoredSchedule
+from desktop_agent.types.schedules import (
+    RunResult,
+    RunState,
+    ScheduledPrompt,
+    ScheduledRun,
+    StoredSchedule,
+)
 
-TABLE = """
+_RUNS_TABLE = """
 CREATE TABLE schedule_runs (
     number INTEGER PRIMARY KEY,
     mark INTEGER NOT NULL DEFAULT 117 CHECK (mark = 117),
@@ -31,6 +37,26 @@ BEGIN
     UPDATE schedule_runs SET state = 'started' WHERE message = new.id AND state = 'claimed';
 END;
 """
+TABLES = f"""
+CREATE TABLE schedules (
+    number INTEGER PRIMARY KEY,
+    mark INTEGER NOT NULL DEFAULT 116 CHECK (mark = 116),
+    id TEXT NOT NULL UNIQUE,
+    body TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    checked_until INTEGER NOT NULL,  -- microseconds since 1970, UTC
+    conversation TEXT  -- the id of the one that all runs go on in, or NULL
+);
+{_RUNS_TABLE}
+"""
+REPAIRS = ("DELETE FROM schedule_runs WHERE schedule NOT IN (SELECT id FROM schedules)",)
+"""What a rescue does after rows were lost."""
+
+_SAVE = """
+    INSERT INTO schedules (id, body, revision, checked_until) VALUES (?, ?, 1, ?) ON CONFLICT (id) DO UPDATE
+    SET body = excluded.body, revision = revision + 1, checked_until = excluded.checked_until,
+        conversation = iif(?, conversation, NULL)"""
+
 KEPT_RUNS = 10_000
 """So many runs of one prompt are remembered: none of these is made twice, however the clock is set."""
 
@@ -74,13 +100,10 @@ class RunRows:
         def work(db: DatabaseConnection) -> bool:
             with transaction(db):
                 is_open = "SELECT 1 FROM schedule_runs WHERE schedule = ? AND state <> 'ended'"
-                if not _is_current(db, schedule) or db.execute(is_open, row[:1]).fetchone() is not None:
+                if db.execute(is_open, row[:1]).fetchone() is not None:
                     return False
-                if is_due:
-                    _set_checked(db, schedule, now)
-                if _is_known(db, schedule, slot):
+                if not _insert_run(db, schedule, row, now if is_due else None):
                     return False
-                db.execute(_INSERT_RUN, row)
                 db.execute(_FORGET_OLD, {"schedule": schedule.prompt.id})
                 if schedule.prompt.target == "same":
                     update = "UPDATE schedules SET conversation = ? WHERE id = ?"
@@ -95,13 +118,7 @@ class RunRows:
 
         def work(db: DatabaseConnection) -> bool:
             with transaction(db):
-                if not _is_current(db, schedule):
-                    return False
-                _set_checked(db, schedule, now)
-                if _is_known(db, schedule, slot):
-                    return False
-                db.execute(_INSERT_RUN, row)
-            return True
+                return _insert_run(db, schedule, row, now)
 
         return await self._run(work)
 
@@ -153,9 +170,22 @@ def _is_current(connection: DatabaseConnection, schedule: StoredSchedule) -> boo
     return connection.execute(sql, (schedule.prompt.id, schedule.revision)).fetchone() is not None
 
 
-def _is_known(connection: DatabaseConnection, schedule: StoredSchedule, slot: str) -> bool:
-    sql = "SELECT 1 FROM schedule_runs WHERE schedule = ? AND slot = ?"
-    return connection.execute(sql, (schedule.prompt.id, slot)).fetchone() is not None
+def _insert_run(
+    connection: DatabaseConnection,
+    schedule: StoredSchedule,
+    row: tuple[str, str, str, str, str, str, int],
+    checked_until: datetime | None,
+) -> bool:
+    """Insert a run, unless its prompt was changed or its slot is known; deal with all times up to `checked_until`."""
+    if not _is_current(connection, schedule):
+        return False
+    if checked_until is not None:
+        _set_checked(connection, schedule, checked_until)
+    is_known = "SELECT 1 FROM schedule_runs WHERE schedule = ? AND slot = ?"
+    if connection.execute(is_known, row[:2]).fetchone() is not None:
+        return False
+    connection.execute(_INSERT_RUN, row)
+    return True
 
 
 def _set_checked(connection: DatabaseConnection, schedule: StoredSchedule, until: datetime) -> None:
@@ -194,3 +224,50 @@ def _run_from(row: tuple[str, str, str, str, str, str, int]) -> ScheduledRun:
         _RESULTS.get(text_of(result), ""),
         from_microseconds(claimed_at),
     )
+
+
+class ScheduleRows:
+    """The scheduled prompts. All methods raise StorageFailed."""
+
+    def __init__(self, run: RunInDatabase) -> None:
+        self._run = run
+        self.runs = RunRows(run)
+
+    async def all(self) -> tuple[StoredSchedule, ...]:
+        """Return all prompts with their last runs, oldest first. Those that this version cannot read are left out."""
+        return await self._run(_read_all)
+
+    async def save(self, prompt: ScheduledPrompt, now: datetime) -> None:
+        """Store a prompt; one of the same id is replaced. Times before `now` are not made up for."""
+        row = (prompt.id, prompt.model_dump_json(), to_microseconds(now), prompt.target == "same")
+        await self._run(lambda db: db.execute(_SAVE, row))
+
+    async def delete(self, schedule_id: str) -> None:
+        """Delete a prompt and what is known of its runs; the conversations stay. Harmless where there is none."""
+
+        def work(db: DatabaseConnection) -> None:
+            with transaction(db):
+                db.execute("DELETE FROM schedules WHERE id = ?", (schedule_id,))
+                db.execute("DELETE FROM schedule_runs WHERE schedule = ?", (schedule_id,))
+
+        await self._run(work)
+
+
+def _read_all(connection: DatabaseConnection) -> tuple[StoredSchedule, ...]:
+    stored: list[StoredSchedule] = []
+    sql = "SELECT body, revision, checked_until, conversation FROM schedules ORDER BY number"
+    for body, revision, checked_until, conversation in connection.execute(sql).fetchall():
+        try:
+            prompt = ScheduledPrompt.model_validate_json(text_of(body))
+        except ValueError:
+            continue
+        stored.append(
+            StoredSchedule(
+                prompt,
+                from_microseconds(checked_until),
+                int(revision),
+                text_or_none(conversation),
+                read_last_run(connection, prompt.id),
+            )
+        )
+    return tuple(stored)

@@ -56,17 +56,13 @@ from desktop_agent.storage.records import (
     ListPlace,
     ListScope,
     LoadedConversation,
-    OpenReport,
-    parameters_to_json,
-    reasoning_to_json,
 )
-from desktop_agent.storage.schedules.schedule_rows import ScheduleRows
-from desktop_agent.storage.usage.usage_rows import UsageRows
+from desktop_agent.storage.schedules import ScheduleRows
+from desktop_agent.storage.usage import UsageRows
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.engine_events import Envelope
 from desktop_agent.types.errors import DatabaseReplaced, Sentence, StorageFailed
 from desktop_agent.types.messages import Message
-from desktop_agent.types.providers import ConversationParameters, Reasoning
 
 if TYPE_CHECKING:
     from desktop_agent.storage.search.conversation_search import ConversationSearch
@@ -85,7 +81,7 @@ class Store:
     def __init__(
         self, folder: Path, thread: DatabaseThread, pin: FilePin | None = None, search: "_LazySearch | None" = None
     ) -> None:
-        self.report = OpenReport(thread.notices)
+        self.notices = thread.notices
         self.folder = folder
         self.pictures, self.blobs = PictureFiles(folder), BlobFiles(folder)
         self._thread = thread
@@ -102,7 +98,7 @@ class Store:
 
     @classmethod
     async def open(cls, folder: Path, program: Program = "library") -> "Store":
-        """Open the store in `folder`, creating what is missing; `report` has the notices for the person.
+        """Open the store in `folder`, creating what is missing; `notices` has those for the person.
 
         Raises DatabaseTooNew, DatabaseBusy, DiskFull, StorageFailed. A damaged database is no error: it is renamed,
         and its readable rows are carried over.
@@ -166,27 +162,9 @@ class Store:
         return await self._run(lambda db: list_page(db, limit, after, scope))
 
     async def create_conversation(
-        self,
-        *,
-        title: str,
-        endpoint_id: str | None = None,
-        model: str | None = None,
-        workspace: str | None = None,
-        reasoning: Reasoning | None = None,
-        parameters: ConversationParameters | None = None,
-        title_is_automatic: bool = True,
-        id_: str | None = None,
+        self, *, id_: str | None = None, **values: Unpack[ConversationChanges]
     ) -> ConversationRecord:
-        """Create an empty conversation; `id_` is given when it was chosen before the first write."""
-        values: dict[str, str | bool | None] = {
-            "title": title,
-            "title_is_automatic": title_is_automatic,
-            "endpoint_id": endpoint_id,
-            "model": model,
-            "workspace": workspace,
-            "reasoning": reasoning_to_json(reasoning),
-            "parameters": parameters_to_json(parameters or ConversationParameters()),
-        }
+        """Create an empty conversation with a title; `id_` is given when it was chosen before the first write."""
         return await self._change(lambda db: conversation_rows.create_conversation(db, values, id_))
 
     async def update_conversation(self, id_: str, **changes: Unpack[ConversationChanges]) -> ConversationRecord:
@@ -196,7 +174,7 @@ class Store:
             number = conversation_rows.conversation_number(db, id_)
             with transaction(db):
                 # Pictures of messages that wait become files like those of any other message.
-                stored = _with_stored_pictures(changes, PictureStorer(db, self.pictures, number))
+                stored = PictureStorer(db, self.pictures, number).store_changes(changes)
                 conversation_rows.update_conversation(db, number, stored)
             return conversation_rows.load_record(db, id_)
 
@@ -432,13 +410,7 @@ def _import_tree(
 ) -> bool:
     from desktop_agent.storage.conversation_trees import insert_tree
 
-    def storing(number: int) -> Callable[[Message], Message]:
-        return PictureStorer(db, pictures, number).store_message
-
-    def get_changes(number: int) -> ConversationChanges:
-        return _with_stored_pictures(more, PictureStorer(db, pictures, number))
-
-    return insert_tree(db, tree, storing, get_changes, beside)
+    return insert_tree(db, tree, pictures, beside, more)
 
 
 @contextmanager
@@ -455,12 +427,3 @@ def _draft_number(connection: DatabaseConnection, conversation_id: str | None) -
     if conversation_id is None:
         return conversation_rows.NO_CONVERSATION_NUMBER
     return conversation_rows.conversation_number(connection, conversation_id)
-
-
-def _with_stored_pictures(changes: ConversationChanges, keeper: PictureStorer) -> ConversationChanges:
-    if "state" not in changes:
-        return changes
-    state = changes["state"]
-    queue = tuple(entry.model_copy(update={"message": keeper.store_message(entry.message)}) for entry in state.queue)
-    stored: ConversationChanges = {**changes, "state": state.model_copy(update={"queue": queue})}
-    return stored

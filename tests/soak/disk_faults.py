@@ -378,7 +378,7 @@ class Run:
         """Of all messages, as the program reads them."""
         store = await Store.open(self.data)
         try:
-            self.told += "\n".join(map(str, store.report.notices))
+            self.told += "\n".join(map(str, store.notices))
             return [
                 message.text
                 for record in await store.list_conversations()

@@ -145,7 +145,8 @@ class IndexWriter:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._connection = self._open()
+        self.connection = self._open()
+        """For tables beside those of the index too."""
         self._identity = file_identity(path)
         self._shards: set[int] = set()
         self.read_shards()
@@ -168,12 +169,7 @@ class IndexWriter:
 
     def close(self) -> None:
         """Close the file."""
-        self._connection.close()
-
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """The connection, for tables beside those of the index."""
-        return self._connection
+        self.connection.close()
 
     @property
     def has_its_name(self) -> bool:
@@ -182,42 +178,42 @@ class IndexWriter:
 
     def read_shards(self) -> None:
         """Know which tables of words there are; again after a transaction that was rolled back."""
-        self._shards = {row[0] for row in self._connection.execute("SELECT number FROM shards")}
+        self._shards = {row[0] for row in self.connection.execute("SELECT number FROM shards")}
 
     def belongs_to(self, token: str | None) -> bool:
         """Return whether the index is of the state of the database that has this token."""
-        row = self._connection.execute("SELECT token, next_token FROM state").fetchone()
+        row = self.connection.execute("SELECT token, next_token FROM state").fetchone()
         return row is not None and token is not None and token in row
 
     @property
     def is_begun(self) -> bool:
         """Return whether there is anything in it."""
-        return self._connection.execute("SELECT 1 FROM state").fetchone() is not None
+        return self.connection.execute("SELECT 1 FROM state").fetchone() is not None
 
     def begin(self, token: str, conversations_below: int, messages_below: int) -> None:
         """Begin an empty index for the database with this token; all below these numbers is to be added."""
-        self._connection.execute(
+        self.connection.execute(
             "INSERT INTO state VALUES (1, ?, NULL, ?, ?)", (token, conversations_below, messages_below)
         )
 
     def rest(self) -> tuple[int, int]:
         """Return below which numbers conversations and messages are not in the index yet; 0 where all are."""
-        row = self._connection.execute("SELECT conversations_below, messages_below FROM state").fetchone()
+        row = self.connection.execute("SELECT conversations_below, messages_below FROM state").fetchone()
         return int(row[0]), int(row[1])
 
     def add_conversations(self, rows: Sequence[ConversationRow]) -> None:
         """Add the next conversations, newest first; none: all are added."""
         below = rows[-1].number if rows else 0
-        with transaction(self._connection):
-            self._connection.execute("UPDATE state SET conversations_below = ?", (below,))
+        with transaction(self.connection):
+            self.connection.execute("UPDATE state SET conversations_below = ?", (below,))
             for row in reversed(rows):
                 self.put_conversation(row)
 
     def add_messages(self, rows: Sequence[MessageRow]) -> None:
         """Add the next messages, newest first; none: all are added."""
         below = rows[-1].number if rows else 0
-        with transaction(self._connection):
-            self._connection.execute("UPDATE state SET messages_below = ?", (below,))
+        with transaction(self.connection):
+            self.connection.execute("UPDATE state SET messages_below = ?", (below,))
             # FTS5 writes a segment of its own for each number that is smaller than the one before.
             self._put_messages(reversed(rows))
             if not rows:
@@ -225,14 +221,14 @@ class IndexWriter:
 
     def apply(self, changes: Changes, next_token: str) -> None:
         """Take in changes. They are on the disk afterwards: the database forgets them."""
-        self._connection.execute("PRAGMA synchronous=FULL")
+        self.connection.execute("PRAGMA synchronous=FULL")
         try:
-            with transaction(self._connection):
-                self._connection.execute("UPDATE state SET token = ?, next_token = ?", (changes.token, next_token))
+            with transaction(self.connection):
+                self.connection.execute("UPDATE state SET token = ?, next_token = ?", (changes.token, next_token))
                 for row in changes.rows:
                     self._apply(row)
         finally:
-            self._connection.execute("PRAGMA synchronous=NORMAL")
+            self.connection.execute("PRAGMA synchronous=NORMAL")
 
     def _apply(self, row: ChangedRow) -> None:
         match row:
@@ -267,7 +263,7 @@ class IndexWriter:
         flags |= IS_NOTE * is_note(message)
         model = None if message.model is None else plain_text(message.model)
         pieces = self._insert_text(number, text) if any(text.parts) else (None, None)
-        self._connection.execute(
+        self.connection.execute(
             "INSERT INTO documents (number, conversation, at, role, flags, text, last_text, model)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (number, conversation, at, message.role.value, flags, *pieces, model),
@@ -282,23 +278,23 @@ class IndexWriter:
             # Those beside it are full: one segment is looked through more quickly than several.
             self._mark_for_compaction(self._shards & {shard - 1, shard + 1})
         sql = f"INSERT INTO words_{shard} (rowid, text, calls, attachments, files) VALUES (?, ?, ?, ?, ?)"  # noqa: S608  a number
-        self._connection.execute(sql, (number, *map(to_index_words, text.parts)))
+        self.connection.execute(sql, (number, *map(to_index_words, text.parts)))
         # SQLite gives each the number after the largest.
         pieces = [
-            self._connection.execute("INSERT INTO texts (body) VALUES (?)", (blob,)).lastrowid
+            self.connection.execute("INSERT INTO texts (body) VALUES (?)", (blob,)).lastrowid
             for blob in text.to_blobs()
         ]
         return pieces[0], pieces[-1]
 
     def _create_table(self, shard: int) -> None:
-        self._connection.execute(_SHARD.format(shard=shard, tokenizer=TOKENIZER))
-        self._connection.execute("INSERT OR IGNORE INTO shards VALUES (?)", (shard,))
+        self.connection.execute(_SHARD.format(shard=shard, tokenizer=TOKENIZER))
+        self.connection.execute("INSERT OR IGNORE INTO shards VALUES (?)", (shard,))
         if any(self.rest()):
             # It is filled at once and compacted then: merging its segments before would be done for nothing.
             self._set_automerge(f"words_{shard}", 0)
 
     def _set_automerge(self, table: str, segments: int) -> None:
-        self._connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', ?)", (segments,))  # noqa: S608  a number
+        self.connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', ?)", (segments,))  # noqa: S608  a number
 
     def _remove_messages(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -307,17 +303,17 @@ class IndexWriter:
 
     def _remove_message(self, number: int) -> SearchableText | None:
         """Return what was in the index of it: its words are there until it is compacted."""
-        rows = read_pieces(self._connection, number).fetchall()
-        self._connection.execute(
+        rows = read_pieces(self.connection, number).fetchall()
+        self.connection.execute(
             "DELETE FROM texts WHERE number BETWEEN (SELECT text FROM documents WHERE number = ?)"
             " AND (SELECT last_text FROM documents WHERE number = ?)",
             (number, number),
         )
-        self._connection.execute("DELETE FROM documents WHERE number = ?", (number,))
+        self.connection.execute("DELETE FROM documents WHERE number = ?", (number,))
         if not rows:
             return None
         shard, text = number >> _SHARD_BITS, SearchableText.from_blobs(row[0] for row in rows)
-        self._connection.execute(
+        self.connection.execute(
             f"INSERT INTO words_{shard} (words_{shard}, rowid, text, calls, attachments, files)"  # noqa: S608  a number
             " VALUES ('delete', ?, ?, ?, ?, ?)",
             (number, *map(to_index_words, text.parts)),
@@ -328,7 +324,7 @@ class IndexWriter:
         """Add or replace a conversation without its messages, in the transaction of the caller."""
         title = plain_text(row.title)
         self._put_title(row.number, title)
-        self._connection.execute(
+        self.connection.execute(
             "INSERT OR REPLACE INTO conversations (number, title, model, workspace, created_at, is_deleted, id)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
@@ -351,23 +347,23 @@ class IndexWriter:
             # It was the beginning of a prompt that was deleted for good, or anything else that nobody shall read.
             if not title.startswith(before):
                 self._mark_for_compaction([_TITLES])
-        self._connection.execute("INSERT INTO titles (rowid, words) VALUES (?, ?)", (number, to_index_words(title)))
+        self.connection.execute("INSERT INTO titles (rowid, words) VALUES (?, ?)", (number, to_index_words(title)))
 
     def remove_conversation(self, number: int) -> None:
         """Remove a conversation with its messages, in the transaction of the caller."""
-        numbers = self._connection.execute("SELECT number FROM documents WHERE conversation = ?", (number,)).fetchall()
+        numbers = self.connection.execute("SELECT number FROM documents WHERE conversation = ?", (number,)).fetchall()
         self._remove_messages(row[0] for row in numbers)
         if (title := self._title(number)) is not None:
             self._remove_title(number, title)
-        self._connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
+        self.connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
         self._mark_for_compaction([_TITLES])
 
     def _title(self, number: int) -> str | None:
-        row = self._connection.execute("SELECT title FROM conversations WHERE number = ?", (number,)).fetchone()
+        row = self.connection.execute("SELECT title FROM conversations WHERE number = ?", (number,)).fetchone()
         return None if row is None else row[0]
 
     def _remove_title(self, number: int, title: str) -> None:
-        self._connection.execute(
+        self.connection.execute(
             "INSERT INTO titles (titles, rowid, words) VALUES ('delete', ?, ?)", (number, to_index_words(title))
         )
 
@@ -376,26 +372,26 @@ class IndexWriter:
         self._mark_for_compaction([_TITLES, *self._shards])
 
     def _mark_for_compaction(self, shards: Iterable[int]) -> None:
-        self._connection.executemany("INSERT OR IGNORE INTO compactions VALUES (?)", [(shard,) for shard in shards])
+        self.connection.executemany("INSERT OR IGNORE INTO compactions VALUES (?)", [(shard,) for shard in shards])
 
     @property
     def is_compact(self) -> bool:
         """Return whether no words of deleted messages are left, nor more segments than need be."""
-        return self._connection.execute("SELECT 1 FROM compactions").fetchone() is None
+        return self.connection.execute("SELECT 1 FROM compactions").fetchone() is None
 
     def compact_one(self) -> bool:
         """Compact one of the tables that need it; False where the log cannot be emptied, since somebody reads it."""
-        row = self._connection.execute("SELECT shard FROM compactions ORDER BY shard DESC").fetchone()
+        row = self.connection.execute("SELECT shard FROM compactions ORDER BY shard DESC").fetchone()
         if row is None:
             return True
         table = "titles" if row[0] == _TITLES else f"words_{row[0]}"
-        self._connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")  # noqa: S608  a number
+        self.connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")  # noqa: S608  a number
         self._set_automerge(table, _AUTOMERGE)
-        if self._connection.execute("SELECT count(*) FROM compactions").fetchone()[0] == 1:
-            rewrite_if_small(self._connection)
-        if self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+        if self.connection.execute("SELECT count(*) FROM compactions").fetchone()[0] == 1:
+            rewrite_if_small(self.connection)
+        if self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
             return False
-        self._connection.execute("DELETE FROM compactions WHERE shard = ?", row)
+        self.connection.execute("DELETE FROM compactions WHERE shard = ?", row)
         return True
 
 

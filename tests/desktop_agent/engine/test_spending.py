@@ -11,7 +11,7 @@ from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.spending import local_day
 from desktop_agent.storage.store import Store
-from desktop_agent.storage.usage.usage_rows import UsageRows
+from desktop_agent.storage.usage import UsageRows
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.engine_events import ErrorOccurred, RunEnd, RunFinished
 from desktop_agent.types.errors import RemedyAction, StorageFailed

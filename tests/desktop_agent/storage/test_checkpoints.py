@@ -144,7 +144,7 @@ async def test_a_damaged_database_carries_them_over(store: Store, tmp_path: Path
     await store.close()
     mark_damaged(tmp_path)
     again = await Store.open(tmp_path)
-    assert again.report.notices
+    assert again.notices
     assert await again.checkpoints.of_conversation(id_) == (kept,)
     assert await again._run(lambda db: db.execute("SELECT count(*) FROM checkpoints").fetchone()[0]) == 1
     await again.close()

@@ -111,7 +111,7 @@ async def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, acknowledge
     acknowledged = int(rest[-1]) if rest and rest[-1] else acknowledgements * 3
 
     store = await Store.open(tmp_path)
-    assert store.report.notices == ()
+    assert store.notices == ()
     loaded = await store.load(id_)
     assert len(loaded.journal) >= acknowledged
     assert [row.seq for row in loaded.journal] == list(range(len(loaded.journal)))
@@ -131,7 +131,7 @@ async def test_a_full_database_says_so_keeps_what_it_has_and_recovers(tmp_path: 
     await store.commit(made.id, Message.user("x" * 500_000))
     await store.close()
     again = await Store.open(tmp_path)
-    assert again.report.notices == ()
+    assert again.notices == ()
     assert (await again.load(made.id)).record.message_count == 2
     await again.close()
 
@@ -162,7 +162,7 @@ async def test_a_full_disk_says_so_keeps_what_it_has_and_recovers(small_disk: Pa
     await store.commit(made.id, Message.user("after"))
     await store.close()
     again = await Store.open(small_disk / "data")
-    assert again.report.notices == ()
+    assert again.notices == ()
     assert (await again.load(made.id)).messages[-1].text == "after"
     await again.close()
 

@@ -226,7 +226,7 @@ async def test_a_rescue_keeps_folders_and_tags_and_breaks_circles(tmp_path: Path
     with path.open("r+b") as file:
         file.write(b"damaged")
     store = await Store.open(tmp_path)
-    assert store.report.notices
+    assert store.notices
     level = await store.folders.level(inner.id)
     assert (level.path[-1].name, level.path[-1].colour) == ("Inner", FolderColour.GREY)
     (place,) = await store.placements.of(ids[:1])

@@ -236,7 +236,7 @@ async def test_the_log_of_a_database_that_is_gone_is_kept_and_played_into_no_new
     store = await Store.open(folder)
     assert await store.list_conversations() == ()
     (kept,) = folder.glob(f"{NAME}-wal.kept-*")
-    assert any(kept.name in str(notice) for notice in store.report.notices)
+    assert any(kept.name in str(notice) for notice in store.notices)
     await store.close()
     away.rename(folder / NAME)
     kept.rename(folder / f"{NAME}-wal")

@@ -112,7 +112,7 @@ async def test_damage_is_told_and_rescued_at_the_next_start(tmp_path: Path, *, f
     assert store.integrity_checker.is_due()
     await store.close()
     again = await Store.open(tmp_path)
-    assert again.report.notices
+    assert again.notices
     await again.close()
 
 
@@ -153,7 +153,7 @@ async def test_a_changed_number_hides_no_message(tmp_path: Path, statement: str)
     assert "start it again" in str(told.value.remedy)
     await store.close()
     again = await Store.open(tmp_path)
-    assert again.report.notices
+    assert again.notices
     assert [[message.text for message in (await again.load(each.id)).messages] for each in made] == said
     assert await again.integrity_checker.run(full=True) == NO_DAMAGE
     await again.close()

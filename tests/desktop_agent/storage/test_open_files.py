@@ -54,7 +54,7 @@ def kill(child: subprocess.Popen[bytes]) -> None:
 async def notices_of_opening(folder: Path) -> list[str]:
     store = await Store.open(folder)
     await store.close()
-    return [str(notice) for notice in store.report.notices]
+    return [str(notice) for notice in store.notices]
 
 
 def lock_files(folder: Path) -> list[Path]:

@@ -118,7 +118,7 @@ async def test_an_opening_that_was_cut_short_is_begun_again(tmp_path: Path) -> N
     (tmp_path / f"{DATABASE_NAME}.unfinished-wal").write_bytes(b"half a log")
     await made(tmp_path)
     store = await Store.open(tmp_path)
-    assert store.report.notices == ()
+    assert store.notices == ()
     assert len(await store.list_conversations()) == 1
     await store.close()
 

@@ -62,7 +62,7 @@ async def filled(tmp_path: Path) -> Filled:
 
 async def reopened(filled: Filled) -> tuple[Store, str]:
     store = await Store.open(filled.folder)
-    (notice,) = store.report.notices
+    (notice,) = store.notices
     (aside,) = [path for path in filled.folder.iterdir() if "damaged" in path.name and not path.name.endswith("-wal")]
     assert aside.name in str(notice)
     return store, str(notice)
@@ -152,7 +152,7 @@ async def test_a_file_that_ends_within_its_last_page_is_told_of(tmp_path: Path, 
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size - missing)
     store = await Store.open(path.parent)
-    assert "were damaged" in str(store.report.notices[0])
+    assert "were damaged" in str(store.notices[0])
     (record,) = await store.list_conversations()
     texts = [message.text for message in (await store.load(record.id)).messages]
     assert 0 < len(texts) < 4
@@ -196,7 +196,7 @@ async def test_a_page_that_the_log_still_holds_is_no_cut(tmp_path: Path) -> None
     with (copy / NAME).open("r+b") as file:
         file.truncate((copy / NAME).stat().st_size - 100)
     store = await Store.open(copy)
-    assert store.report.notices == ()
+    assert store.notices == ()
     (record,) = await store.list_conversations()
     assert (await store.load(record.id)).messages[1].text == "WORDS " * 200
     await store.close()
@@ -239,7 +239,7 @@ async def test_random_damage_never_crashes_and_never_invents(tmp_path: Path, see
         at = chance.randrange(pages) * PAGE + chance.choice([0, chance.randrange(PAGE - 64)])
         overwrite(filled.path, at, chance.randbytes(chance.choice([1, 2, 60])))
     store = await Store.open(filled.folder)
-    assert store.report.notices
+    assert store.notices
     for record in await store.list_conversations():
         assert len((await store.load(record.id)).messages) == record.message_count
     await store.close()
@@ -260,7 +260,7 @@ async def test_a_file_that_is_no_database_is_set_aside_never_silently_emptied(tm
     assert await store.list_conversations() == ()
     await store.close()
     again = await Store.open(tmp_path)
-    assert again.report.notices == ()
+    assert again.notices == ()
     await again.close()
 
 
@@ -386,7 +386,7 @@ async def test_damage_found_while_reading_is_rescued_at_the_next_opening(
     for number in leaves[:: len(leaves) // 4 + 1]:
         overwrite(filled.path, (number - 1) * PAGE, b"\xa5" * PAGE)
     store = await Store.open(filled.folder)
-    assert store.report.notices == ()
+    assert store.notices == ()
     with pytest.raises(DatabaseDamaged, match="damaged"):
         await load_all(store, filled)
     await store.close()
@@ -394,7 +394,7 @@ async def test_damage_found_while_reading_is_rescued_at_the_next_opening(
     assert await carried_over(store, filled) > 200
     await store.close()
     again = await Store.open(filled.folder)
-    assert again.report.notices == ()
+    assert again.notices == ()
     await again.close()
 
 
@@ -452,5 +452,5 @@ async def test_what_no_version_of_ours_makes_is_not_carried_over(filled: Filled,
     await store.commit(next(iter(filled.texts)), Message.user("and then"))
     await store.close()
     store = await Store.open(filled.folder)
-    assert store.report.notices == ()
+    assert store.notices == ()
     await store.close()

@@ -52,7 +52,7 @@ def png(colour: str = "red") -> str:
 
 async def test_a_conversation_comes_back_as_it_was_committed(tmp_path: Path) -> None:
     store = await Store.open(tmp_path / "data")
-    assert store.report.notices == ()
+    assert store.notices == ()
     made = await store.create_conversation(title="First", endpoint_id="ollama", model="m", workspace="/tmp/w")
     messages = (Message.user("Hello"), Message.assistant("Hi"))
     await store.commit(made.id, *messages)
@@ -483,7 +483,7 @@ async def test_a_snapshot_is_a_whole_database_and_overwrites_nothing(tmp_path: P
     await store.close()
 
     copy = await Store.open(target.parent)
-    assert copy.report.notices == ()
+    assert copy.notices == ()
     assert [message.text for message in (await copy.load(made.id)).messages] == ["saved"]
     await copy.close()
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from desktop_agent.storage import usage
 from desktop_agent.storage.connection import connect
 from desktop_agent.storage.migrations import MIGRATIONS, apply_migrations
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import ConversationState, message_to_json, state_to_json
 from desktop_agent.storage.store import Store
-from desktop_agent.storage.usage import usage_table
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import Usage
 from desktop_agent.types.spending import FIGURE_NAMES, NANOS, UsageFigures, UsageKey
@@ -58,7 +58,7 @@ async def test_what_was_spent_stays_when_its_conversation_is_deleted_for_good(tm
 
 
 def test_the_columns_are_the_figures() -> None:
-    assert usage_table.COUNTS == FIGURE_NAMES
+    assert usage.COUNTS == FIGURE_NAMES
 
 
 def test_unknown_is_never_zero() -> None:

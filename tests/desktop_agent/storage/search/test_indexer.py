@@ -232,7 +232,7 @@ async def test_a_rescued_database_is_indexed_anew(tmp_path: Path) -> None:
     await store.close()
     mark_damaged(tmp_path)
     store = await Store.open(tmp_path)
-    assert store.report.notices
+    assert store.notices
     assert changes(tmp_path) == 0
     assert await indexed_titles(store, "needle") == ["A talk"]
     await store.close()
