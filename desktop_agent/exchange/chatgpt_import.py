@@ -18,7 +18,7 @@ from desktop_agent.exchange.foreign_tree import (
     TreeBuilder,
     conversation_tree,
 )
-from desktop_agent.exchange.foreign_values import flag_in, list_in, moment_in, object_in, text_in
+from desktop_agent.exchange.foreign_values import fenced_code, flag_in, list_in, moment_in, object_in, text_in
 from desktop_agent.exchange.import_report import ImportReport
 from desktop_agent.types.blocks import (
     Block,
@@ -152,7 +152,7 @@ class _MessageReader:
                 text = text_in(content, "content")
                 return [Thinking(text=text, provider=PROGRAM)] if text else []
             case "code":
-                return [Text(text=_fenced(text_in(content, "text"), text_in(content, "language")))]
+                return [Text(text=fenced_code(text_in(content, "text"), text_in(content, "language")))]
             case "text" | "multimodal_text":
                 return [*self._parts(content, metadata), *self._other_attachments(content, metadata)]
             case kind:
@@ -262,12 +262,6 @@ def _arguments(content: dict[str, Any]) -> JsonObject:
     if isinstance(value, dict):
         return cast("JsonObject", value)
     return {"code" if text_in(content, "content_type") == "code" else "text": text}
-
-
-def _fenced(code: str, language: str) -> str:
-    fence = "`" * (max((len(run) for run in re.findall(r"`+", code)), default=0) + 1)
-    fence = max(fence, "```", key=len)
-    return f"{fence}{language if language.isalnum() and language != 'unknown' else ''}\n{code}\n{fence}"
 
 
 def _named_file(name: str) -> str:

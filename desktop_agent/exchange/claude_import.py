@@ -8,6 +8,7 @@ list without parents. The vendor publishes no schema.
 from collections.abc import Iterator
 from typing import Any
 
+from desktop_agent.exchange.branch_view import one_line
 from desktop_agent.exchange.foreign_tree import (
     EPOCH,
     Draft,
@@ -121,7 +122,7 @@ class _MessageReader:
                 return Thinking(text=text, provider=PROGRAM) if text else None
             case "tool_use":
                 id_ = text_in(raw, "id") or f"call-{len(calls) + 1}"
-                return ToolUse(id=id_, name=_one_line(text_in(raw, "name")) or "tool", input=object_in(raw, "input"))
+                return ToolUse(id=id_, name=one_line(text_in(raw, "name")) or "tool", input=object_in(raw, "input"))
             case "tool_result":
                 return self._result(raw, calls)
             case kind if kind in _BOOKKEEPING:
@@ -147,7 +148,7 @@ class _MessageReader:
             name, text = text_in(file, "file_name"), text_in(file, "extracted_content")
             names.add(name)
             if text:
-                yield Text(text=f"{_one_line(name)}:\n\n{text}" if name else text)
+                yield Text(text=f"{one_line(name)}:\n\n{text}" if name else text)
             else:
                 yield self._named(name)
         for file in list_in(message, "files") + list_in(message, "files_v2"):
@@ -157,11 +158,7 @@ class _MessageReader:
 
     def _named(self, name: str) -> Text:
         self._report.add(Sentence("An attached file is named only; the export does not say what is in it."))
-        return Text(text=f"[{_one_line(name) or 'File'}]")
-
-
-def _one_line(name: str) -> str:
-    return " ".join(name.split())[:200]
+        return Text(text=f"[{one_line(name) or 'File'}]")
 
 
 def _citations(raw: object) -> Iterator[Citation]:

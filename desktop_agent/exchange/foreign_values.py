@@ -1,6 +1,7 @@
 """Values out of other programs' JSON, where anything may be missing or of another type."""
 
 import math
+import re
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -51,6 +52,12 @@ def parse_time(value: object) -> datetime | None:
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0:
             return datetime.fromtimestamp(value / 1000 if value > _MILLISECONDS else value, UTC)
     return None
+
+
+def fenced_code(code: str, language: str) -> str:
+    """Return code as Markdown has it; the fence is longer than any run of backticks in it."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall(r"`+", code)), default=0))
+    return f"{fence}{language if language.isalnum() and language != 'unknown' else ''}\n{code}\n{fence}"
 
 
 def _value_at(value: object, path: tuple[str, ...]) -> object:

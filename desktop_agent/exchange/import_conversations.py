@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 from desktop_agent.exchange.archive import DAMAGE, MAX_PICTURE_BYTES, base_name, open_files, picture_name, pictures_of
@@ -67,9 +66,7 @@ class ConversationImport:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

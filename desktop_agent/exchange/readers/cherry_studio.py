@@ -9,12 +9,12 @@ A person chooses where a backup lies; it is looked for where people keep files, 
 import zipfile
 import zlib
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder, conversation_tree
-from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
+from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, Thread, TreeBuilder
+from desktop_agent.exchange.foreign_values import fenced_code, list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import (
     picture_from_url,
@@ -26,13 +26,12 @@ from desktop_agent.exchange.readers.files import NotReadable, open_file, parse_j
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
     FoundConversation,
-    HistoryUnreadable,
+    HistoryReader,
     Limits,
-    LoadedConversation,
     Machine,
+    ReadConversation,
 )
 from desktop_agent.types.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
-from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import MessageState, Role
 
 _PROGRAM = "cherry-studio"
@@ -41,23 +40,21 @@ _DEPTH = 1
 _HIDDEN_BLOCKS = frozenset({"translation", "citation", "error", "unknown", "compact", "file", "video"})
 
 
-class CherryStudioReader:
+class CherryStudioReader(HistoryReader):
     """Reads the newest backup of Cherry Studio. An id is the topic's own."""
 
     program: ClassVar[str] = _PROGRAM
     title: ClassVar[str] = "Cherry Studio"
 
     def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
-        self._home = machine.home
-        self._limits = limits
-        self.report = ImportReport()
+        super().__init__(machine, limits)
         self._last: tuple[tuple[Path, int, int, int], dict[str, Any]] | None = None
         """A backup has all topics: it is read once for them, for as long as it stays as it is."""
 
     def locations(self) -> tuple[Path, ...]:
         """Return the folders in which people keep backups."""
         names = ("Downloads", "Documents", "Desktop", "Cherry Studio", "CherryStudio")
-        return tuple(self._home / name for name in names)
+        return tuple(self._machine.home / name for name in names)
 
     def is_present(self) -> bool:
         """Return whether there is a backup."""
@@ -84,7 +81,7 @@ class CherryStudioReader:
             topic_id, messages = text_in(topic, "id"), list_in(topic, "messages")
             if topic_id and messages:
                 overview = _overview(topic_id, messages, names)
-                created = overview.created_at or datetime.fromtimestamp(0, UTC)
+                created = overview.created_at or EPOCH
                 yield FoundConversation(
                     id=topic_id,
                     title=overview.title,
@@ -94,16 +91,14 @@ class CherryStudioReader:
                     message_count=len(messages),
                 )
 
-    def load(self, conversation_id: str) -> LoadedConversation:
-        """Return a topic; answers of several models to one prompt are branches. Raises HistoryUnreadable."""
-        try:
-            backup = self._read_backup()
-        except (NotReadable, OSError) as error:
-            raise HistoryUnreadable.of(self.title, str(error)) from None
+    def _read(self, conversation_id: str) -> ReadConversation:
+        """Return a topic; answers of several models to one prompt are branches."""
+        backup = self._read_backup()
         topics = (object_of(topic) for topic in list_in(backup, "indexedDB", "topics"))
         topic = next((topic for topic in topics if topic.get("id") == conversation_id), None)
         if topic is None:
-            raise HistoryUnreadable.of(self.title, "it is not in the newest backup")
+            reason = "it is not in the newest backup"
+            raise NotReadable(reason)
         messages = list_in(topic, "messages")
         ids = {block_id for message in messages for block_id in list_in(message, "blocks") if isinstance(block_id, str)}
         blocks = {text_in(block, "id"): object_of(block) for block in list_in(backup, "indexedDB", "message_blocks")}
@@ -111,11 +106,7 @@ class CherryStudioReader:
         reader = _Messages(self._limits, {key: blocks[key] for key in ids if key in blocks})
         for message in messages:
             reader.add(object_of(message))
-        origin = ConversationOrigin(program=self.program, id=conversation_id)
-        return LoadedConversation(
-            conversation_tree(origin, overview, reader.tree, reader.thread.tail, datetime.fromtimestamp(0, UTC)),
-            reader.tree.report,
-        )
+        return ReadConversation(overview, reader.tree, reader.thread.tail)
 
     def _read_backup(self) -> dict[str, Any]:
         """Return the newest backup. Raises NotReadable."""
@@ -187,7 +178,7 @@ class _Messages:
     def add(self, message: dict[str, Any]) -> None:
         """Add the next message. Answers to the same prompt are versions; the selected one, else the first, goes on."""
         message_id, role = text_in(message, "id"), text_in(message, "role")
-        time = parse_time(message.get("createdAt")) or datetime.fromtimestamp(0, UTC)
+        time = parse_time(message.get("createdAt")) or EPOCH
         if message.get("type") == "clear" or role not in {"user", "assistant", "system"} or not message_id:
             self.report.omit(Omission.HIDDEN, "clear" if message.get("type") == "clear" else role)
             return
@@ -235,7 +226,7 @@ class _Messages:
             case "main_text" if text.strip():
                 yield Text(text=text)
             case "code" if text.strip():
-                yield Text(text=f"```{text_in(part, 'language')}\n{text}\n```")
+                yield Text(text=fenced_code(text, text_in(part, "language")))
             case "thinking" if text.strip():
                 yield Thinking(text=text, provider=_PROGRAM)
             case "main_text" | "code" | "thinking":

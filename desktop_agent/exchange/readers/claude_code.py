@@ -16,7 +16,7 @@ from os import fstat
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from desktop_agent.exchange.foreign_tree import Calls, Draft, Overview, TreeBuilder, conversation_tree
+from desktop_agent.exchange.foreign_tree import Calls, Draft, Overview, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import (
@@ -43,15 +43,12 @@ from desktop_agent.exchange.readers.files import (
     within_size,
 )
 from desktop_agent.exchange.readers.reader import (
-    LIMITS,
     FoundConversation,
-    HistoryUnreadable,
+    HistoryReader,
     Limits,
-    LoadedConversation,
-    Machine,
+    ReadConversation,
 )
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, ToolUse, Unknown
-from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import MessageState, Role
 from desktop_agent.types.provider_events import StopReason
 
@@ -78,16 +75,11 @@ _INTERRUPTION = "[Request interrupted by user"
 _DENIAL = "The user doesn't want to proceed with this tool use"
 
 
-class ClaudeCodeReader:
+class ClaudeCodeReader(HistoryReader):
     """Reads the sessions of Claude Code. An id is the project's folder and the session's name."""
 
     program: ClassVar[str] = _PROGRAM
     title: ClassVar[str] = "Claude Code"
-
-    def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
-        self._machine = machine
-        self._limits = limits
-        self.report = ImportReport()
 
     def locations(self) -> tuple[Path, ...]:
         """Return the folders of projects; the variable stands in place of both usual ones."""
@@ -96,10 +88,6 @@ class ClaudeCodeReader:
             return (Path(folder) / "projects",)
         settings = self._machine.folder("XDG_CONFIG_HOME", ".config")
         return self._machine.home / ".claude" / "projects", settings / "claude" / "projects"
-
-    def is_present(self) -> bool:
-        """Return whether there is a folder of projects."""
-        return any(folder.is_dir() for folder in self.locations())
 
     def list_conversations(self) -> Iterator[FoundConversation]:
         """Yield the sessions, by folder; those without a message, and subagents, are passed over."""
@@ -112,20 +100,15 @@ class ClaudeCodeReader:
         )
         yield from describe_files(files, _describe, self.report)
 
-    def load(self, conversation_id: str) -> LoadedConversation:
-        """Return a session with its branches and subagents. Raises HistoryUnreadable."""
+    def _read(self, conversation_id: str) -> ReadConversation:
+        """Return a session with its branches and subagents."""
         session = _Session(self._limits)
-        try:
-            path, _ = locate(self.locations(), conversation_id, (_SUFFIX,))
-            with open_file(path) as file:
-                changed = modified_at(file)
-                session.read(read_objects(file, self._limits, session.report))
-            self._read_sidechains(session, path)
-        except (NotReadable, OSError) as error:
-            raise HistoryUnreadable.of(self.title, str(error)) from None
-        origin = ConversationOrigin(program=self.program, id=conversation_id)
-        tree = conversation_tree(origin, session.overview, session.tree, session.tail, changed)
-        return LoadedConversation(tree, session.tree.report)
+        path, _ = locate(self.locations(), conversation_id, (_SUFFIX,))
+        with open_file(path) as file:
+            changed = modified_at(file)
+            session.read(read_objects(file, self._limits, session.report))
+        self._read_sidechains(session, path)
+        return ReadConversation(session.overview, session.tree, session.tail, changed)
 
     def _read_sidechains(self, session: "_Session", path: Path) -> None:
         """Read the files of subagents, which lie in the session's own folder, before 2.1.233 beside the session."""

@@ -14,12 +14,11 @@ pull request 244 (2026-08-16, what of its session a rollout repeats; that sessio
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
 from os import fstat
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder, conversation_tree
+from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, Thread, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.codex_calls import PROGRAM, custom_call, plain_output, shell_call
@@ -46,10 +45,10 @@ from desktop_agent.exchange.readers.files import (
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
     FoundConversation,
-    HistoryUnreadable,
+    HistoryReader,
     Limits,
-    LoadedConversation,
     Machine,
+    ReadConversation,
 )
 from desktop_agent.types.blocks import (
     Block,
@@ -62,7 +61,6 @@ from desktop_agent.types.blocks import (
     ToolUse,
     Unknown,
 )
-from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import MessageState, Role
 
 _SUFFIX = ".jsonl"
@@ -90,29 +88,24 @@ _CONTEXT = re.compile(rf"\s*(?:<(?:{'|'.join(_CONTEXT_TAGS)})>|# AGENTS\.md inst
 """The beginning of what the program itself writes as if it were the person."""
 
 
-class CodexReader:
+class CodexReader(HistoryReader):
     """Reads the sessions of Codex CLI. An id is the place of the rollout below its folder."""
 
     program: ClassVar[str] = PROGRAM
     title: ClassVar[str] = "Codex"
 
     def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
+        super().__init__(machine, limits)
         self._home = machine.folder("CODEX_HOME", ".codex")
-        self._limits = limits
-        self.report = ImportReport()
 
     def locations(self) -> tuple[Path, ...]:
         """Return the folders of sessions and of archived ones."""
         return self._home / "sessions", self._home / "archived_sessions"
 
-    def is_present(self) -> bool:
-        """Return whether there is a folder of sessions."""
-        return any(folder.is_dir() for folder in self.locations())
-
     def list_conversations(self) -> Iterator[FoundConversation]:
         """Yield the sessions, by folder. Compressed ones, and subagents of sessions that are gone, are counted."""
         self.report = ImportReport()
-        names = self._names()
+        names = self._names(self.report)
         files = list(self._files(self.report))
         threads = {thread for _, path in files for thread in _ID.findall(path.name)}
 
@@ -129,11 +122,11 @@ class CodexReader:
                 elif not path.with_suffix("").exists():
                     report.omit(Omission.COMPRESSED)
 
-    def _names(self) -> dict[str, str]:
+    def _names(self, report: ImportReport) -> dict[str, str]:
         """Return the names that sessions were given, by session; the last one counts."""
         try:
             with open_file(self._home / "session_index.jsonl") as file:
-                entries = list(read_objects(file, self._limits, self.report))
+                entries = list(read_objects(file, self._limits, report))
         except (NotReadable, OSError):
             return {}
         return {text_in(entry, "id"): short_title(text_in(entry, "thread_name")) for entry in entries}
@@ -168,24 +161,19 @@ class CodexReader:
             model=overview.model or None,
         )
 
-    def load(self, conversation_id: str) -> LoadedConversation:
-        """Return a session; turns that were rolled back, and subagents, are branches. Raises HistoryUnreadable."""
+    def _read(self, conversation_id: str) -> ReadConversation:
+        """Return a session; turns that were rolled back, and subagents, are branches."""
         agents = _Agents(self._limits)
         rollout = _Rollout(self._limits, agents)
-        try:
-            path, _ = locate(self.locations(), conversation_id, (_SUFFIX,))
-            with open_file(path) as file:
-                changed = modified_at(file)
-                rollout.read_file(file)
-            self._read_agents(path, agents, rollout)
-        except (NotReadable, OSError) as error:
-            raise HistoryUnreadable.of(self.title, str(error)) from None
-        name = self._names().get(rollout.thread_id)
+        path, _ = locate(self.locations(), conversation_id, (_SUFFIX,))
+        with open_file(path) as file:
+            changed = modified_at(file)
+            rollout.read_file(file)
+        self._read_agents(path, agents, rollout)
+        name = self._names(agents.report).get(rollout.thread_id)
         overview = rollout.overview
         overview.title, overview.title_is_automatic = name or overview.title, not name
-        origin = ConversationOrigin(program=self.program, id=conversation_id)
-        tree = conversation_tree(origin, overview, agents.tree, rollout.thread.tail, changed)
-        return LoadedConversation(tree, agents.report)
+        return ReadConversation(overview, agents.tree, rollout.thread.tail, changed)
 
     def _read_agents(self, path: Path, agents: "_Agents", session: "_Rollout") -> None:
         """Read the rollouts of subagents, and of those that they started: each begins after the one of its caller."""
@@ -300,7 +288,7 @@ class _Rollout:
         self._answer: Draft | None = None
         self._model = ""
         self._count = 0
-        self._time = datetime.fromtimestamp(0, UTC)
+        self._time = EPOCH
 
     def read_file(self, file: BinaryIO) -> None:
         for entry in read_objects(file, self._limits, self.report):

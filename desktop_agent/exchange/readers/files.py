@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from pydantic_core import from_json
 
 from desktop_agent.exchange.import_report import ImportReport, Omission
-from desktop_agent.exchange.readers.reader import FoundConversation, Limits
+from desktop_agent.exchange.readers.reader import FoundConversation, Limits, NotReadable
 
 _READ_ONLY = (
     os.O_RDONLY
@@ -27,10 +27,6 @@ _SURROGATES = re.compile(
     rb"(\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
 """An escaped backslash or a whole character in two halves, which stay; or half a character."""
-
-
-class NotReadable(Exception):
-    """The file is not there, no ordinary file, too large, or holds something else; the text says which."""
 
 
 def open_file(path: Path) -> BinaryIO:

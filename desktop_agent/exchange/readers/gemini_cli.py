@@ -11,12 +11,12 @@ packages/core/src/config/projectRegistry.ts (`.project_root`).
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from desktop_agent.exchange.foreign_tree import Calls, Draft, Overview, TreeBuilder, conversation_tree
+from desktop_agent.exchange.foreign_tree import EPOCH, Calls, Draft, Overview, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import (
@@ -43,13 +43,12 @@ from desktop_agent.exchange.readers.files import (
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
     FoundConversation,
-    HistoryUnreadable,
+    HistoryReader,
     Limits,
-    LoadedConversation,
     Machine,
+    ReadConversation,
 )
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
-from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import Role
 
 _PROGRAM = "gemini-cli"
@@ -65,16 +64,15 @@ _CONTEXT = ("<session_context>", "<hook_context>")
 _OUTCOMES = {"success": Outcome.SUCCEEDED, "error": Outcome.FAILED, "cancelled": Outcome.CANCELLED}
 
 
-class GeminiCliReader:
+class GeminiCliReader(HistoryReader):
     """Reads the sessions of Gemini CLI. An id is the place of the file below `tmp`."""
 
     program: ClassVar[str] = _PROGRAM
     title: ClassVar[str] = "Gemini CLI"
 
     def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
+        super().__init__(machine, limits)
         self._folder = machine.folder("GEMINI_CLI_HOME") / ".gemini" / "tmp"
-        self._limits = limits
-        self.report = ImportReport()
 
     def locations(self) -> tuple[Path, ...]:
         """Return the folder with a folder for each project."""
@@ -128,14 +126,11 @@ class GeminiCliReader:
         except (NotReadable, OSError):
             return ""
 
-    def load(self, conversation_id: str) -> LoadedConversation:
-        """Return a session; what was gone back from is a branch. Raises HistoryUnreadable."""
+    def _read(self, conversation_id: str) -> ReadConversation:
+        """Return a session; what was gone back from is a branch."""
         report = ImportReport()
-        try:
-            path, _ = locate(self.locations(), conversation_id, _SUFFIXES)
-            log, changed = self._read_log(path, report)
-        except (NotReadable, OSError) as error:
-            raise HistoryUnreadable.of(self.title, str(error)) from None
+        path, _ = locate(self.locations(), conversation_id, _SUFFIXES)
+        log, changed = self._read_log(path, report)
         messages = _Messages(self._limits, report)
         for record in log.records():
             messages.add(*record)
@@ -148,10 +143,8 @@ class GeminiCliReader:
             model=log.model,
             workspace=self._workspace(conversation_id),
         )
-        origin = ConversationOrigin(program=self.program, id=conversation_id)
         head = messages.tails.get(log.last or "", log.last)
-        tree = conversation_tree(origin, overview, messages.tree, head, changed)
-        return LoadedConversation(tree, messages.tree.report)
+        return ReadConversation(overview, messages.tree, head, changed)
 
     def _read_log(self, path: Path, report: ImportReport) -> "tuple[_Log, datetime]":
         """Return the entries of a file, and when it was changed. Raises NotReadable and OSError."""
@@ -274,7 +267,7 @@ class _Messages:
         self._calls = Calls(self.tree)
         self._limits = limits
         self._report = report
-        self._time = datetime.fromtimestamp(0, UTC)
+        self._time = EPOCH
 
     def add(self, record_id: str, record: dict[str, Any], parent: str | None) -> None:
         """Add a message and the results of its calls."""

@@ -6,11 +6,11 @@ message.rs (contents of messages). From documentation alone: the places, `GOOSE_
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder, conversation_tree
+from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, Thread, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import (
@@ -35,13 +35,12 @@ from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
     FoundConversation,
-    HistoryUnreadable,
+    HistoryReader,
     Limits,
-    LoadedConversation,
     Machine,
+    ReadConversation,
 )
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
-from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import Role
 
 _PROGRAM = "goose"
@@ -54,13 +53,14 @@ _OTHER_SESSIONS = {"sub_agent", "hidden"}
 """Kinds of sessions that no person had."""
 
 
-class GooseReader:
+class GooseReader(HistoryReader):
     """Reads the sessions of Goose. An id is the session's own, which is the same in both places."""
 
     program: ClassVar[str] = _PROGRAM
     title: ClassVar[str] = "Goose"
 
     def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
+        super().__init__(machine, limits)
         root = machine.environment.get("GOOSE_PATH_ROOT", "")
         if Path(root).is_absolute():
             data = Path(root) / "data"
@@ -70,8 +70,6 @@ class GooseReader:
             data = machine.folder("XDG_DATA_HOME", ".local", "share") / "goose"
         self._folder = data / "sessions"
         self._database = self._folder / "sessions.db"
-        self._limits = limits
-        self.report = ImportReport()
 
     def locations(self) -> tuple[Path, ...]:
         """Return the database and the folder of older sessions, in which it lies."""
@@ -115,40 +113,35 @@ class GooseReader:
             return None
         return _found(session_id, session.overview, modified_at(file))
 
-    def load(self, conversation_id: str) -> LoadedConversation:
-        """Return a session. Raises HistoryUnreadable."""
+    def _read(self, conversation_id: str) -> ReadConversation:
+        """Return a session."""
         session = _Session(self._limits)
-        changed = datetime.fromtimestamp(0, UTC)
-        try:
-            row = None
-            if self._database.exists():
-                row, messages = read_database(
-                    self._database, self._limits, lambda database: _read_rows(database, conversation_id)
-                )
-                for message in messages:
-                    session.read(message)
-            if row is not None:
-                overview = _overview_of_row(row)
-                session.overview.title = overview.title or session.overview.title
-                session.overview.title_is_automatic = overview.title_is_automatic
-                session.overview.workspace, session.overview.model = overview.workspace, overview.model
-                session.overview.created_at = overview.created_at or session.overview.created_at
-                session.overview.updated_at = overview.updated_at or session.overview.updated_at
-            else:
-                path, _ = locate((self._folder,), conversation_id, (_SUFFIX,))
-                with open_file(path) as file:
-                    changed = modified_at(file)
-                    for entry in read_objects(file, self._limits, session.report):
-                        session.read_line(entry)
-        except (NotReadable, OSError) as error:
-            raise HistoryUnreadable.of(self.title, str(error)) from None
-        origin = ConversationOrigin(program=self.program, id=conversation_id)
-        tree = conversation_tree(origin, session.overview, session.tree, session.thread.tail, changed)
-        return LoadedConversation(tree, session.tree.report)
+        changed = EPOCH
+        row = None
+        if self._database.exists():
+            row, messages = read_database(
+                self._database, self._limits, lambda database: _read_rows(database, conversation_id)
+            )
+            for message in messages:
+                session.read(message)
+        if row is not None:
+            overview = _overview_of_row(row)
+            session.overview.title = overview.title or session.overview.title
+            session.overview.title_is_automatic = overview.title_is_automatic
+            session.overview.workspace, session.overview.model = overview.workspace, overview.model
+            session.overview.created_at = overview.created_at or session.overview.created_at
+            session.overview.updated_at = overview.updated_at or session.overview.updated_at
+        else:
+            path, _ = locate((self._folder,), conversation_id, (_SUFFIX,))
+            with open_file(path) as file:
+                changed = modified_at(file)
+                for entry in read_objects(file, self._limits, session.report):
+                    session.read_line(entry)
+        return ReadConversation(session.overview, session.tree, session.thread.tail, changed)
 
 
 def _found(session_id: str, overview: Overview, changed: datetime | None = None) -> FoundConversation:
-    created = overview.created_at or changed or datetime.fromtimestamp(0, UTC)
+    created = overview.created_at or changed or EPOCH
     return FoundConversation(
         id=session_id,
         title=overview.title,
@@ -204,7 +197,7 @@ class _Session:
 
     def read(self, message: dict[str, Any]) -> None:
         self._count += 1
-        time = parse_time(message.get("created")) or datetime.fromtimestamp(0, UTC)
+        time = parse_time(message.get("created")) or EPOCH
         if object_in(message, "metadata").get("userVisible") is False:
             self.report.omit(Omission.HIDDEN, "message")
             return

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder, conversation_tree
+from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import (
@@ -18,7 +18,6 @@ from desktop_agent.exchange.readers.content import (
     tool_call,
 )
 from desktop_agent.exchange.readers.files import (
-    NotReadable,
     describe_files,
     locate,
     modified_at,
@@ -29,40 +28,28 @@ from desktop_agent.exchange.readers.files import (
     walk_files,
 )
 from desktop_agent.exchange.readers.reader import (
-    LIMITS,
     FoundConversation,
-    HistoryUnreadable,
+    HistoryReader,
     Limits,
-    LoadedConversation,
-    Machine,
+    ReadConversation,
 )
 from desktop_agent.types.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
-from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import MessageState, Role
 
 _PROGRAM = "jan"
 
 
-class JanReader:
+class JanReader(HistoryReader):
     """Reads the threads of Jan. An id is the name of the thread's folder."""
 
     program: ClassVar[str] = _PROGRAM
     title: ClassVar[str] = "Jan"
-
-    def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
-        self._machine = machine
-        self._limits = limits
-        self.report = ImportReport()
 
     def locations(self) -> tuple[Path, ...]:
         """Return the folders of threads; on Linux its documentation and its packages name different ones."""
         data = (self._machine.application_data, self._machine.application_settings)
         folders = [folder / "Jan" / "data" / "threads" for folder in data]
         return tuple(dict.fromkeys([*folders, self._machine.home / "jan" / "threads"]))
-
-    def is_present(self) -> bool:
-        """Return whether there is a folder of threads."""
-        return any(folder.is_dir() for folder in self.locations())
 
     def list_conversations(self) -> Iterator[FoundConversation]:
         """Yield the threads that have messages."""
@@ -86,21 +73,16 @@ class JanReader:
             model=overview.model or None,
         )
 
-    def load(self, conversation_id: str) -> LoadedConversation:
-        """Return a thread. Raises HistoryUnreadable."""
-        try:
-            path, _ = locate(self.locations(), f"{conversation_id}/thread", (".json",))
-            overview = _overview(object_of(read_document(path, self._limits)))
-            with open_file(path.with_name("messages.jsonl")) as file:
-                changed = modified_at(file)
-                messages = _Messages(self._limits, overview)
-                for message in read_objects(file, self._limits, messages.report):
-                    messages.add(message)
-        except (NotReadable, OSError) as error:
-            raise HistoryUnreadable.of(self.title, str(error)) from None
-        origin = ConversationOrigin(program=self.program, id=conversation_id)
-        tree = conversation_tree(origin, overview, messages.tree, messages.thread.tail, changed)
-        return LoadedConversation(tree, messages.tree.report)
+    def _read(self, conversation_id: str) -> ReadConversation:
+        """Return a thread."""
+        path, _ = locate(self.locations(), f"{conversation_id}/thread", (".json",))
+        overview = _overview(object_of(read_document(path, self._limits)))
+        with open_file(path.with_name("messages.jsonl")) as file:
+            changed = modified_at(file)
+            messages = _Messages(self._limits, overview)
+            for message in read_objects(file, self._limits, messages.report):
+                messages.add(message)
+        return ReadConversation(overview, messages.tree, messages.thread.tail, changed)
 
 
 def _overview(thread: dict[str, Any]) -> Overview:

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder, conversation_tree
+from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import (
@@ -19,7 +19,6 @@ from desktop_agent.exchange.readers.content import (
     tool_call,
 )
 from desktop_agent.exchange.readers.files import (
-    NotReadable,
     describe_files,
     file_id,
     locate,
@@ -30,15 +29,12 @@ from desktop_agent.exchange.readers.files import (
     walk_files,
 )
 from desktop_agent.exchange.readers.reader import (
-    LIMITS,
     FoundConversation,
-    HistoryUnreadable,
+    HistoryReader,
     Limits,
-    LoadedConversation,
-    Machine,
+    ReadConversation,
 )
 from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult
-from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import Role
 
 _PROGRAM = "lm-studio"
@@ -47,24 +43,18 @@ _DEPTH = 8
 _HIDDEN_STEPS = frozenset({"status", "debugInfoBlock", "toolStatus"})
 
 
-class LmStudioReader:
+class LmStudioReader(HistoryReader):
     """Reads the chats of LM Studio. An id is the place of the file below its folder."""
 
     program: ClassVar[str] = _PROGRAM
     title: ClassVar[str] = "LM Studio"
 
-    def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
-        self._home = machine.home
-        self._limits = limits
-        self.report = ImportReport()
-
     def locations(self) -> tuple[Path, ...]:
         """Return the folder of chats, and that of versions before 0.3.6."""
-        return self._home / ".lmstudio" / "conversations", self._home / ".cache" / "lm-studio" / "conversations"
-
-    def is_present(self) -> bool:
-        """Return whether there is a folder of chats."""
-        return any(folder.is_dir() for folder in self.locations())
+        return (
+            self._machine.home / ".lmstudio" / "conversations",
+            self._machine.home / ".cache" / "lm-studio" / "conversations",
+        )
 
     def list_conversations(self) -> Iterator[FoundConversation]:
         """Yield the chats with a message, by folder."""
@@ -96,24 +86,19 @@ class LmStudioReader:
             else None
         )
 
-    def load(self, conversation_id: str) -> LoadedConversation:
-        """Return a chat with all versions of its messages. Raises HistoryUnreadable."""
-        try:
-            path, _ = locate(self.locations(), conversation_id, (_SUFFIX,))
-            with open_file(path) as file:
-                changed = modified_at(file)
-            chat = object_of(read_document(path, self._limits))
-        except (NotReadable, OSError) as error:
-            raise HistoryUnreadable.of(self.title, str(error)) from None
+    def _read(self, conversation_id: str) -> ReadConversation:
+        """Return a chat with all versions of its messages."""
+        path, _ = locate(self.locations(), conversation_id, (_SUFFIX,))
+        with open_file(path) as file:
+            changed = modified_at(file)
+        chat = object_of(read_document(path, self._limits))
         overview = _overview(chat)
         messages = _Messages(self._limits, overview.created_at or changed)
         for number, message in enumerate(list_in(chat, "messages")):
             messages.add(number, message)
         if not overview.title:
             overview.title = short_title(messages.prompt)
-        origin = ConversationOrigin(program=self.program, id=conversation_id)
-        tree = conversation_tree(origin, overview, messages.tree, messages.thread.tail, changed)
-        return LoadedConversation(tree, messages.tree.report)
+        return ReadConversation(overview, messages.tree, messages.thread.tail, changed)
 
 
 def _overview(chat: dict[str, Any]) -> Overview:

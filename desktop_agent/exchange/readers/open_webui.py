@@ -10,16 +10,16 @@ Python environment, is only found where `DATA_DIR` or `DATABASE_URL` says so. Fr
 import html
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
 from desktop_agent.exchange.foreign_tree import (
+    EPOCH,
     Draft,
     Overview,
     Thread,
     TreeBuilder,
-    conversation_tree,
     parents_first,
 )
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
@@ -33,15 +33,12 @@ from desktop_agent.exchange.readers.content import (
 from desktop_agent.exchange.readers.files import NotReadable, parse_json
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, read_database
 from desktop_agent.exchange.readers.reader import (
-    LIMITS,
     FoundConversation,
-    HistoryUnreadable,
+    HistoryReader,
     Limits,
-    LoadedConversation,
-    Machine,
+    ReadConversation,
 )
 from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult, Unknown
-from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import Role
 
 _PROGRAM = "open-webui"
@@ -54,16 +51,11 @@ _SUMMARY = re.compile(r"\s*<summary>[^<]*</summary>\s*")
 _QUOTE = re.compile(r"^> ?", re.MULTILINE)
 
 
-class OpenWebUiReader:
+class OpenWebUiReader(HistoryReader):
     """Reads the chats of Open WebUI, of all its accounts on this machine. An id is the chat's own."""
 
     program: ClassVar[str] = _PROGRAM
     title: ClassVar[str] = "Open WebUI"
-
-    def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
-        self._machine = machine
-        self._limits = limits
-        self.report = ImportReport()
 
     def locations(self) -> tuple[Path, ...]:
         """Return the databases that the environment names, and the usual ones."""
@@ -95,7 +87,7 @@ class OpenWebUiReader:
                 chat_id = text_in(row, "id")
                 if chat_id and chat_id not in seen:
                     seen.add(chat_id)
-                    created = parse_time(row["created_at"]) or datetime.fromtimestamp(0, UTC)
+                    created = parse_time(row["created_at"]) or EPOCH
                     yield FoundConversation(
                         id=chat_id,
                         title=short_title(text_in(row, "title")),
@@ -103,27 +95,19 @@ class OpenWebUiReader:
                         updated_at=parse_time(row["updated_at"]) or created,
                     )
 
-    def load(self, conversation_id: str) -> LoadedConversation:
-        """Return a chat with all its branches. Raises HistoryUnreadable."""
-        try:
-            row, chat = self._find(conversation_id)
-        except (NotReadable, OSError) as error:
-            raise HistoryUnreadable.of(self.title, str(error)) from None
+    def _read(self, conversation_id: str) -> ReadConversation:
+        """Return a chat with all its branches."""
+        row, chat = self._find(conversation_id)
         overview = Overview(
             title=short_title(text_in(row, "title")),
             created_at=parse_time(row.get("created_at")),
             updated_at=parse_time(row.get("updated_at")),
             model=next((model for model in list_in(chat, "models") if isinstance(model, str)), ""),
         )
-        changed = datetime.fromtimestamp(0, UTC)
-        messages = _Messages(self._limits, overview.created_at or changed)
+        messages = _Messages(self._limits, overview.created_at or EPOCH)
         messages.read(object_in(chat, "history", "messages"))
-        origin = ConversationOrigin(program=self.program, id=conversation_id)
         current = text_in(chat, "history", "currentId")
-        return LoadedConversation(
-            conversation_tree(origin, overview, messages.tree, messages.tails.get(current), changed),
-            messages.tree.report,
-        )
+        return ReadConversation(overview, messages.tree, messages.tails.get(current))
 
     def _find(self, chat_id: str) -> tuple[Row, dict[str, Any]]:
         for path in self.locations():

@@ -10,11 +10,11 @@ docs/formats/opencode.md (2026-08-21): `OPENCODE_DB`, and that the place is the 
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from desktop_agent.exchange.foreign_tree import Draft, Overview, Thread, TreeBuilder, conversation_tree
+from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, Thread, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import (
@@ -37,13 +37,12 @@ from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
     FoundConversation,
-    HistoryUnreadable,
+    HistoryReader,
     Limits,
-    LoadedConversation,
     Machine,
+    ReadConversation,
 )
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
-from desktop_agent.types.conversation_tree import ConversationOrigin
 from desktop_agent.types.messages import MessageState, Role
 from desktop_agent.types.provider_events import StopReason
 
@@ -63,17 +62,16 @@ class _Entry:
     parts: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
 
-class OpencodeReader:
+class OpencodeReader(HistoryReader):
     """Reads the sessions of opencode. An id is the session's own, which is the same in both places."""
 
     program: ClassVar[str] = _PROGRAM
     title: ClassVar[str] = "opencode"
 
     def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
+        super().__init__(machine, limits)
         self._folder = machine.folder("XDG_DATA_HOME", ".local", "share") / "opencode"
         self._database = machine.environment.get("OPENCODE_DB", "")
-        self._limits = limits
-        self.report = ImportReport()
 
     def locations(self) -> tuple[Path, ...]:
         """Return the databases, one for each channel of the program, and the folder of files."""
@@ -99,7 +97,7 @@ class OpencodeReader:
                 self.report.omit(Omission.HIDDEN, "subagent")
                 continue
             overview = _overview(row)
-            created = overview.created_at or datetime.fromtimestamp(0, UTC)
+            created = overview.created_at or EPOCH
             yield FoundConversation(
                 id=session_id,
                 title=overview.title,
@@ -129,30 +127,24 @@ class OpencodeReader:
             except (NotReadable, OSError):
                 self.report.omit(Omission.UNREADABLE_FILE)
 
-    def load(self, conversation_id: str) -> LoadedConversation:
-        """Return a session, with its subagents as branches. Raises HistoryUnreadable."""
+    def _read(self, conversation_id: str) -> ReadConversation:
+        """Return a session, with its subagents as branches."""
         session = _Session(self._limits)
-        try:
-            row, entries = self._find(conversation_id)
-            session.read(entries)
-            for child_id, caller in list(session.children.items())[:_MAX_CHILDREN]:
-                with suppress(NotReadable, OSError):
-                    session.read_child(self._find(child_id)[1], caller)
-        except (NotReadable, OSError) as error:
-            raise HistoryUnreadable.of(self.title, str(error)) from None
+        row, entries = self._find(conversation_id, session.report)
+        session.read(entries)
+        for child_id, caller in list(session.children.items())[:_MAX_CHILDREN]:
+            with suppress(NotReadable, OSError):
+                session.read_child(self._find(child_id, session.report)[1], caller)
         overview = _overview(row)
         overview.title = overview.title or session.title
         overview.model = overview.model or session.model
-        origin = ConversationOrigin(program=self.program, id=conversation_id)
-        changed = overview.updated_at or datetime.fromtimestamp(0, UTC)
-        tree = conversation_tree(origin, overview, session.tree, session.thread.tail, changed)
-        return LoadedConversation(tree, session.tree.report)
+        return ReadConversation(overview, session.tree, session.thread.tail, overview.updated_at or EPOCH)
 
-    def _find(self, session_id: str) -> tuple[Row, list[_Entry]]:
+    def _find(self, session_id: str, report: ImportReport) -> tuple[Row, list[_Entry]]:
         """Return a session and its messages. Raises NotReadable."""
         for location in self.locations():
             if location.name == "storage":
-                return self._read_files(session_id)
+                return self._read_files(session_id, report)
             if location.exists():
                 found = read_database(location, self._limits, lambda database: _read_rows(database, session_id))
                 if found is not None:
@@ -160,14 +152,14 @@ class OpencodeReader:
         reason = "it is not there any more"
         raise NotReadable(reason)
 
-    def _read_files(self, session_id: str) -> tuple[Row, list[_Entry]]:
+    def _read_files(self, session_id: str, report: ImportReport) -> tuple[Row, list[_Entry]]:
         storage, wanted = self._folder / "storage", {f"{session_id}.json"}
-        for path in walk_files(storage / "session", 1, wanted.__contains__, self._limits, self.report):
+        for path in walk_files(storage / "session", 1, wanted.__contains__, self._limits, report):
             row = _row_of_file(path, read_document(path, self._limits))
-            messages = self._files_in(storage / "message" / session_id)
-            parts = (part for message in messages for part in self._files_in(storage / "part" / message.stem))
+            messages = self._files_in(storage / "message" / session_id, report)
+            parts = (part for message in messages for part in self._files_in(storage / "part" / message.stem, report))
             entries = {message.stem: _Entry(message.stem, {}) for message in messages}
-            for file in within_size([*messages, *parts], self._limits.file, self.report):
+            for file in within_size([*messages, *parts], self._limits.file, report):
                 with suppress(NotReadable, OSError):
                     value = object_of(read_document(file, self._limits))
                     if file in messages:
@@ -178,11 +170,11 @@ class OpencodeReader:
         reason = "it is not there any more"
         raise NotReadable(reason)
 
-    def _files_in(self, folder: Path) -> dict[Path, None]:
+    def _files_in(self, folder: Path, report: ImportReport) -> dict[Path, None]:
         """Return the files in a folder, by name. A link to a folder is not followed."""
         if folder.is_symlink():
             return {}
-        files = walk_files(folder, 0, lambda name: name.endswith(".json"), self._limits, self.report)
+        files = walk_files(folder, 0, lambda name: name.endswith(".json"), self._limits, report)
         return dict.fromkeys(files)
 
 
@@ -275,7 +267,7 @@ class _Session:
     def read(self, entries: list[_Entry]) -> None:
         """Read the messages of the session, or of a subagent, at the end of the thread."""
         for entry in entries:
-            time = parse_time(object_in(entry.info, "time").get("created")) or datetime.fromtimestamp(0, UTC)
+            time = parse_time(object_in(entry.info, "time").get("created")) or EPOCH
             role = text_in(entry.info, "role")
             if entry.info.get("summary") is True:
                 self.report.omit(Omission.SUMMARY)

@@ -2,15 +2,16 @@
 
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, NamedTuple, Self
 
-from desktop_agent.exchange.foreign_tree import MAX_MESSAGES
+from desktop_agent.exchange.foreign_tree import EPOCH, MAX_MESSAGES, Overview, TreeBuilder, conversation_tree
 from desktop_agent.exchange.import_report import ImportReport
-from desktop_agent.types.conversation_tree import ConversationTree
+from desktop_agent.types.conversation_tree import ConversationOrigin, ConversationTree
 from desktop_agent.types.errors import AgentError, Sentence
 
 
@@ -113,7 +114,20 @@ class HistoryUnreadable(AgentError):
         return cls(Sentence("This conversation of {program} cannot be read: {reason}.", values))
 
 
-class HistoryReader(Protocol):
+class NotReadable(Exception):
+    """The file is not there, no ordinary file, too large, or holds something else; the text says which."""
+
+
+class ReadConversation(NamedTuple):
+    """What was read of a conversation. `changed`: when its file was, for times that are missing."""
+
+    overview: Overview
+    tree: TreeBuilder
+    head: str | None
+    changed: datetime = EPOCH
+
+
+class HistoryReader(ABC):
     """Reads the conversations that one program left on the disk. Writes nothing, locks nothing, fetches nothing.
 
     Blocking: call it in a thread. `program` is a stable word, the one in `ConversationOrigin`; `title` is its name for
@@ -122,22 +136,34 @@ class HistoryReader(Protocol):
 
     program: ClassVar[str]
     title: ClassVar[str]
-    report: ImportReport
 
-    def __init__(self, machine: Machine, limits: Limits = ...) -> None: ...
+    def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
+        self._machine = machine
+        self._limits = limits
+        self.report = ImportReport()
 
+    @abstractmethod
     def locations(self) -> tuple[Path, ...]:
         """Return the folders and files where the program keeps conversations, whether they are there or not."""
-        ...
 
     def is_present(self) -> bool:
-        """Return whether one of the locations is there."""
-        ...
+        """Return whether one of the folders is there."""
+        return any(folder.is_dir() for folder in self.locations())
 
+    @abstractmethod
     def list_conversations(self) -> Iterator[FoundConversation]:
         """Yield the conversations in any order, reading only the beginnings and ends of files."""
-        ...
 
     def load(self, conversation_id: str) -> LoadedConversation:
         """Return one by its id. Raises HistoryUnreadable."""
-        ...
+        try:
+            found = self._read(conversation_id)
+        except (NotReadable, OSError) as error:
+            raise HistoryUnreadable.of(self.title, str(error)) from None
+        origin = ConversationOrigin(program=self.program, id=conversation_id)
+        tree = conversation_tree(origin, found.overview, found.tree, found.head, found.changed)
+        return LoadedConversation(tree, found.tree.report)
+
+    @abstractmethod
+    def _read(self, conversation_id: str) -> ReadConversation:
+        """Read one. Raises NotReadable and OSError."""

@@ -69,6 +69,15 @@ def test_without_a_selection_the_first_answer_goes_on(tmp_path: Path) -> None:
     ]
 
 
+def test_code_with_a_fence_in_it_stays_one_block(tmp_path: Path) -> None:
+    backup = cherry_backup()
+    code = {"id": "code", "type": "code", "language": "markdown", "content": "```\nx\n```"}
+    backup["indexedDB"]["message_blocks"].append(code)
+    backup["indexedDB"]["topics"][0]["messages"][-1]["blocks"] = ["code"]
+    write_cherry(tmp_path, backup)
+    assert reader(tmp_path).load(CHERRY_TOPIC).tree.branch()[-1].text == "````markdown\n```\nx\n```\n````"
+
+
 def test_messages_of_older_versions_have_their_text_themselves(tmp_path: Path) -> None:
     messages = [{"id": "n1", "role": "user", "content": "Hi"}, {"id": "n2", "role": "assistant", "content": "Hello"}]
     write_cherry(tmp_path, {"indexedDB": {"topics": [{"id": CHERRY_TOPIC, "messages": messages}]}})

@@ -94,6 +94,15 @@ def test_what_is_left_out_is_counted(home: Path) -> None:
     }
 
 
+def test_what_is_left_out_of_files_is_counted_for_the_session(tmp_path: Path) -> None:
+    write_older_opencode(tmp_path)
+    folder = tmp_path / ".local/share/opencode/storage/message" / OPENCODE_SESSION
+    (folder / "linked.json").symlink_to(tmp_path / "elsewhere.json")
+    opencode = reader(tmp_path)
+    assert opencode.load(OPENCODE_SESSION).report.count(Omission.LINK) == 1
+    assert opencode.report.omissions == {}
+
+
 def test_a_session_that_runs_is_read_with_its_log(tmp_path: Path) -> None:
     connection: sqlite3.Connection = write_opencode(tmp_path, keep_log=True)
     assert [found.id for found in reader(tmp_path).list_conversations()] == [OPENCODE_SESSION]
