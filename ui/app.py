@@ -42,12 +42,12 @@ from ui.shell.desktop.notifications import ActivityNotifier
 from ui.shell.desktop.request_notifications import RequestNotifier
 from ui.shell.desktop.update_notice import UpdateNotice
 from ui.shell.mcp import McpPresenter
-from ui.shell.schedule.schedule_presenter import SchedulePresenter
+from ui.shell.schedule.schedule_presenter import ScheduleNotifier, SchedulePresenter
 from ui.shell.settings import SettingsPresenter, reading_style
 from ui.shell.startup_errors import show_startup_error
 from ui.shell.startup_window import StartupWindow, on_display_lost
 from ui.shell.storage import CloseConfirmation, DiskBanner
-from ui.shell.window import save_appearance
+from ui.shell.window import MainWindow, save_appearance
 from ui.sidebar.organising import OrganisePresenter
 from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource, app_icon
@@ -113,6 +113,16 @@ def _run_on_another_loop(save: Callable[[], Coroutine[Any, Any, None]]) -> bool:
     return bool(saved)
 
 
+def _add_remedy_buttons(window: MainWindow) -> None:
+    tr, page = QCoreApplication.translate, window.page
+    buttons = (
+        (RemedyAction.OPEN_SETTINGS, tr("AppController", "Open settings"), page.providers_requested.emit),
+        (RemedyAction.CHOOSE_MODEL, tr("AppController", "Choose model"), page.model_picker.open_list),
+    )
+    for action, text, command in buttons:
+        window.banners.add_remedy_button(action, text, command)
+
+
 class AppController:
     """The objects between the window and the engine, and how they are connected."""
 
@@ -175,6 +185,7 @@ class AppController:
         CallNotifier(self.library, notifications, settings, self._tasks, self._show_call)
         schedules = ScheduledPrompts(self._engine, self.library, self._tasks, self._startup.app)
         self._scheduled = SchedulePresenter(self._startup.themes, schedules, settings, self.servers, self.window)
+        ScheduleNotifier(self._scheduled, notifications, settings, self._startup.raise_window)
 
     def _create_mcp(self) -> McpPresenter:
         engine, app, themes, window = self._engine, self._startup.app, self._startup.themes, self.window
@@ -363,16 +374,7 @@ class AppController:
         self.window.model_file_requested.connect(lambda: self._settings_presenter.show("local"))
         LocalModelPresenter(self.window, self.library, self.servers)
         self.window.page.usage_meter.usage_requested.connect(self._show_usage)
-        self.window.banners.add_remedy_button(
-            RemedyAction.OPEN_SETTINGS,
-            QCoreApplication.translate("AppController", "Open settings"),
-            self.window.page.providers_requested.emit,
-        )
-        self.window.banners.add_remedy_button(
-            RemedyAction.CHOOSE_MODEL,
-            QCoreApplication.translate("AppController", "Choose model"),
-            self.window.page.model_picker.open_list,
-        )
+        _add_remedy_buttons(self.window)
 
     def _show_call(self, approval_id: str) -> None:
         self._startup.raise_window()

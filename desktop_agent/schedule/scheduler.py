@@ -16,6 +16,7 @@ from desktop_agent.types.engine_events import Envelope, RunEnd, RunFinished
 from desktop_agent.types.errors import AgentError, ConversationInUse, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.schedules import RunResult, ScheduledPrompt, ScheduledRun, StoredSchedule
+from desktop_agent.types.spending import BudgetReached
 
 if TYPE_CHECKING:
     from desktop_agent.engine.session import Session
@@ -48,11 +49,50 @@ class SchedulerListener(Protocol):
     def on_run_ended(self, prompt: ScheduledPrompt, run: ScheduledRun, result: RunResult) -> None:
         """A run has ended, or could not begin."""
 
+    def on_budget_wait(self, error: BudgetReached) -> None:
+        """Runs that are due begin to wait for a budget. Called once, until none waits any more."""
+
     def on_error(self, error: AgentError) -> None:
         """Something went wrong that no run can show."""
 
     def release(self, session: "Session") -> None:
         """The scheduler has done with a session: it may be closed, unless somebody else uses it."""
+
+
+class BudgetWaits:
+    """Which prompts wait for a budget: no due run is begun while a budget that would stop it is used up."""
+
+    def __init__(self, engine: Engine, listener: SchedulerListener) -> None:
+        self._engine = engine
+        self._listener = listener
+        self.reached: dict[str, BudgetReached] = {}
+        """The budget that each of them waits for, by the id of the prompt."""
+
+    async def check(self, schedule: StoredSchedule) -> bool:
+        """Return whether a budget would stop a run of this prompt, and note it. Raises StorageFailed."""
+        prompt, record = schedule.prompt, None
+        if prompt.target == "same" and schedule.conversation_id is not None:
+            with suppress(WrongUse):  # it is gone, or in the trash
+                record = await self._engine.record(schedule.conversation_id)
+        endpoint_id = record.endpoint_id if record else prompt.endpoint_id
+        default_id = self._engine.preferences.providers.endpoint_id
+        before, is_first = self.reached.get(prompt.id), not self.reached
+        try:
+            await self._engine.spending.check(endpoint_id or default_id, record.id if record else "")
+        except BudgetReached as error:
+            self.reached[prompt.id] = error
+            if before is None or before.sentence != error.sentence:
+                self._listener.on_changed()
+            if is_first:
+                self._listener.on_budget_wait(error)
+            return True
+        if self.reached.pop(prompt.id, None) is not None:
+            self._listener.on_changed()
+        return False
+
+    def keep(self, schedule_ids: set[str]) -> None:
+        """Forget all others: they are off or deleted by now."""
+        self.reached = {id_: error for id_, error in self.reached.items() if id_ in schedule_ids}
 
 
 class Scheduler:
@@ -82,7 +122,9 @@ class Scheduler:
         self._lock = FileLock(lock_path(engine.folder, "schedule"), engine.folder)
         self._followed: dict[str, Session] = {}
         """The session of each run at work here, by the id of its prompt."""
+        self._budget_waits = BudgetWaits(engine, listener)
         self._tasks: set[asyncio.Task[None]] = set()
+        engine.on_preferences(lambda _: self.check_soon())
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -109,6 +151,10 @@ class Scheduler:
     def next_slot(self, prompt: ScheduledPrompt) -> Slot | None:
         """Return the next time of a prompt; None where it is off, or where none comes."""
         return next(slots_after(prompt.timing, self.clock, self.clock.now()), None) if prompt.is_on else None
+
+    def budget_waited_for(self, schedule_id: str) -> BudgetReached | None:
+        """Return the budget that a due run of this prompt waits for, if it does."""
+        return self._budget_waits.reached.get(schedule_id)
 
     async def save(self, prompt: ScheduledPrompt) -> None:
         """Store a prompt; times that have passed are not made up for. Raises StorageFailed."""
@@ -160,42 +206,45 @@ class Scheduler:
         try:
             await self._settle_unfinished()
             schedules = await self._rows.all()
-            for schedule in schedules:
-                if schedule.prompt.is_on:
-                    await self._check_schedule(schedule)
+            stays_due = [await self._check_schedule(schedule) for schedule in schedules if schedule.prompt.is_on]
+            self._budget_waits.keep({schedule.prompt.id for schedule in schedules if schedule.prompt.is_on})
         except StorageFailed as error:
             # The disk is watched elsewhere; what is due stays due.
             _log.warning("scheduled prompts wait for the disk: %s", error)
             return self._longest_sleep
-        return self._seconds_until_next(schedules)
+        return self._seconds_until_next(schedules, stays_due=any(stays_due))
 
-    def _seconds_until_next(self, schedules: tuple[StoredSchedule, ...]) -> float | None:
+    def _seconds_until_next(self, schedules: tuple[StoredSchedule, ...], *, stays_due: bool) -> float | None:
         slots = [slot for schedule in schedules if (slot := self.next_slot(schedule.prompt)) is not None]
         has_open = any(schedule.last_run is not None and schedule.last_run.state != "ended" for schedule in schedules)
-        if not slots and not has_open:
+        if not slots and not has_open and not stays_due:
             return None
         now = self.clock.now()
         return max(
             _SHORTEST_SLEEP, min([self._longest_sleep, *((slot.moment - now).total_seconds() for slot in slots)])
         )
 
-    async def _check_schedule(self, schedule: StoredSchedule) -> None:
+    async def _check_schedule(self, schedule: StoredSchedule) -> bool:
+        """Begin the run of a prompt if one is due; return whether one stays due."""
         now = self.clock.now()
         if now < schedule.checked_until - _BACK_TOLERANCE:
             # The clock was set back. What has run is known by its slot.
             await self._rows.runs.set_checked(schedule, now)
-            return
+            return False
         if schedule.last_run is not None and schedule.last_run.state != "ended":
             # Runs of one prompt never pile up.
-            return
+            return False
         slot = newest_slot(schedule.prompt.timing, self.clock, schedule.checked_until, now)
+        if slot is None and self.budget_waited_for(schedule.prompt.id) is None:
+            return False
+        waits = await self._budget_waits.check(schedule)
         if slot is None:
-            return
+            return waits
         if slot.is_late and schedule.prompt.missed == "skip":
             if await self._rows.runs.skip(schedule, slot.key, now):
                 self._listener.on_changed()
-            return
-        await self._begin(schedule, slot, now, is_due=True)
+            return waits
+        return waits or not await self._begin(schedule, slot, now, is_due=True)
 
     async def _begin(self, schedule: StoredSchedule, slot: Slot, now: datetime, *, is_due: bool) -> bool:
         """Claim the run that was decided upon `now`, and send its prompt; return whether it was claimed."""
@@ -290,6 +339,8 @@ class Scheduler:
         if prompt.missed == "skip" and now - run.claimed_at > GRACE:
             await self._rows.runs.end(run, "missed")
             self._listener.on_changed()
+            return
+        if await self._budget_waits.check(schedule):
             return
         try:
             session = await self._open(prompt, schedule.conversation_id)

@@ -4706,6 +4706,10 @@ Aufwärts zu: {1}</translation>
         <translation>Unterhaltung öffnen</translation>
     </message>
     <message>
+        <source>Usage and budgets</source>
+        <translation>Verbrauch und Budgets</translation>
+    </message>
+    <message>
         <source>Delete…</source>
         <translation>Löschen…</translation>
     </message>
@@ -4736,6 +4740,14 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Last run: {0}, {1}</source>
         <translation>Letzter Lauf: {0}, {1}</translation>
+    </message>
+    <message>
+        <source>{0} Runs whose time passes meanwhile are skipped. Raise the budget to go on sooner.</source>
+        <translation>{0} Läufe, deren Zeit inzwischen verstreicht, werden ausgelassen. Erhöhen Sie das Budget, damit es früher weitergeht.</translation>
+    </message>
+    <message>
+        <source>{0} One run waits, and begins once there is budget again. Raise it to go on sooner.</source>
+        <translation>{0} Ein Lauf wartet und beginnt, sobald wieder Budget da ist. Erhöhen Sie es, damit es früher weitergeht.</translation>
     </message>
 </context>
 <context>
@@ -4849,6 +4861,17 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Nothing is scheduled. A scheduled prompt is sent by itself: once, or again and again.</source>
         <translation>Nichts ist geplant. Ein geplanter Prompt wird von selbst gesendet: einmal oder immer wieder.</translation>
+    </message>
+</context>
+<context>
+    <name>ScheduleNotifier</name>
+    <message>
+        <source>{0} They go on once there is budget again.</source>
+        <translation>{0} Es geht weiter, sobald wieder Budget da ist.</translation>
+    </message>
+    <message>
+        <source>Scheduled prompts wait</source>
+        <translation>Geplante Prompts warten</translation>
     </message>
 </context>
 <context>

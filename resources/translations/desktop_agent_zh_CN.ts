@@ -4705,6 +4705,10 @@ Go up to: {1}</source>
         <translation>打开对话</translation>
     </message>
     <message>
+        <source>Usage and budgets</source>
+        <translation>用量和预算</translation>
+    </message>
+    <message>
         <source>Delete…</source>
         <translation>删除…</translation>
     </message>
@@ -4735,6 +4739,14 @@ Go up to: {1}</source>
     <message>
         <source>Last run: {0}, {1}</source>
         <translation>上次运行：{0}，{1}</translation>
+    </message>
+    <message>
+        <source>{0} Runs whose time passes meanwhile are skipped. Raise the budget to go on sooner.</source>
+        <translation>{0}在此期间到点的运行会被跳过。提高预算即可提前继续。</translation>
+    </message>
+    <message>
+        <source>{0} One run waits, and begins once there is budget again. Raise it to go on sooner.</source>
+        <translation>{0}有一次运行正在等待，预算恢复后开始。提高预算即可提前继续。</translation>
     </message>
 </context>
 <context>
@@ -4848,6 +4860,17 @@ Go up to: {1}</source>
     <message>
         <source>Nothing is scheduled. A scheduled prompt is sent by itself: once, or again and again.</source>
         <translation>尚无定时任务。定时提示词会自动发送：一次，或反复发送。</translation>
+    </message>
+</context>
+<context>
+    <name>ScheduleNotifier</name>
+    <message>
+        <source>{0} They go on once there is budget again.</source>
+        <translation>{0}预算恢复后会继续运行。</translation>
+    </message>
+    <message>
+        <source>Scheduled prompts wait</source>
+        <translation>定时提示词正在等待</translation>
     </message>
 </context>
 <context>

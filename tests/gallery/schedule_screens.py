@@ -5,9 +5,12 @@ from datetime import UTC, datetime, time, timedelta
 
 from PySide6.QtWidgets import QPushButton
 
+from desktop_agent.types.preferences import UsagePreferences
 from desktop_agent.types.schedules import WEEKDAYS, Cron, Interval, Monthly, ScheduledPrompt, Weekly
+from desktop_agent.types.spending import UsageFigures, UsageKey
 from tests.gallery.desk import Desk, until
 from tests.gallery.screens import scene
+from ui.settings.usage.usage_page import local_today
 
 PROMPTS = (
     ScheduledPrompt(
@@ -57,6 +60,24 @@ def cards(desk: Desk) -> list[object]:
 @scene("scheduled")
 async def scheduled(desk: Desk) -> None:
     await fill(desk)
+
+
+@scene("scheduled-budget")
+async def budget(desk: Desk) -> None:
+    """A run of each of two prompts waits for a budget."""
+    used = {UsageKey(local_today(), "aurora-large", ""): UsageFigures(answers=1, tokens=9_000)}
+    await desk.engine.store.usage.add(used)
+    budgets = UsagePreferences(tokens_per_day=5_000)
+    await desk.engine.change_preferences(desk.engine.preferences.model_copy(update={"usage": budgets}))
+    rows, begun = desk.engine.store.schedules, datetime.now(UTC) - timedelta(minutes=100)
+    for prompt in (PROMPTS[2], PROMPTS[2].model_copy(update={"id": "mail", "title": "Sort my mail", "missed": "skip"})):
+        timing = Interval(minutes=30, start=begun)
+        await rows.save(prompt.model_copy(update={"is_on": True, "timing": timing}), begun)
+    desk.begin()
+    desk.scheduled.show()
+    buttons = desk.scheduled._dialog.findChildren
+    await until(lambda: [each.text() for each in buttons(QPushButton)].count("Usage and budgets") == 2)
+    await asyncio.sleep(0.3)
 
 
 @scene("scheduled-narrow", 360, 640)

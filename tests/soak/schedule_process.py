@@ -21,6 +21,7 @@ from desktop_agent.schedule.timing import Clock
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.providers import Endpoint
 from desktop_agent.types.schedules import RunResult, ScheduledPrompt, ScheduledRun
+from desktop_agent.types.spending import BudgetReached
 
 SPEED = 60.0
 """A minute in a second."""
@@ -47,6 +48,8 @@ class Silent:
     def on_run_begun(self, session: Session) -> None: ...
 
     def on_run_ended(self, prompt: ScheduledPrompt, run: ScheduledRun, result: RunResult) -> None: ...
+
+    def on_budget_wait(self, error: BudgetReached) -> None: ...
 
     def on_error(self, error: AgentError) -> None:
         sys.stderr.write(f"{error}\n")

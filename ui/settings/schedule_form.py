@@ -15,7 +15,7 @@ from ui.settings.schedule_words import moment_words, result_words, timing_words
 from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
-from ui.style.text import show_hidden
+from ui.style.text import show_hidden, translate_sentence
 from ui.style.text_display import exact_date
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
 from ui.style.widgets import ConfirmBar
@@ -28,6 +28,7 @@ class ScheduleCard(Card):
     pause_pressed = Signal()
     edit_pressed = Signal()
     open_pressed = Signal()
+    budgets_pressed = Signal()
     delete_confirmed = Signal()
 
     def __init__(self, item: ListedSchedule) -> None:
@@ -45,6 +46,8 @@ class ScheduleCard(Card):
         parts = [label(title, "strong", wrap=True), label(self._when(item), wrap=True)]
         if last := self._last(item):
             parts.append(label(last, "warning" if item.waits else "muted", wrap=True))
+        if item.budget is not None:
+            parts.append(label(self._budget_words(item, translate_sentence(item.budget)), "warning", wrap=True))
         vbox(*parts, self._buttons, self._confirm, parent=self, spacing=SPACE_XS, margins=SPACE_M)
 
     def _create_buttons(self, item: ListedSchedule, title: str) -> FlowRows:
@@ -65,6 +68,8 @@ class ScheduleCard(Card):
         if item.last_run is not None and item.last_run.conversation_id and item.last_run.result != "refused":
             open_last = self.open_pressed.emit
             buttons.append(button(self.tr("Open conversation"), open_last, name=named["open"]))
+        if item.budget is not None:
+            buttons.append(button(self.tr("Usage and budgets"), self.budgets_pressed.emit))
         self._delete = button(self.tr("Delete…"), self._ask, "danger", named["delete"])
         return FlowRows((*buttons, self._delete))
 
@@ -98,6 +103,13 @@ class ScheduleCard(Card):
             return self.tr("It has been at work since {0}.").format(at)
         return self.tr("Last run: {0}, {1}").format(at, result_words(run.result))
 
+    def _budget_words(self, item: ListedSchedule, used_up: str) -> str:
+        if item.prompt.missed == "skip":
+            words = self.tr("{0} Runs whose time passes meanwhile are skipped. Raise the budget to go on sooner.")
+        else:
+            words = self.tr("{0} One run waits, and begins once there is budget again. Raise it to go on sooner.")
+        return words.format(used_up)
+
 
 class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
     """All prompts. Answer what it asks for with `show_items`."""
@@ -110,6 +122,7 @@ class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
     delete_requested = Signal(str)
     open_requested = Signal(str)
     """The id of a conversation."""
+    budgets_requested = Signal()
 
     def __init__(self) -> None:
         super().__init__(self.tr("Add scheduled prompt…"))
@@ -155,6 +168,7 @@ class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
         card.run_pressed.connect(partial(self.run_requested.emit, prompt.id))
         card.pause_pressed.connect(partial(self.switched.emit, prompt.id, not prompt.is_on))
         card.edit_pressed.connect(partial(self.edit, prompt.id))
+        card.budgets_pressed.connect(self.budgets_requested)
         card.delete_confirmed.connect(partial(self.delete_requested.emit, prompt.id))
         if item.last_run is not None:
             card.open_pressed.connect(partial(self.open_requested.emit, item.last_run.conversation_id))

@@ -13,15 +13,26 @@ import pytest
 
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
+from desktop_agent.engine.spending import local_day
 from desktop_agent.schedule.scheduler import Scheduler
 from desktop_agent.schedule.timing import Clock
 from desktop_agent.storage.file_lock import Holder
 from desktop_agent.types.errors import AgentError, WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.permissions import CommandPattern, Mode, Rule, RuleEffect
-from desktop_agent.types.preferences import ModePreferences
+from desktop_agent.types.preferences import ModePreferences, UsagePreferences
 from desktop_agent.types.providers import Endpoint
-from desktop_agent.types.schedules import Cron, Interval, Once, RunResult, ScheduledPrompt, ScheduledRun
+from desktop_agent.types.schedules import (
+    Cron,
+    Interval,
+    MissedPolicy,
+    Once,
+    RunResult,
+    ScheduledPrompt,
+    ScheduledRun,
+    ScheduleTarget,
+)
+from desktop_agent.types.spending import BudgetReached, UsageFigures, UsageKey
 from desktop_agent.types.tool_calls import AllowOnce
 from tests.fakes.http_server import Loopback, Reply, chunk, sse
 from tests.frame.patience import PATIENCE
@@ -39,6 +50,7 @@ class Hands:
         self.time = START.timestamp()
         self.ends: list[tuple[str, RunResult]] = []
         self.errors: list[AgentError] = []
+        self.budget_waits: list[str] = []
         self.sessions: list[Session] = []
 
     @property
@@ -53,6 +65,9 @@ class Hands:
 
     def on_run_ended(self, prompt: ScheduledPrompt, run: ScheduledRun, result: RunResult) -> None:
         self.ends.append((run.slot, result))
+
+    def on_budget_wait(self, error: BudgetReached) -> None:
+        self.budget_waits.append(str(error.sentence))
 
     def on_error(self, error: AgentError) -> None:
         self.errors.append(error)
@@ -401,3 +416,73 @@ async def test_what_a_person_sends_after_a_run_was_refused_is_no_end_of_it(tmp_p
         await session.wait_idle()
         await there.look()
         assert [result for _, result in there.hands.ends] == ["completed", "refused"]
+
+
+async def set_budget(there: World, tokens: int | None, used: int = 0) -> None:
+    if used:
+        await there.engine.store.usage.add({UsageKey(local_day(), "m", ""): UsageFigures(answers=1, tokens=used)})
+    budgets = UsagePreferences(tokens_per_day=tokens)
+    await there.engine.change_preferences(there.engine.preferences.model_copy(update={"usage": budgets}))
+
+
+@pytest.mark.parametrize(("missed", "target"), [("run_once", "new"), ("run_once", "same"), ("skip", "new")])
+async def test_what_is_due_waits_for_a_budget_that_is_used_up_and_then_runs_once(
+    tmp_path: Path, missed: MissedPolicy, target: ScheduleTarget
+) -> None:
+    async with Loopback(ANSWER) as server, world(tmp_path, server.url) as there:
+        timing = Interval(minutes=5, start=START)
+        often = ScheduledPrompt(title="Often", prompt="go", timing=timing, missed=missed, target=target)
+        await there.scheduler.save(often)
+        await there.set_time(START + timedelta(minutes=5))
+        await there.until(lambda: len(there.hands.ends) == 1)
+        await set_budget(there, 1_000, used=1_000)
+        for minutes in range(10, 300, 5):
+            await there.set_time(START + timedelta(minutes=minutes))
+        await there.set_time(START + timedelta(minutes=298))
+        waited_for = there.scheduler.budget_waited_for(often.id)
+        assert waited_for is not None
+        assert (len(there.hands.ends), len(server.requests)) == (1, 1)
+        assert there.hands.budget_waits == ["The budget of tokens for today is used up."]
+        assert len(await there.engine.store.list_conversations()) == 1
+        await set_budget(there, 2_000)
+        await there.look()
+        assert there.scheduler.budget_waited_for(often.id) is None
+        runs = 1 if missed == "skip" else 2
+        await there.until(lambda: len(there.hands.ends) == runs)
+        await there.look()
+        assert len(await there.prompts()) == runs
+        await there.set_time(START + timedelta(minutes=300))
+        await there.until(lambda: len(there.hands.ends) == runs + 1)
+        assert {result for _, result in there.hands.ends} == {"completed"}
+
+
+async def test_a_prompt_of_one_time_is_looked_at_again_while_it_waits_for_a_budget(tmp_path: Path) -> None:
+    async with Loopback(ANSWER) as server, world(tmp_path, server.url) as there:
+        await set_budget(there, 1, used=1)
+        await there.scheduler.save(
+            ScheduledPrompt(title="Once", prompt="go", timing=Once(at=datetime.fromisoformat("2026-11-27T09:00")))
+        )
+        there.hands.time = (START + timedelta(minutes=1)).timestamp()
+        async with there.scheduler._one_at_a_time:
+            # None: it would be forgotten until the next start.
+            assert await there.scheduler._check() is not None
+        await set_budget(there, None)
+        await there.until(lambda: bool(there.hands.ends))
+        assert len(server.requests) == 1
+
+
+async def test_what_was_claimed_waits_for_the_budget_too_and_what_is_paused_waits_for_none(tmp_path: Path) -> None:
+    async with Loopback(ANSWER) as server, world(tmp_path, server.url) as there:
+        async with there.scheduler._one_at_a_time:
+            await there.scheduler.save(daily())
+            (stored,) = await there.scheduler.schedules()
+            now = START + timedelta(seconds=30)
+            runs = there.engine.store.schedules.runs
+            assert await runs.claim(stored, "2026-11-27T09:00", "gone", "the id", now, is_due=True)
+            await set_budget(there, 1, used=1)
+        await there.set_time(START + timedelta(minutes=1))
+        assert there.scheduler.budget_waited_for(stored.prompt.id) is not None
+        await there.scheduler.save(stored.prompt.model_copy(update={"is_on": False}))
+        await there.look()
+        assert there.scheduler.budget_waited_for(stored.prompt.id) is None
+        assert server.requests == []

@@ -7,11 +7,17 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QPushButton, QScrollArea, QToolButton
 
+from desktop_agent.engine.spending import local_day
+from desktop_agent.types.preferences import UsagePreferences
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.schedules import Cron, ScheduledPrompt
+from desktop_agent.types.spending import UsageFigures, UsageKey
 from tests.fakes.qt_loop import held, until
 from tests.fakes.scripted_provider import Turn
+from ui.bridge.desktop.notifications import SHOW, DesktopNotifications
 from ui.settings.schedule_form import ScheduleCard
+from ui.settings.settings_dialog import SettingsDialog
+from ui.shell.schedule import schedule_presenter
 from ui.shell.schedule.schedule_dialog import ScheduleDialog
 from ui.style.theme import SPACE_S
 
@@ -215,3 +221,43 @@ def test_what_is_due_runs_by_itself_and_is_in_the_list(on_screen):
         assert screen.find(QToolButton, "Scheduled prompts")
 
     on_screen(work, DONE)
+
+
+def test_what_waits_for_a_budget_says_so_once_and_leads_to_the_budgets(on_screen, monkeypatch):
+    said = []
+    monkeypatch.setattr(schedule_presenter, "is_active", lambda: False)
+    monkeypatch.setattr(DesktopNotifications, "show", lambda _self, *words: said.append(words))
+
+    async def work(screen):
+        used = {UsageKey(local_day(), "m", ""): UsageFigures(answers=1, tokens=10)}
+        await screen.engine.store.usage.add(used)
+        budgets = UsagePreferences(tokens_per_day=10)
+        await screen.engine.change_preferences(screen.engine.preferences.model_copy(update={"usage": budgets}))
+        rows = screen.engine.store.schedules
+        for title in ("News", "Weather"):
+            prompt = ScheduledPrompt(title=title, prompt="go", timing=Cron(line="* * * * *"))
+            await rows.save(prompt, datetime.now(UTC) - timedelta(minutes=5))
+        screen.desk._scheduled.schedules.start()
+        await until(lambda: said)
+        screen.desk._notifications.activated.emit(said[0][0], SHOW)
+        page = await screen.wait_for(ScheduleDialog, "Scheduled prompts")
+        waits = "The budget of tokens for today is used up. One run waits"
+        await until(lambda: text_of(screen, page).count(waits) == 2)
+        assert said == [
+            (
+                "schedule budget",
+                "Scheduled prompts wait",
+                "The budget of tokens for today is used up. They go on once there is budget again.",
+            )
+        ]
+        assert {stored.last_run for stored in await rows.all()} == {None}
+        screen.press("Usage and budgets")
+        settings = await screen.wait_for(SettingsDialog, "Settings")
+        await until(settings.usage.isVisible)
+        settings.close()
+        await screen.engine.change_preferences(
+            screen.engine.preferences.model_copy(update={"usage": UsagePreferences()})
+        )
+        await until(lambda: text_of(screen, page).count("Last run:") == 2 and waits not in text_of(screen, page))
+
+    on_screen(work, DONE, DONE)

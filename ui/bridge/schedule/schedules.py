@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from desktop_agent.engine.engine import Engine
 from desktop_agent.types.errors import AgentError, Sentence
 from desktop_agent.types.schedules import RunResult, ScheduledPrompt, ScheduledRun
+from desktop_agent.types.spending import BudgetReached
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary, subscribe_library
 
@@ -22,13 +23,15 @@ if TYPE_CHECKING:
 class ListedSchedule:
     """A scheduled prompt in the list. `next_run` is what the clock on the wall shows then; None where none comes.
 
-    `waits`: a call of its last run waits for the person, or a server asks them for it.
+    `waits`: a call of its last run waits for the person, or a server asks them for it. `budget`: which budget is used
+    up, where a run is due and waits for that.
     """
 
     prompt: ScheduledPrompt
     next_run: datetime | None = None
     last_run: ScheduledRun | None = None
     waits: bool = False
+    budget: Sentence | None = None
 
     @property
     def name(self) -> str:
@@ -41,6 +44,8 @@ class ScheduledPrompts(QObject):
 
     listed = Signal(list)
     """The ListedSchedules, oldest first."""
+    budget_waited_for = Signal(Sentence)
+    """Runs that are due begin to wait for a budget: which one is used up. Once, until none waits any more."""
 
     def __init__(
         self, engine: Engine, library: ConversationLibrary, tasks: BackgroundTasks, parent: QObject | None = None
@@ -119,7 +124,9 @@ class ScheduledPrompts(QObject):
         for stored in await scheduler.schedules():
             slot, last = scheduler.next_slot(stored.prompt), stored.last_run
             waits = last is not None and last.state == "started" and last.conversation_id in waiting
-            rows.append(ListedSchedule(stored.prompt, None if slot is None else slot.wall, last, waits))
+            budget = scheduler.budget_waited_for(stored.prompt.id)
+            wall, sentence = None if slot is None else slot.wall, None if budget is None else budget.sentence
+            rows.append(ListedSchedule(stored.prompt, wall, last, waits, sentence))
         self.listed.emit(rows)
 
 
@@ -144,6 +151,9 @@ class _Listener:
 
     def on_run_ended(self, prompt: ScheduledPrompt, run: ScheduledRun, result: RunResult) -> None:
         """The activity of its conversation says so already."""
+
+    def on_budget_wait(self, error: BudgetReached) -> None:
+        self._schedules.budget_waited_for.emit(error.sentence)
 
     def on_error(self, error: AgentError) -> None:
         self._tasks.report(error)

@@ -1,18 +1,24 @@
 """Shows the scheduled prompts, and applies what the person changes."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 
-from desktop_agent.types.errors import AgentError
+from desktop_agent.types.errors import AgentError, Sentence
+from ui.bridge.desktop.notifications import DesktopNotifications, is_active
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.schedule.schedules import ListedSchedule, ScheduledPrompts
 from ui.bridge.settings import Settings
 from ui.shell.window import MainWindow
+from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource
 
 if TYPE_CHECKING:
     from ui.shell.schedule.schedule_dialog import ScheduleDialog
+
+_BUDGET = "schedule budget"
+"""The key of the notification that prompts wait for a budget."""
 
 
 class SchedulePresenter(QObject):
@@ -68,6 +74,7 @@ class SchedulePresenter(QObject):
         form.run_requested.connect(self.schedules.run_now)
         form.delete_requested.connect(self.schedules.delete)
         form.open_requested.connect(self._open)
+        form.budgets_requested.connect(self._window.page.usage_meter.usage_requested)
         dialog.tray_switched.connect(self._switch_tray)
         self._servers.models_changed.connect(form.show_models)
         return dialog
@@ -97,3 +104,35 @@ class SchedulePresenter(QObject):
         if self._dialog is not None:
             self._dialog.hide()
         self._window.sidebar.conversation_chosen.emit(conversation_id)
+
+
+class ScheduleNotifier(QObject):
+    """Says on the desktop that scheduled prompts wait for a budget, while the window is not in front."""
+
+    def __init__(
+        self,
+        presenter: SchedulePresenter,
+        notifications: DesktopNotifications,
+        settings: Settings,
+        raise_window: Callable[[], object],
+    ) -> None:
+        super().__init__(presenter)
+        self._presenter = presenter
+        self._notifications = notifications
+        self._settings = settings
+        self._raise_window = raise_window
+        presenter.schedules.budget_waited_for.connect(self._on_wait)
+        notifications.activated.connect(self._on_activated)
+
+    @Slot(Sentence)
+    def _on_wait(self, used_up: Sentence) -> None:
+        # In front there is a banner.
+        if not is_active() and self._settings.preferences.chat.notifications:
+            text = self.tr("{0} They go on once there is budget again.").format(translate_sentence(used_up))
+            self._notifications.show(_BUDGET, self.tr("Scheduled prompts wait"), text)
+
+    @Slot(str, str)
+    def _on_activated(self, key: str, _action: str) -> None:
+        if key == _BUDGET:
+            self._raise_window()
+            self._presenter.show()
