@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from desktop_agent.engine.session import Session
 from desktop_agent.permissions.approvals import Approval
 from desktop_agent.tools.builtin_tools import builtin_tools
@@ -146,6 +148,10 @@ async def test_sixty_calls_are_few_questions_and_nothing_dangerous_passes_unaske
     assert lived.questions == QUESTIONS
 
 
+@pytest.mark.exhaustive(
+    "tests/escape/test_programs.py, where the narrowest rule is granted each time",
+    "tests/desktop_agent/permissions/test_rule_proposals.py",
+)
 async def test_whoever_grants_only_the_narrowest_is_asked_more_often_and_no_less_safe(tmp_path: Path) -> None:
     lived = await day_of_work(tmp_path, ShyDay)
     assert_nothing_dangerous_passed(lived)

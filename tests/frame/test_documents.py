@@ -112,6 +112,9 @@ def test_dependencies_are_explained_and_locked() -> None:
     assert [name for name in tools if f"\n{name}==" not in text] == []
 
 
+@pytest.mark.exhaustive(
+    "tests/desktop_agent/test_names.py::test_checkers_and_the_program_find_the_same_names_in_the_same_places"
+)
 def test_the_reference_is_made_and_has_every_public_name(tmp_path: Path) -> None:
     command = re.search(r"^\t@\$\(BIN\)/python (-m pdoc .*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert command is not None

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -83,11 +84,15 @@ def test_few_of_many_are_at_equal_distances_and_all_of_few_are_all() -> None:
 def exhaustive_marks() -> Iterator[tuple[Path, str]]:
     """Yield what the marks of each file name."""
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        source = path.read_text(encoding="utf-8")
+        if "mark.exhaustive" not in source:
+            continue
+        for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.exhaustive":
                 yield from ((path, str(ast.literal_eval(named))) for named in node.args)
 
 
+@cache
 def functions_of(path: Path) -> dict[str, str]:
     """Return the tests of a file, each with its decorators."""
     tree = ast.parse(path.read_text(encoding="utf-8")) if path.is_file() else ast.Module([], [])

@@ -269,7 +269,7 @@ def test_in_the_middle_of_a_specialists_tool(worlds: Worlds, inside: str) -> Non
 
 
 @pytest.mark.parametrize("delegates", [False, True])
-@pytest.mark.parametrize("every", few([1, 2, 3, 4], 2, "the same recovery"))
+@pytest.mark.parametrize("every", few([1, 2, 3, 4], 1, "the same recovery"))
 def test_however_often_it_dies(worlds: Worlds, every: int, delegates: bool) -> None:
     """Also while it puts in order what the death before has left."""
     world = worlds("again")

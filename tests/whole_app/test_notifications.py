@@ -93,6 +93,7 @@ def connected(server: ModelServer) -> tuple[str, ...]:
 @pytest.mark.exhaustive(
     "tests/whole_app/test_call_notifications.py::test_a_call_is_denied_shown_and_allowed_from_its_notification",
     "tests/ui/shell/desktop/test_notifications.py::test_behind_another_window_it_is_said_what_happens_unless_that_is_off",
+    "tests/ui/shell/desktop/test_notifications.py::test_a_click_on_it_leads_to_its_conversation",
 )
 def test_an_answer_behind_another_window_is_notified_and_a_click_leads_to_it(server: Server, tmp_path: Path) -> None:
     gate = threading.Event()

@@ -67,7 +67,7 @@ LONG = "x" * 10_000
 ONE_ANSWER = Outcome(RunEnd.LIMIT, ["the length of one answer"], [])
 ROUNDS = Outcome(RunEnd.LIMIT, ["tool rounds"], [])
 MEGABYTE = 1_000_000
-EMPTY_PIECES = 50_000
+EMPTY_PIECES = 20_000
 """A million takes most of a minute where memory is watched, and shows nothing else."""
 
 
@@ -255,7 +255,7 @@ async def test_odd_ids_and_names(tmp_path: Path, odd: str) -> None:
     assert all(len(str(result.content)) < 10_000 for result in results.values())
 
 
-@pytest.mark.parametrize("depth", [50, 190, 250, 1_500, 100_000])
+@pytest.mark.parametrize("depth", few([50, 190, 250, 1_500, 100_000], 4, "test_arguments_that_are_nested_deeply"))
 async def test_arguments_that_are_nested_deeply(tmp_path: Path, depth: int) -> None:
     value: Any = "x"
     for _ in range(depth):
@@ -560,7 +560,7 @@ async def test_a_guard_that_always_goes_on(tmp_path: Path) -> None:
     assert outcome == ROUNDS
 
 
-@pytest.mark.parametrize("at_once", [1, 20])
+@pytest.mark.parametrize("at_once", few([1, 20], 1, "test_specialists_that_always_call_themselves"))
 async def test_specialists_that_always_call_themselves(tmp_path: Path, at_once: int) -> None:
     def delegates(_: ModelRequest, n: int) -> Any:
         tasks = [ToolUse(id=f"c{i}", name="again", input={"task": f"{n}, {i}"}) for i in range(at_once)]

@@ -234,6 +234,7 @@ def test_what_another_process_works_in_is_shown_and_not_changed(on_screen, tmp_p
         screen.desk.library.open(first)
         await until(lambda: screen.conversation.id == first)
         assert screen.conversation.held_by is not None
+        assert "desktop-agent ask" in screen.editor.accessibleDescription()
         await until(lambda: screen.kept_draft() == "")
         assert screen.editor.toPlainText() == ""
         assert screen.find(QToolButton, "Reasoning") is None or not switch(screen).isEnabled()
@@ -244,7 +245,14 @@ def test_what_another_process_works_in_is_shown_and_not_changed(on_screen, tmp_p
 
         screen.desk.library.open(second)
         await until(lambda: screen.editor.toPlainText() == "for the second")
+        assert screen.editor.accessibleDescription() == ""
+
+        screen.desk.library.open(first)
+        await until(lambda: screen.conversation.id == first)
+        assert screen.conversation.held_by is not None
         await other.close()
+        await until(lambda: screen.conversation.held_by is None)
+        assert screen.editor.accessibleDescription() == ""
 
     on_screen(work, folder=tmp_path / "data")
 

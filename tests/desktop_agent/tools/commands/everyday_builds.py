@@ -142,7 +142,7 @@ def crate() -> str:
 
 PROJECTS: dict[str, Callable[[], str]] = {
     each.__name__: each
-    for each in (wheels, repository, package, library, standard_library, tools_of_the_home_folder, crate)
+    for each in (library, wheels, repository, package, standard_library, tools_of_the_home_folder, crate)
 }
 
 

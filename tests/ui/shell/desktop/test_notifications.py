@@ -83,3 +83,22 @@ def test_behind_another_window_it_is_said_what_happens_unless_that_is_off(on_scr
         assert len(said) == 3
 
     on_screen(work)
+
+
+def test_a_click_on_it_leads_to_its_conversation(on_screen, monkeypatch):
+    shown = []
+    monkeypatch.setattr(notifications, "is_active", lambda: False)
+    monkeypatch.setattr(DesktopNotifications, "show", lambda server, *_: shown.append(server))
+
+    async def work(screen):
+        await screen.say("Tides")
+        first = screen.conversation.id
+        screen.action("New conversation").trigger()
+        await until(lambda: screen.conversation.id != first)
+        shown.clear()
+        screen.desk.library.activity.changed.emit(first, "Tides", "done")
+        (server,) = shown
+        server.activated.emit(first, "default")
+        await until(lambda: screen.conversation.id == first)
+
+    on_screen(work, Turn(ContentDelta("High")))
