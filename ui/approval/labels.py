@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ElidedLabel, LabelKind, button
-from ui.style.text_display import BIDI_MARKS, in_logical_order, strip_bidi_marks
+from ui.style.text_display import BIDI_MARKS, in_logical_order, make_format_range, strip_bidi_marks
 from ui.style.theme import SPACE_S
 
 _UNLIMITED_WIDTH = 1_000_000
@@ -118,7 +118,6 @@ class SelectableLabel(WrappingLabel):
 
     @property
     def selected_text(self) -> str:
-        """Return the selected text."""
         part = self._utf16[2 * min(self._anchor, self._cursor) : 2 * max(self._anchor, self._cursor)]
         return strip_bidi_marks(part.decode("utf-16-le", "surrogatepass")).replace("\u2028", "\n")
 
@@ -175,8 +174,7 @@ class SelectableLabel(WrappingLabel):
         ground = QTextCharFormat()
         ground.setBackground(colours.color(QPalette.ColorRole.Highlight))
         ground.setForeground(colours.color(QPalette.ColorRole.HighlightedText))
-        part = QTextLayout.FormatRange()
-        part.start, part.length, part.format = min(self._anchor, self._cursor), abs(self._anchor - self._cursor), ground
+        part = make_format_range(min(self._anchor, self._cursor), abs(self._anchor - self._cursor), ground)
         painter = QPainter(self)
         painter.setPen(colours.color(self.foregroundRole()))
         layout, _ = self._layout_at(self.width())
@@ -194,7 +192,6 @@ class SelectableLabel(WrappingLabel):
         return self._utf16[2 * position : 2 * position + 2].decode("utf-16-le", "surrogatepass")
 
     def _next_position(self, key: Qt.Key) -> int:
-        """Move by one visible letter."""
         layout, _ = self._layout_at(self.width())
         previous, position = self._cursor, _CURSOR_MOVES[key](layout, self._cursor)
         while position != previous and self._char_at(min(position, previous)) in BIDI_MARKS:
@@ -211,7 +208,9 @@ class SelectableLabel(WrappingLabel):
 
 
 def _is_selection_key(event: QKeyEvent) -> bool:
-    is_marking = event.key() in _CURSOR_MOVES and event.modifiers() == Qt.KeyboardModifier.ShiftModifier
+    # The arrows of a Mac count as keypad.
+    modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+    is_marking = event.key() in _CURSOR_MOVES and modifiers == Qt.KeyboardModifier.ShiftModifier
     return (
         is_marking or event.matches(QKeySequence.StandardKey.Copy) or event.matches(QKeySequence.StandardKey.SelectAll)
     )

@@ -129,7 +129,8 @@ class RowMarks:
 
     def take_key(self, event: QKeyEvent) -> bool:
         """Mark with Shift and the arrows, Ctrl+A and Ctrl+Space; Esc ends it. Return whether it was one of them."""
-        key, modifiers = event.key(), event.modifiers()
+        # The arrows of a Mac count as keypad.
+        key, modifiers = event.key(), event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
         index = self._view.currentIndex()
         current = self._rows.id_at(index.row()) if index.isValid() else ""
         control = modifiers == Qt.KeyboardModifier.ControlModifier

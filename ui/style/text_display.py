@@ -13,6 +13,7 @@ from itertools import accumulate, pairwise
 from math import isinf
 
 from PySide6.QtCore import QCoreApplication, QDate, QLocale, QMimeData, QTime
+from PySide6.QtGui import QTextCharFormat, QTextLayout
 from PySide6.QtWidgets import QPlainTextEdit
 
 from desktop_agent.types.blocks import JsonObject
@@ -80,6 +81,13 @@ def displayed_positions(text: str, positions: Sequence[int]) -> list[int]:
 
 def _utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def make_format_range(start: int, length: int, form: QTextCharFormat) -> QTextLayout.FormatRange:
+    """Return a format for a part of a laid-out text, in UTF-16 units."""
+    part = QTextLayout.FormatRange()
+    part.start, part.length, part.format = start, length, form
+    return part
 
 
 class LogicalOrderText(QPlainTextEdit):

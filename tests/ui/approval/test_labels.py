@@ -80,6 +80,13 @@ def test_once_clicked_the_keys_mark_too(page):
     assert page.copied() == LINE
 
 
+def test_arrows_that_count_as_keypad_mark_too(page):
+    """As all arrows of a Mac do."""
+    QTest.mouseClick(page.text, LEFT, pos=page.at(5))
+    QTest.keyClick(page.text, Qt.Key.Key_Right, SHIFT | Qt.KeyboardModifier.KeypadModifier)
+    assert page.text.selected_text == "-"
+
+
 def test_other_keys_are_for_what_it_stands_in_and_tab_passes_it_by(page):
     QTest.mouseClick(page.text, LEFT, pos=page.at(5))
     for key in (Qt.Key.Key_D, Qt.Key.Key_Escape):

@@ -16,6 +16,7 @@ from ui.style.list_rows import RowRole
 from ui.style.style_sheet import ThemeApplier, style_sheet
 from ui.style.theme import ThemeSource
 
+KEYPAD = Qt.KeyboardModifier.KeypadModifier
 NOON = datetime(2026, 5, 20, 12, 0).astimezone()
 
 
@@ -492,6 +493,13 @@ def test_the_current_one_stays_marked_when_the_order_changes(driver):
     driver.pane.set_current(None)
     assert driver.marked == []
     assert not driver.rows.currentIndex().isValid()
+
+
+def test_arrows_that_count_as_keypad_mark_with_shift(driver):
+    """As all arrows of a Mac do."""
+    driver.rows.setCurrentIndex(driver.index(0))
+    driver.bot.keyClick(driver.rows, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier | KEYPAD)
+    assert driver.marked == ["Apples", "Pears"]
 
 
 def test_neighbours_and_rows(driver):

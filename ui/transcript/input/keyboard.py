@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QKeyCombination, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 
 from ui.transcript.blocks.block import Control
@@ -66,7 +66,9 @@ class KeyboardHandler:
             return True
         if key in _ACTIVATE_KEYS and not modifiers:
             return self._press_focused()
-        if self._run_command(QKeySequence(event.keyCombination()).toString(), self._current_row()):
+        # The arrows of a Mac count as keypad.
+        pressed = QKeyCombination(event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier, key)
+        if self._run_command(QKeySequence(pressed).toString(), self._current_row()):
             return True
         return not (modifiers & ~_SHIFT) and self._scroll(key, backwards=bool(modifiers & _SHIFT))
 
@@ -172,7 +174,6 @@ class KeyboardHandler:
         self._show(index, stop)
 
     def _show(self, index: int, stop: FocusStop) -> None:
-        """Scroll to a link or control."""
         position = link_selection(self._viewport.rows.row(index), stop.key)
         if position:
             scroll_to_text(self._viewport, self._scroller, index, position, calmly=True)

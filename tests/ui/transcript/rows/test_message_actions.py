@@ -164,6 +164,14 @@ def test_keys_and_buttons_say_which_message(standing):
     ]
 
 
+def test_keys_that_count_as_keypad_are_commands_too(standing):
+    asked = []
+    standing.view.delete_requested.connect(asked.append)
+    standing.view.row_viewport.focus((1, ""))
+    QTest.keyClick(standing.view, Qt.Key.Key_Delete, Qt.KeyboardModifier.KeypadModifier)
+    assert asked == ["last"]
+
+
 @pytest.mark.parametrize(("action", "name"), [(RemedyAction.CONTINUE, "Continue"), (RemedyAction.GO_ON, "Go on once")])
 def test_an_answer_that_can_go_on_does_so_by_its_button_its_key_and_its_menu(standing, action, name):
     asked = []
