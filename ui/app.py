@@ -413,5 +413,7 @@ class AppController:
             enter_sends=enter_sends,
             language=appearance.language,
         )
-        self.window.page.composer.set_enter_sends(preferences.chat.enter_sends)
-        self.window.page.session_controls.refresh_modes()
+        others = [] if self._desktop is None else [window.page for window, _ in self._desktop.windows.all]
+        for page in (self.window.page, *others):
+            page.composer.set_enter_sends(enter_sends)
+            page.session_controls.refresh_modes()

@@ -34,12 +34,14 @@ class MessageOpener(QObject):
         self._wanted = ("", "")
         self._chosen = ""
         """The message that was chosen last."""
+        self.words = ""
+        """The words that are looked for in it."""
         self._going = asyncio.Lock()
         library.opened.connect(self._on_opened)
 
-    def open(self, conversation_id: str, message_id: str) -> None:
+    def open(self, conversation_id: str, message_id: str, words: str = "") -> None:
         """Go to this message, unless another conversation is chosen while this one loads."""
-        self._wanted, self._chosen = (conversation_id, message_id), message_id
+        self._wanted, self._chosen, self.words = (conversation_id, message_id), message_id, words
         self._library.open(conversation_id)
         current = self._library.current
         if current is not None and current.id == conversation_id:
@@ -126,7 +128,6 @@ class SearchPresenter(QObject):
         self._frame = frame
         self._banners = banners
         self._show_page = show_page
-        self._words = ""
         sidebar.search_requested.connect(library.search.search)
         sidebar.search_ended.connect(library.search.stop)
         sidebar.conversation_chosen.connect(self._on_conversation_chosen)
@@ -143,8 +144,7 @@ class SearchPresenter(QObject):
     @Slot(str, object, str)
     def open(self, conversation_id: str, hit: SearchHit, words: str) -> None:
         """Open a conversation at what was found in it, with these words marked."""
-        self._words = words
-        self._messages.open(conversation_id, hit.message_id)
+        self._messages.open(conversation_id, hit.message_id, words)
 
     @Slot(str)
     def _on_conversation_chosen(self, conversation_id: str) -> None:
@@ -159,7 +159,7 @@ class SearchPresenter(QObject):
     @Slot(OpenConversation, int)
     def _on_arrived(self, _conversation: OpenConversation, row: int) -> None:
         self._show_page()
-        self._navigation.show_message(row, self._words)
+        self._navigation.show_message(row, self._messages.words)
 
     @Slot(OpenConversation, object)
     def _on_refused(self, conversation: OpenConversation, sentence: Sentence) -> None:

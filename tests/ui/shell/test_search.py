@@ -106,6 +106,23 @@ def test_the_second_of_equal_messages_is_the_current_match(on_screen):
     on_screen(work)
 
 
+def test_the_words_of_a_search_are_not_marked_where_a_link_leads_to_later(on_screen):
+    async def work(screen):
+        messages = Message.user("The harbour"), Message.assistant("Another harbour")
+        record = await write(screen, "Boats", *messages)
+        _, results = await search(screen, "harbour")
+        results.hit_chosen.emit(record.id, _hit(messages[0]), "harbour")
+        found = await screen.wait_for(QLineEdit, "Find in conversation")
+        QTest.keyClick(found, Qt.Key.Key_Escape)
+        await until(lambda: not found.isVisible())
+        arrived = Heard(screen.window.page.messages.arrived)
+        screen.window.page.messages.open(record.id, messages[1].id)
+        await until(lambda: arrived)
+        assert not found.isVisible()
+
+    on_screen(work)
+
+
 def _hit(message):
     return SearchHit(message.id, message.role, message.created_at, SearchPlace.TEXT, "harbour", ((0, 7),))
 

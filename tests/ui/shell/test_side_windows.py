@@ -85,6 +85,20 @@ def test_the_settings_of_a_conversation_are_open_once(on_screen):
     on_screen(work, answers())
 
 
+def test_a_change_of_how_enter_works_reaches_windows_that_are_open(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        window = await open_beside(screen, screen.conversation.id)
+        preferences = screen.engine.preferences
+        chat = preferences.chat.model_copy(update={"enter_sends": False})
+        await screen.engine.change_preferences(preferences.model_copy(update={"chat": chat}))
+        QTest.keyClicks(editor(window), "Two")
+        QTest.keyClick(editor(window), Qt.Key.Key_Return)
+        assert editor(window).toPlainText() == "Two\n"
+
+    on_screen(work, answers())
+
+
 def test_two_windows_show_the_same(on_screen):
     async def work(screen):
         await screen.say("One")
