@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QBrush, QImage, QKeyEvent, QPainter, QPainterPath, QPixmap
-from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QLabel, QScrollArea, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QLabel, QScrollArea, QWidget
 
 from ui.composer.attachment_items import (
     AttachmentFetch,
@@ -53,7 +53,7 @@ class AttachmentChip(QFrame):
         self.setProperty("kind", "chip")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setToolTip(plain_tooltip(name))
-        self.remove_button.clicked.connect(self._emit_removed)
+        self.remove_button.clicked.connect(self.removed)
         themes.changed.connect(self._draw_icon)
         self._build_layout()
         self._draw_icon()
@@ -76,12 +76,9 @@ class AttachmentChip(QFrame):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in {Qt.Key.Key_Delete, Qt.Key.Key_Backspace}:
-            self._emit_removed()
+            self.removed.emit()
         else:
             super().keyPressEvent(event)
-
-    def _emit_removed(self) -> None:
-        self.removed.emit()
 
     def _draw_icon(self) -> None:
         if not self._has_picture:
@@ -90,12 +87,8 @@ class AttachmentChip(QFrame):
 
     def _build_layout(self) -> None:
         words = vbox(self._name, self._detail, spacing=0)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(SPACE_S, SPACE_XS, SPACE_XS, SPACE_XS)
-        layout.setSpacing(SPACE_S)
-        layout.addWidget(self._drawing)
-        layout.addLayout(words)
-        layout.addWidget(self.remove_button)
+        margins = (SPACE_S, SPACE_XS, SPACE_XS, SPACE_XS)
+        hbox(self._drawing, words, self.remove_button, parent=self, spacing=SPACE_S, margins=margins)
 
 
 def _rounded_thumbnail(image: QImage, side: int, ratio: float) -> QPixmap:
@@ -106,12 +99,8 @@ def _rounded_thumbnail(image: QImage, side: int, ratio: float) -> QPixmap:
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     path = QPainterPath()
     path.addRoundedRect(0, 0, side, side, RADIUS_S, RADIUS_S)
-    scaled = image.scaled(
-        round(side * ratio),
-        round(side * ratio),
-        Qt.AspectRatioMode.KeepAspectRatioByExpanding,
-        Qt.TransformationMode.SmoothTransformation,
-    )
+    by_expanding, smoothly = Qt.AspectRatioMode.KeepAspectRatioByExpanding, Qt.TransformationMode.SmoothTransformation
+    scaled = image.scaled(canvas.size(), by_expanding, smoothly)
     scaled.setDevicePixelRatio(ratio)
     painter.fillPath(path, QBrush(scaled))
     painter.end()
@@ -134,13 +123,10 @@ Attachment = PendingPicture | UnreadablePicture | PendingResource | PastedText |
 
 @dataclass(eq=False)
 class AttachmentEntry:
-    """A chip and its attachment, which is empty while `fetch` is under way."""
+    """A chip and its attachment, which is missing while `fetch` is under way."""
 
     chip: AttachmentChip
-    picture: PendingPicture | None = None
-    unreadable: UnreadablePicture | None = None
-    text: PastedText | None = None
-    resource: PendingResource | None = None
+    attachment: PendingPicture | UnreadablePicture | PendingResource | PastedText | None = None
     fetch: AttachmentFetch | None = None
     is_picture: bool = False
     task: "asyncio.Task[None] | None" = None
@@ -164,7 +150,7 @@ class AttachmentRow(QScrollArea):
         self._entries: list[AttachmentEntry] = []
         self._prompt_sources: list[PromptSource] = []
         self._waiting: list[tuple[AttachmentEntry, Coroutine[Any, Any, None]]] = []
-        self._retry_timer = QTimer(self)
+        self._retry_timer = QTimer(self, interval=_RETRY_MS)
         self._retry_timer.timeout.connect(self._start_waiting)
         inner = QWidget()
         self._row = hbox(parent=inner, spacing=SPACE_S, margins=0, start_stretch=True)
@@ -179,16 +165,11 @@ class AttachmentRow(QScrollArea):
     @property
     def pictures(self) -> list[PendingPicture]:
         """Pictures that are ready, in order."""
-        return [entry.picture for entry in self._entries if entry.picture is not None]
-
-    @property
-    def has_pictures(self) -> bool:
-        """Whether there is a picture, also one that is being prepared."""
-        return any(entry.is_picture for entry in self._entries)
+        return [item for item in self.items if isinstance(item, PendingPicture)]
 
     @property
     def texts(self) -> list[str]:
-        return [entry.text.text for entry in self._entries if entry.text is not None]
+        return [item.text for item in self.items if isinstance(item, PastedText)]
 
     @property
     def is_preparing(self) -> bool:
@@ -197,7 +178,7 @@ class AttachmentRow(QScrollArea):
     @property
     def items(self) -> list[Attachment]:
         """Return the attachments that are ready, in order."""
-        ready = [entry.picture or entry.unreadable or entry.resource or entry.text for entry in self._entries]
+        ready = (entry.attachment for entry in self._entries)
         return [*(attachment for attachment in ready if attachment is not None), *self._prompt_sources]
 
     def items_beside(self, text: str) -> list[Attachment]:
@@ -207,7 +188,9 @@ class AttachmentRow(QScrollArea):
 
     def notices(self, limits: "ImageLimits | None", *, can_see: bool | None, has_text: bool) -> list[str]:
         """Return what will be changed about the pictures, as `picture_notices` does, and that a link wrote the text."""
-        notices = picture_notices(self.pictures, limits, can_see=can_see) if self.has_pictures else []
+        # Also one that is being prepared.
+        has_pictures = any(entry.is_picture for entry in self._entries)
+        notices = picture_notices(self.pictures, limits, can_see=can_see) if has_pictures else []
         if has_text and any(source.kind == "web" for source in self._prompt_sources):
             notices.append(self.tr("This text comes from a link. Read all of it before you send it."))
         return notices
@@ -292,7 +275,7 @@ class AttachmentRow(QScrollArea):
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            self._retry_timer.start(_RETRY_MS)
+            self._retry_timer.start()
             return
         self._retry_timer.stop()
         waiting, self._waiting = self._waiting, []

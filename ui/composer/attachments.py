@@ -111,12 +111,12 @@ class Attachments(AttachmentRow):
                     self._prompt_sources += [attachment] if attachment not in self._prompt_sources else []
                 case PendingPicture():
                     entry = self._add_picture_chip(attachment.name)
-                    entry.picture = attachment
+                    entry.attachment = attachment
                     self._show_details(entry, attachment)
                     self._start_task(entry, self._draw_thumbnail(entry, attachment.taken.data))
                 case UnreadablePicture():
                     entry = self._add_picture_chip(attachment.image.name or self.tr("Picture"))
-                    entry.unreadable = attachment
+                    entry.attachment = attachment
                     entry.chip.show_detail(self.tr("Cannot be read now"))
         self.changed.emit()
 
@@ -147,7 +147,7 @@ class Attachments(AttachmentRow):
         chip = AttachmentChip(self._themes, "document", name)
         chip.setAccessibleName(name)
         chip.show_detail(self.tr("Sent after the message"))
-        self._add_entry(AttachmentEntry(chip, text=PastedText(text)))
+        self._add_entry(AttachmentEntry(chip, PastedText(text)))
         self.changed.emit()
 
     def _add_picture(self, name: str, read: Callable[[], Awaitable[bytes]]) -> None:
@@ -188,7 +188,11 @@ class Attachments(AttachmentRow):
     async def _read_file(self, path: Path) -> FetchResult:
         if await _in_thread(path.is_dir):
             return FetchResult(folder=str(path))
-        return await self._read_resources(partial(_read_other, path))
+
+        async def read() -> Sequence[PendingResource | ServerPicture]:
+            return [await _in_thread(read_other_file, path)]
+
+        return await self._read_resources(read)
 
     async def _finish_fetch(self, entry: AttachmentEntry, fetch: AttachmentFetch) -> None:
         fetched = FetchResult()
@@ -199,8 +203,9 @@ class Attachments(AttachmentRow):
             entry.fetch = None
             if entry in self._entries and (fetched.problems or not fetched.items):
                 self.lost.emit()
-            if entry.is_picture and fetched.items and isinstance(picture := fetched.items[0], PendingPicture):
-                entry.picture = picture
+            picture = fetched.items[0] if entry.is_picture and fetched.items else None
+            if isinstance(picture, PendingPicture):
+                entry.attachment = picture
             else:
                 entry.task = None  # the current task: discarding must not cancel it
                 self._discard_entry(entry)
@@ -210,11 +215,11 @@ class Attachments(AttachmentRow):
         for problem in fetched.problems:
             announce(self, translate_sentence(problem.sentence))
             self.problem.emit(problem.sentence, problem.remedy)
-        if entry.picture is None:
-            self.add_items(fetched.items)
+        if isinstance(picture, PendingPicture):
+            self._show_details(entry, picture)
+            await self._draw_thumbnail(entry, picture.taken.data)
         else:
-            self._show_details(entry, entry.picture)
-            await self._draw_thumbnail(entry, entry.picture.taken.data)
+            self.add_items(fetched.items)
 
     def _add_resource_chip(self, title: str, *, is_file: bool = False) -> AttachmentEntry:
         chip = AttachmentChip(self._themes, "document", show_hidden(title))
@@ -223,7 +228,7 @@ class Attachments(AttachmentRow):
         return self._add_entry(AttachmentEntry(chip))
 
     def _show_resource(self, entry: AttachmentEntry, resource: PendingResource) -> None:
-        entry.resource = resource
+        entry.attachment = resource
         words = self.tr("{0} · from {1}") if resource.server else "{0}"
         entry.chip.show_detail(words.format(format_bytes(resource.size), show_hidden(resource.server)))
 
@@ -247,10 +252,6 @@ class Attachments(AttachmentRow):
         chip = AttachmentChip(self._themes, "picture", name)
         chip.setAccessibleName(self.tr("Attached image: {0}").format(name))
         return self._add_entry(AttachmentEntry(chip, is_picture=True))
-
-
-async def _read_other(path: Path) -> Sequence[PendingResource | ServerPicture]:
-    return [await _in_thread(read_other_file, path)]
 
 
 def _in_thread(work: Callable[P, T], *args: P.args, **named: P.kwargs) -> Awaitable[T]:

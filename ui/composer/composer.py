@@ -94,7 +94,7 @@ class Composer(QWidget):
         self._checks: list[Callable[[str, Sequence[Attachment]], bool]] = []
         self.edited: EditedMessage | None = None
         self.frame = _ComposerFrame(themes, is_focused=opens_focused)
-        self._editor = MessageEditor(themes)
+        self.editor = MessageEditor(themes)
         self._notice = label(kind="warning", wrap=True)
         self._problems = label(kind="error", wrap=True)
         self.attach_button = IconButton(themes, "attach", self.tr("Attach files"))
@@ -118,17 +118,12 @@ class Composer(QWidget):
         attachments.lower()
         attachments.changed.connect(self._on_changed)
         attachments.lost.connect(self._cancel_pending_send)
-        attachments.focus_left.connect(self._editor.setFocus)
-        attachments.folder_found.connect(self._editor.insert_path)
+        attachments.focus_left.connect(self.editor.setFocus)
+        attachments.folder_found.connect(self.editor.insert_path)
         # Queued: an item is attached a moment after it was fetched.
         attachments.changed.connect(self._send_when_ready, Qt.ConnectionType.QueuedConnection)
         attachments.problem.connect(self.show_problem)
         return attachments
-
-    @property
-    def editor(self) -> MessageEditor:
-        """The widget that takes the focus."""
-        return self._editor
 
     def draft(self) -> "tuple[str, list[Attachment]]":
         """Return the text and the attachments to be saved: of the draft, and of an earlier message that was changed."""
@@ -136,7 +131,7 @@ class Composer(QWidget):
 
     def written(self) -> "tuple[str, list[Attachment]]":
         """Return the text and the attachments that are in the composer."""
-        text = self._editor.toPlainText()
+        text = self.editor.toPlainText()
         return text, self.attachments.items_beside(text)
 
     def set_draft(self, text: str, attached: "Sequence[Attachment]" = (), *, is_saved: bool = True) -> None:
@@ -144,11 +139,11 @@ class Composer(QWidget):
         self.attachments.clear()
         self.clear_problems()
         if is_too_long(text):
-            self._editor.clear()
+            self.editor.clear()
             self.attachments.add_text(text)
         else:
-            self._editor.setPlainText(text)
-            self._editor.moveCursor(self._editor.textCursor().MoveOperation.End)
+            self.editor.setPlainText(text)
+            self.editor.moveCursor(self.editor.textCursor().MoveOperation.End)
         self.attachments.add_items(attached)
         if is_saved:
             self.draft_timer.stop()
@@ -158,19 +153,19 @@ class Composer(QWidget):
 
     def restore_message(self, text: str, attached: "Sequence[Attachment]" = ()) -> None:
         """Put back a message that was not delivered, after an empty line if something is written."""
-        written = self._editor.toPlainText()
+        written = self.editor.toPlainText()
         gap = "\n\n" if text and written.strip() else ""
         if is_too_long(f"{written}{gap}{text}"):
             self.attachments.add_text(text)
         else:
             # Keep the cursor of a person who is typing.
-            cursor = self._editor.textCursor()
+            cursor = self.editor.textCursor()
             position = cursor.position()
-            end = self._editor.textCursor()
+            end = self.editor.textCursor()
             end.movePosition(end.MoveOperation.End)
             end.insertText(gap + text)
             cursor.setPosition(position if gap else end.position())
-            self._editor.setTextCursor(cursor)
+            self.editor.setTextCursor(cursor)
         if attached:
             self.attachments.add_items(attached)
 
@@ -191,7 +186,7 @@ class Composer(QWidget):
 
     def add_notice(self, notice: QWidget) -> None:
         """Put a notice above the editor."""
-        self.frame.column.insertWidget(self.frame.column.indexOf(self._editor), notice)
+        self.frame.column.insertWidget(self.frame.column.indexOf(self.editor), notice)
 
     def attach_files(self, paths: Sequence[Path | str]) -> None:
         """Attach files of pictures and texts."""
@@ -203,7 +198,7 @@ class Composer(QWidget):
         had_focus = self._send_or_stop.has_focus
         self._send_or_stop.show_working(working=working)
         if had_focus:
-            self._editor.setFocus()
+            self.editor.setFocus()
 
     def set_blocked(self, why: "Sentence | None") -> None:
         """Set why nothing can be sent, because another process works in the conversation; None unblocks.
@@ -213,19 +208,15 @@ class Composer(QWidget):
         self._blocked_reason = "" if why is None else translate_sentence(why)
         self._controls.enable(why is None, self.attach_button)
         self._send_or_stop.set_blocked(self._blocked_reason)
-        self._editor.setAccessibleDescription(self._blocked_reason)
+        self.editor.setAccessibleDescription(self._blocked_reason)
         self._refresh()
 
     def set_enter_sends(self, enter_sends: bool) -> None:  # noqa: FBT001  # a slot
         """Set whether Enter sends."""
-        self._editor.set_enter_sends(enter_sends)
+        self.editor.enter_sends = enter_sends
         self._send_or_stop.set_enter_sends(enter_sends=enter_sends)
 
-    def set_supports_images(
-        self,
-        can_see: bool | None,  # noqa: FBT001  # a slot
-        limits: "ImageLimits | None" = None,
-    ) -> None:
+    def set_supports_images(self, can_see: bool | None, limits: "ImageLimits | None" = None) -> None:  # noqa: FBT001
         """Set whether the model reads images (None: unknown), and the limits of its server."""
         self._supports_images, self._limits = can_see, limits
         self._refresh()
@@ -249,7 +240,7 @@ class Composer(QWidget):
         text, attached = self.written()
         if not (text.strip() or self.attachments.chips) or not all(check(text, attached) for check in self._checks):
             return
-        self._editor.clear()
+        self.editor.clear()
         self.attachments.clear()
         self.clear_problems()
         (self.queue_requested if later else self.send_requested).emit(trim_prompt(text), attached)
@@ -291,11 +282,11 @@ class Composer(QWidget):
             self.escape_pressed.emit()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if self._editor.canInsertFromMimeData(event.mimeData()):
+        if self.editor.canInsertFromMimeData(event.mimeData()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        self._editor.insert_dropped(event.mimeData())
+        self.editor.insert_dropped(event.mimeData())
         event.acceptProposedAction()
 
     def _attach_pasted(self, picture: "bytes | QImage") -> None:
@@ -313,7 +304,7 @@ class Composer(QWidget):
         self.draft_timer.start()
 
     def _refresh(self) -> None:
-        has_text = not self._editor.document().isEmpty()
+        has_text = not self.editor.document().isEmpty()
         notices = self.attachments.notices(self._limits, can_see=self._supports_images, has_text=has_text)
         pending = self.tr("It is sent when what you attached is ready. Escape takes that back.")
         words = "\n".join(filter(None, (self._blocked_reason, pending if self._pending_send else "", *notices)))
@@ -327,7 +318,7 @@ class Composer(QWidget):
         self._send_or_stop.set_can_send(can_send=not (empty or self.attachments.is_preparing or self._blocked_reason))
 
     def _connect_signals(self) -> None:
-        editor = self._editor
+        editor = self.editor
 
         def send_with_control() -> None:
             # Where Enter sends, Ctrl+Enter queues.
@@ -360,10 +351,10 @@ class Composer(QWidget):
             # Where the text of the message begins.
             words.setContentsMargins(SPACE_S, 0, SPACE_S, 0)
             words.hide()
-        for widget in (self._problems, self._notice, self._editor, self._controls):
+        for widget in (self._problems, self._notice, self.editor, self._controls):
             self.frame.column.addWidget(widget)
         vbox(self.frame, parent=self, margins=0)
-        self.setFocusProxy(self._editor)
+        self.setFocusProxy(self.editor)
 
 
 def _is_escape(event: QKeyEvent) -> bool:

@@ -90,10 +90,8 @@ class ControlBar(WrappingRows):
             height = self._height_of(row)
             is_last = row is rows[-1]
             items = row[:-1] if is_last else row
-            x = 0
-            for item, item_width in zip(
-                items, _share_width(items, width - (self._end_width() if is_last else 0)), strict=True
-            ):
+            x, room = 0, width - (self._end_width() if is_last else 0)
+            for item, item_width in zip(items, _share_width(items, room), strict=True):
                 self._put(item, x, item_width, top, height)
                 x += item_width + _GAP
             if is_last:
@@ -174,7 +172,6 @@ class SendStopButton(QWidget):
 
     @property
     def has_focus(self) -> bool:
-        """Whether Send or Stop has the focus."""
         return self._had_focus or self._send.hasFocus() or self._stop.hasFocus()
 
     def max_width(self) -> int:

@@ -49,7 +49,8 @@ class MessageEditor(QPlainTextEdit):
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
         self._themes = themes
-        self._enter_sends = True
+        self.enter_sends = True
+        """Enter sends and Shift+Enter makes a new line; else Enter makes one and Ctrl+Enter sends."""
         self.show_context_menu: Callable[[QContextMenuEvent], object] | None = None
         """Shows a context menu in place of the usual one."""
         self.setAccessibleName(self.tr("Message"))
@@ -62,14 +63,6 @@ class MessageEditor(QPlainTextEdit):
         self.textChanged.connect(self._update_height)
         themes.changed.connect(self._on_theme_changed)
         self._apply_theme()
-
-    @property
-    def enter_sends(self) -> bool:
-        return self._enter_sends
-
-    def set_enter_sends(self, enter_sends: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
-        """Set whether Enter sends and Shift+Enter makes a new line; else Enter makes one and Ctrl+Enter sends."""
-        self._enter_sends = enter_sends
 
     def keyPressEvent(self, e: QKeyEvent) -> None:
         from PySide6.QtCore import Qt
@@ -160,17 +153,14 @@ class MessageEditor(QPlainTextEdit):
     def _on_enter(self, modifiers: "Qt.KeyboardModifier") -> None:
         from PySide6.QtCore import Qt
 
-        control = bool(modifiers & Qt.KeyboardModifier.ControlModifier)
-        shift = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
-        if control:
+        if modifiers & Qt.KeyboardModifier.ControlModifier:
             self.control_send_pressed.emit()
-            return
-        if self._enter_sends and not shift:
+        elif self.enter_sends and not modifiers & Qt.KeyboardModifier.ShiftModifier:
             self.send_pressed.emit()
-            return
-        # Qt's own Shift+Enter makes U+2028, which looks like a line break and is none.
-        self.insertPlainText("\n")
-        self.ensureCursorVisible()
+        else:
+            # Qt's own Shift+Enter makes U+2028, which looks like a line break and is none.
+            self.insertPlainText("\n")
+            self.ensureCursorVisible()
 
     def _update_height(self) -> None:
         # The plain-text layout measures in lines, not pixels (QPlainTextDocumentLayout::documentSize).

@@ -5,7 +5,7 @@ from functools import partial
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QMenu, QSizePolicy, QStyle, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QMenu, QSizePolicy, QStyle, QWidget
 
 from ui.bridge.session_controls import WaitingMessage
 from ui.style.boxes import hbox, vbox
@@ -29,7 +29,7 @@ class QueuedMessageControls(QWidget):
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
         self._is_soon = True
-        self._is_folded = False
+        self.is_folded = False
         self._pictures = label(kind="small")
         self._when = button("", self.when_pressed.emit, "quiet")
         self._up = IconButton(themes, "chevron-up", self.tr("Send earlier"))
@@ -48,10 +48,6 @@ class QueuedMessageControls(QWidget):
         self._menu.insertSeparator(self._entries[-1])
         self._build_layout()
 
-    @property
-    def is_folded(self) -> bool:
-        return self._is_folded
-
     def show_message(self, message: WaitingMessage, words: str, *, is_first: bool, is_last: bool) -> None:
         """Show a message's state; the first cannot move up, the last not down. `words` say which one it is."""
         for control in (self._when, *self._buttons, self._more):
@@ -67,7 +63,7 @@ class QueuedMessageControls(QWidget):
         self._down.setEnabled(not is_last)
         for action, control in zip(self._entries, self._buttons, strict=True):
             action.setEnabled(control.isEnabled())
-        self.fold(folded=self._is_folded)
+        self.fold(folded=self.is_folded)
 
     @property
     def when_text(self) -> str:
@@ -80,7 +76,7 @@ class QueuedMessageControls(QWidget):
 
     def fold(self, *, folded: bool) -> None:
         """Fold or unfold."""
-        self._is_folded = folded
+        self.is_folded = folded
         self._when.setText(self._when_name(soon=self._is_soon, short=folded))
         for control in self._buttons:
             control.setVisible(not folded)
@@ -112,12 +108,8 @@ class QueuedMessageControls(QWidget):
         self._remove.clicked.connect(self.remove_pressed)
         self._more.clicked.connect(self._open_menu)
         self._more.hide()
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
-        layout.addStretch(1)
-        for widget in (self._pictures, self._when, *self._buttons, self._more):
-            layout.addWidget(widget)
+        parts = (self._pictures, self._when, *self._buttons, self._more)
+        hbox(*parts, parent=self, spacing=SPACE_XS, margins=0, start_stretch=True)
 
 
 MIN_LETTERS = 24
@@ -211,7 +203,7 @@ class QueuedMessageRow(QFrame):
         self._editor_panel: QWidget | None = None
         self._text = ElidedLabel()
         self._controls = QueuedMessageControls(themes)
-        self._main_layout = QVBoxLayout(self)
+        self._main_layout = vbox(parent=self, spacing=SPACE_XS, margins=(SPACE_S, 2, SPACE_XS, 2))
         self._build_layout()
         self.show_message(message, is_first=True, is_last=True)
 
@@ -241,10 +233,8 @@ class QueuedMessageRow(QFrame):
         self._editor.moveCursor(self._editor.textCursor().MoveOperation.End)
         self._editor.given.connect(self._save_text)
         self._editor.textChanged.connect(self.edited)
-        foot = QHBoxLayout()
-        foot.addStretch(1)
-        foot.addWidget(button(self.tr("Cancel"), self.end_editing))
-        foot.addWidget(button(self.tr("Save"), self._save_text, "primary"))
+        cancel, save = button(self.tr("Cancel"), self.end_editing), button(self.tr("Save"), self._save_text, "primary")
+        foot = hbox(cancel, save, start_stretch=True)
         self._editor_panel = QWidget()
         vbox(self._editor, foot, parent=self._editor_panel, spacing=SPACE_XS, margins=0)
         self._main_layout.addWidget(self._editor_panel)
@@ -294,8 +284,6 @@ class QueuedMessageRow(QFrame):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         # Rows scroll where room is scarce; they never shrink.
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-        self._main_layout.setContentsMargins(SPACE_S, 2, SPACE_XS, 2)
-        self._main_layout.setSpacing(SPACE_XS)
         self._main_layout.addWidget(QueuedMessageLine(self._text, self._controls))
         self._controls.when_pressed.connect(self._toggle_when)
         self._controls.moved.connect(self.moved)
@@ -350,7 +338,6 @@ class MessageQueueView(QWidget):
 
     @property
     def changed_texts(self) -> tuple[str, ...]:
-        """Texts in open editors that were changed."""
         return tuple(row.changed_text for row in self.rows if row.changed_text is not None)
 
     def return_drafts(self) -> None:

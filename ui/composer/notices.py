@@ -50,7 +50,7 @@ class ModeRequestBar(QFrame):
             self._request_label.setText(words.format(mode_title(requested)))
             for control, text in (
                 (self._accept_button, self.tr("Change now")),
-                (self._refuse_button, self._refuse_text(current)),
+                (self._refuse_button, self.tr("Keep “{0}”").format(mode_title(current))),
             ):
                 control.setText(text.replace("&", "&&"))
                 control.setAccessibleName(text)
@@ -65,9 +65,6 @@ class ModeRequestBar(QFrame):
         wide = letters + self._accept_button.sizeHint().width() + self._refuse_button.sizeHint().width()
         side = QBoxLayout.Direction
         self._row.setDirection(side.LeftToRight if self.width() >= wide else side.TopToBottom)
-
-    def _refuse_text(self, current: Mode) -> str:
-        return self.tr("Keep “{0}”").format(mode_title(current))
 
 
 class ContextOverflowNotice(QWidget):

@@ -52,10 +52,6 @@ def _without_demo(groups: Sequence[ModelGroup]) -> list[ModelGroup]:
     return [group for group in groups if group.endpoint.kind != "demo"]
 
 
-def _titles_of(group: ModelGroup) -> set[str]:
-    return {model.title or model.id for model in group.models}
-
-
 def _demo_model() -> ModelInfo:
     return ModelInfo(DEMO_MODEL, QCoreApplication.translate("ModelRows", "Demo"))
 
@@ -117,13 +113,12 @@ def model_details(model: ModelInfo, today: date) -> tuple[str, ...]:
     translate, capabilities, facts = QCoreApplication.translate, model.capabilities, list[str]()
     if capabilities.context_window:
         facts.append(format_count(capabilities.context_window))
-    for has_it, words in (
+    abilities = (
         (capabilities.images, translate("ModelRows", "images")),
         (capabilities.tools, translate("ModelRows", "tools")),
         (capabilities.reasoning, translate("ModelRows", "reasoning")),
-    ):
-        if has_it:
-            facts.append(words)
+    )
+    facts += [words for has_it, words in abilities if has_it]
     cost = model.price
     if cost is not None and cost.input is not None and cost.output is not None:
         facts.append(f"{format_price(cost.input)} / {format_price(cost.output)}")
@@ -166,7 +161,8 @@ class ModelPicker(QToolButton):
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
         self._themes = themes
-        self._groups: Sequence[ModelGroup] = ()
+        self.groups: Sequence[ModelGroup] = ()
+        """The models to choose from."""
         self._current = ("", "")
         self._keys = "Ctrl+M"
         self._choose_instead: Callable[[str, str], None] | None = None
@@ -200,7 +196,7 @@ class ModelPicker(QToolButton):
 
     def set_models(self, groups: Sequence[ModelGroup]) -> None:
         """Set the models to choose from."""
-        self._groups = groups
+        self.groups = groups
         self._popup.fill()
         self._update_text()
 
@@ -214,11 +210,6 @@ class ModelPicker(QToolButton):
         """Show the list above the button, or below where there is no room."""
         self._popup.show_over(self)
 
-    @property
-    def groups(self) -> Sequence[ModelGroup]:
-        """The models to choose from."""
-        return self._groups
-
     def choose_once(self, choose: Callable[[str, str], None]) -> None:
         """Show the list for one choice that is not `model_chosen`: `choose` receives endpoint id and model id."""
         self.open_list()
@@ -230,7 +221,7 @@ class ModelPicker(QToolButton):
         self._update_text()
 
     def _search(self, typed: str) -> Sequence[ModelRow]:
-        return model_rows(self._groups, typed, self._current)
+        return model_rows(self.groups, typed, self._current)
 
     def _on_chosen(self, row: ModelRow) -> None:
         choose, self._choose_instead = self._choose_instead or self.model_chosen.emit, None
@@ -241,14 +232,15 @@ class ModelPicker(QToolButton):
 
     def _update_text(self) -> None:
         endpoint_id, model_id = self._current
-        group = next((group for group in _without_demo(self._groups) if group.endpoint.id == endpoint_id), None)
+        group = next((group for group in _without_demo(self.groups) if group.endpoint.id == endpoint_id), None)
         known = (_demo_model(),) if endpoint_id == DEMO_ENDPOINT else () if group is None else group.models
         title = next((model.title or model.id for model in known if model.id == model_id), model_id)
         name = shown = whole = title or self.tr("Choose a model")
         if group is not None and title:
             server = group.endpoint.title
             whole = f"{title} · {server}"
-            if any(other is not group and title in _titles_of(other) for other in self._groups):
+            others = (model for other in self.groups if other is not group for model in other.models)
+            if title in (model.title or model.id for model in others):
                 name, shown = whole, f"{truncate(title, MAX_NAME_LENGTH // 2)} · {server}"
         self.setText(escape_mnemonics(truncate(shown, MAX_NAME_LENGTH)))
         self.setAccessibleDescription(name)
@@ -272,11 +264,13 @@ class WorkspacePicker(CollapsingButton):
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__(themes)
         self._folder: Path | None = None
-        self._conversation_id = self._requested_conversation_id = ""
+        self._conversation_id = ""
         self._menu = QMenu(self)
         self._menu.setAccessibleName(self.tr("Workspace folder"))
         self._menu.addAction(self.tr("Choose folder…"), self.choose_folder)
-        self._none = self._menu.addAction(self.tr("No folder"), self._choose_none)
+        self._none = self._menu.addAction(
+            self.tr("No folder"), lambda: self.folder_chosen.emit(None, self._conversation_id)
+        )
         self.setAccessibleName(self.tr("Workspace folder"))
         self.clicked.connect(self.open_menu)
         themes.changed.connect(self._apply_theme)
@@ -305,15 +299,9 @@ class WorkspacePicker(CollapsingButton):
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.fileSelected.connect(self._on_folder_chosen)
-        self._requested_conversation_id = self._conversation_id
+        conversation_id = self._conversation_id
+        dialog.fileSelected.connect(lambda folder: self.folder_chosen.emit(Path(folder), conversation_id))
         dialog.open()
-
-    def _on_folder_chosen(self, folder: str) -> None:
-        self.folder_chosen.emit(Path(folder), self._requested_conversation_id)
-
-    def _choose_none(self) -> None:
-        self.folder_chosen.emit(None, self._conversation_id)
 
     def _apply_theme(self) -> None:
         self.draw("folder", self._themes.theme.text)

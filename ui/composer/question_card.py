@@ -11,12 +11,11 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QFrame,
     QRadioButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from desktop_agent.types.engine_events import QuestionAsked
-from ui.style.boxes import hbox
+from ui.style.boxes import vbox
 from ui.style.controls import announce, button, label, set_keys_tooltip
 from ui.style.layouts import ScrollColumn
 from ui.style.removal import remove_widget
@@ -45,10 +44,8 @@ class AnswerChoices(QWidget):
         self._custom_field = (
             SmallTextEdit(self.tr("Answer in your own words"), EDITOR_LINES) if question.free_text else None
         )
-        layout = QVBoxLayout(self)
         # Room for the focus frame around the boxes.
-        layout.setContentsMargins(SPACE_XS, 0, 0, 0)
-        layout.setSpacing(SPACE_XS)
+        layout = vbox(parent=self, spacing=SPACE_XS, margins=(SPACE_XS, 0, 0, 0))
         for index, choice in enumerate(question.choices):
             box = QCheckBox() if question.several else QRadioButton()
             if not question.several:
@@ -148,7 +145,7 @@ class QuestionCard(QFrame):
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
-        self._question: QuestionAsked | None = None
+        self.question: QuestionAsked | None = None
         self._choices: AnswerChoices | None = None
         self._keys = QUESTION_KEYS
         self._is_answering = False
@@ -165,20 +162,16 @@ class QuestionCard(QFrame):
             app.focusChanged.connect(self._update_hint)
         self.hide()
 
-    @property
-    def question(self) -> QuestionAsked | None:
-        return self._question
-
     def show_questions(self, questions: Sequence[QuestionAsked]) -> None:
         """Show the waiting questions, oldest first."""
         first = questions[0] if questions else None
         if first is not None:
             self._title.setText(self._title_text(len(questions) - 1))
-        if first == self._question:
+        if first == self.question:
             return
         focused = QApplication.focusWidget()
         had_focus = focused is not None and self.isAncestorOf(focused)
-        self._question = first
+        self.question = first
         self._remove_choices()
         if first is not None:
             self._show_question(first)
@@ -260,14 +253,14 @@ class QuestionCard(QFrame):
         self.edited.emit()
 
     def _submit(self) -> None:
-        if self._question is not None and self._choices is not None and self._choices.answer:
+        if self.question is not None and self._choices is not None and self._choices.answer:
             self._is_answering = True
-            self.answered.emit(self._question.question_id, list(self._choices.answer))
+            self.answered.emit(self.question.question_id, list(self._choices.answer))
             self._is_answering = False
 
     def _skip_question(self) -> None:
-        if self._question is not None:
-            self.skipped.emit(self._question.question_id)
+        if self.question is not None:
+            self.skipped.emit(self.question.question_id)
 
     def _build_layout(self) -> None:
         self.setProperty("kind", "card")
@@ -276,10 +269,7 @@ class QuestionCard(QFrame):
         self._scroll.column.addWidget(self._words)
         self._skip.setToolTip(self.tr("The agent goes on without an answer."))
         set_keys_tooltip(self._answer, self.tr("Answer"), "Enter")
-        head = hbox(self._title, grow=self._title)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_M)
-        layout.setSpacing(SPACE_S)
-        layout.addLayout(head)
-        layout.addWidget(self._scroll)
-        layout.addWidget(TextWithButtons(self._hint, (self._skip, self._answer)))
+        foot = TextWithButtons(self._hint, (self._skip, self._answer))
+        vbox(
+            self._title, self._scroll, foot, parent=self, spacing=SPACE_S, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_M)
+        )
