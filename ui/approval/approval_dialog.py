@@ -69,8 +69,7 @@ class ApprovalDialog(GuardedDialog):
             (self._header, self._reasons, self._preview, self._arguments, self._rules),
             (*self._arguments.shrinkables, self._header.shrinkable, *self._preview.shrinkables),
         )
-        self._bar = DecisionBar(themes, input_delay_ms)
-        self._bar.set_edited_input_source(lambda: self._arguments.edited_input)
+        self._bar = DecisionBar(themes, lambda: self._arguments.edited_input, input_delay_ms)
         self._preview_timer = QTimer(self, singleShot=True, interval=PREVIEW_DELAY_MS)
         self._sizer = DialogSizer(themes, self, self._list, self._scroll_area, self._bar)
         self._build_layout()
@@ -181,7 +180,7 @@ class ApprovalDialog(GuardedDialog):
         self._update_batch_offer()
         self._show_list()
         self._bar.start_input_delay()
-        self._scroll_area.scroll_to_top()
+        self._scroll_area.verticalScrollBar().setValue(0)
         self.set_initial_focus(was_writing=was_writing)
 
     def _show_list(self) -> None:

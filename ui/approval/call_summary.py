@@ -4,12 +4,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QFrame,
-    QLabel,
-    QPlainTextEdit,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import Effect, ToolClass
@@ -60,7 +55,7 @@ class ReasonNote(QFrame):
 
     @property
     def accessible_text(self) -> str:
-        """Return the reasons for a screen reader; empty while hidden."""
+        """The reasons for a screen reader; empty while hidden."""
         shown = [widget.text() for widget in (self._text, self._sources) if widget.text() and not widget.isHidden()]
         return " ".join(shown) if not self.isHidden() else ""
 
@@ -108,31 +103,27 @@ class ServerDescription(QFrame):
         super().__init__()
         self._themes = themes
         self._intro = WrappingLabel(kind="small")
-        self._text = AutoHeightText(*_DESCRIPTION_ROWS, self.tr("The server's own words"))
-        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
-        vbox(self._intro, self._text, parent=self, spacing=SPACE_XS, margins=(0, SPACE_XS, 0, 0))
+        self.text = AutoHeightText(*_DESCRIPTION_ROWS, self.tr("The server's own words"))
+        self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        vbox(self._intro, self.text, parent=self, spacing=SPACE_XS, margins=(0, SPACE_XS, 0, 0))
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
         self.hide()
 
     @property
-    def shrinkable(self) -> Shrinkable:
-        return self._text
-
-    @property
     def accessible_text(self) -> str:
         """The whole text for a screen reader; empty while hidden."""
-        return "" if self.isHidden() else f"{self._intro.text()} {self._text.toPlainText()}"
+        return "" if self.isHidden() else f"{self._intro.text()} {self.text.toPlainText()}"
 
     def show_description(self, server: str, says: str) -> None:
         """Show what the server says; an empty `server` hides it."""
         self.setVisible(bool(server))
         words = self.tr("A tool of the server “{0}”, which says about it (nobody checked this):")
         self._intro.setText(words.format(show_hidden(server)))
-        self._text.setPlainText(fold_lines(show_hidden(says)))
+        self.text.setPlainText(fold_lines(show_hidden(says)))
 
     def _apply_theme(self) -> None:
-        self._text.setFont(body_font(self._themes.theme, self._themes.zoom, 0.92))
+        self.text.setFont(body_font(self._themes.theme, self._themes.zoom, 0.92))
 
 
 class CallHeader(QWidget):
@@ -148,18 +139,14 @@ class CallHeader(QWidget):
         self._folder = WrappingLabel(kind="small")
         self._undo = WrappingLabel(kind="small")
         self._server = ServerDescription(themes)
+        self.shrinkable: Shrinkable = self._server.text
         top = QWidget()
         vbox(self._agent, self._tool, parent=top, spacing=SPACE_XS, margins=0)
         head, tags = TextWithButtons(top, (beside,)), FlowRows(self._tags, gap=SPACE_XS)
         vbox(head, tags, self._folder, self._undo, self._server, parent=self, spacing=SPACE_XS, margins=0)
 
     @property
-    def shrinkable(self) -> Shrinkable:
-        return self._server.shrinkable
-
-    @property
     def accessible_text(self) -> str:
-        """Return the whole header for a screen reader."""
         labels = (self._agent, self._tool, *self._tags, self._folder, self._undo)
         shown = [label.text() for label in labels if not label.isHidden()]
         return ". ".join(filter(None, (*shown, self._server.accessible_text)))
@@ -191,7 +178,5 @@ class CallHeader(QWidget):
 
     def _tag_names(self, call: PendingApproval) -> list[tuple[str, Tag]]:
         names = effect_names()
-        effects: list[tuple[str, Tag]] = [
-            (names[effect], EFFECT_TAGS[effect]) for effect in Effect if effect in call.effects
-        ]
+        effects = ((names[effect], EFFECT_TAGS[effect]) for effect in Effect if effect in call.effects)
         return [tool_class_label(call.tool_class), *effects]

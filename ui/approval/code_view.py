@@ -101,20 +101,24 @@ class AutoHeightText(LogicalOrderText):
         line = ceil(first.height()) if first.isValid() else self.fontMetrics().lineSpacing()
         frame = 2 * self.frameWidth() + _SLACK
         beside = self.horizontalScrollBar()
-        below = beside.sizeHint().height() if beside.maximum() > 0 and self._scrolls_sideways() else 0
+        is_wrapping = self.lineWrapMode() is not QPlainTextEdit.LineWrapMode.NoWrap
+        below = 0 if is_wrapping or beside.maximum() <= 0 else beside.sizeHint().height()
         return rows * line + 2 * round(self.document().documentMargin()) + frame + below
 
-    def _scrolls_sideways(self) -> bool:
-        return self.lineWrapMode() is QPlainTextEdit.LineWrapMode.NoWrap
-
     def _parent_can_scroll(self, delta: int) -> bool:
-        area = self.parentWidget()
-        while area is not None and not isinstance(area, QScrollArea):
-            area = area.parentWidget()
+        area = scroll_area_around(self)
         if area is None:
             return False
         bar = area.verticalScrollBar()
         return bar.value() > bar.minimum() if delta > 0 else bar.value() < bar.maximum()
+
+
+def scroll_area_around(widget: QWidget) -> QScrollArea | None:
+    """Return the nearest scroll area that a widget is in."""
+    area = widget.parentWidget()
+    while area is not None and not isinstance(area, QScrollArea):
+        area = area.parentWidget()
+    return area
 
 
 _SIGNS = {"same": " ", "added": "+", "removed": "\u2212", "gap": "⋯", "more": "⋯"}
@@ -167,6 +171,9 @@ class CodeView(AutoHeightText):
 
     def resizeEvent(self, e: QResizeEvent) -> None:
         super().resizeEvent(e)
+        self._place_margin()
+
+    def _place_margin(self) -> None:
         area = self.contentsRect()
         self._margin.setGeometry(QRect(area.left(), area.top(), self.margin_width(), area.height()))
 
@@ -224,8 +231,7 @@ class CodeView(AutoHeightText):
         width = self.margin_width()
         self.setViewportMargins(width, 0, 0, 0)
         self._margin.setVisible(width > 0)
-        area = self.contentsRect()
-        self._margin.setGeometry(QRect(area.left(), area.top(), width, area.height()))
+        self._place_margin()
         self._apply_highlights()
         self.viewport().update()
 

@@ -111,7 +111,7 @@ class CommandView(QWidget):
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
         self._themes = themes
-        self._line = CodeView(themes, self.tr("Command line"), MAX_LINE_ROWS, MAX_LINE_ROWS)
+        self._line = self.initial_focus = CodeView(themes, self.tr("Command line"), MAX_LINE_ROWS, MAX_LINE_ROWS)
         self._line.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self._warning = WrappingLabel(kind="warning")
         self._sandbox_note = ExpandableNote()
@@ -124,18 +124,12 @@ class CommandView(QWidget):
     """The folder that the header shows already."""
 
     @property
-    def initial_focus(self) -> QWidget:
-        return self._line
-
-    @property
     def accessible_text(self) -> str:
-        """Return the whole preview for a screen reader."""
         rows = [self._row_at(index) for index in range(self._rows.count())]
         parts = [row.accessibleName() for row in rows if row is not None]
         warning = [] if self._warning.isHidden() else [self._warning.text()]
-        return "\n".join(
-            filter(None, [self._line.text, *warning, *parts, self._hosts.accessible_text, self._sandbox_note.text])
-        )
+        texts = (self._line.text, *warning, *parts, self._hosts.accessible_text, self._sandbox_note.text)
+        return "\n".join(filter(None, texts))
 
     def show_command(self, preview: CommandPreview) -> str:
         """Show a command line with its risks, and return the heading."""
@@ -156,13 +150,8 @@ class CommandView(QWidget):
         alike = list(dict.fromkeys(lookalike for part in preview.parts for lookalike in part.lookalikes))
         words = self.tr("“{0}”: the character “{1}” ({2}) only looks like “{3}”.")
         doubts = [
-            words.format(
-                isolate_untrusted(lookalike.word[:MAX_WORD_LENGTH]),
-                lookalike.char,
-                lookalike.name,
-                lookalike.passes_for,
-            )
-            for lookalike in alike[:MAX_LOOKALIKES]
+            words.format(isolate_untrusted(like.word[:MAX_WORD_LENGTH]), like.char, like.name, like.passes_for)
+            for like in alike[:MAX_LOOKALIKES]
         ]
         if preview.problem:
             doubts.append(self.tr("The shell cannot read this line: {0}").format(isolate_untrusted(preview.problem)))

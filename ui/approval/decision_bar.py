@@ -4,14 +4,7 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import (
-    QButtonGroup,
-    QCheckBox,
-    QFrame,
-    QRadioButton,
-    QScrollArea,
-    QWidget,
-)
+from PySide6.QtWidgets import QButtonGroup, QCheckBox, QFrame, QRadioButton, QWidget
 
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.tool_calls import (
@@ -22,6 +15,7 @@ from desktop_agent.types.tool_calls import (
     Deny,
     DenyAndStop,
 )
+from ui.approval.code_view import scroll_area_around
 from ui.approval.guarded_dialog import INPUT_DELAY_MS, MIN_ROWS_WIDTH, ShortcutBar, ShortcutButtonRows
 from ui.approval.labels import WrappingLabel
 from ui.approval.untrusted_text import fold_lines
@@ -87,9 +81,15 @@ class DecisionBar(ShortcutBar):
     rules_requested = Signal()
     """The person wants to see the rules that can be made of the call."""
 
-    def __init__(self, themes: ThemeSource, input_delay_ms: int = INPUT_DELAY_MS) -> None:
+    def __init__(
+        self,
+        themes: ThemeSource,
+        edited_input: Callable[[], JsonObject | None] = lambda: None,
+        input_delay_ms: int = INPUT_DELAY_MS,
+    ) -> None:
+        """`edited_input` returns the edited arguments when a call is allowed; None means unchanged."""
         super().__init__(themes, input_delay_ms)
-        self._edited_input: Callable[[], JsonObject | None] = lambda: None
+        self._edited_input = edited_input
         self._can_allow = True
         self._has_rules = False
         self._is_always_asked = False
@@ -110,10 +110,6 @@ class DecisionBar(ShortcutBar):
         self._deny_and_stop = self._create_button(self.tr("Deny and stop"), "Shift+D", "danger", self.deny_and_stop)
         self._build_layout()
 
-    def set_edited_input_source(self, edited_input: Callable[[], JsonObject | None]) -> None:
-        """Set where edited arguments come from when a call is allowed; None means unchanged."""
-        self._edited_input = edited_input
-
     def set_message(self, text: str) -> None:
         """Show what was written to the model about this call."""
         self._message.setText(text)
@@ -123,21 +119,11 @@ class DecisionBar(ShortcutBar):
         self._for_others.setChecked(False)
         self._calls = 1 + count
         self._for_others.setVisible(count > 0)
-        words = (
-            self.tr("Also for the other {0} calls of “{1}”")
-            if count > 1
-            else self.tr("Also for the other call of “{1}”")
-        )
+        one, several = self.tr("Also for the other call of “{1}”"), self.tr("Also for the other {0} calls of “{1}”")
+        words = several if count > 1 else one
         self._for_others.set_full_text(words.format(count, tool))
 
-    def set_can_allow(
-        self,
-        can_allow: bool,  # noqa: FBT001  # as Qt's own
-        *,
-        has_rules: bool,
-        why: str,
-        is_always_asked: bool = False,
-    ) -> None:
+    def set_can_allow(self, can_allow: bool, *, has_rules: bool, why: str, is_always_asked: bool = False) -> None:  # noqa: FBT001
         """Set whether the current arguments can run, whether rules can be made of them, and if not, why.
 
         `is_always_asked`: the call can be allowed once alone.
@@ -215,19 +201,14 @@ class DecisionBar(ShortcutBar):
 
     def _build_layout(self) -> None:
         self._message.setMinimumWidth(MIN_ROWS_WIDTH)
-        self._denying = ShortcutButtonRows(
-            (self._message, self._deny, self._deny_and_stop), wide=self._message, trailing=True
-        )
+        denying = (self._message, self._deny, self._deny_and_stop)
+        self._denying = ShortcutButtonRows(denying, wide=self._message, trailing=True)
         self._denying.max_rows_with_keys = 1
         self._for_others.hide()
-        self._allowing = ShortcutButtonRows(
-            (self._edit, self._allow_always, self._allow_conversation, self._allow_once),
-            apart=self._edit,
-            trailing=True,
-        )
-        vbox(
-            self._typing_hint, self._denying, self._for_others, self._allowing, parent=self, spacing=SPACE_S, margins=0
-        )
+        allowing = (self._edit, self._allow_always, self._allow_conversation, self._allow_once)
+        self._allowing = ShortcutButtonRows(allowing, apart=self._edit, trailing=True)
+        rows = (self._typing_hint, self._denying, self._for_others, self._allowing)
+        vbox(*rows, parent=self, spacing=SPACE_S, margins=0)
 
 
 class RuleChoice(QFrame):
@@ -244,7 +225,7 @@ class RuleChoice(QFrame):
         super().__init__()
         self._themes = themes
         self.setProperty("kind", "card")
-        self._offers: tuple[RuleOffer, ...] = ()
+        self._offers: Sequence[RuleOffer] = ()
         self._group = QButtonGroup(self)
         self._choices = vbox(spacing=SPACE_XS, margins=0)
         self._stays = WrappingLabel(self.tr("The rule is stored, although this conversation is not."), "muted")
@@ -255,18 +236,16 @@ class RuleChoice(QFrame):
 
     @property
     def focused_row(self) -> QWidget | None:
-        """The row of the rule that has the focus."""
         return next((button.parentWidget() for button in self._group.buttons() if button.hasFocus()), None)
 
     @property
     def selected(self) -> RuleOffer | None:
-        """Return the selected rule."""
         index = self._group.checkedId()
         return self._offers[index] if 0 <= index < len(self._offers) else None
 
     def set_offers(self, offers: Sequence[RuleOffer], after: QWidget, *, is_in_memory: bool = False) -> None:
         """Show these rules. Tab comes to them from `after`. `is_in_memory`: the conversation itself is not stored."""
-        self._offers = tuple(offers)
+        self._offers = offers
         self._stays.setVisible(is_in_memory)
         clear_layout(self._choices)
         folders = [offer.workspace for offer in self._offers]
@@ -303,11 +282,8 @@ class RuleChoice(QFrame):
 
     def _create_row(self, index: int, offer: RuleOffer) -> QWidget:
         words = translate_sentence(isolate_values(offer.words))
-        row = _RuleRow(
-            self._themes,
-            fold_lines(words),
-            self.tr("The narrowest of these") if index == 0 and len(self._offers) > 1 else "",
-        )
+        note = self.tr("The narrowest of these") if index == 0 and len(self._offers) > 1 else ""
+        row = _RuleRow(self._themes, fold_lines(words), note)
         self._group.addButton(row.choice, index)
         row.choice.setAccessibleName(strip_bidi_marks(f"{words}. {self._scope_text(offer)}"))
         return row
@@ -373,11 +349,9 @@ class _RuleButton(QRadioButton):
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
         self._update_row()
-        above, row = self.parentWidget(), self.parentWidget()
-        while above is not None and not isinstance(above, QScrollArea):
-            above = above.parentWidget()
-        if above is not None and row is not None:
-            above.ensureWidgetVisible(row, 0, 0)
+        area, row = scroll_area_around(self), self.parentWidget()
+        if area is not None and row is not None:
+            area.ensureWidgetVisible(row, 0, 0)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)

@@ -12,31 +12,28 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSizePolicy,
     QStyle,
-    QVBoxLayout,
     QWidget,
 )
 
 from ui.approval.waiting_list import WaitingList
+from ui.style.boxes import vbox
 from ui.style.layouts import ScrollColumn
 from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
 
 
 class Shrinkable(Protocol):
-    """A widget that scrolls inside, or is drawn smaller, where room is scarce."""
+    """A widget that scrolls inside, or is drawn smaller, where room is scarce.
+
+    All heights are pixels: by how many it can shrink, and has shrunk.
+    """
 
     @property
-    def spare_height(self) -> int:
-        """Pixels by which it can shrink."""
-        ...
+    def spare_height(self) -> int: ...
 
     @property
-    def shrunk_height(self) -> int:
-        """Pixels by which it has shrunk."""
-        ...
+    def shrunk_height(self) -> int: ...
 
-    def shrink_by(self, pixels: int) -> None:
-        """Shrink by this many pixels."""
-        ...
+    def shrink_by(self, pixels: int) -> None: ...
 
     def isVisible(self) -> bool: ...
 
@@ -56,12 +53,7 @@ class ShrinkingScrollArea(QScrollArea):
         self._shrink_timer = QTimer(self, singleShot=True, interval=0)
         self._shrink_timer.timeout.connect(self._shrink_to_fit)
         self._content.layout_requested.connect(self._shrink_timer.start)
-        self._layout = QVBoxLayout(self._content)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(SPACE_M)
-        for part in parts:
-            self._layout.addWidget(part)
-        self._layout.addStretch(1)
+        self._layout = vbox(*parts, parent=self._content, spacing=SPACE_M, margins=0, end_stretch=True)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -72,17 +64,12 @@ class ShrinkingScrollArea(QScrollArea):
     def preferred_height(self, width: int) -> int:
         """Return the pixels that all parts want at this width, before any shrinks."""
         self._layout.activate()
-        return self._layout.totalHeightForWidth(width) + sum(
-            shrinkable.shrunk_height for shrinkable in self._visible_shrinkables()
-        )
+        shrunk = sum(shrinkable.shrunk_height for shrinkable in self._visible_shrinkables())
+        return self._layout.totalHeightForWidth(width) + shrunk
 
     def resizeEvent(self, e: QResizeEvent) -> None:
         super().resizeEvent(e)
         self._shrink_timer.start()
-
-    def scroll_to_top(self) -> None:
-        """Scroll to the top."""
-        self.verticalScrollBar().setValue(0)
 
     def reveal(self, parts: list[QWidget]) -> None:
         """Scroll these parts into view once they are laid out. The last one matters most."""
@@ -187,10 +174,8 @@ class DialogSizer(QObject):
         return (0, height + SPACE_L) if is_above else (self._list_width(width) + SPACE_L, 0)
 
     def _max_bar_height(self) -> int:
-        return max(
-            self.available_rect().height() - MIN_CONTENT_HEIGHT - 2 * SPACE_L - SPACE_M - self._list_height,
-            MIN_CONTENT_HEIGHT,
-        )
+        rest = MIN_CONTENT_HEIGHT + 2 * SPACE_L + SPACE_M + self._list_height
+        return max(self.available_rect().height() - rest, MIN_CONTENT_HEIGHT)
 
     def available_rect(self) -> QRect:
         """Return what the dialog may cover of its window's screen, without its title bar and frame."""

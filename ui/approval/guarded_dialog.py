@@ -219,7 +219,6 @@ class ShortcutBar(QWidget):
         return shortcut_button
 
     def _refresh(self) -> None:
-        """Enable the buttons that can be used now."""
         raise NotImplementedError
 
 
@@ -281,7 +280,8 @@ class GuardedDialog(QDialog):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Write on in the field of the window below, for which the key was meant. Enter sends nothing there."""
         field = self._outer_field
-        if self.is_blocking_keys and field is not None and _continues_text(event) and shiboken6.isValid(field):
+        continues_text = writes_text(event) or event.key() in {Qt.Key.Key_Space, Qt.Key.Key_Backspace}
+        if self.is_blocking_keys and field is not None and continues_text and shiboken6.isValid(field):
             QCoreApplication.sendEvent(field, event)
         else:
             super().keyPressEvent(event)
@@ -309,10 +309,6 @@ class GuardedDialog(QDialog):
         if self.is_blocking_keys:
             self.initial_focus.setFocus()
         super().mousePressEvent(event)
-
-
-def _continues_text(event: QKeyEvent) -> bool:
-    return writes_text(event) or event.key() in {Qt.Key.Key_Space, Qt.Key.Key_Backspace}
 
 
 def is_typing_in(part: QWidget | None) -> bool:

@@ -35,17 +35,10 @@ class TextView(QWidget):
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
         self._view = CodeView(themes, self.tr("Preview of the effect"), MIN_ROWS, MAX_ROWS)
+        self.shrinkable = self.initial_focus = self._view
         # Blanks must not push the end of a line out of view.
         self._view.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         vbox(self._view, parent=self, margins=0)
-
-    @property
-    def shrinkable(self) -> Shrinkable:
-        return self._view
-
-    @property
-    def initial_focus(self) -> QWidget:
-        return self._view
 
     @property
     def accessible_text(self) -> str:
@@ -56,9 +49,8 @@ class TextView(QWidget):
         text, left_out = truncate_text(show_hidden(translated(preview.text)))
         self._view.show_lines([], [fold_lines(text)])
         if left_out:
-            return self.tr("What will happen. Not all of it is shown: {0} characters more").format(
-                format_number(left_out)
-            )
+            words = self.tr("What will happen. Not all of it is shown: {0} characters more")
+            return words.format(format_number(left_out))
         return self.tr("What will happen")
 
     def show_diff(self, preview: DiffPreview) -> str:
@@ -73,11 +65,9 @@ class TextView(QWidget):
 
     def _line_text(self, line: DiffLine, text: str) -> str:
         if line.kind == "gap":
-            return self._gap_text(line.text)
+            one, several = self.tr("1 unchanged line"), self.tr("{0} unchanged lines")
+            return one if line.text == "1" else several.format(line.text)
         return self.tr("{0} more lines, not shown").format(line.text) if line.kind == "more" else text
-
-    def _gap_text(self, count: str) -> str:
-        return self.tr("1 unchanged line") if count == "1" else self.tr("{0} unchanged lines").format(count)
 
     def _heading_and_lines(self, preview: DiffPreview) -> tuple[str, list[DiffLine]]:
         path = isolate_untrusted(preview.path)
@@ -126,19 +116,14 @@ class NetworkView(QWidget):
         self._method = label()
         self._method.setProperty("tag", "risk")
         self._host = WrappingLabel(kind="heading")
-        self._address = CodeView(themes, self.tr("Address"), MAX_ADDRESS_ROWS, MAX_ADDRESS_ROWS)
+        self._address = self.initial_focus = CodeView(themes, self.tr("Address"), MAX_ADDRESS_ROWS, MAX_ADDRESS_ROWS)
         self._address.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self._note = WrappingLabel(kind="muted")
         top = hbox(self._method, self._host, spacing=SPACE_S, grow=self._host)
         vbox(top, self._address, self._note, parent=self, spacing=SPACE_S, margins=0)
 
     @property
-    def initial_focus(self) -> QWidget:
-        return self._address
-
-    @property
     def accessible_text(self) -> str:
-        """Return the whole preview for a screen reader."""
         parts = (self._method.text(), self._host.text(), self._address.text, self._note.text())
         return "\n".join(filter(None, parts))
 
@@ -161,20 +146,14 @@ _PREFERRED_SIZE = QSize(480, 320)
 class PictureView(QWidget):
     """The preview of a picture. `show_picture` returns the heading for it."""
 
+    initial_focus = None
+
     def __init__(self) -> None:
         super().__init__()
-        self._canvas = _ImageCanvas()
+        self._canvas = self.shrinkable = _ImageCanvas()
         self._note = WrappingLabel(kind="muted")
         self._load: _ImageLoad | None = None
         vbox(self._canvas, self._note, parent=self, spacing=SPACE_S, margins=0, grow=self._canvas)
-
-    @property
-    def shrinkable(self) -> Shrinkable:
-        return self._canvas
-
-    @property
-    def initial_focus(self) -> QWidget | None:
-        return None
 
     @property
     def accessible_text(self) -> str:
@@ -228,27 +207,21 @@ class _LoadTask(QRunnable):
 
 
 class _ImageCanvas(QWidget):
+    spare_height = _PREFERRED_SIZE.height() - _MIN_SIZE.height()
+    shrunk_height = 0
+
     def __init__(self) -> None:
         super().__init__()
         self._image = QImage()
-        self._shrunk = 0
         self.setMinimumSize(_MIN_SIZE)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    @property
-    def spare_height(self) -> int:
-        return _PREFERRED_SIZE.height() - _MIN_SIZE.height()
-
-    @property
-    def shrunk_height(self) -> int:
-        return self._shrunk
-
     def shrink_by(self, pixels: int) -> None:
-        self._shrunk = pixels
+        self.shrunk_height = pixels
         self.updateGeometry()
 
     def sizeHint(self) -> QSize:
-        return _PREFERRED_SIZE - QSize(0, self._shrunk)
+        return _PREFERRED_SIZE - QSize(0, self.shrunk_height)
 
     def show_image(self, image: QImage) -> None:
         self._image = image
@@ -336,9 +309,9 @@ class PreviewView(QWidget):
         self.setVisible(preview is not None)
         self._status.setText("")
         self._status.setVisible(self._reserves_status)
-        if preview is None:
-            return
         match preview:
+            case None:
+                return
             case DiffPreview():
                 self._shown, heading = self._text, self._text.show_diff(preview)
             case CommandPreview():

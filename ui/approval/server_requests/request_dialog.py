@@ -7,7 +7,7 @@ from typing import Literal
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QWidget
+from PySide6.QtWidgets import QLabel, QStackedWidget, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import ElicitationAnswer
@@ -19,7 +19,7 @@ from ui.approval.server_requests.request_views import RequestView, SamplingView,
 from ui.approval.untrusted_text import quote_name
 from ui.approval.waiting_list import WaitingItem, WaitingList
 from ui.bridge.mcp.requests import McpRequest, PendingElicitation, PendingSampling, RequestOrigin
-from ui.style.boxes import vbox
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
 from ui.style.removal import remove_widget
 from ui.style.text import translate_sentence
@@ -38,13 +38,9 @@ class AnswerBar(ShortcutBar):
         self._can_accept = True
         self._hint: QLabel = label(kind="small", wrap=True)
         self._no = self._create_button(*no, "danger", self._emit_no)
-        self._yes = self._create_button(*yes, "primary", self._emit_yes)
+        self._yes = self.last_in_tab_order = self._create_button(*yes, "primary", self._emit_yes)
         buttons = TextWithButtons(self._hint, (self._no, self._yes))
         vbox(self._typing_hint, buttons, parent=self, spacing=SPACE_S, margins=0)
-
-    @property
-    def last_in_tab_order(self) -> QWidget:
-        return self._yes
 
     def set_can_accept(self, can: bool, hint: str = "") -> None:  # noqa: FBT001  # a setter, like Qt's own
         """Set whether the request can be accepted, and a hint at what is missing."""
@@ -93,11 +89,6 @@ class ServerRequestPage(QWidget):
         self._refresh()
 
     @property
-    def is_small(self) -> bool:
-        """Return whether there is little to read and to fill in."""
-        return self.view.is_small
-
-    @property
     def description(self) -> str:
         """Return who asks for what, and in which conversation where that is not in view."""
         place = self._place.text()
@@ -105,7 +96,7 @@ class ServerRequestPage(QWidget):
 
     @property
     def waiting_item(self) -> WaitingItem:
-        """Return its row in the list of what waits."""
+        """Its row in the list of what waits."""
         place = quote_name(self.origin.title)
         subtitle = self.tr("{0} · {1}").format(self.short_title, place) if place else self.short_title
         return WaitingItem(self.asked.id, self.server, subtitle, self.description, self.description)
@@ -129,17 +120,17 @@ class ServerRequestPage(QWidget):
         if not self.bar.is_input_delayed:
             self._answer("cancel")
 
-    def _answer(self, action: Literal["accept", "decline", "cancel"]) -> None:
-        if isinstance(self.asked, PendingSampling):
-            self.answered.emit(action == "accept")
-        else:
-            self.answered.emit(ElicitationAnswer(action, self.view.content if action == "accept" else None))
-
     def _accept(self) -> None:
         self._answer("accept")
 
     def _decline(self) -> None:
         self._answer("decline")
+
+    def _answer(self, action: Literal["accept", "decline", "cancel"]) -> None:
+        if isinstance(self.asked, PendingSampling):
+            self.answered.emit(action == "accept")
+        else:
+            self.answered.emit(ElicitationAnswer(action, self.view.content if action == "accept" else None))
 
     def _open_page(self, address: str) -> None:
         if self.bar.is_input_delayed or not isinstance(self.view, UrlElicitationView):
@@ -203,7 +194,7 @@ class ServerRequestDialog(GuardedDialog):
         self._settle_ms = input_delay_ms
         self._pages: dict[str, ServerRequestPage] = {}
         self._list = WaitingList(themes, self.tr("Waiting questions"), self.tr("{0} questions are waiting"))
-        self._main_layout = QHBoxLayout(self)
+        self._main_layout = hbox(parent=self, spacing=SPACE_L, margins=SPACE_L)
         self._stack = QStackedWidget()
         self._stop = button(self.tr("Stop the agent"), self._emit_stop, "edge-link")
         self._build_layout()
@@ -306,7 +297,7 @@ class ServerRequestDialog(GuardedDialog):
             self.current.dismiss()
 
     def _resize_to(self, width: int) -> None:
-        is_small = all(page.is_small for page in self._pages.values())
+        is_small = all(page.view.is_small for page in self._pages.values())
         wanted = QSize(width, SMALL_DIALOG_HEIGHT if is_small else DIALOG_HEIGHT) * (self._themes.zoom / 100)
         window, screen = self.parentWidget(), self.screen().availableGeometry()
         size = wanted.boundedTo(QSize((window or screen).width(), screen.height() - TITLE_BAR_HEIGHT))
@@ -316,8 +307,8 @@ class ServerRequestDialog(GuardedDialog):
 
     def show_open_error(self, sentence: Sentence) -> None:
         """Say that the page that was requested last could not be opened."""
-        page = self._stack.currentWidget()
-        if isinstance(page, ServerRequestPage) and isinstance(page.view, UrlElicitationView):
+        page = self.current
+        if page is not None and isinstance(page.view, UrlElicitationView):
             page.view.show_open_error(translate_sentence(sentence))
 
     def _add_page(self, request: McpRequest) -> bool:
@@ -325,10 +316,8 @@ class ServerRequestDialog(GuardedDialog):
         try:
             self._pages[request.id] = self._create_page(request)
         except Exception as error:  # noqa: BLE001 - nobody knows all that can be wrong with what a server sends
-            name = type(error).__name__
-            _log.warning(
-                "a question of the MCP server “%s” cannot be shown (%s): declined", request.request.server, name
-            )
+            facts = request.request.server, type(error).__name__
+            _log.warning("a question of the MCP server “%s” cannot be shown (%s): declined", *facts)
             return False
         return True
 
@@ -368,7 +357,5 @@ class ServerRequestDialog(GuardedDialog):
         self._stop.hide()
         detail = vbox(self._stack, spacing=SPACE_S, grow=self._stack)
         detail.addWidget(self._stop, 0, Qt.AlignmentFlag.AlignLeft)
-        self._main_layout.setContentsMargins(SPACE_L, SPACE_L, SPACE_L, SPACE_L)
-        self._main_layout.setSpacing(SPACE_L)
         self._main_layout.addWidget(self._list)
         self._main_layout.addLayout(detail, 1)

@@ -70,13 +70,15 @@ class UrlElicitationView(RequestView):
         self._note = label(self._note_text(), "muted" if self._address.is_safe else "error", wrap=True)
         self._lookalike_label = label(self._lookalike_warning(), "warning", wrap=True)
         self._lookalike_label.setVisible(bool(self._lookalike_label.text()))
-        self.open_button = button(
-            self.tr("Open the page"), self._request_open, "primary" if self._address.is_safe else ""
-        )
+        kind = "primary" if self._address.is_safe else ""
+        self.open_button = button(self.tr("Open the page"), self._request_open, kind)
         self.open_button.setEnabled(self._address.is_safe)
         self._open_result = label(kind="ok", wrap=True)
         self._open_result.hide()
-        self.action_row = self._create_action_row()
+        self.action_row = QWidget()
+        parts = (self.open_button, self._open_result)
+        row = hbox(*parts, parent=self.action_row, spacing=SPACE_M, margins=0, grow=self._open_result)
+        row.addStretch()
         for widget in (message_frame, self._host, self._lookalike_label, self._address_box, self._note):
             self.column.addWidget(widget)
         self.column.addStretch(1)
@@ -85,12 +87,6 @@ class UrlElicitationView(RequestView):
         self.is_small = not self._address.is_idn
         self.hint = self.tr("Open the page first.") if self._address.is_safe else ""
 
-    def _create_action_row(self) -> QWidget:
-        step = QWidget()
-        row = hbox(self.open_button, self._open_result, parent=step, spacing=SPACE_M, margins=0, grow=self._open_result)
-        row.addStretch()
-        return step
-
     def _host_text(self) -> str:
         host, written = self._address.host, self._address.ascii_host
         if not host:
@@ -98,7 +94,6 @@ class UrlElicitationView(RequestView):
         return self.tr("Leads to {0}").format(show_hidden(written or host))
 
     def _lookalike_warning(self) -> str:
-        """Warn of unusual letters in the host name, which can look like others."""
         if not self._address.is_idn:
             return ""
         advice = self.tr(
@@ -217,8 +212,7 @@ class SamplingView(RequestView):
         self._names[name] += 1
         if self._names[name] > 1:
             box.setAccessibleName(f"{name} {self._names[name]}")
-        column = vbox(label(name, "small"), box, spacing=SPACE_XS)
-        self.column.addLayout(column)
+        self.column.addLayout(vbox(label(name, "small"), box, spacing=SPACE_XS))
         self.message_box = self.message_box or box
 
 
