@@ -37,32 +37,25 @@ ModelIndex = QModelIndex | QPersistentModelIndex
 
 
 class Conversation(Protocol):
-    """The facts of a conversation that the list shows."""
+    """The facts of a conversation that the list shows. The title may be empty.
+
+    `updated_at` is when its last message came, with a time zone; a pinned one comes before the others.
+    """
 
     @property
-    def id(self) -> str:
-        """Its identifier."""
-        ...
+    def id(self) -> str: ...
 
     @property
-    def title(self) -> str:
-        """Its title; may be empty."""
-        ...
+    def title(self) -> str: ...
 
     @property
-    def updated_at(self) -> datetime:
-        """When its last message came, with a time zone."""
-        ...
+    def updated_at(self) -> datetime: ...
 
     @property
-    def is_pinned(self) -> bool:
-        """Whether it comes before the others."""
-        ...
+    def is_pinned(self) -> bool: ...
 
     @property
-    def tags(self) -> Sequence[str]:
-        """Its tags, in order."""
-        ...
+    def tags(self) -> Sequence[str]: ...
 
 
 PlaceKind = Literal["folder", "archive", "more"]
@@ -121,10 +114,6 @@ def dragged_rows(data: QMimeData) -> tuple[list[str], list[str]]:
         return [], []
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True)
 class DateGroup:
     """A heading, and how many conversations are before it."""
@@ -175,7 +164,7 @@ class ConversationModel(QAbstractListModel):
     activity_changed = Signal()
     """Others work or wait than before: see `active_ids`."""
 
-    def __init__(self, parent: QObject | None = None, now: Callable[[], datetime] = _now) -> None:
+    def __init__(self, parent: QObject | None = None, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         super().__init__(parent)
         self._now = now
         self._places: Sequence[PlaceRow] = ()
@@ -207,7 +196,6 @@ class ConversationModel(QAbstractListModel):
 
     @property
     def count(self) -> int:
-        """Return how many conversations there are, without the headings."""
         return len(self._shown)
 
     def id_of(self, number: int) -> str:
@@ -369,22 +357,16 @@ class ConversationModel(QAbstractListModel):
         return ", ".join((*words, *self._badge_words(self._badges.get(conversation.id, ""))))
 
     def _place_badge(self, place: PlaceRow) -> Badge:
-        inside: set[Badge] = {self._badges.get(id_, "") for id_, at in self._folders.items() if at in place.folders}
-        for badge in _ACTIVE:
-            if badge in inside:
-                return badge
-        return ""
+        inside = {self._badges.get(id_, "") for id_, at in self._folders.items() if at in place.folders}
+        return next((badge for badge in _ACTIVE if badge in inside), "")
 
     def _badge_words(self, badge: Badge) -> Sequence[str]:
-        match badge:
-            case "working":
-                return [self.tr("working")]
-            case "attention":
-                return [self.tr("waits for you")]
-            case "unread":
-                return [self.tr("unread")]
-            case _:
-                return []
+        words = {
+            "working": self.tr("working"),
+            "attention": self.tr("waits for you"),
+            "unread": self.tr("unread"),
+        }
+        return [words[badge]] if badge else []
 
     def _repaint(self) -> None:
         if self.rowCount():

@@ -45,15 +45,8 @@ class FolderDialog(QDialog):
         self._accept = button(self.tr("Create") if folder is None else self.tr("Save"), self._choose, "primary")
         self._accept.setDefault(True)
         buttons = FlowRows((button(self.tr("Cancel"), self.reject), self._accept), trailing=True)
-        vbox(
-            label(title, "heading"),
-            self._name,
-            FlowRows(self._swatches, gap=SPACE_S),
-            buttons,
-            parent=self,
-            spacing=SPACE_M,
-            margins=SPACE_L,
-        )
+        parts = (label(title, "heading"), self._name, FlowRows(self._swatches, gap=SPACE_S), buttons)
+        vbox(*parts, parent=self, spacing=SPACE_M, margins=SPACE_L)
         self._name.textChanged.connect(self._refresh)
         self._name.selectAll()
         self._refresh()
@@ -126,15 +119,9 @@ class _PickDialog(QDialog):
 
     def build(self, *buttons: QWidget) -> None:
         """Lay it out, and show all rows."""
-        vbox(
-            label(self.windowTitle(), "heading", wrap=True),
-            self.panel,
-            FlowRows(buttons, trailing=True),
-            parent=self,
-            spacing=SPACE_M,
-            margins=SPACE_L,
-            grow=self.panel,
-        )
+        heading = label(self.windowTitle(), "heading", wrap=True)
+        parts = (heading, self.panel, FlowRows(buttons, trailing=True))
+        vbox(*parts, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=self.panel)
         self.panel.reset()
         self.panel.setFocus()
 

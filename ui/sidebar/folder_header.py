@@ -46,7 +46,6 @@ class FolderHeader(QWidget):
 
     @property
     def tab_stops(self) -> tuple[QWidget, ...]:
-        """Return the widgets in tab order."""
         return (self._up, self._more)
 
     def show_level(self, level: FolderLevel) -> None:

@@ -52,7 +52,6 @@ class SidebarFooter(QWidget):
 
     @property
     def tab_stops(self) -> tuple[QToolButton, ...]:
-        """Return the widgets in tab order."""
         return (self._waiting, self._settings, self._scheduled, self._trash, self._commands, self._help)
 
     def show_waiting(self, count: int) -> None:

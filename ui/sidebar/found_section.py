@@ -21,32 +21,22 @@ _SHARE = 0.5
 
 
 class FoundFolder(Protocol):
-    """The facts of a program that the section shows."""
+    """The facts of a program that the section shows: a stable word, its name, and how many conversations it has."""
 
     @property
-    def program(self) -> str:
-        """A stable word."""
-        ...
+    def program(self) -> str: ...
 
     @property
-    def title(self) -> str:
-        """Its name for people."""
-        ...
+    def title(self) -> str: ...
 
     @property
-    def count(self) -> int:
-        """How many conversations it has."""
-        ...
+    def count(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row(ResultRow):
     program: str = ""
     conversation_id: str = ""
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 class FoundSection(ChoiceList):
@@ -59,7 +49,7 @@ class FoundSection(ChoiceList):
     """The program whose conversations are wanted; `show_entries` answers."""
     chosen = Signal(str)
 
-    def __init__(self, themes: ThemeSource, now: Callable[[], datetime] = _now) -> None:
+    def __init__(self, themes: ThemeSource, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         super().__init__()
         self._now = now
         self._folders: Sequence[FoundFolder] = ()
@@ -186,10 +176,8 @@ class FoundSection(ChoiceList):
                 program=folder.program,
             )
             for entry in entries or ():
-                title, date = (
-                    show_hidden(entry.title) or self.tr("Untitled"),
-                    relative_date(entry.updated_at, self._now()),
-                )
+                title = show_hidden(entry.title) or self.tr("Untitled")
+                date = relative_date(entry.updated_at, self._now())
                 yield _Row(
                     text=title,
                     detail=date,

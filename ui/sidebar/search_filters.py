@@ -76,7 +76,7 @@ class SearchFilters(QWidget):
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
         self._themes = themes
-        self._chosen = _NONE
+        self.chosen = _NONE
         self._choices = SearchChoices()
         self._menu = QMenu(self)
         self._menu.aboutToShow.connect(self._fill_menu)
@@ -85,19 +85,13 @@ class SearchFilters(QWidget):
         self._build()
         themes.changed.connect(self._show_chips)
 
-    @property
-    def chosen(self) -> ChosenFilters:
-        """Return the filters."""
-        return self._chosen
-
     def apply(self, query: SearchQuery) -> SearchQuery:
         """Return the query with the filters, as of now."""
-        return self._chosen.apply(query, datetime.now().astimezone())
+        return self.chosen.apply(query, datetime.now().astimezone())
 
     @property
     def is_active(self) -> bool:
-        """Return whether anything is chosen."""
-        return self._chosen != _NONE
+        return self.chosen != _NONE
 
     @property
     def is_in_use(self) -> bool:
@@ -106,7 +100,6 @@ class SearchFilters(QWidget):
 
     @property
     def tab_stops(self) -> Sequence[QWidget]:
-        """Return what Tab stops at, in order."""
         return (*self._chips.values(), self._button)
 
     def set_choices(self, choices: SearchChoices) -> None:
@@ -115,7 +108,7 @@ class SearchFilters(QWidget):
 
     def clear(self) -> None:
         """Remove all filters, without a signal."""
-        self._chosen = _NONE
+        self.chosen = _NONE
         self._show_chips()
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -145,21 +138,21 @@ class SearchFilters(QWidget):
         chip.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         chip.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         # The cross is behind the words.
-        direction = Qt.LayoutDirection.LeftToRight if self.isRightToLeft() else Qt.LayoutDirection.RightToLeft
-        chip.setLayoutDirection(direction)
+        direction = Qt.LayoutDirection
+        chip.setLayoutDirection(direction.LeftToRight if self.isRightToLeft() else direction.RightToLeft)
         chip.clicked.connect(partial(self._remove, name))
         chip.hide()
         return chip
 
     def _remove(self, name: str) -> None:
         had_focus = self._chips[name].hasFocus()
-        self._choose(replace(self._chosen, **{name: getattr(_NONE, name)}))
+        self._choose(replace(self.chosen, **{name: getattr(_NONE, name)}))
         if had_focus:
             self._button.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _choose(self, chosen: ChosenFilters) -> None:
-        if chosen != self._chosen:
-            self._chosen = chosen
+        if chosen != self.chosen:
+            self.chosen = chosen
             self._show_chips()
             self.changed.emit()
 
@@ -179,7 +172,7 @@ class SearchFilters(QWidget):
 
     def _words_of(self, name: str) -> str:
         """Return what a chip says; "" where the filter is not chosen."""
-        value = getattr(self._chosen, name)
+        value = getattr(self.chosen, name)
         if value is None or value is False:
             return ""
         match name:
@@ -242,9 +235,9 @@ class SearchFilters(QWidget):
         self._menu.addSeparator()
         for name in ("has_image", "has_tool_call", "in_files"):
             words = self._switch_words(name)
-            action = self._menu.addAction(words, self._chooser(name, not getattr(self._chosen, name)))
+            action = self._menu.addAction(words, self._chooser(name, not getattr(self.chosen, name)))
             action.setCheckable(True)
-            action.setChecked(getattr(self._chosen, name))
+            action.setChecked(getattr(self.chosen, name))
 
     def _add_choice(self, title: str, choices: Sequence[tuple[object, str]], name: str) -> None:
         menu = self._menu.addMenu(title)
@@ -254,8 +247,8 @@ class SearchFilters(QWidget):
         for value, words in choices:
             action = menu.addAction(escape_mnemonics(one_line(words, 80)), self._chooser(name, value))
             action.setCheckable(True)
-            action.setChecked(value == getattr(self._chosen, name))
+            action.setChecked(value == getattr(self.chosen, name))
             group.addAction(action)
 
     def _chooser(self, name: str, value: object) -> Callable[[], None]:
-        return lambda: self._choose(replace(self._chosen, **{name: value}))
+        return lambda: self._choose(replace(self.chosen, **{name: value}))

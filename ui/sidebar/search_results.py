@@ -26,7 +26,13 @@ from ui.style.accessibility import ChoiceList, choose_toggled_row
 from ui.style.list_rows import Index, ResultModel, ResultRow, RowDelegate
 from ui.style.style_sheet import mix_colours
 from ui.style.text import show_hidden, title_or_new, translate_sentence
-from ui.style.text_display import displayed_positions, in_logical_order, isolate_untrusted, relative_date
+from ui.style.text_display import (
+    displayed_positions,
+    in_logical_order,
+    isolate_untrusted,
+    make_format_range,
+    relative_date,
+)
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, Theme, ThemeSource
 from ui.style.tool_labels import tool_title
 
@@ -57,23 +63,15 @@ def rows_of(query: SearchQuery, results: SearchResults, now: datetime) -> list[S
     """Return the rows, from top to bottom."""
     rows: list[SearchRow] = []
     if query.conversation_id is not None:
-        everything = replace(query, conversation_id=None)
-        rows.append(
-            SearchRow(
-                text=translate("SearchResults", "All conversations"),
-                icon="chevron-left",
-                query=everything,
-                is_choosable=True,
-            )
-        )
+        words, everything = translate("SearchResults", "All conversations"), replace(query, conversation_id=None)
+        rows.append(SearchRow(text=words, icon="chevron-left", query=everything, is_choosable=True))
     if remark := remark_on(query, results):
         rows.append(SearchRow(text=remark, is_faded=True))
     for conversation in results.conversations:
         rows += _conversation_rows(query, conversation, now)
     if results.conversations and results.has_more:
-        rows.append(
-            SearchRow(text=translate("SearchResults", "There is more. Another word finds less."), is_faded=True)
-        )
+        more = translate("SearchResults", "There is more. Another word finds less.")
+        rows.append(SearchRow(text=more, is_faded=True))
     return rows
 
 
@@ -119,10 +117,11 @@ def _conversation_rows(query: SearchQuery, found: ConversationHits, now: datetim
         )
     if found.hit_count > len(found.hits) and query.conversation_id is None:
         # An exact number only within the conversation.
-        within = replace(query, conversation_id=found.conversation_id)
-        yield SearchRow(
-            text=translate("SearchResults", "Show all {0}").format(found.hit_count), query=within, is_choosable=True
+        words, within = (
+            translate("SearchResults", "Show all {0}"),
+            replace(query, conversation_id=found.conversation_id),
         )
+        yield SearchRow(text=words.format(found.hit_count), query=within, is_choosable=True)
 
 
 def _with_tool_title(hit: SearchHit) -> tuple[str, Sequence[MatchRange]]:
@@ -172,10 +171,6 @@ def words_to_mark(query: SearchQuery, hit: SearchHit) -> str:
     return max(words, key=len, default="")
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class SearchResultsView(ChoiceList):
     """The results. One click or Enter opens; the arrow keys skip remarks, and lead back to the field at the top."""
 
@@ -187,10 +182,11 @@ class SearchResultsView(ChoiceList):
     left_at_top = Signal()
     escape_pressed = Signal()
 
-    def __init__(self, themes: ThemeSource, now: Callable[[], datetime] = _now) -> None:
+    def __init__(self, themes: ThemeSource, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         super().__init__()
         self._now = now
-        self._query = SearchQuery()
+        self.query = SearchQuery()
+        """What the results are for."""
         self.rows = ResultModel(self)
         self.setModel(self.rows)
         self.setItemDelegate(_SearchRowDelegate(themes, self))
@@ -203,17 +199,12 @@ class SearchResultsView(ChoiceList):
         self.activated.connect(self._choose)
         choose_toggled_row(self, self._choose)
 
-    @property
-    def query(self) -> SearchQuery:
-        """Return what the results are for."""
-        return self._query
-
     def show_results(self, query: SearchQuery, results: SearchResults) -> None:
         """Show them from the top; those of the same query keep the place and the current row."""
         row = self.currentIndex().row()
         current = self.rows.row(row) if row >= 0 else None
-        top = self.verticalScrollBar().value() if query == self._query else 0
-        is_same, self._query = query == self._query, query
+        top = self.verticalScrollBar().value() if query == self.query else 0
+        is_same, self.query = query == self.query, query
         self.rows.show_rows(rows_of(query, results, self._now()))
         place = self.rows.place_of(current) if is_same and current is not None else -1
         if place >= 0:
@@ -263,7 +254,7 @@ class SearchResultsView(ChoiceList):
         if row.query is not None:
             self.query_chosen.emit(row.query)
         elif row.hit is not None:
-            self.hit_chosen.emit(row.conversation_id, row.hit, words_to_mark(self._query, row.hit))
+            self.hit_chosen.emit(row.conversation_id, row.hit, words_to_mark(self.query, row.hit))
         elif row.conversation_id:
             self.conversation_chosen.emit(row.conversation_id)
 
@@ -315,7 +306,7 @@ class _SearchRowDelegate(RowDelegate):
                 painter.setPen(QColor(theme.muted))
                 title = self._paint_detail(painter, title, row.detail)
             font = self._font(1, QFont.Weight.DemiBold)
-            self._draw_marked(painter, title, row.text[:_MAX_TITLE], row.matches, font, theme.text, 1)
+            self._draw_marked(painter, title, row, font, 1)
         painter.restore()
 
     def _paint_command(self, painter: QPainter, area: QRect, row: SearchRow, theme: Theme) -> None:
@@ -334,29 +325,21 @@ class _SearchRowDelegate(RowDelegate):
         head = self._paint_detail(painter, QRect(area.left(), top, area.width(), height), row.detail)
         self._draw_text(painter, head, row.under, Qt.AlignmentFlag.AlignLeft)
         below = QRect(area.left(), top + height, area.width(), height * _SNIPPET_LINES)
-        self._draw_marked(painter, below, row.text, row.matches, self._font(_SMALL), theme.text, _SNIPPET_LINES)
+        self._draw_marked(painter, below, row, self._font(_SMALL), _SNIPPET_LINES)
 
-    def _draw_marked(
-        self,
-        painter: QPainter,
-        area: QRect,
-        text: str,
-        matches: Sequence[MatchRange],
-        font: QFont,
-        colour: str,
-        lines: int,
-    ) -> None:
-        """Draw a text of one or more lines, its matches bold, or underlined in a bold one, on their background."""
-        shown, ranges = _displayed(text, matches)
+    def _draw_marked(self, painter: QPainter, area: QRect, row: SearchRow, font: QFont, lines: int) -> None:
+        """Draw the text of a row, its matches bold, or underlined in a bold one, on their background."""
+        shown, ranges = _displayed(row.text if lines > 1 else row.text[:_MAX_TITLE], row.matches)
         mark = QTextCharFormat()
         mark.setFontWeight(QFont.Weight.Bold)
         mark.setFontUnderline(font.weight() > QFont.Weight.Normal)
         mark.setBackground(QBrush(QColor(self._themes.theme.match)))
-        layout = _lay_out(shown, ranges, font, mark, area.width(), lines, painter.layoutDirection())
+        formats = [make_format_range(start, end - start, mark) for start, end in ranges]
+        layout = _lay_out(shown, formats, font, area.width(), lines, painter.layoutDirection())
         place = self._mirrored(painter, area)
         if lines == 1:
             place.translate(0, (place.height() - round(layout.boundingRect().height())) // 2)
-        painter.setPen(QColor(colour))
+        painter.setPen(QColor(self._themes.theme.text))
         layout.draw(painter, QPointF(place.topLeft()), [], QRectF(place))
 
     def _row(self, index: Index) -> SearchRow | None:
@@ -387,14 +370,13 @@ def _displayed(text: str, matches: Iterable[MatchRange]) -> tuple[str, list[Matc
 
 def _lay_out(
     text: str,
-    ranges: Sequence[MatchRange],
+    formats: Sequence[QTextLayout.FormatRange],
     font: QFont,
-    mark: QTextCharFormat,
     width: int,
     lines: int,
     direction: Qt.LayoutDirection,
 ) -> QTextLayout:
-    layout = _break_lines(text, ranges, font, mark, width, lines, direction)
+    layout = _break_lines(text, formats, font, width, lines, direction)
     last = layout.lineAt(layout.lineCount() - 1) if layout.lineCount() else None
     units = text.encode("utf-16-le", "surrogatepass")
     if last is None or last.textStart() + last.textLength() >= len(units) // 2:
@@ -404,16 +386,14 @@ def _lay_out(
     bold = QFont(font)
     bold.setWeight(QFont.Weight.Bold)
     elided = QFontMetrics(bold).elidedText(rest, Qt.TextElideMode.ElideRight, width)
-    return _break_lines(
-        units[:start].decode("utf-16-le", "replace") + elided, ranges, font, mark, width, lines, direction
-    )
+    shortened = units[:start].decode("utf-16-le", "replace") + elided
+    return _break_lines(shortened, formats, font, width, lines, direction)
 
 
 def _break_lines(
     text: str,
-    ranges: Sequence[MatchRange],
+    formats: Sequence[QTextLayout.FormatRange],
     font: QFont,
-    mark: QTextCharFormat,
     width: int,
     lines: int,
     direction: Qt.LayoutDirection,
@@ -423,7 +403,7 @@ def _break_lines(
     option.setTextDirection(direction)
     option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
     layout.setTextOption(option)
-    layout.setFormats([_format_range(match, mark) for match in ranges])
+    layout.setFormats(formats)
     layout.beginLayout()
     y = 0.0
     for _ in range(lines):
@@ -435,9 +415,3 @@ def _break_lines(
         y += line.height()
     layout.endLayout()
     return layout
-
-
-def _format_range(match: MatchRange, mark: QTextCharFormat) -> QTextLayout.FormatRange:
-    marked = QTextLayout.FormatRange()
-    marked.start, marked.length, marked.format = match[0], match[1] - match[0], mark
-    return marked

@@ -36,13 +36,7 @@ class UnstoredList(QWidget):
         heading = label(self.tr("Not stored"), "small")
         # As the titles below it, and the headings of the list.
         heading.setIndent(SPACE_M)
-        vbox(
-            heading,
-            self._rows,
-            parent=self,
-            spacing=SPACE_XS,
-            margins=(0, 0, 0, SPACE_XS),
-        )
+        vbox(heading, self._rows, parent=self, spacing=SPACE_XS, margins=(0, 0, 0, SPACE_XS))
         themes.changed.connect(self._fill)
         self.hide()
 
@@ -120,12 +114,6 @@ class UnstoredBar(QFrame):
         )
         keep = button(self.tr("Keep it"), self.keep_pressed.emit, name=self.tr("Keep this conversation: store it"))
         close = button(self.tr("Close"), self.close_pressed.emit, name=self.tr("Close this conversation"))
-        vbox(
-            label(self.tr("Not stored"), "strong"),
-            label(words, wrap=True),
-            FlowRows((keep, close)),
-            parent=self,
-            spacing=SPACE_XS,
-            margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S),
-        )
+        parts = (label(self.tr("Not stored"), "strong"), label(words, wrap=True), FlowRows((keep, close)))
+        vbox(*parts, parent=self, spacing=SPACE_XS, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
         self.hide()
