@@ -94,22 +94,6 @@ class PartBuilder:
             self._adjustments.append(sentence)
             self._out.append(RequestAdjusted((sentence,)))
 
-    def text(self, piece: str) -> None:
-        """Add visible text; see TextBuilder."""
-        self.main.text(piece)
-
-    def thinking(self, piece: str, **metadata: Any) -> None:
-        """Add a piece of shown reasoning; see TextBuilder."""
-        self.main.thinking(piece, **metadata)
-
-    def end_thinking(self, **metadata: Any) -> None:
-        """Close the open thinking block; see TextBuilder."""
-        self.main.end_thinking(None, **metadata)
-
-    def end_text(self, citations: tuple[Citation, ...] = (), **metadata: Any) -> None:
-        """Close the open text as a part of its own; see TextBuilder."""
-        self.main.end_text(citations, **metadata)
-
     def open_item(self, number: int) -> None:
         """Open an item beside others; `end_item` ends it. Its number is its place in the answer."""
         self._open_items.add(number)

@@ -35,11 +35,11 @@ def builder(**more: Any) -> PartBuilder:
 
 def test_a_text_is_closed_once_with_what_belongs_to_it() -> None:
     made = builder()
-    made.text("a")
-    made.end_text((CITATION,), id="1")
-    made.end_text(id="2")
-    made.text("b")
-    made.end_text()
+    made.main.text("a")
+    made.main.end_text((CITATION,), id="1")
+    made.main.end_text(id="2")
+    made.main.text("b")
+    made.main.end_text()
     assert made.take_events() == [
         ContentDelta("a"),
         TextClosed("p", {"id": "1"}, (CITATION,)),
@@ -50,9 +50,9 @@ def test_a_text_is_closed_once_with_what_belongs_to_it() -> None:
 
 def test_nothing_is_closed_where_no_text_is_open_but_citations_are_never_lost() -> None:
     made = builder()
-    made.end_text((CITATION,))
-    made.thinking("hm")
-    made.end_text()
+    made.main.end_text((CITATION,))
+    made.main.thinking("hm")
+    made.main.end_text()
     made.end(StopReason.END_TURN, "stop")
     *_, end = made.take_events()
     assert end.details["citations"] == [{"title": "t", "url": "https://x.example", "start": 0, "end": 1}]
@@ -60,37 +60,37 @@ def test_nothing_is_closed_where_no_text_is_open_but_citations_are_never_lost() 
 
 def test_text_before_thinking_calls_and_blocks_is_over() -> None:
     for after in (
-        lambda made: made.thinking("hm"),
+        lambda made: made.main.thinking("hm"),
         lambda made: made.add_call_fragment(index=0, id="c", name="f", arguments="{}"),
         lambda made: made.add_block(STEP),
     ):
         made = builder()
-        made.text("a")
+        made.main.text("a")
         after(made)
         made.take_events()
-        made.end_text(id="late")
+        made.main.end_text(id="late")
         assert not any(isinstance(event, TextClosed) for event in made.take_events())
 
 
 def test_lone_halves_of_characters_never_get_into_state() -> None:
     made = builder()
-    made.text("a\ud83d")
-    made.end_text(id="\ud83d")
+    made.main.text("a\ud83d")
+    made.main.end_text(id="\ud83d")
     assert made.take_events() == [ContentDelta("a"), ContentDelta("\ufffd"), TextClosed("p", {"id": "\ufffd"})]
 
 
 def test_tags_are_settled_before_a_text_is_closed() -> None:
     made = builder(tags=ThinkTags())
-    made.text("<thi")
-    made.end_text(id="1")
+    made.main.text("<thi")
+    made.main.end_text(id="1")
     assert made.take_events() == [ContentDelta("<thi"), TextClosed("p", {"id": "1"})]
 
 
 def test_whole_blocks_stand_in_their_place_and_are_something() -> None:
     made = builder()
-    made.thinking("hm")
+    made.main.thinking("hm")
     made.add_block(STEP)
-    made.text("a")
+    made.main.text("a")
     made.add_block(UNKNOWN)
     made.end(StopReason.END_TURN, "stop")
     assert made.take_events() == [
@@ -127,8 +127,8 @@ def test_the_name_of_an_answer_is_kept_as_one_text_without_the_key() -> None:
 def test_each_event_is_taken_once_and_progress_counts_it_before_and_after() -> None:
     made = builder()
     pieces: list[Callable[[], None]] = [
-        lambda: made.text("a"),
-        lambda: made.thinking("hm"),
+        lambda: made.main.text("a"),
+        lambda: made.main.thinking("hm"),
         # Without an id it cannot be shown before its end.
         lambda: made.add_call_fragment(index=0, name="f", arguments='{"x":'),
         lambda: made.add_call_fragment(index=0, arguments="1}"),
@@ -158,7 +158,7 @@ def test_what_a_server_says_again_is_passed_over_only_where_it_may_be_a_repetiti
     made = builder(may_repeat=True) if says_again else builder()
     pieces = ["I am here.", "I am here. And", "I am here. And you?"]
     for piece in pieces:
-        made.text(piece)
+        made.main.text(piece)
     made.close_parts()
     shown = "".join(event.text for event in made.take_events() if isinstance(event, ContentDelta))
     assert shown == (pieces[-1] if says_again else "".join(pieces))
@@ -214,7 +214,7 @@ def test_the_end_closes_what_is_still_open_and_lets_nothing_wait() -> None:
     made.add_block(STEP, 5)
     made.add_block(UNKNOWN, 2)
     made.add_call_fragment(index=0, id="c", name="f", arguments="{}")
-    made.thinking("hm")
+    made.main.thinking("hm")
     made.take_events()
     made.end(StopReason.END_TURN, "stop")
     assert made.take_events() == [
@@ -230,9 +230,9 @@ def test_the_end_closes_what_is_still_open_and_lets_nothing_wait() -> None:
 
 def test_thinking_is_closed_with_its_state() -> None:
     made = builder()
-    made.thinking("hm", field="f")
-    made.end_thinking(signature="S")
-    made.end_thinking()
+    made.main.thinking("hm", field="f")
+    made.main.end_thinking(signature="S")
+    made.main.end_thinking()
     assert made.take_events() == [
         ThinkingDelta("hm"),
         ThinkingBlock("hm", "p", {"field": "f", "signature": "S"}),
@@ -242,10 +242,10 @@ def test_thinking_is_closed_with_its_state() -> None:
 def test_pieces_carry_the_phase_of_their_moment() -> None:
     made = builder()
     made.main.phase = "commentary"
-    made.text("a")
-    made.text("ä")
+    made.main.text("a")
+    made.main.text("ä")
     made.main.phase = None
-    made.text("b")
+    made.main.text("b")
     assert made.take_events() == [ContentDelta("a", "commentary"), ContentDelta("ä", "commentary"), ContentDelta("b")]
 
 
@@ -287,7 +287,7 @@ def test_what_belongs_to_a_call_is_kept_with_it() -> None:
 
 def test_the_state_of_a_call_stands_right_before_it() -> None:
     made = builder()
-    made.text("a")
+    made.main.text("a")
     for call_id in ("c", "d"):
         made.add_call_fragment(index=len(call_id), id=call_id, name="f", arguments="{}")
     made.attach_call_state("d", field="x", half="\ud83d")
@@ -301,9 +301,9 @@ def test_the_state_of_a_call_stands_right_before_it() -> None:
 @pytest.mark.parametrize("filler", [{}, {"index": 0}, {"index": 0, "id": "", "name": "", "arguments": ""}])
 def test_filler_beside_a_text_closes_nothing(filler: dict[str, Any]) -> None:
     made = builder()
-    made.text("a")
+    made.main.text("a")
     made.add_call_fragment(**filler)
-    made.end_text(id="1")
+    made.main.end_text(id="1")
     assert made.take_events() == [ContentDelta("a"), TextClosed("p", {"id": "1"})]
 
 
@@ -388,7 +388,7 @@ def test_details_can_be_written_down() -> None:
 def test_pieces_together_are_what_came_and_blocks_what_was_shown(pieces: list[tuple[str, str]]) -> None:
     made = builder()
     for kind, piece in pieces:
-        getattr(made, kind)(piece)
+        getattr(made.main, kind)(piece)
     made.close_parts()
     events = made.take_events()
     whole = {kind: "".join(piece for each, piece in pieces if each == kind) for kind in ("text", "thinking")}

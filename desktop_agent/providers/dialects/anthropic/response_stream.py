@@ -162,7 +162,7 @@ class _BlockReader:
         self.index = -1
         self.delta = ""
         self.field = ""
-        self.take: Callable[[str], None] = builder.text
+        self.take: Callable[[str], None] = builder.main.text
         self._builder = builder
         self._started = 0
         self._open: dict[int, _OpenBlock] = {}

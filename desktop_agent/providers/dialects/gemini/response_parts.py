@@ -128,14 +128,7 @@ def _span(segment: dict[str, Any]) -> _Span | None:
 
 
 def _chunk_citation(chunk: Any) -> Citation | None:
-    """Parse {web
-
-    retrievedContext
-
-    maps
-
-    image: {uri, title, text}}.
-    """
+    """Parse a source: `web`, `retrievedContext`, `maps` or `image`, each with uri, title and text."""
     for source in chunk.values() if is_object(chunk) else ():
         if is_object(source) and (source.get("uri") or source.get("title")):
             quoted = nonempty_text(source.get("text"))
@@ -198,7 +191,7 @@ class PartReader:
         citations = grounding.citations(self._before, "".join(self._open))
         has_text = bool(self._open)
         if citations and has_text:
-            self._builder.end_text(citations)
+            self._builder.main.end_text(citations)
         self.release()
         return () if has_text else citations
 
@@ -212,8 +205,8 @@ class PartReader:
             self._open.clear()
         if self._signature is not None:
             state, self._signature = self._signature, None
-            self._builder.end_thinking()
-            self._builder.end_thinking(**state)
+            self._builder.main.end_thinking()
+            self._builder.main.end_thinking(**state)
 
     def _signed_text(self, text: str, signature: str) -> None:
         self.text(text)
@@ -227,11 +220,11 @@ class PartReader:
             return
         self.release()
         if signature is None:
-            self._builder.thinking(text, thought=True)
+            self._builder.main.thinking(text, thought=True)
             return
-        self._builder.end_thinking()
-        self._builder.thinking(text, thought=True, thoughtSignature=signature)
-        self._builder.end_thinking()
+        self._builder.main.end_thinking()
+        self._builder.main.thinking(text, thought=True, thoughtSignature=signature)
+        self._builder.main.end_thinking()
 
     def _call(self, call: dict[str, Any], signature: str | None) -> None:
         """Add a call, which comes whole; missing arguments are none.

@@ -202,7 +202,7 @@ class FrameReader(BaseFrameReader):
         if delta and is_object(delta):
             self._read_delta(delta, says_all=is_last)
         elif isinstance(choice.get("text"), str):
-            self._builder.text(choice["text"])
+            self._builder.main.text(choice["text"])
         self._has_deltas = self._has_deltas or bool(delta)
         if message and is_object(message) and (not delta or self._builder.may_repeat):
             self._read_delta(message, says_all=self._has_deltas or is_last, is_whole=self._has_deltas)
@@ -233,7 +233,7 @@ class FrameReader(BaseFrameReader):
         refusal = delta.get("refusal")
         if refusal and isinstance(refusal, str):
             self._refused = True
-            self._builder.text(refusal)
+            self._builder.main.text(refusal)
         part.may_repeat_all = part.is_whole = False
         annotations = delta.get("annotations")
         if annotations and is_array(annotations):
@@ -268,7 +268,7 @@ class FrameReader(BaseFrameReader):
     def _end_text(self) -> None:
         """Close the text, only if there are citations to keep with it."""
         if self._citations:
-            self._builder.end_text(tuple(self._citations))
+            self._builder.main.end_text(tuple(self._citations))
             self._citations.clear()
 
     def _reasoning(self, delta: dict[str, Any]) -> None:
@@ -283,7 +283,7 @@ class FrameReader(BaseFrameReader):
         for name in _REASONING_FIELDS:
             text = _plain_words(delta.get(name))
             if text:
-                self._builder.thinking(text, field=name, **state)
+                self._builder.main.thinking(text, field=name, **state)
                 return
         if state:
             self._state_without_text(state, details or blocks)
@@ -298,40 +298,40 @@ class FrameReader(BaseFrameReader):
     def _state_without_text(self, state: dict[str, Any], pieces: Any) -> None:
         """Add state to an open block; pieces that come alone show their own text."""
         if self._builder.main.thinking_field in _REASONING_FIELDS:
-            self._builder.thinking("", **state)
+            self._builder.main.thinking("", **state)
             return
         fields = [piece for piece in pieces if is_object(piece)]
         texts = [piece.get("text") or piece.get("summary") or piece.get("thinking") for piece in fields]
         text = "".join(piece for piece in texts if isinstance(piece, str))
-        self._builder.thinking(text, field=next(iter(state)), **state)
+        self._builder.main.thinking(text, field=next(iter(state)), **state)
 
     def _text(self, content: str, delta: dict[str, Any]) -> None:
         extra = delta.get("extra_content")
         google = extra.get("google") if is_object(extra) else None
         if is_object(google) and google.get("thought") is True:
-            self._builder.thinking(content, field="content")
+            self._builder.main.thinking(content, field="content")
         else:
-            self._builder.text(content)
+            self._builder.main.text(content)
 
     def _parts(self, parts: list[Any]) -> None:
         """Read Mistral's list: text and thinking, the latter with parts of its own. Unknown parts are kept."""
         for part in parts:
             if isinstance(part, str):
-                self._builder.text(part)
+                self._builder.main.text(part)
             if not is_object(part):
                 continue
             kind = part.get("type")
             word = kind if isinstance(kind, str) else ""
             if (word in _TEXT_PARTS or kind is None) and isinstance(part.get("text"), str):
-                self._builder.text(part["text"])
+                self._builder.main.text(part["text"])
             elif word in _REASONING_PARTS:
                 text = next(filter(None, (_plain_words(part.get(name)) for name in (word, "text", "content"))), "")
                 signature = part.get("signature")
                 state = {"signature": signature} if signature else {}
-                self._builder.thinking(text, field="content.thinking", **state)
+                self._builder.main.thinking(text, field="content.thinking", **state)
             elif word == "refusal" and isinstance(part.get("refusal"), str):
                 self._refused = True
-                self._builder.text(part["refusal"])
+                self._builder.main.text(part["refusal"])
             elif kind:
                 self._builder.add_block(Unknown(raw=repair_json(part), provider=self._builder.provider))
 

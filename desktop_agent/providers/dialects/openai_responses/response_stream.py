@@ -281,7 +281,7 @@ class ResponsesReader(BaseFrameReader):
         # The text part that grew last: nearly every event is one more piece of it.
         self._text_id: Any = _NO_ITEM
         self._text_part: Any = _NO_ITEM
-        self._text = builder.text
+        self._text = builder.main.text
         self._text_pieces: list[str] = []
 
     def read(self, frame: Frame) -> bool:

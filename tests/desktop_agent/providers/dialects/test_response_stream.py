@@ -75,9 +75,9 @@ class Plain:
         if not isinstance(data, dict):
             return
         self.recognised = self.recognised or "text" in data or "think" in data
-        self._builder.text(data.get("text", ""))
+        self._builder.main.text(data.get("text", ""))
         if "think" in data:
-            self._builder.thinking(data["think"])
+            self._builder.main.thinking(data["think"])
         if "usage" in data:
             self._builder.usage = Usage(**data["usage"])
         self._builder.set_response_id(data.get("name"))
