@@ -27,8 +27,8 @@ from desktop_agent.providers.provider import Provider
 from desktop_agent.providers.transport.http_client import HttpClient
 from desktop_agent.storage.content_files import PictureFiles
 from desktop_agent.storage.conversation_lists import InterruptedRuns
-from desktop_agent.storage.conversation_locks import ConversationLock, ConversationLocks, Program
 from desktop_agent.storage.files import data_folder, make_private_folder
+from desktop_agent.storage.locks.conversation_locks import ConversationLock, ConversationLocks, Program
 from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.storage.secrets import SecretStore

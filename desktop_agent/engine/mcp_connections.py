@@ -19,7 +19,7 @@ from desktop_agent.mcp.diagnostics import ServerLog
 from desktop_agent.mcp.host_policy import HttpTarget, allowed_private_hosts
 from desktop_agent.mcp.lifecycle import OnSignInRequired, Transport, load_library
 from desktop_agent.mcp.oauth_records import OAuthRecord, OAuthRecordStore
-from desktop_agent.storage.conversation_locks import process_lock
+from desktop_agent.storage.locks.conversation_locks import process_lock
 from desktop_agent.storage.secrets import SecretStore
 from desktop_agent.types.errors import KeyringMissing, SecretsUnavailable, Sentence, ToolFailed, WrongUse
 from desktop_agent.types.mcp import (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from desktop_agent.processes.worker_threads import CancelToken, wait_to_end
 from desktop_agent.storage.connection import DatabaseConnection, connect, result_code
-from desktop_agent.storage.open_files import find_other_processes
+from desktop_agent.storage.locks.open_files import find_other_processes
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.search.index_file import FOUND_INDEX_NAME, INDEX_NAME
 from desktop_agent.storage.store import Store

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from desktop_agent.processes.worker_threads import WorkerThread
 from desktop_agent.storage.connection import DatabaseConnection
-from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.guarded_database import FilePin, GuardedDatabase, IntegrityChecker
+from desktop_agent.storage.locks.conversation_locks import Program
 from desktop_agent.storage.opening import DATABASE_NAME, OpenedDatabase, open_database
 from desktop_agent.types.errors import (
     DatabaseBusy,

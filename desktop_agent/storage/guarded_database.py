@@ -24,10 +24,10 @@ from desktop_agent.storage.connection import (
     result_code,
     test_write,
 )
-from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.conversation_rows import NOT_A_BRANCH, has_misplaced_messages
 from desktop_agent.storage.files import file_error, missing_error
-from desktop_agent.storage.open_files import OpenFiles, Presence, find_other_processes
+from desktop_agent.storage.locks.conversation_locks import Program
+from desktop_agent.storage.locks.open_files import OpenFiles, Presence, find_other_processes
 from desktop_agent.storage.opening import (
     DATABASE_NAME,
     OpenedDatabase,

@@ -26,9 +26,16 @@ from desktop_agent.storage.connection import (
     test_write,
 )
 from desktop_agent.storage.content_files import BlobFiles, PictureFiles
-from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.conversation_rows import has_misplaced_messages
 from desktop_agent.storage.files import file_error, make_private_folder, missing_error
+from desktop_agent.storage.locks.conversation_locks import Program
+from desktop_agent.storage.locks.open_files import (
+    OpenFiles,
+    OtherProcesses,
+    Presence,
+    find_other_processes,
+    set_orphan_log_aside,
+)
 from desktop_agent.storage.migrations import (
     MIGRATIONS,
     apply_migrations,
@@ -37,13 +44,6 @@ from desktop_agent.storage.migrations import (
     migrate,
     refuse_newer,
     schema_version,
-)
-from desktop_agent.storage.open_files import (
-    OpenFiles,
-    OtherProcesses,
-    Presence,
-    find_other_processes,
-    set_orphan_log_aside,
 )
 from desktop_agent.storage.records import TRASH_RETENTION
 from desktop_agent.types.errors import (

@@ -39,12 +39,12 @@ from desktop_agent.storage.conversation_lists import (
     list_conversations,
     list_page,
 )
-from desktop_agent.storage.conversation_locks import Program
 from desktop_agent.storage.conversation_rows import RuleRows
 from desktop_agent.storage.database_thread import DatabaseThread, DiskWatch
 from desktop_agent.storage.files import file_error as file_failure_of
 from desktop_agent.storage.folder_rows import FolderRows, PlacementRows
 from desktop_agent.storage.guarded_database import FilePin, IntegrityChecker
+from desktop_agent.storage.locks.conversation_locks import Program
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import (
     EVERYTHING,

@@ -18,7 +18,7 @@ ENDS = re.compile(r"""([.!?…]["”'»)]*|[:}]["”'»)]*)$""")
 # Parts of sentences: names of modes and tools, what a rule allows, why something did not start.
 PARTS = {
     "desktop_agent/permissions/rule_proposals.py",
-    "desktop_agent/storage/conversation_locks.py",
+    "desktop_agent/storage/locks/conversation_locks.py",
     "desktop_agent/mcp/diagnostics.py",
     "desktop_agent/mcp/lifecycle.py",
     "desktop_agent/providers/dialects/response_stream.py",

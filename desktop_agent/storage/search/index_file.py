@@ -16,7 +16,7 @@ from pathlib import Path
 
 from desktop_agent.storage.connection import rewrite_if_small, transaction
 from desktop_agent.storage.conversation_rows import to_microseconds
-from desktop_agent.storage.open_files import file_identity
+from desktop_agent.storage.locks.open_files import file_identity
 from desktop_agent.storage.records import read_message
 from desktop_agent.storage.search.outbox import (
     ChangedRow,

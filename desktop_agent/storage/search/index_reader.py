@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from desktop_agent.storage.open_files import FileIdentity, file_identity
+from desktop_agent.storage.locks.open_files import FileIdentity, file_identity
 from desktop_agent.storage.search.index_file import IS_NOTE, connect_index, is_current, read_pieces
 from desktop_agent.storage.search.query_plan import (
     MatchPlan,

@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from desktop_agent.mcp.oauth_records import OAuthRecord
-from desktop_agent.storage.conversation_locks import process_lock
+from desktop_agent.storage.locks.conversation_locks import process_lock
 from tests.desktop_agent.engine.shared_keyring import look, share
 from tests.desktop_agent.engine.test_mcp_shared_sign_in import rotating
 from tests.desktop_agent.engine.test_mcp_sign_in import door, signed_in

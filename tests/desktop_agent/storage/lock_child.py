@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from desktop_agent.storage.conversation_locks import process_lock
+from desktop_agent.storage.locks.conversation_locks import process_lock
 
 
 async def hold() -> None:

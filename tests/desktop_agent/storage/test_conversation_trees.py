@@ -83,7 +83,7 @@ async def test_two_processes_may_import_the_same(store: Store, tmp_path: Path, m
         monkeypatch.undo()
         empty = TREE.model_copy(update={"messages": (), "head": None})
         with closing(connect(tmp_path / "data" / DATABASE_NAME)) as other:
-            assert insert_tree(other, empty, lambda _: lambda message: message)
+            assert insert_tree(other, empty, store.pictures, None, {})
         with transaction(connection):
             yield
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from desktop_agent.storage.content_files import BlobFiles
-from desktop_agent.storage.conversation_locks import ConversationLocks
 from desktop_agent.storage.files import data_folder, free_name
-from desktop_agent.storage.open_files import Presence
+from desktop_agent.storage.locks.conversation_locks import ConversationLocks
+from desktop_agent.storage.locks.open_files import Presence
 from desktop_agent.storage.preferences_file import Preferences, PreferencesFile
 from desktop_agent.types.errors import StorageFailed
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from desktop_agent.storage import conversation_rows
-from desktop_agent.storage.conversation_locks import ConversationLocks
 from desktop_agent.storage.journal_queue import JournalQueue
+from desktop_agent.storage.locks.conversation_locks import ConversationLocks
 from desktop_agent.storage.records import ConversationState
 from desktop_agent.storage.store import Store
 from desktop_agent.storage.write_behind import FLUSH_INTERVAL

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from desktop_agent.storage.conversation_locks import process_lock
 from desktop_agent.storage.files import data_folder
+from desktop_agent.storage.locks.conversation_locks import process_lock
 
 CHILD = Path(__file__).with_name("lock_child.py")
 

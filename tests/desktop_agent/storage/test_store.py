@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from desktop_agent.storage import opening
-from desktop_agent.storage.open_files import find_other_processes
+from desktop_agent.storage.locks.open_files import find_other_processes
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.records import Draft, ListScope
 from desktop_agent.storage.store import Store
