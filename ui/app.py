@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication
 
-from desktop_agent.api.command_line import API_KEY_VARIABLE, LaunchOptions, program_version
+from desktop_agent.api.command_line import API_KEY_VARIABLE, LaunchOptions
 from desktop_agent.engine.connections import key_from_environment
 from desktop_agent.engine.engine import Engine, RunDefaults
+from desktop_agent.processes.program_version import program_version
 from desktop_agent.storage.records import ListScope
 from desktop_agent.types.errors import AgentError, RemedyAction, Sentence, StorageFailed
 from desktop_agent.types.preferences import Preferences

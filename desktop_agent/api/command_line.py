@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from urllib.parse import SplitResult, urlsplit
 
+from desktop_agent.processes.program_version import program_version
 from desktop_agent.types.dialects import (
     API_KEY_VARIABLE,
     BASE_URL_VARIABLE,
@@ -69,16 +70,6 @@ class AskArguments(NamedTuple):
     continue_id: str | None
     jsonl: bool
     verbose: bool
-
-
-def program_version() -> str:
-    """Return the installed version."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("desktop-agent")
-    except PackageNotFoundError:
-        return "0 (not installed)"
 
 
 class _VersionAction(argparse.Action):

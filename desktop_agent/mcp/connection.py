@@ -17,6 +17,7 @@ from mcp.shared.subscriptions import ToolsListChanged
 from desktop_agent.mcp.diagnostics import ConnectionLost, ServerLog, first_error
 from desktop_agent.mcp.elicitation_and_sampling import ServerRequestHandler, current_call
 from desktop_agent.mcp.limits import OpenRequests
+from desktop_agent.processes.program_version import program_version
 from desktop_agent.types.errors import AgentError
 from desktop_agent.types.mcp import ServerCall
 
@@ -161,7 +162,9 @@ class ServerConnection:
             _watch_messages(self._transport, self._log, self._closing.set),
             mode="auto",
             cache=None,
-            client_info=mcp_types.Implementation(name="desktop-agent", title="Desktop Agent", version="0.1.0"),
+            client_info=mcp_types.Implementation(
+                name="desktop-agent", title="Desktop Agent", version=program_version()
+            ),
             list_roots_callback=handler.roots,
             elicitation_callback=handler.answer_elicitation,
             sampling_callback=handler.sample if handler.can_sample else None,

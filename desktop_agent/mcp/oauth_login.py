@@ -30,6 +30,7 @@ from desktop_agent.mcp.oauth_flow import (
     to_json,
 )
 from desktop_agent.mcp.oauth_records import OAuthRecord, OAuthRecordStore, is_valid_token
+from desktop_agent.processes.program_version import program_version
 from desktop_agent.types.errors import AgentError, Sentence, ToolFailed
 from desktop_agent.types.mcp import ENGLISH_PAGE_TEXTS, SignInPageTexts
 
@@ -308,7 +309,7 @@ def _callback_port(record: OAuthRecord | None) -> int:
 
 
 def _initialize_request(url: str) -> httpx2.Request:
-    client_info = {"name": "desktop-agent", "version": "0.1.0"}
+    client_info = {"name": "desktop-agent", "version": program_version()}
     params = {"protocolVersion": LATEST_PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client_info}
     headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": LATEST_PROTOCOL_VERSION}
     return httpx2.Request(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from desktop_agent.api.command_line import program_version
+from desktop_agent.processes.program_version import program_version
 from tests.fakes.window_process import Program, Screen, opened, wait_until
 
 Desk = tuple[Program, Screen]

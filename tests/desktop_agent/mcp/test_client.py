@@ -1,6 +1,7 @@
 """A server that dies, hangs, floods and lies."""
 
 import asyncio
+import json
 import sys
 
 import psutil
@@ -11,6 +12,7 @@ from desktop_agent.mcp import connection
 from desktop_agent.mcp.client import MAX_TOOLS
 from desktop_agent.mcp.diagnostics import MAX_LINES, MAX_LOG_LINE_LENGTH
 from desktop_agent.mcp.limits import OpenRequests
+from desktop_agent.mcp.oauth_login import _initialize_request
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import ToolFailed, ToolInputInvalid
 from tests.fakes.mcp_client import called, own_server, program, until
@@ -230,3 +232,14 @@ async def test_who_asks_without_end_and_hears_no_answer_is_closed(tmp_path, monk
             await calling
         assert most < 60
         assert "took no answer" in live.log.lines[-1].text
+
+
+async def test_a_server_is_told_the_version_of_this_program(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "9.8.7")
+    tells = ASKER.replace("about =", 'client = said["params"]["clientInfo"]; about =')
+    tells = tells.replace('"name": "ask",', '"name": "ask", "description": client["version"],')
+    async with program([sys.executable, "-c", tells], tmp_path) as live:
+        offer = await load_tool_offer(live)
+        assert [tool.description for tool in offer.listed] == ["9.8.7"]
+    body = _initialize_request("https://tools.example/mcp").content
+    assert json.loads(body)["params"]["clientInfo"]["version"] == "9.8.7"

@@ -9,7 +9,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QListView, QListWidget, QPushButton, QWidget
 
-from desktop_agent.api.command_line import program_version
+from desktop_agent.processes.program_version import program_version
 from resources import resource_path
 from tests.fakes.qt_loop import until
 from tests.ui.bridge.fake_opener import fake_opener
