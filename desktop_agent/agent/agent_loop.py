@@ -330,7 +330,7 @@ class AgentLoop:
     async def close(self, end: RunEnd, prompt: Message | None = None) -> None:
         """Commit what is still open: the prompt, what was streamed, and a result of every open call."""
         if prompt is not None:
-            await self._boundary.settle_prompt(prompt)
+            await self._boundary.commit_sent_prompt(prompt)
         answer, self._answer = self._answer, None
         if answer is not None and answer.has_content:
             await self._commit_answer(answer, MessageState.INTERRUPTED)

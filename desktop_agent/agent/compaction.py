@@ -4,13 +4,12 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import accumulate
 from time import monotonic
 
 from desktop_agent.agent.model_request import RunSettings
-from desktop_agent.agent.provider_stream import AnswerSize, validated_events
+from desktop_agent.agent.provider_stream import AnswerSize, collect_answer
 from desktop_agent.agent.run_context import Budget, RunContext
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.conversation.history import (
@@ -347,9 +346,7 @@ class Compaction:
         attempt = 1
         while True:
             try:
-                async with aclosing(validated_events(provider.stream(request), size, self._emit)) as events:
-                    async for event, _ in events:
-                        answer.feed(event)
+                await collect_answer(provider.stream(request), answer, size, self._emit)
                 return
             except AgentError as error:
                 wait = None if answer.has_content else self._retry.delay(error, attempt)

@@ -203,8 +203,8 @@ class PreparedHistory:
         """Return the repaired history as it is sent, without abandoned answers; and the number of pictures by index."""
         if not self._is_prefix_of(history):
             self._forget()
-        self._remember_settled(history)
-        newer = normalised_history(history[len(self._settled) :])
+        self._extend_cache(history)
+        newer = normalised_history(history[len(self._cached) :])
         if self._is_changed_by(newer):
             read = without_abandoned(compacted_view(normalised_history(history)))
             return read, count_pictures(read)
@@ -212,34 +212,34 @@ class PreparedHistory:
         return [*self._prepared, *remaining], {**self._pictures, **count_pictures(remaining, len(self._prepared))}
 
     def _forget(self) -> None:
-        self._settled: tuple[Message, ...] = ()
+        self._cached: tuple[Message, ...] = ()
         self._prepared: list[Message] = []
         self._pictures: dict[int, int] = {}
         self._first_kept: str | None = None
 
     def _is_prefix_of(self, history: tuple[Message, ...]) -> bool:
-        count = len(self._settled)
+        count = len(self._cached)
         # Results at the index where the rest begins belong to the messages before it.
         goes_on = count == len(history) or (count < len(history) and history[count].role is not Role.TOOL)
-        return count == 0 or (goes_on and all(map(is_, self._settled, history)))
+        return count == 0 or (goes_on and all(map(is_, self._cached, history)))
 
-    def _remember_settled(self, history: tuple[Message, ...]) -> None:
+    def _extend_cache(self, history: tuple[Message, ...]) -> None:
         """Cache what is before the last prompt, answer or instruction, if its end stays whatever follows."""
         end = next((index for index in range(len(history) - 1, -1, -1) if history[index].role is not Role.TOOL), 0)
-        newer = normalised_history(history[len(self._settled) : end])
+        newer = normalised_history(history[len(self._cached) : end])
         if not newer:
             return
         if not self._is_changed_by(newer):
             if _is_final(newer[-1]):
                 self._append(without_abandoned(newer))
-                self._settled = history[:end]
+                self._cached = history[:end]
             return
         whole = normalised_history(history[:end])
         sent, newest = compacted_view(whole), newest_summary(whole)
         if sent and _is_final(sent[-1]):
             self._prepared, self._pictures = [], {}
             self._append(without_abandoned(sent))
-            self._settled = history[:end]
+            self._cached = history[:end]
             self._first_kept = newest.first_kept_id if newest is not None else None
 
     def _append(self, read: list[Message]) -> None:

@@ -4,10 +4,11 @@ import asyncio
 import logging
 import math
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from time import monotonic
 from typing import Any, cast, get_args
 
+from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.processes.foreign_code import Fault
 from desktop_agent.providers.event_batches import EventBatches, ready_events
 from desktop_agent.types.blocks import Citation, ServerStep, ToolUse, Unknown
@@ -249,6 +250,15 @@ async def validated_events(
     finally:
         timer.stop()
         await _close_stream(events)
+
+
+async def collect_answer(
+    events: Any, answer: AnswerBuilder, size: AnswerSize, emit: Callable[[AnswerAwaited], None] = lambda _: None
+) -> None:
+    """Fill the answer with the events, validated and measured. Raises as `validated_events` does."""
+    async with aclosing(validated_events(events, size, emit)) as validated:
+        async for event, _ in validated:
+            answer.feed(event)
 
 
 def _count(event: Event, pieces: Sequence[Event], size: AnswerSize) -> None:

@@ -7,6 +7,7 @@ from desktop_agent.agent.compaction import Compaction, is_compaction_due
 from desktop_agent.agent.hooks import PromptRuling, run_prompt_hooks
 from desktop_agent.agent.model_request import RunSettings
 from desktop_agent.agent.run_context import Budget, RunContext
+from desktop_agent.conversation.history import is_own_prompt, summary_of
 from desktop_agent.providers.provider import Provider
 from desktop_agent.types.blocks import Summary
 from desktop_agent.types.engine_events import (
@@ -36,30 +37,30 @@ class TurnBoundary:
         self._budget = budget
         self._compactor = Compaction(context, settings, budget)
         self._applied: tuple[PromptPolicy, ...] = ()
-        self._is_prompt_settled = False
+        self._is_prompt_judged = False
         self._hook_task: asyncio.Task[PromptRuling] | None = None
 
     async def admit_prompt(self, prompt: Message) -> bool:
         """Commit the run's own prompt if the hooks allow it; else return it to the person with the reason.
 
-        Stop does not break off the hooks: see `settle_prompt`.
+        Stop does not break off the hooks: see `commit_sent_prompt`.
         """
         self._hook_task = asyncio.create_task(self._run_prompt_hooks(prompt))
         ruling = await asyncio.shield(self._hook_task)
-        self._is_prompt_settled = True
+        self._is_prompt_judged = True
         if not ruling.allowed:
             self._return_prompt(prompt, ruling.reason)
             return False
         await self._commit_prompt(ruling.prompt)
         return True
 
-    async def settle_prompt(self, prompt: Message) -> None:
+    async def commit_sent_prompt(self, prompt: Message) -> None:
         """Commit the prompt of a run that ends, if it is not yet: whenever Stop came, what was sent is in the history.
 
         Hooks that still run get the grace to decide. A prompt that they deny, or do not decide about, reaches no
         model: its session returns it to the person.
         """
-        if self._is_prompt_settled:
+        if self._is_prompt_judged:
             return
         judging = self._hook_task or asyncio.create_task(self._run_prompt_hooks(prompt))
         await asyncio.wait({judging}, timeout=HOOKS_GRACE)
@@ -67,7 +68,7 @@ class TurnBoundary:
             judging.cancel()
             await asyncio.wait({judging})
         elif judging.result().allowed:
-            self._is_prompt_settled = True
+            self._is_prompt_judged = True
             await self._commit_prompt(judging.result().prompt)
 
     async def _commit_prompt(self, prompt: Message) -> None:
@@ -85,10 +86,7 @@ class TurnBoundary:
     def instruction_addenda(self, turn_id: str) -> tuple[str, ...]:
         """Return what is added to the instructions of this turn."""
         history = self._recorder.history()
-        prompts = (
-            message.text for message in reversed(history) if message.role is Role.USER and message.injected_by is None
-        )
-        prompt = next(prompts, "")
+        prompt = next((message.text for message in reversed(history) if is_own_prompt(message)), "")
         answer = next((message for message in reversed(history) if message.role is Role.ASSISTANT), None)
         tools = frozenset(call.name for call in answer.tool_uses) if answer is not None else frozenset[str]()
         modes = self._context.modes
@@ -185,7 +183,7 @@ class TurnBoundary:
         if capabilities.context_window is None:
             return False
         for message in reversed(self._recorder.history()):
-            if message.role is Role.SYSTEM and any(isinstance(block, Summary) for block in message.blocks):
+            if summary_of(message) is not None:
                 # Nothing was asked since the last time.
                 return False
             if message.role is Role.ASSISTANT and message.usage is not None:

@@ -325,19 +325,20 @@ class Connections:
             return self._given_key or await _key_of_same_server(
                 self._secrets, self._preferences().providers.endpoints, endpoint
             )
-        if not endpoint.may_have_key:
-            return self._secrets.remembered_secret(endpoint.id)
-        try:
-            return await self._secrets.get(endpoint.id)
-        except SecretsUnavailable:
-            if _wants_key(endpoint):
-                raise
-            return None
+        return await _stored_key(self._secrets, endpoint)
 
 
-def _wants_key(endpoint: Endpoint) -> bool:
-    """Return whether a request without a key would only be refused, which would hide a locked keyring."""
-    return endpoint.needs_key or endpoint.has_key is True
+async def _stored_key(secrets: SecretStore, endpoint: Endpoint) -> SecretStr | None:
+    """Return the key, or None. Raises SecretsUnavailable where a request without a key would only be refused."""
+    if not endpoint.may_have_key:
+        return secrets.remembered_secret(endpoint.id)
+    try:
+        return await secrets.get(endpoint.id)
+    except SecretsUnavailable:
+        # What the server would say hides that the keyring is locked.
+        if endpoint.needs_key or endpoint.has_key:
+            raise
+        return None
 
 
 def with_complete_address(endpoint: Endpoint) -> Endpoint:
@@ -380,14 +381,7 @@ async def _key_of_same_server(secrets: SecretStore, added: Sequence[Endpoint], t
     for endpoint in (*added, *untouched):
         # All of them: a mirror that the key was not saved for must not get it.
         if _addresses(target) <= _addresses(endpoint):
-            if not endpoint.may_have_key:
-                return secrets.remembered_secret(endpoint.id)
-            try:
-                return await secrets.get(endpoint.id)
-            except SecretsUnavailable:
-                if _wants_key(endpoint):
-                    raise
-                return None
+            return await _stored_key(secrets, endpoint)
     return None
 
 

@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from pydantic import SecretStr
 
-from desktop_agent.agent.provider_stream import AnswerSize, validated_events
+from desktop_agent.agent.provider_stream import AnswerSize, collect_answer
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.engine.connections import Connections
 from desktop_agent.engine.mcp_connections import (
@@ -435,11 +434,8 @@ class SamplingHandler:
             model, _to_messages(request), request.tools, ToolChoice(request.tool_choice), config
         )
         answer = AnswerBuilder(new_id(), model)
-        stream = validated_events(provider.stream(model_request), AnswerSize(_MAX_CHARACTERS))
         try:
-            async with aclosing(stream) as events:
-                async for event, _ in events:
-                    answer.feed(event)
+            await collect_answer(provider.stream(model_request), answer, AnswerSize(_MAX_CHARACTERS))
         finally:
             self._spending.count(endpoint_id, provider, answer, target.project)
             if answer.total_usage is not None:

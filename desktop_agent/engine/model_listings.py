@@ -30,7 +30,7 @@ _LISTINGS_FILE = "listings.json"
 
 
 @dataclass(frozen=True, slots=True)
-class SavedListing:
+class Listing:
     """One server's models. `source` identifies the server, as another one may take over its id; `at` in UTC."""
 
     source: str
@@ -42,7 +42,7 @@ class _Content(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     version: Literal[1] = 1
-    listings: dict[str, SavedListing]
+    listings: dict[str, Listing]
 
 
 class ModelListingsFile:
@@ -51,15 +51,15 @@ class ModelListingsFile:
     def __init__(self, folder: Path) -> None:
         self.path = folder / _LISTINGS_FILE
 
-    async def load(self) -> dict[str, SavedListing]:
+    async def load(self) -> dict[str, Listing]:
         """Return the listings by endpoint; none from a file that is missing, damaged or of another version."""
         return await asyncio.to_thread(self._load)
 
-    async def save(self, listings: dict[str, SavedListing]) -> None:
+    async def save(self, listings: dict[str, Listing]) -> None:
         """Write the file atomically. Raises StorageFailed."""
         await asyncio.to_thread(self._save, listings)
 
-    def _load(self) -> dict[str, SavedListing]:
+    def _load(self) -> dict[str, Listing]:
         try:
             return _Content.model_validate_json(self.path.read_bytes()).listings
         except FileNotFoundError:
@@ -68,7 +68,7 @@ class ModelListingsFile:
             _log.info("the saved listings cannot be read and are left aside")
             return {}
 
-    def _save(self, listings: dict[str, SavedListing]) -> None:
+    def _save(self, listings: dict[str, Listing]) -> None:
         try:
             make_private_folder(self.path.parent, within=self.path.parent)
             write_atomically(self.path, _listings_json(_Content(listings=listings)))
@@ -89,16 +89,6 @@ ModelInfos = tuple[ModelInfo, ...]
 _MAX_AGE = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class _Listing:
-    """A listing in memory. `is_saved`: it comes from the file and was not refreshed in this run."""
-
-    source: str
-    at: datetime
-    models: ModelInfos
-    is_saved: bool = False
-
-
 class ModelListings:
     """The listings of all endpoints. `ask` requests one from its server; only those in `saved_endpoints` are saved."""
 
@@ -113,7 +103,9 @@ class ModelListings:
         self._ask = ask
         self._saved_endpoints = saved_endpoints
         self._clock = clock
-        self._listings: dict[str, _Listing] = {}
+        self._listings: dict[str, Listing] = {}
+        self._outdated: set[str] = set()
+        """Endpoints whose listing comes from the file, or lost its prices, and was not refreshed since."""
         self._requests: dict[str, asyncio.Task[ModelInfos]] = {}
         self._tasks: set[asyncio.Task[ModelInfos]] = set()
         self._loading = asyncio.Lock()
@@ -130,9 +122,9 @@ class ModelListings:
         async with self._loading:
             if self._is_loaded or self._file is None:
                 return
-            for endpoint_id, saved in (await self._file.load()).items():
-                listing = _Listing(saved.source, saved.at, saved.models, is_saved=True)
-                self._listings.setdefault(endpoint_id, listing)
+            saved = await self._file.load()
+            self._outdated |= saved.keys() - self._listings.keys()
+            self._listings = {**saved, **self._listings}
             self._is_loaded = True
 
     async def models(self, endpoint: Endpoint, *, refresh: bool = False) -> ModelInfos:
@@ -157,7 +149,7 @@ class ModelListings:
     def refresh(self, endpoint: Endpoint) -> None:
         """Refresh in the background, unless that was done recently in this run."""
         listing = self._listing_of(endpoint)
-        if listing is None or listing.is_saved or self._clock() - listing.at > _MAX_AGE:
+        if listing is None or endpoint.id in self._outdated or self._clock() - listing.at > _MAX_AGE:
             self._start_request(endpoint)
 
     def forget(self, endpoint_id: str) -> None:
@@ -169,8 +161,8 @@ class ModelListings:
         """Forget prices: they came from a table that has changed; the server's own come back with its next listing."""
         listing = self._listings.get(endpoint_id)
         if listing is not None:
-            models = tuple(replace(model, price=None) for model in listing.models)
-            self._listings[endpoint_id] = replace(listing, models=models, is_saved=True)
+            self._listings[endpoint_id] = _without_prices(listing)
+            self._outdated.add(endpoint_id)
 
     async def close(self) -> None:
         """Cancel all pending requests."""
@@ -190,7 +182,7 @@ class ModelListings:
                 raise WrongUse("This was closed before the server answered.") from None
             raise
 
-    def _listing_of(self, endpoint: Endpoint) -> _Listing | None:
+    def _listing_of(self, endpoint: Endpoint) -> Listing | None:
         listing = self._listings.get(endpoint.id)
         return listing if listing is not None and listing.source == _source_digest(endpoint) else None
 
@@ -209,7 +201,8 @@ class ModelListings:
             models = await self._ask(endpoint)
             if self._is_current(endpoint.id):
                 before = self._listing_of(endpoint)
-                self._listings[endpoint.id] = _Listing(_source_digest(endpoint), self._clock(), models)
+                self._listings[endpoint.id] = Listing(_source_digest(endpoint), self._clock(), models)
+                self._outdated.discard(endpoint.id)
                 await self._save()
                 if before is None or before.models != models:
                     self._notify(endpoint.id)
@@ -240,20 +233,18 @@ class ModelListings:
             return
         async with self._saving:
             listings = {
-                endpoint.id: listing
+                endpoint.id: _without_prices(listing)
                 for endpoint in self._saved_endpoints()
                 if (listing := self._listing_of(endpoint)) is not None
             }
-            saved = {
-                endpoint_id: SavedListing(
-                    listing.source, listing.at, tuple(replace(model, price=None) for model in listing.models)
-                )
-                for endpoint_id, listing in listings.items()
-            }
             try:
-                await self._file.save(saved)
+                await self._file.save(listings)
             except StorageFailed as error:
                 _log.warning("the listings could not be saved: %s", error.kind)
+
+
+def _without_prices(listing: Listing) -> Listing:
+    return replace(listing, models=tuple(replace(model, price=None) for model in listing.models))
 
 
 def _source_digest(endpoint: Endpoint) -> str:

@@ -14,7 +14,6 @@ from desktop_agent.engine.history_loader import BranchLoader, HistoryLoader
 from desktop_agent.engine.recovery import OpenCalls, close_calls
 from desktop_agent.engine.session_branches import SessionBranches
 from desktop_agent.engine.session_controls import RuntimeControls, SessionSetup
-from desktop_agent.engine.session_deletion import MessageDeletion
 from desktop_agent.engine.session_runs import ActiveRun, RunFactory, RunRecorder
 from desktop_agent.engine.session_writer import ChangeListener, EventListener, PieceListener, SessionWriter
 from desktop_agent.engine.titles import TitleMaker, title_of
@@ -73,7 +72,7 @@ class RunStarter:
     def start_compaction(self) -> None:
         """Begin a compaction. Raises WrongUse."""
         # Its outcome says nothing about the queue.
-        self._start(self.run_factory.create_compaction_run, lambda: None, frozenset())
+        self._start(partial(self.run_factory.create_run, only_compacts=True), lambda: None, frozenset())
 
     def resume(self, open_calls: OpenCalls) -> None:
         """Resume the run of a dead process. Raises WrongUse when its folder is gone."""
@@ -205,8 +204,8 @@ class Session:
         self.checkpoints, self.history_loader = self._runs.checkpoints, self._runs.history_loader
         self.branches = SessionBranches(
             writer,
-            loader := BranchLoader(writer, setup.store, self.history_loader),
-            MessageDeletion(writer, loader, self.checkpoints, refuse, title_of),
+            BranchLoader(writer, setup.store, self.history_loader),
+            self.checkpoints,
             controls,
             refuse=refuse,
             close_calls=self._runs.close_open_calls,

@@ -1,14 +1,18 @@
 """Changing what was said: edited prompts, answers asked for anew, and going from one branch to another."""
 
-from collections.abc import Callable, Collection, Mapping
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 from desktop_agent.conversation.branches import Versions
-from desktop_agent.conversation.history import is_own_prompt
+from desktop_agent.conversation.history import is_own_prompt, unanswered_calls
 from desktop_agent.conversation.message_tree import Deletion, MessageTree
+from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.engine.history_loader import FIRST_PART, BranchLoader
 from desktop_agent.engine.session_controls import RuntimeControls
-from desktop_agent.engine.session_deletion import MessageDeletion
 from desktop_agent.engine.session_writer import SessionWriter
+from desktop_agent.engine.titles import title_of
+from desktop_agent.storage.records import ConversationChanges
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message, Role, now
@@ -28,7 +32,7 @@ class SessionBranches:
         self,
         writer: SessionWriter,
         loader: BranchLoader,
-        deletion: MessageDeletion,
+        checkpoints: Checkpoints | None,
         controls: RuntimeControls,
         *,
         refuse: Callable[[], None],
@@ -38,7 +42,7 @@ class SessionBranches:
     ) -> None:
         self._writer = writer
         self._loader = loader
-        self._deletion = deletion
+        self._checkpoints = checkpoints
         self._controls = controls
         self._refuse = refuse
         self._close_calls = close_calls
@@ -149,7 +153,7 @@ class SessionBranches:
 
     async def list_checkpoints(self, message_ids: Collection[str]) -> tuple[str, ...]:
         """Return the ids of the checkpoints of these messages' calls that are not restored. Raises StorageFailed."""
-        return await self._deletion.list_checkpoints(message_ids)
+        return () if self._checkpoints is None else await self._checkpoints.list_unrestored(message_ids)
 
     def is_irreversible(self, tool: str) -> bool:
         """Return whether calls of this tool may have changed something that nothing here can undo."""
@@ -161,16 +165,42 @@ class SessionBranches:
 
     async def plan_deletion(self, message_id: str) -> Deletion:
         """Return what `delete` would delete; nothing is changed. Raises as that does."""
-        return await self._deletion.plan(message_id)
+        self._refuse_deleting()
+        await self._loader.history_loader.load_all()
+        tree = await self._loader.load_tree()
+        deletion = await asyncio.to_thread(tree.deletion, message_id)
+        return replace(deletion, checkpoints=await self.list_checkpoints(deletion.ids))
 
     async def delete(self, message_id: str) -> None:
         """Delete a prompt or a whole answer for good, with all that follows it on every branch.
 
         The nearest version of it comes in view, or else the conversation ends before it. It returns when nothing of it
         is on the disk any more, but what other processes still read. What tools did stays as it is. Raises WrongUse
-        while a run is active, while calls are open, when closed, and for an unknown message; StorageFailed.
+        while a run is active, while calls are open, when closed, for an unknown message, and where the conversation
+        went on meanwhile: what was said then would be deleted too; StorageFailed.
         """
-        await self._deletion.delete(message_id)
+        before = self._writer.head, self._writer.branches.deletions
+        deletion = await self.plan_deletion(message_id)
+        branch = await self._loader.load_branch_to(deletion.head)
+        self._refuse_deleting()
+        if (self._writer.head, self._writer.branches.deletions) != before:
+            raise WrongUse("The conversation went on meanwhile.", "Look at what was said, then delete again.")
+        self._writer.delete_messages(deletion, branch, **self._changed_title(deletion, branch))
+        await self._writer.flush()
+
+    def _changed_title(self, deletion: Deletion, branch: Sequence[Message]) -> ConversationChanges:
+        """Name the conversation anew where it may have its name from what goes."""
+        if not deletion.is_opening or not self._writer.record.title_is_automatic:
+            return {}
+        prompt = next(filter(is_own_prompt, branch), None)
+        return {"title": "" if prompt is None else title_of(prompt), "title_is_automatic": True}
+
+    def _refuse_deleting(self) -> None:
+        self._refuse()
+        if unanswered_calls(self._writer.history()):
+            raise WrongUse("Calls of this conversation are still open.", "Decide about them first, then delete.")
+        if self._checkpoints is not None:
+            self._checkpoints.refuse_while_restoring()
 
     def _keep(self, count: int) -> None:
         """Continue after so many messages."""

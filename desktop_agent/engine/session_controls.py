@@ -260,7 +260,7 @@ class RuntimeControls:
         if envelope.parent_run_id is not None:
             self._on_specialist_event(event, envelope.run_id)
         elif isinstance(event, UserMessageReturned):
-            waiting = {message.id: message for message in (*self._in_flight.values(), *self.queue.entries)}
+            waiting = self._waiting_messages
             if event.message_id in waiting:
                 self._remember_returned(waiting[event.message_id].message)
             self._in_flight.pop(event.message_id, None)
@@ -278,10 +278,13 @@ class RuntimeControls:
         if len(self._returned) > MAX_RETURNED:
             del self._returned[next(iter(self._returned))]
 
+    @property
+    def _waiting_messages(self) -> dict[str, QueuedMessage]:
+        return {message.id: message for message in (*self._in_flight.values(), *self.queue.entries)}
+
     def _unsent_messages(self) -> tuple[QueuedMessage, ...]:
         known = self._writer.known_ids
-        waiting = {message.id: message for message in (*self._in_flight.values(), *self.queue.entries)}
-        return tuple(message for message in waiting.values() if message.id not in known)
+        return tuple(message for message in self._waiting_messages.values() if message.id not in known)
 
     def _emit_and_save(self, event: EngineEvent) -> None:
         self._emit(event)
@@ -326,4 +329,4 @@ def _undelivered(queue: Iterable[QueuedMessage], history: Iterable[Message]) -> 
     """Drop queued messages that were delivered just before the end, and what is no prompt."""
     known = {message.id for message in history}
     waiting = {entry.id: entry for entry in queue if entry.id not in known}.values()
-    return tuple(each for each in waiting if each.message.role is Role.USER and not each.message.is_blank)
+    return tuple(entry for entry in waiting if entry.message.role is Role.USER and not entry.message.is_blank)

@@ -9,9 +9,9 @@ from desktop_agent.engine.recovery import mark_run_ended, recover
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_controls import SessionSetup
 from desktop_agent.engine.session_writer import SessionWriter
-from desktop_agent.storage.conversation_locks import ConversationLock
 from desktop_agent.storage.journal_queue import JournalQueue
 from desktop_agent.storage.journal_rows import NewRows, ReadPosition
+from desktop_agent.storage.locks.conversation_locks import ConversationLock
 from desktop_agent.storage.records import ConversationRecord
 from desktop_agent.storage.store import Store
 from desktop_agent.types.conversation_tree import ConversationTree
@@ -147,7 +147,7 @@ class ConversationFollower:
                 count = len(new) - (len(committed) - until)
                 self._writer.adopt_messages(new[: max(count, 0)])
                 del new[: max(count, 0)]
-            self._writer.replay(envelope)
+            self._writer.show_event(envelope)
         self._writer.adopt_messages(new)
 
 
@@ -162,7 +162,7 @@ async def follow_conversation(
     journal_queue = JournalQueue(None, loaded.record, is_new=False)
     writer = SessionWriter(journal_queue, loaded.messages, above=loaded.part.above, is_followed=True)
     for envelope in _unfinished_turn(loaded.messages, loaded.journal):
-        writer.replay(envelope)
+        writer.show_event(envelope)
     return ConversationFollower(store, Session(writer, setup, held=held), writer, lock, position)
 
 
@@ -224,7 +224,7 @@ async def reopen_session(
     for last in recovery.ended:
         mark_run_ended(writer, last)
     for envelope in recovery.open_calls.shown_events if recovery.open_calls is not None else ():
-        writer.replay(envelope)
+        writer.show_event(envelope)
     session = Session(writer, setup, open_calls=recovery.open_calls, busy=busy)
     if not session.can_resume:
         writer.show_waiting(session.queue.entries)

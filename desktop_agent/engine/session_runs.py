@@ -57,7 +57,8 @@ class RunRecorder:
         self._parent_run_id = parent_run_id
         self._nested: list[NestedRecorder] = []
         self._ended_nested_ids: list[str] = []
-        self._finished = False
+        self.finished = False
+        """Whether the run has ended for every listener."""
         self.is_left_to_next_process = False
         """Whether the next process goes on with it: nothing more of it is written here."""
 
@@ -67,23 +68,18 @@ class RunRecorder:
         working = (run_id for nested in self._nested for run_id in nested.run_ids)
         return (self.run_id, *self._ended_nested_ids, *working)
 
-    @property
-    def finished(self) -> bool:
-        """Return whether the run has ended for every listener."""
-        return self._finished
-
     def emit(self, event: Event, pieces: Sequence[Event] = ()) -> None:
         """Number the event and hand it to the writer. Transient events have no number of their own.
 
         Of `pieces` that are joined in the event each has one, and the event has that of the last.
         """
-        if self._finished:
+        if self.finished:
             return
         if isinstance(event, TurnStarted):
             self._turn_id = event.turn_id
         elif isinstance(event, RunFinished):
             self._finish_nested()
-            self._finished = True
+            self.finished = True
         if self.is_left_to_next_process:
             return
         seq = 0
@@ -97,7 +93,7 @@ class RunRecorder:
 
     async def commit(self, *messages: Message) -> None:
         """Add finished messages to the history."""
-        if not self._finished and not self.is_left_to_next_process:
+        if not self.finished and not self.is_left_to_next_process:
             await self._writer.commit(*messages)
 
     def history(self) -> tuple[Message, ...]:
@@ -107,7 +103,7 @@ class RunRecorder:
     def nested(self) -> "NestedRecorder":
         """Return a recorder for a run that a call of this one starts."""
         nested = NestedRecorder(self._writer, self)
-        if self._finished:
+        if self.finished:
             nested.silence()
         else:
             self._nested.append(nested)
@@ -134,14 +130,14 @@ class NestedRecorder(RunRecorder):
 
     def emit(self, event: Event, pieces: Sequence[Event] = ()) -> None:
         """As in RunRecorder; the run above drops one that has ended."""
-        ends = isinstance(event, RunFinished) and not self._finished
+        ends = isinstance(event, RunFinished) and not self.finished
         super().emit(event, pieces)
         if ends:
             self._parent.on_nested_end(self)
 
     async def commit(self, *messages: Message) -> None:
         """Remember the messages."""
-        if not self._finished:
+        if not self.finished:
             self._messages.extend(messages)
 
     def history(self) -> tuple[Message, ...]:
@@ -150,7 +146,7 @@ class NestedRecorder(RunRecorder):
 
     def silence(self) -> None:
         """Ignore all further events: the run above has ended."""
-        self._finished = True
+        self.finished = True
 
 
 class RunFactory:
@@ -172,7 +168,7 @@ class RunFactory:
         self._picture_fitter = PictureFitter()
         self._prepared_history = PreparedHistory()
 
-    def create_run(self, recorder: RunRecorder, used: PriorUse = NO_PRIOR_USE) -> Run:
+    def create_run(self, recorder: RunRecorder, used: PriorUse = NO_PRIOR_USE, *, only_compacts: bool = False) -> Run:
         """Return a run that is ready to start. Raises WrongUse where something it needs is gone; StorageFailed when
         read-only.
 
@@ -180,13 +176,7 @@ class RunFactory:
         """
         settings = self._settings()
         budget = Budget(settings.limits, used=used)
-        return Run(self._context(recorder, budget), settings, budget)
-
-    def create_compaction_run(self, recorder: RunRecorder) -> Run:
-        """Return a run that only compacts. Raises as `create_run` does."""
-        settings = self._settings()
-        budget = Budget(settings.limits)
-        return Run(self._context(recorder, budget), settings, budget, only_compacts=True)
+        return Run(self._context(recorder, budget), settings, budget, only_compacts=only_compacts)
 
     def _context(self, recorder: RunRecorder, budget: Budget) -> RunContext:
         setup, controls = self._setup, self._controls

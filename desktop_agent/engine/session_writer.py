@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Unpack
 
 from desktop_agent.conversation.branches import Branches, Versions
+from desktop_agent.conversation.history import is_own_prompt
 from desktop_agent.conversation.items import Change, NoticeItem, UserItem
 from desktop_agent.conversation.message_tree import Deletion
 from desktop_agent.conversation.transcript import Transcript
@@ -159,7 +160,7 @@ class SessionWriter:
 
         Listeners get the `pieces` that are joined in it one by one.
         """
-        self._show(envelope)
+        self.show_event(envelope)
         if isinstance(envelope.event, RunFinished) and envelope.parent_run_id is None:
             self._on_run_end(envelope.event.reason)
         if envelope.seq:
@@ -169,26 +170,18 @@ class SessionWriter:
     def emit_between_runs(self, event: EngineEvent) -> None:
         """Show an event between runs and notify listeners; it is never journalled."""
         envelope = Envelope(0, "", None, None, now(), event)
-        self._show(envelope)
+        self.show_event(envelope)
         self._notify_event(envelope)
-
-    def replay(self, envelope: Envelope) -> None:
-        """Show an event from the journal of a dead process."""
-        self._show(envelope)
 
     def adopt_messages(self, messages: Sequence[Message]) -> None:
         """Remember what another process committed. Its events showed it already, but for prompts."""
-        for message in messages:
-            if message.role is Role.USER and message.injected_by is None and not _is_shown(message, self.transcript):
-                self.show(message)
+        self._show_prompts(messages)
         self._remember(messages)
         self.usage = _last_usage(self._messages)
 
     async def commit(self, *messages: Message) -> None:
         """Remember at once, write as soon as the disk allows. A prompt that was not shown yet is shown."""
-        for message in messages:
-            if message.role is Role.USER and message.injected_by is None and not _is_shown(message, self.transcript):
-                self.show(message)
+        self._show_prompts(messages)
         self._remember(messages)
         await self.write(*messages)
 
@@ -277,13 +270,19 @@ class SessionWriter:
         await self.journal_queue.close()
         await self.rule_queue.close()
 
+    def _show_prompts(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            if is_own_prompt(message) and not _is_shown(message, self.transcript):
+                self.show(message)
+
     def _remember(self, messages: Sequence[Message]) -> None:
         for message in messages:
             self.branches.add(self.head, message.id)
             self._messages.append(message)
         self.known_ids.update(message.id for message in messages)
 
-    def _show(self, envelope: Envelope) -> None:
+    def show_event(self, envelope: Envelope) -> None:
+        """Show an event; nothing is written, and nobody who listens to events gets it."""
         changes = self.transcript.apply(envelope)
         if self._change_listeners:
             self.notify_changes(changes)

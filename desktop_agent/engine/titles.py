@@ -4,12 +4,12 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import aclosing
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from desktop_agent.agent.provider_stream import AnswerSize, validated_events
+from desktop_agent.agent.provider_stream import AnswerSize, collect_answer
 from desktop_agent.conversation.answer_builder import AnswerBuilder
+from desktop_agent.conversation.history import is_own_prompt
 from desktop_agent.engine.connections import Connections
 from desktop_agent.markdown.plain_text import without_signs
 from desktop_agent.processes.foreign_code import Fault
@@ -237,10 +237,7 @@ class TitleMaker:
 
 async def _ask(provider: Provider, request: ModelRequest, answer: AnswerBuilder) -> str:
     """Return the title, or "" for an answer that is none. Raises what the provider raises."""
-    stream = validated_events(provider.stream(request), AnswerSize(_MAX_CHARACTERS))
-    async with aclosing(stream) as events:
-        async for event, _ in events:
-            answer.feed(event)
+    await collect_answer(provider.stream(request), answer, AnswerSize(_MAX_CHARACTERS))
     message = answer.message(MessageState.COMPLETE, now())
     if message.tool_uses or message.stop_reason not in _USABLE_ENDS:
         return ""
@@ -248,7 +245,7 @@ async def _ask(provider: Provider, request: ModelRequest, answer: AnswerBuilder)
 
 
 def _prompts(history: Sequence[Message]) -> Iterator[Message]:
-    return (message for message in history if message.role is Role.USER and message.injected_by is None)
+    return filter(is_own_prompt, history)
 
 
 def _first_answer(history: Sequence[Message]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from desktop_agent.conversation.history import is_own_prompt
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, Role
@@ -30,7 +31,7 @@ class DoomLoopDetector:
     def _scan_history(self, history: Sequence[Message], uses: Sequence[ToolUse]) -> None:
         is_newest = True
         for message in reversed(history):
-            if message.role is Role.USER and message.injected_by is None:
+            if is_own_prompt(message):
                 return
             if message.role is not Role.ASSISTANT:
                 continue

@@ -88,8 +88,8 @@ class ToolScheduler:
         """Wait for the person without a slot, then for a slot, then run; or defer it until the others have ended."""
         slots = self._batch.delegate_slots if call.kind is CallKind.DELEGATING else self._batch.context.slots
         while call.is_open and not self._batch.is_closed:
-            if not call.approval_settled.is_set():
-                await call.approval_settled.wait()
+            if not call.approval_resolved.is_set():
+                await call.approval_resolved.wait()
                 continue
             if call.tool is None:
                 return
@@ -97,7 +97,7 @@ class ToolScheduler:
                 self._deferred.append(call)
                 return
             async with acquire_slots(slots, call.tool, pooled=call.started_as is not CallKind.MUTATING):
-                if not call.approval_settled.is_set() or self._must_wait(call):
+                if not call.approval_resolved.is_set() or self._must_wait(call):
                     continue
                 clock = self._batch.clock
                 with clock.delegating() if self._is_delegation(call) else clock.working():
@@ -152,7 +152,7 @@ class ToolBatch:
     def only_waits(self) -> bool:
         """Return whether a call waits for the person, and no other one is at its gates or at work."""
         calls = [call for call in self._batch.calls if call.is_open]
-        is_waiting = any(not call.approval_settled.is_set() for call in calls)
+        is_waiting = any(not call.approval_resolved.is_set() for call in calls)
         return is_waiting and all(call.status is CallStatus.PENDING for call in calls)
 
     async def run(self) -> BatchEnd:

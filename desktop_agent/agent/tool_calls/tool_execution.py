@@ -94,7 +94,7 @@ class ToolExecution:
     proposals: tuple[Rule, ...] = ()
     approval: Approval | None = None
     approval_task: asyncio.Task[None] | None = None
-    approval_settled: asyncio.Event = field(default_factory=asyncio.Event)
+    approval_resolved: asyncio.Event = field(default_factory=asyncio.Event)
     person_permit: Allowed | None = None
     is_bound_to_preview: bool = False
     is_edited: bool = False
@@ -114,7 +114,7 @@ class ToolExecution:
     result: ToolResult | None = None
 
     def __post_init__(self) -> None:
-        self.approval_settled.set()
+        self.approval_resolved.set()
 
     @property
     def is_open(self) -> bool:

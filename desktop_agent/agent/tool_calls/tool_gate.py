@@ -288,12 +288,12 @@ class ApprovalFlow:
         if call.status is CallStatus.PREPARING_APPROVAL:
             return
         call.advance(CallStatus.PREPARING_APPROVAL)
-        call.approval_settled.clear()
+        call.approval_resolved.clear()
         try:
             await self.prepare(call)
         finally:
             call.advance(CallStatus.PENDING)
-            call.approval_settled.set()
+            call.approval_resolved.set()
         if call.is_open and not self._batch.is_closed:
             self._request(call)
 
@@ -307,7 +307,7 @@ class ApprovalFlow:
         approval = reopened or self._open_approval(call, tool, verdict)
         call.recovered_request = None
         call.approval = approval
-        call.approval_settled.clear()
+        call.approval_resolved.clear()
         batch.clock.begin_waiting()
         if reopened is None:
             batch.emit(approval.requested_event)
@@ -377,7 +377,7 @@ class ApprovalFlow:
                 batch.stop()
         elif not batch.is_closed:
             batch.answer(call, Outcome.CANCELLED, STOPPED_BEFORE_START)
-        call.approval_settled.set()
+        call.approval_resolved.set()
 
     def _on_allowed(self, call: ToolExecution, resolution: Resolution) -> None:
         if resolution.by != "person":

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from desktop_agent.conversation.history import summary_of
 from desktop_agent.conversation.transcript_notices import MERGE_AUTHOR
 from desktop_agent.engine.engine import Engine
 from desktop_agent.storage.records import ConversationRecord, ConversationState
-from desktop_agent.types.blocks import Summary
 from desktop_agent.types.conversation_tree import ConversationOrigin, ConversationTree, TreeMessage
 from desktop_agent.types.errors import WrongUse
-from desktop_agent.types.messages import Message, Role, new_id, now
+from desktop_agent.types.messages import Message, new_id, now
 
 OWN_PROGRAM = "desktop-agent"
 """The program of the origin of a copy."""
@@ -72,7 +72,7 @@ async def merge_conversations(engine: Engine, ids: Sequence[str], heading: Calla
 def _copies(messages: Sequence[Message]) -> Iterator[Message]:
     for message in messages:
         # A summary stands for everything before it, which is more here than it was made of.
-        if message.role is Role.SYSTEM and any(isinstance(block, Summary) for block in message.blocks):
+        if summary_of(message) is not None:
             continue
         # Reasoning is not sent again behind other messages than those that it followed: nobody's account has it.
         yield message.model_copy(update={"id": new_id(), "origin": None})

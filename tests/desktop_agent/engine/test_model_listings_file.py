@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from desktop_agent.engine.model_listings import ModelListingsFile, SavedListing
+from desktop_agent.engine.model_listings import Listing, ModelListingsFile
 from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.messages import now
 from desktop_agent.types.providers import Capabilities, ModelInfo, Price
@@ -30,7 +30,7 @@ FULL = ModelInfo(
 async def test_what_was_saved_comes_back(tmp_path: Path) -> None:
     file = ModelListingsFile(tmp_path)
     assert await file.load() == {}
-    saved = {"one": SavedListing("s", now(), (FULL, ModelInfo("b"))), "none": SavedListing("t", now(), ())}
+    saved = {"one": Listing("s", now(), (FULL, ModelInfo("b"))), "none": Listing("t", now(), ())}
     await file.save(saved)
     assert await ModelListingsFile(tmp_path).load() == saved
     if sys.platform != "win32":
@@ -39,8 +39,8 @@ async def test_what_was_saved_comes_back(tmp_path: Path) -> None:
 
 async def test_a_name_that_no_file_can_hold_costs_no_other(tmp_path: Path) -> None:
     file = ModelListingsFile(tmp_path)
-    good = SavedListing("t", now(), (FULL,))
-    await file.save({"strange": SavedListing("s", now(), (ModelInfo("\ud800"), ModelInfo("b"))), "good": good})
+    good = Listing("t", now(), (FULL,))
+    await file.save({"strange": Listing("s", now(), (ModelInfo("\ud800"), ModelInfo("b"))), "good": good})
     loaded = await file.load()
     assert loaded["good"] == good
     assert [each.id for each in loaded["strange"].models] == ["?", "b"]
