@@ -56,6 +56,7 @@ from ui.style.theme import ThemeSource, app_icon
 if TYPE_CHECKING:
     from ui.shell.desktop.desktop_parts import DesktopParts
     from ui.shell.exchange import ExchangePresenter
+    from ui.shell.side_windows.conversation_window import ConversationWindow
 
 _log = logging.getLogger(__name__)
 _EMERGENCY_SAVE_SECONDS = 10.0
@@ -182,7 +183,9 @@ class AppController:
 
     def _create_notifiers(self) -> None:
         notifications, settings = self._notifications, self._settings
-        ActivityNotifier(self.window, self.library, notifications, settings, self._startup)
+        ActivityNotifier(
+            self.window, self.library, notifications, settings, self._startup.state_file, self._show_conversation
+        )
         CallNotifier(self.library, notifications, settings, self._tasks, self._show_call)
         schedules = ScheduledPrompts(self._engine, self.library, self._tasks, self._startup.app)
         self._scheduled = SchedulePresenter(self._startup.themes, schedules, settings, self.servers, self.window)
@@ -377,16 +380,26 @@ class AppController:
         self.window.page.usage_meter.usage_requested.connect(self._show_usage)
         _add_remedy_buttons(self.window)
 
-    def _show_call(self, approval_id: str) -> None:
-        self._startup.raise_window()
-        self.window.inbox.open_call(approval_id)
+    def _raise_beside(self, conversation_id: str | None) -> "ConversationWindow | None":
+        """Raise a window beside the main one that shows this conversation; return it, if there is one."""
+        return None if self._desktop is None else self._desktop.windows.raise_showing(conversation_id)
 
-    def _show_request(self, request: McpRequest) -> None:
-        conversation_id = request.request.conversation_id
-        if self._desktop is None or not self._desktop.windows.raise_showing(conversation_id):
+    def _show_conversation(self, conversation_id: str | None) -> None:
+        if self._raise_beside(conversation_id) is None:
             self._startup.raise_window()
             if conversation_id is not None:
                 self.window.sidebar.conversation_chosen.emit(conversation_id)
+
+    def _show_call(self, approval_id: str) -> None:
+        window = self._raise_beside(self.library.waiting.live_calls.get(approval_id))
+        if window is not None:
+            window.approvals.show_call(approval_id)
+        else:
+            self._startup.raise_window()
+            self.window.inbox.open_call(approval_id)
+
+    def _show_request(self, request: McpRequest) -> None:
+        self._show_conversation(request.request.conversation_id)
         self._mcp.elicitation.show_request(request.id)
 
     def _show_usage(self) -> None:

@@ -4,6 +4,8 @@ Calls that wait and requests of MCP servers have notifications of their own: see
 `request_notifications`.
 """
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QObject, Slot
 
 from ui.bridge.activity import Activity
@@ -11,8 +13,7 @@ from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.notifications import DesktopNotifications, is_active, on_application_state
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.settings import Settings
-from ui.shell.startup_window import StartupWindow
-from ui.shell.window import MainWindow
+from ui.shell.window import MainWindow, WindowStateFile
 from ui.sidebar.conversation_model import Badge
 from ui.style.text import one_line, title_or_new, truncate
 
@@ -39,18 +40,21 @@ class ActivityNotifier(QObject):
         library: ConversationLibrary,
         notifications: DesktopNotifications,
         settings: Settings,
-        startup: StartupWindow,
+        state_file: WindowStateFile,
+        show: Callable[[str], object],
     ) -> None:
+        """`show` raises a window with a conversation."""
         super().__init__(window)
         self._window = window
         self._library = library
         self._notifications = notifications
         self._settings = settings
-        self._startup = startup
+        self._state_file = state_file
+        self._show = show
         self._shown: set[str] = set()
         """The conversations that had a notification of their own."""
         # In the order in which they became unread.
-        self._unread = dict.fromkeys(startup.state_file.text(_UNREAD).split())
+        self._unread = dict.fromkeys(state_file.text(_UNREAD).split())
         for conversation_id in self._unread:
             window.sidebar.set_badge(conversation_id, "unread")
         library.activity.changed.connect(self._on_activity)
@@ -109,14 +113,13 @@ class ActivityNotifier(QObject):
             self._unread[conversation_id] = None
         else:
             del self._unread[conversation_id]
-        self._startup.state_file.save({_UNREAD: " ".join(list(self._unread)[-_MAX_UNREAD:])})
+        self._state_file.save({_UNREAD: " ".join(list(self._unread)[-_MAX_UNREAD:])})
 
     @Slot(str, str)
     def _on_activated(self, conversation_id: str, _action: str) -> None:
         if conversation_id in self._shown:
             self._shown.discard(conversation_id)
-            self._startup.raise_window()
-            self._library.open(conversation_id)
+            self._show(conversation_id)
 
 
 def shorten_title(title: str) -> str:

@@ -79,13 +79,13 @@ class SideWindows(QObject):
             window.source.open(conversation_id)
         window.raise_window()
 
-    def raise_showing(self, conversation_id: str | None) -> bool:
-        """Raise a window that shows this conversation; return whether there is one."""
+    def raise_showing(self, conversation_id: str | None) -> ConversationWindow | None:
+        """Raise a window that shows this conversation; return it, if there is one."""
         for window, conversation in self.all:
             if not window.isHidden() and conversation is not None and conversation.id == conversation_id:
                 window.raise_window()
-                return True
-        return False
+                return window
+        return None
 
     def create(self) -> ConversationWindow:
         """Return a new window, which shows nothing yet."""

@@ -9,6 +9,7 @@ from tests.fakes.agent_run import call
 from tests.fakes.notification_server import notification_server
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
+from tests.ui.shell.test_side_windows import open_beside
 from ui.approval.approval_dialog import ApprovalDialog
 from ui.shell.desktop import call_notifications, notifications, waiting_notifications
 
@@ -109,6 +110,33 @@ def test_denying_and_showing(on_screen, bus, tmp_path):
             assert asked.written == []
 
     on_screen(work, Turn(write("1", "a.txt"), write("2", "b.txt")), DONE)
+
+
+def test_a_click_leads_to_the_window_that_shows_the_conversation(on_screen, bus, tmp_path):
+    async def work(screen):
+        with notification_server(bus, *FULL) as server:
+            asked = await ask(screen, tmp_path / "work")
+            asking = asked.session.record.id
+            await until(lambda: server.shown)
+            screen.desk.library.new()
+            await screen.idle()
+            before, window = screen.conversation.id, await open_beside(screen, asking)
+            server.click(server.shown[0][0], "default")
+            await until(lambda: [each for each in window.findChildren(ApprovalDialog) if each.isVisible()])
+            # With room for a way through the main window.
+            await screen.idle()
+            assert screen.conversation.id == before
+            shown = len(server.shown)
+            asked.session.interrupt()
+            await asked.over()
+            screen.desk.library.activity.changed.emit(asking, "Boats", "done")
+            await until(lambda: len(server.shown) > shown)
+            server.click(server.shown[-1][0], "default")
+            await until(lambda: server.shown[-1][0] in server.closed)
+            await screen.idle()
+            assert screen.conversation.id == before
+
+    on_screen(work, Turn(write("1", "a.txt")), DONE)
 
 
 @pytest.mark.parametrize("decision", [AllowOnce(), Deny(), None])
