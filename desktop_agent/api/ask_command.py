@@ -48,11 +48,13 @@ from desktop_agent.types.errors import (
 )
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import (
+    TRUNCATED_STOP_REASONS,
     AnswerStarted,
     ContentDelta,
     Done,
     MessageDelta,
     RequestAdjusted,
+    StopReason,
     ThinkingBlock,
     ThinkingDelta,
     UsageUpdate,
@@ -109,6 +111,7 @@ _KEYRING_REMEDY = Sentence(
 )
 _KEYRING_ERRORS = {kind.kind for kind in (SecretsUnavailable, KeyringMissing, KeyringLocked)}
 _MAX_NAME_LENGTH = 100
+_CUT = {*TRUNCATED_STOP_REASONS, StopReason.REFUSAL, StopReason.MALFORMED_TOOL_CALL}
 
 
 def run_ask(arguments: AskArguments) -> int:
@@ -228,6 +231,8 @@ class _AskRun:
         self._storage_failure: StorageFailed | None = None
         self._has_reader = True
         self._has_answer = False
+        self._is_cut = False
+        """Whether the last answer was cut, or refused."""
         self._stopping: asyncio.Task[None] | None = None
 
     async def run(self, message: Message) -> int:
@@ -262,7 +267,7 @@ class _AskRun:
             return ERROR
         if self._error is not None and self._error.kind in {WrittenElsewhere.kind, DatabaseReplaced.kind}:
             return ERROR
-        if self._end is RunEnd.COMPLETED and not self._has_answer:
+        if self._end is RunEnd.COMPLETED and (self._is_cut or not self._has_answer):
             return ERROR
         return {RunEnd.COMPLETED: DONE, RunEnd.CANCELLED: INTERRUPTED}.get(self._end or RunEnd.FAILED, ERROR)
 
@@ -342,6 +347,7 @@ class _AskRun:
                 write_remark(words)
 
     def _report_ending(self, end: MessageDelta) -> None:
+        self._is_cut = end.stop_reason in _CUT
         explanation = explain_ending(end.stop_reason, end.details, end.raw)
         if explanation is not None:
             write_remark(

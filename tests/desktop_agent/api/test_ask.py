@@ -124,6 +124,16 @@ def paused(text: str, reason: str) -> Reply:
     return Reply("".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events).encode())
 
 
+@pytest.mark.parametrize("jsonl", [(), ("--jsonl",)])
+def test_an_answer_that_a_filter_cut_or_that_was_refused_is_no_success(ask: Asker, jsonl: tuple[str, ...]) -> None:
+    with serving(Loopback(says("Half", finish="content_filter"))) as server:
+        asked = ask(*jsonl, "hi", server=server)
+    assert (asked.code, "Half" in asked.out, "filter" in asked.err) == (1, True, True)
+    with serving(Loopback(paused("I would", "refusal"))) as server:
+        asked = ask(*jsonl, "--dialect", "anthropic", "hi", server=server)
+    assert (asked.code, "I would" in asked.out) == (1, True)
+
+
 def test_a_pause_without_tools_is_gone_on_from(ask: Asker) -> None:
     with serving(Loopback(paused("Let me ", "pause_turn"), paused("see.", "end_turn"))) as server:
         asked = ask("--dialect", "anthropic", "hi", server=server)
