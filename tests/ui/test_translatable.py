@@ -62,7 +62,7 @@ from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Capabi
 from desktop_agent.types.search import ConversationHits, SearchChoices, SearchHit, SearchPlace, SearchResults
 from desktop_agent.types.tool_calls import DiffPreview, Effect, ToolClass
 from tests.fakes.transcript_feed import Feed, NoPictures
-from tests.ui.texts import ROOT, modules, sentence_templates, untranslated
+from tests.ui.texts import Untranslated, modules, sentence_templates, untranslated
 from ui.bridge.desktop.opening import AddressOpener
 from ui.style.list_rows import RowRole
 from ui.style.text import translate_sentence
@@ -155,9 +155,9 @@ def painted(widget):
 
 
 def test_no_literal_reaches_a_person_untranslated():
-    read = list(modules("ui"))
-    assert len(read) > 50
-    assert [each for path, _ in read for each in untranslated((ROOT / path).read_text(encoding="utf-8"), path)] == []
+    found = {path: Untranslated(path, tree).found for path, tree in modules("ui")}
+    assert len(found) > 50
+    assert [each for literals in found.values() for each in literals] == []
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The bar of controls under the message editor, with the Send/Stop button at its end."""
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from itertools import pairwise
 
 from PySide6.QtCore import QPoint, QSize, Signal
@@ -55,7 +54,7 @@ class ControlBar(WrappingRows):
 
     def sizeHint(self) -> QSize:
         row = [*self._shown(), self._end]
-        return QSize(_total_width(self._shown(), _full_width) + self._end_width(), self._height_of(row))
+        return QSize(_total_width([_full_width(item) for item in row[:-1]]) + self._end_width(), self._height_of(row))
 
     def minimumSizeHint(self) -> QSize:
         """Return the widest control without text, but only the height of one row.
@@ -71,17 +70,20 @@ class ControlBar(WrappingRows):
     def _rows(self, width: int) -> list[list[QWidget]]:
         """Keep the order; the last row has room for the end."""
         shown, rows = self._shown(), list[list[QWidget]]()
-        full_width, min_width = cache(_full_width), cache(_min_width)  # asked repeatedly, and Qt measures each time
-        last = width - self._end_width()
-        while shown and _total_width(shown, min_width) > last:
-            unfolded, folded = _fitting(shown, full_width, width), _fitting(shown, min_width, width)
+        # Each is asked once: Qt asks for the rows again and again, and measures each time.
+        min_widths, full_widths = [_min_width(item) for item in shown], list[int]()
+        last, first = width - self._end_width(), 0
+        while first < len(shown) and _total_width(min_widths[first:]) > last:
+            full_widths = full_widths or [_full_width(item) for item in shown]
+            unfolded, folded = _fitting(full_widths[first:], width), _fitting(min_widths[first:], width)
             # Keep their text if the rest then has room beside the end.
             count = next(
-                (count for count in range(unfolded, folded) if _total_width(shown[count:], min_width) <= last), folded
+                (count for count in range(unfolded, folded) if _total_width(min_widths[first + count :]) <= last),
+                folded,
             )
-            rows.append(shown[:count])
-            shown = shown[count:]
-        return [*rows, [*shown, self._end]]
+            rows.append(shown[first : first + count])
+            first += count
+        return [*rows, [*shown[first:], self._end]]
 
     def _place(self) -> None:
         width, top = self.width(), 0
@@ -122,13 +124,14 @@ def _min_width(item: QWidget) -> int:
     return max(item.minimumSizeHint().width(), item.minimumWidth())
 
 
-def _total_width(items: Sequence[QWidget], width_of: Callable[[QWidget], int]) -> int:
-    return sum(width_of(item) for item in items) + _GAP * max(len(items) - 1, 0)
+def _total_width(widths: Sequence[int]) -> int:
+    return sum(widths) + _GAP * max(len(widths) - 1, 0)
 
 
-def _fitting(items: Sequence[QWidget], width_of: Callable[[QWidget], int], width: int) -> int:
-    counts = range(1, len(items) + 1)
-    return max((count for count in counts if _total_width(items[:count], width_of) <= width), default=1)
+def _fitting(widths: Sequence[int], room: int) -> int:
+    """Return how many of these fit into the room, at least one."""
+    counts = range(1, len(widths) + 1)
+    return max((count for count in counts if _total_width(widths[:count]) <= room), default=1)
 
 
 class SendStopButton(QWidget):

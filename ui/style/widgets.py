@@ -102,6 +102,8 @@ class CollapsingButton(QToolButton):
         super().__init__()
         self._themes = themes
         self._has_arrow = has_arrow
+        self._widths: dict[str, int] = {}
+        """Of texts in the font of now, and of "" that of two spaces: layouts ask for the hints again and again."""
         self.setProperty("kind", "quiet")
         self.setToolButtonStyle(_WITH_TEXT)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -149,16 +151,24 @@ class CollapsingButton(QToolButton):
     def _mirrored(self, area: QRect) -> QRect:
         return QStyle.visualRect(self.layoutDirection(), self.rect(), area)
 
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        self._widths.clear()
+
     def _words_width(self) -> int:
-        if not self.text():
+        text = self.text()
+        if not text:
             return 0
-        words = self.fontMetrics().size(Qt.TextFlag.TextShowMnemonic, self.text()).width()
-        return words + _ICON_GAP + (self._arrow if self._has_arrow else self._spaces)
+        if text not in self._widths:
+            self._widths[text] = self.fontMetrics().size(Qt.TextFlag.TextShowMnemonic, text).width()
+        return self._widths[text] + _ICON_GAP + (self._arrow if self._has_arrow else self._spaces)
 
     @property
     def _spaces(self) -> int:
         """The room that QToolButton::sizeHint adds to its words, half of it on each side."""
-        return 2 * self.fontMetrics().horizontalAdvance(" ")
+        if "" not in self._widths:
+            self._widths[""] = 2 * self.fontMetrics().horizontalAdvance(" ")
+        return self._widths[""]
 
     @property
     def _arrow(self) -> int:

@@ -4,6 +4,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
+    QAbstractButton,
     QApplication,
     QCheckBox,
     QLabel,
@@ -56,20 +57,45 @@ def rules_open(driver):
     assert any(each.hasFocus() for each in driver.dialog.findChildren(QRadioButton))
 
 
+def others_marked(driver):
+    driver.show(call(1), call(2), call(3))
+    driver.dialog.findChild(QCheckBox).setChecked(True)
+
+
+def each_bare_key(qtbot, state, modifiers=NONE):
+    """Press one key after the other and yield the driver each time: a new one after each key that did something."""
+    driver, before = None, None
+    for key in BARE:
+        if driver is None or seen(driver) != before:
+            if driver is not None:
+                driver.dialog.close()
+            driver = Driver(qtbot)
+            state(driver)
+            before = seen(driver)
+        driver.key(key, modifiers)
+        yield driver
+    driver.dialog.close()
+
+
+def seen(driver):
+    """All that a key can change: what is decided, shown, written and chosen, and what has the keyboard."""
+    parts = [driver.dialog, *driver.dialog.findChildren(QWidget)]
+    chosen = [each.isChecked() for each in parts if isinstance(each, QAbstractButton)]
+    written = [each.text() for each in parts if isinstance(each, QLineEdit | QLabel)]
+    written += [each.toPlainText() for each in parts if isinstance(each, QPlainTextEdit)]
+    return list(driver.decisions), [each.isVisible() for each in parts], chosen, written, QApplication.focusWidget()
+
+
 STATES = [one, list_focused, arguments_edited, message_written, rules_open]
 
 
 @pytest.mark.parametrize("state", few(STATES, 2, "the same table of keys"))
 @pytest.mark.parametrize("modifiers", [NONE, SHIFT])
 def test_no_bare_key_grants_more_than_once(qtbot, state, modifiers):
-    for key in BARE:
-        driver = Driver(qtbot)
-        state(driver)
-        driver.key(key, modifiers)
+    for driver in each_bare_key(qtbot, state, modifiers):
         assert all(isinstance(each, AllowOnce | Deny | DenyAndStop) for _, each in driver.decisions)
         opened = [each for each in driver.dialog.findChildren(QRadioButton) if each.isVisible()]
         assert bool(opened) == (state is rules_open and bool(driver.dialog.isVisible()))
-        driver.dialog.close()
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -206,13 +232,8 @@ def test_a_window_that_comes_to_the_front_rests_first(qtbot):
 
 
 def test_no_bare_key_allows_the_other_calls_too(qtbot):
-    for key in BARE:
-        driver = Driver(qtbot)
-        driver.show(call(1), call(2), call(3))
-        driver.dialog.findChild(QCheckBox).setChecked(True)
-        driver.key(key)
+    for driver in each_bare_key(qtbot, others_marked):
         assert not any(isinstance(each, AllowOnce) for _, each in driver.decisions)
-        driver.dialog.close()
 
 
 def test_what_allows_the_other_calls_too_says_so_with_its_own_keys(qtbot):

@@ -133,34 +133,32 @@ def worker():
     made.close()
 
 
-@pytest.mark.parametrize(
-    "latex",
-    [
-        "{" * 100_000,
-        r"\def\a{\a\a}" * 300 + r"\a",
-        r"\newcommand{\x}{\x\x}\x",
-        "_{" * 1900,
-        r"\binom{" * 500,
-        r"\begin{a}" * 400,
-        "x" + "'" * 3000,
-        "\\" * 3000,
-        "&" * 1000,
-        r"\frac{1}{" * 30 + "x" + "}" * 30,
-        r"\sqrt{" * 39 + "}" * 39,
-        r"\begin{matrix}a&" * 30 + "x" + r"\end{matrix}" * 30,
-        r"\rule{99999em}{99999em}",
-        "\ud800\u202e\x00",
-        r"\text{</mtext><script>x</script>}",
-        r"\href{file:///etc/passwd}{x}",
-    ],
-)
-def test_hostile_formulas_end_in_a_picture_or_a_reason(qapp, worker, latex):
-    read = formulas_module.typeset(worker, latex, display=False)
-    assert isinstance(read, TypesetFormula | FormulaError)
-    if isinstance(read, TypesetFormula):
-        assert "file:" not in read.svg
-        assert "<script" not in read.svg
-        assert "<image" not in read.svg
+HOSTILE = [
+    "{" * 100_000,
+    r"\def\a{\a\a}" * 300 + r"\a",
+    r"\newcommand{\x}{\x\x}\x",
+    "_{" * 1900,
+    r"\binom{" * 500,
+    r"\begin{a}" * 400,
+    "x" + "'" * 3000,
+    "\\" * 3000,
+    "&" * 1000,
+    r"\frac{1}{" * 30 + "x" + "}" * 30,
+    r"\sqrt{" * 39 + "}" * 39,
+    r"\begin{matrix}a&" * 30 + "x" + r"\end{matrix}" * 30,
+    r"\rule{99999em}{99999em}",
+    "\ud800\u202e\x00",
+    r"\text{</mtext><script>x</script>}",
+    r"\href{file:///etc/passwd}{x}",
+]
+
+
+def test_hostile_formulas_end_in_a_picture_or_a_reason(qapp, worker):
+    for latex in HOSTILE:
+        read = formulas_module.typeset(worker, latex, display=False)
+        assert isinstance(read, TypesetFormula | FormulaError), latex
+        if isinstance(read, TypesetFormula):
+            assert not [each for each in ("file:", "<script", "<image") if each in read.svg], latex
 
 
 def test_a_formula_that_takes_too_long_is_given_up(qapp, worker):
