@@ -62,7 +62,7 @@ from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Capabi
 from desktop_agent.types.search import ConversationHits, SearchChoices, SearchHit, SearchPlace, SearchResults
 from desktop_agent.types.tool_calls import DiffPreview, Effect, ToolClass
 from tests.fakes.transcript_feed import Feed, NoPictures
-from tests.ui.texts import Untranslated, modules, sentence_templates, untranslated
+from tests.ui.texts import Untranslated, modules, no_garbage_collection, sentence_templates, untranslated
 from ui.bridge.desktop.opening import AddressOpener
 from ui.style.list_rows import RowRole
 from ui.style.text import translate_sentence
@@ -155,7 +155,8 @@ def painted(widget):
 
 
 def test_no_literal_reaches_a_person_untranslated():
-    found = {path: Untranslated(path, tree).found for path, tree in modules("ui")}
+    with no_garbage_collection():
+        found = {path: Untranslated(path, tree).found for path, tree in modules("ui")}
     assert len(found) > 50
     assert [each for literals in found.values() for each in literals] == []
 

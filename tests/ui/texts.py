@@ -1,8 +1,10 @@
 """Reads the source for texts that people see: those that bypass translation, and those that wait for it."""
 
 import ast
+import gc
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -79,6 +81,18 @@ PARTS: dict[type[ast.expr], tuple[str, ...]] = {
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Collect nothing while trees of whole packages are made, which all stay: that was two fifths of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def modules(package: str) -> Iterator[tuple[str, ast.Module]]:
@@ -180,6 +194,7 @@ def untranslated(source: str, path: str = "source.py") -> list[str]:
 Parsed = dict[str, ast.Module]
 
 
+@no_garbage_collection()
 def sentence_templates(
     parsed: Parsed | None = None, errors: dict[str, bool] | None = None
 ) -> tuple[set[str], list[str]]:

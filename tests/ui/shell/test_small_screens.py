@@ -11,40 +11,42 @@ from tests.frame.selection import few
 
 LARGE_TEXT = "229"
 """Percent of 10.5 points that are 24 points."""
-SCENES = {
-    LARGE_TEXT: (
-        "approval-five",
-        "approval-others-too",
-        "server-form",
-        "server-page",
-        "server-several",
-        "welcome-no-server",
-        "settings-appearance",
-        "conversation-settings",
-        "help-about",
-        "palette",
-        "closing-unsaved",
-        "banners",
-        "composer-too-long",
-        "trash",
-        "welcome-servers",
-        "trash-asked",
-        "question-choices",
-        "model-picker",
-    ),
-    "100": ("approval-tainted", "welcome-servers", "settings-providers", "help-guide"),
-}
+LARGE = (
+    "approval-five",
+    "approval-others-too",
+    "server-form",
+    "server-page",
+    "server-several",
+    "welcome-no-server",
+    "settings-appearance",
+    "conversation-settings",
+    "help-about",
+    "palette",
+    "closing-unsaved",
+    "banners",
+    "composer-too-long",
+    "trash",
+    "welcome-servers",
+    "trash-asked",
+    "question-choices",
+    "model-picker",
+)
+SCENES = [
+    (LARGE_TEXT, LARGE[::2]),
+    (LARGE_TEXT, LARGE[1::2]),
+    ("100", ("approval-tainted", "welcome-servers", "settings-providers", "help-guide")),
+]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="private displays are built for Linux")
 @pytest.mark.parametrize(
-    "zoom", few(SCENES, 1, "tests/ui/approval/test_dialog_layout.py, tests/ui/settings/test_narrow.py")
+    ("zoom", "scenes"), few(SCENES, 1, "tests/ui/approval/test_dialog_layout.py, tests/ui/settings/test_narrow.py")
 )
-def test_every_screen_fits(zoom, tmp_path):
+def test_every_screen_fits(zoom, scenes, tmp_path):
     command = [sys.executable, "-m", "tests.gallery", "--theme=light", "--scale=1", "--room=480x600", f"--zoom={zoom}"]
     environment = displays.base_environment(tmp_path)
     done = subprocess.run(
-        [*command, f"--folder={tmp_path}", *SCENES[zoom]], env=environment, capture_output=True, text=True, check=False
+        [*command, f"--folder={tmp_path}", *scenes], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert len(list(Path(tmp_path).glob("*-small.png"))) == len(SCENES[zoom])
+    assert len(list(Path(tmp_path).glob("*-small.png"))) == len(scenes)

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLineEdit, QListView, QMenu, QPushButton, QToolBut
 
 from desktop_agent.types.messages import Role
 from desktop_agent.types.search import ConversationHits, SearchHit, SearchPlace, SearchResults
+from tests.ui.pixels import colors_of
 from ui.sidebar import conversation_list
 from ui.sidebar.conversation_list import ConversationList
 from ui.sidebar.conversation_model import ConversationModel
@@ -160,8 +161,7 @@ def test_the_button_that_clears_the_search_is_our_own_and_in_the_middle(driver):
     clear = field.findChild(QToolButton)
     assert abs(clear.geometry().center().y() - field.rect().center().y()) <= 1
     drawn = clear.grab().toImage()
-    ink = {drawn.pixelColor(x, y).name() for x in range(drawn.width()) for y in range(drawn.height())}
-    assert source.theme.text in ink
+    assert source.theme.text in colors_of(drawn)
     driver.bot.mouseClick(clear, Qt.MouseButton.LeftButton)
     assert field.text() == ""
     assert not clear.isVisible()

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Role
 from desktop_agent.types.search import ConversationHits, SearchHit, SearchPlace, SearchQuery, SearchResults
+from tests.ui.pixels import colors_of
 from ui.sidebar.search_results import SearchResultsView, rows_of, words_to_mark
 from ui.style.text_display import relative_date
 from ui.style.theme import DARK, ThemeSource
@@ -151,8 +152,7 @@ def test_matches_are_bold_on_their_own_background(view, direction):
     plain, marked = painted(), painted((2, 6), (7, 11))
     assert plain != marked
     background = ThemeSource().theme.match
-    colours = {marked.pixelColor(x, y).name() for x in range(marked.width()) for y in range(marked.height())}
-    assert background in colours
+    assert background in colors_of(marked)
 
 
 def test_long_and_empty_results_are_painted(view):

@@ -10,6 +10,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import ContentDelta, ThinkingBlock, ThinkingDelta, ToolArgsDelta
 from tests.fakes.transcript_feed import Feed, NoPictures
+from tests.ui.pixels import colors_of
 from tests.ui.transcript.copied import plain_of
 from ui.style.theme import LIGHT, ThemeSource
 from ui.transcript.find import matches, searchable_text
@@ -78,8 +79,7 @@ class Stand:
         return bool(self.run_inline()) and all(box.top() >= 0 and box.bottom() <= 600 for box in self.run_inline())
 
     def colors(self):
-        image = self.view.viewport().grab().toImage()
-        return {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
+        return set(colors_of(self.view.viewport().grab().toImage()))
 
 
 def many(count, every=10):

@@ -5,6 +5,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit
 
 from desktop_agent.types.messages import Message
+from tests.ui.pixels import colors_of
 from tests.ui.transcript.input.test_caret import Stand
 from ui.style.theme import LIGHT
 
@@ -43,8 +44,7 @@ def test_a_link_with_the_keyboard_has_a_ring(qtbot):
     stand = opened(qtbot, Message.assistant("See [one](https://x.org/1)."))
     tab(stand)
     image = stand.view.viewport().grab().toImage()
-    colors = {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
-    assert LIGHT.accent in colors
+    assert LIGHT.accent in colors_of(image)
 
 
 def test_what_is_far_down_is_reached_and_brought_into_sight(qtbot):
@@ -84,9 +84,7 @@ def test_shift_tab_comes_back_to_the_last_stop_and_takes_no_caret_away(qtbot):
 
 def rings(stand):
     """How many pixels have the colour of the focus."""
-    image = stand.view.viewport().grab().toImage()
-    points = ((x, y) for x in range(image.width()) for y in range(image.height()))
-    return sum(image.pixelColor(*point).name() == LIGHT.accent for point in points)
+    return colors_of(stand.view.viewport().grab().toImage())[LIGHT.accent]
 
 
 def come_from(stand, reason, other=None):

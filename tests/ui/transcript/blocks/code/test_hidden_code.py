@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QImage, QPainter
 
+from tests.ui.pixels import colors_of
 from ui.style.theme import LIGHT
 from ui.transcript.blocks.code.code_lines import CodeLines
 from ui.transcript.blocks.code.line_breaking import spell_out_line
@@ -105,6 +106,6 @@ def test_what_is_selected_is_in_the_colour_of_text(look):
     lines = CodeLines(TROJAN, wraps=False)
     lines.layout(700, look)
     image = painted(lines, look, (0, utf16_length(TROJAN)))
-    inks = {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
+    inks = colors_of(image)
     assert look.color("text").name() in inks
     assert look.color("warning").name() not in inks
