@@ -20,8 +20,6 @@ from jeepney import DBusAddress, HeaderFields, MessageType, message_bus, new_err
 from jeepney.io.asyncio import DBusConnection, DBusRouter, Proxy, open_dbus_connection
 
 from tests.fakes.notification_server import NotificationServer
-from tests.fakes.window_process import wait_until
-from tests.frame import displays
 
 NAME, PATH = "org.freedesktop.portal.Desktop", "/org/freedesktop/portal/desktop"
 SHORTCUTS, SCREENSHOT = "org.freedesktop.portal.GlobalShortcuts", "org.freedesktop.portal.Screenshot"
@@ -177,6 +175,10 @@ class DesktopPortalServer(NotificationServer):
 @contextmanager
 def desktop_portal(environment: Mapping[str, str], *interfaces: str, **answers: Any) -> Iterator[DesktopPortalServer]:
     """Run the portal with these interfaces on the session bus of this environment."""
+    # Not for the portal, which starts in half the time without pytest.
+    from tests.fakes.window_process import wait_until
+    from tests.frame import displays
+
     words = [sys.executable, "-m", "tests.fakes.desktop_portal", " ".join(interfaces), json.dumps(answers)]
     process = subprocess.Popen(
         words,

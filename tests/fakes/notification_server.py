@@ -17,9 +17,6 @@ from typing import Any
 from jeepney import DBusAddress, HeaderFields, MessageType, message_bus, new_error, new_method_return, new_signal
 from jeepney.io.asyncio import DBusConnection, DBusRouter, Proxy, open_dbus_connection
 
-from tests.fakes.window_process import wait_until
-from tests.frame import displays
-
 NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
 SAVER, LOGIND = "org.freedesktop.ScreenSaver", "org.freedesktop.login1"
 
@@ -193,6 +190,8 @@ class NotificationServer:
             pipe.close()
 
     def _order(self, *order: Any) -> None:
+        from tests.fakes.window_process import wait_until
+
         assert self.process.stdin is not None
         before = sum(what == "obeyed" for what, _ in tuple(self.told))
         self.process.stdin.write(json.dumps(order) + "\n")
@@ -214,6 +213,10 @@ def notification_server(
     `lock` and `logind` are "locked" or "unlocked", as the screen saver says, and as logind does on this same bus; None
     for each that is not there.
     """
+    # Not for the server, which starts in half the time without pytest.
+    from tests.fakes.window_process import wait_until
+    from tests.frame import displays
+
     words = [sys.executable, "-m", "tests.fakes.notification_server", " ".join(capabilities), lock or "", logind or ""]
     process = subprocess.Popen(
         words,
