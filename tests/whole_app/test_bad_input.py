@@ -170,7 +170,7 @@ def over_pages(database: Path) -> None:
 
 
 @pytest.mark.exhaustive(
-    "tests/desktop_agent/storage/test_rescue.py::test_a_damaged_header_costs_nothing",
+    "tests/desktop_agent/storage/test_rescue.py::test_a_file_that_is_no_database_is_set_aside_never_silently_emptied",
     "tests/ui/shell/test_window.py::test_a_problem_of_the_program_is_a_banner",
 )
 @pytest.mark.parametrize("damage", few([over_the_header, over_pages], 1, "tests/desktop_agent/storage/test_rescue.py"))

@@ -155,7 +155,7 @@ def test_a_database_of_a_newer_version_leads_to_another_folder(real_display: dic
     assert (data / DATABASE_NAME).read_bytes() == before
 
 
-@pytest.mark.exhaustive("tests/ui/shell/test_startup_window.py::test_keys_work_before_there_is_anything_behind_them")
+@pytest.mark.exhaustive("tests/ui/shell/test_early.py::test_keys_pressed_before_there_are_actions_are_not_lost")
 def test_keys_that_are_pressed_during_the_start_stay_where_they_went(
     real_display: dict[str, str], tmp_path: Path
 ) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QDialog
+from PySide6.QtWidgets import QApplication, QDialog
 
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
@@ -93,7 +93,12 @@ def test_keys_pressed_before_there_are_actions_are_not_lost(qapp, in_loop, tmp_p
     async def work():
         screen = await Here.open(qapp, tmp_path / "data")
         try:
-            await screen.wait_for(QDialog if name != "Commands" else CommandPalette, name)
+            opened = await screen.wait_for(QDialog if name != "Commands" else CommandPalette, name)
+            await until(lambda: screen.conversation is not None)
+            await screen.idle()
+            # The conversation that came meanwhile takes the keyboard from nobody.
+            assert opened.isVisible()
+            assert opened.isAncestorOf(QApplication.focusWidget())
         finally:
             await screen.close()
 
