@@ -119,7 +119,7 @@ def fill(folder: Path) -> Path:
 
 @pytest.mark.exhaustive(
     "tests/soak/test_refusals.py::test_a_disk_that_refuses_is_told_and_loses_nothing",
-    "tests/soak/test_window_refusals.py::test_the_window_says_that_a_title_cannot_be_stored",
+    "tests/ui/shell/test_disk_notices.py::test_a_read_only_folder_is_shown_and_used_as_soon_as_it_can_be",
 )
 def test_a_full_disk_loses_nothing(real_display: dict[str, str], small_disk: Path) -> None:
     data = small_disk / "data"

@@ -82,7 +82,7 @@ def asked(screen: Screen) -> None:
 
 @pytest.mark.exhaustive(
     "tests/ui/transcript/test_selecting.py::test_what_is_selected_while_text_arrives_stays_selected_to_the_character",
-    "tests/ui/transcript/test_clipboard.py::test_all_of_a_conversation_is_copied_in_three_forms",
+    "tests/ui/transcript/test_clipboard.py::test_the_menu_of_a_message",
 )
 def test_what_is_dragged_over_while_text_arrives_is_copied_after_the_end(
     real_display: dict[str, str], tmp_path: Path
